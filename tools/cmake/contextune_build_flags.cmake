@@ -1,0 +1,43 @@
+# What every target of contextune is compiled with.
+include(GNUInstallDirs)
+
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_C_STANDARD_REQUIRED ON)
+set(CMAKE_C_EXTENSIONS ON) # typeof and __attribute__ in the frontend
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "" FORCE)
+endif()
+
+add_library(contextune_build_flags INTERFACE)
+target_compile_options(contextune_build_flags INTERFACE
+  -Wall -Wextra -Wshadow -Wcast-qual -Wconversion -Wsign-conversion
+  $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>
+  # A unique symbol would be shared with another copy of the same library in the host process.
+  $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fno-gnu-unique>
+  $<$<BOOL:${CONTEXTUNE_WERROR}>:-Werror>)
+target_include_directories(contextune_build_flags INTERFACE
+  ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
+
+if(CONTEXTUNE_SANITIZE)
+  set(_sanitize -fsanitize=${CONTEXTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(${_sanitize})
+  add_link_options(${_sanitize})
+endif()
+
+# contextune_add_library(NAME SOURCES ... [LIBRARIES ...]): one part of the core, static, to be
+# linked into libcontextune.so and into the unit tests.
+function(contextune_add_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(${name} PUBLIC ${ARG_LIBRARIES} PRIVATE contextune_build_flags)
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+endfunction()

@@ -1,0 +1,27 @@
+# contextune_add_test(NAME unit.schedule SOURCES ... [LIBRARIES ...] [LABELS unit] [TIMEOUT 60]
+#                     [ENVIRONMENT A=b ...]): one Catch2 program, one ctest entry.
+add_library(contextune_catch_main OBJECT ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
+add_library(contextune_catch INTERFACE)
+target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
+if(TARGET Catch2::Catch2WithMain)
+  target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
+  target_compile_definitions(contextune_catch INTERFACE CONTEXTUNE_CATCH2_VERSION=3)
+else()
+  target_link_libraries(contextune_catch INTERFACE Catch2::Catch2)
+  target_compile_definitions(contextune_catch INTERFACE CONTEXTUNE_CATCH2_VERSION=2)
+endif()
+target_link_libraries(contextune_catch_main PRIVATE contextune_catch)
+
+function(contextune_add_test)
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  string(REPLACE "." "_" target "test_${ARG_NAME}")
+  add_executable(${target} ${ARG_SOURCES})
+  target_sources(${target} PRIVATE $<TARGET_OBJECTS:contextune_catch_main>)
+  target_link_libraries(${target} PRIVATE contextune_build_flags contextune_catch ${ARG_LIBRARIES})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 60)
+  endif()
+  add_test(NAME contextune.${ARG_NAME} COMMAND ${target})
+  set_tests_properties(contextune.${ARG_NAME} PROPERTIES
+    TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" SKIP_RETURN_CODE 4 ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()
