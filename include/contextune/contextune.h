@@ -1,0 +1,190 @@
+/* contextune for other languages: the whole in-process interface as C functions.
+ *
+ * Nothing here throws, exits or prints. Without a GPU, a driver or the frontend, and when
+ * CONTEXTUNE_DISABLE=1 is set, every call is a plain pass-through: bodies run once, tunables answer
+ * config 0.
+ * Threads: every function may be called from any thread; what one object allows is said with it.
+ * Text: UTF-8, ends with NUL, copied by the callee. Time is in seconds, sizes are in bytes.
+ * Failures: functions that can fail return 0 for success and -1 for failure (or NULL), and
+ * contextune_error() then says on the same thread what happened and what to do. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <contextune/export.hpp>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Release of the library, "0.1.0". */
+CONTEXTUNE_EXPORT const char* contextune_version(void);
+
+/* Why the last failed call of this thread failed; "" if none did. Valid until the thread's next
+ * failed call. */
+CONTEXTUNE_EXPORT const char* contextune_error(void);
+
+/* What contextune can do in this process. */
+enum contextune_state {
+  contextune_state_off = 0,      /* nothing: disabled, or there is no usable GPU driver */
+  contextune_state_tunables = 1, /* loaded late, or without the frontend: tunables alone are tuned */
+  contextune_state_full = 2      /* launches are seen as well */
+};
+CONTEXTUNE_EXPORT enum contextune_state contextune_current_state(void);
+/* A sentence on why the state is not full; "" when it is. Valid for ever. */
+CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
+
+/* --- Regions ------------------------------------------------------------------------------------
+ *
+ *   contextune_entry entry;
+ *   contextune_region_begin(&entry, "decode");
+ *   contextune_region_option(&entry, "repeatable", "true");
+ *   while (contextune_region_next(&entry)) { ... launch work ... }
+ *   contextune_region_end(&entry);
+ *
+ * One entry belongs to one thread. Entries may be nested, and must then end innermost first. */
+typedef struct contextune_entry {
+  uint64_t opaque[8];
+} contextune_entry;
+
+/* Enters the region `name` on this thread. Always succeeds. */
+CONTEXTUNE_EXPORT void contextune_region_begin(contextune_entry* entry, const char* name);
+
+/* 1 while the region still searches: options and restore are of use. 0: they may be left out. */
+CONTEXTUNE_EXPORT int contextune_region_tunes(const contextune_entry* entry);
+
+/* Sets one option of the region by name and value, as "n_repeat", "5". Between begin and the first
+ * next; counts at the region's first entry only. A flag or a variable of the same option wins.
+ * Fails for an unknown name and for a value that the option cannot have. */
+CONTEXTUNE_EXPORT int contextune_region_option(contextune_entry* entry, const char* name,
+                                               const char* value);
+
+/* Device memory that the body changes: copied aside before the first pass, copied back before each
+ * further one. Between begin and the first next; may be called several times; makes the region
+ * repeatable for this entry. */
+CONTEXTUNE_EXPORT int contextune_region_restore_buffer(contextune_entry* entry, void* device_pointer,
+                                                       size_t size_bytes);
+
+/* Called on this thread before each further pass, to undo what the body did. Makes the region
+ * repeatable for this entry. `restore` returns 0, or anything else when it could not restore:
+ * the search then ends and the body does not run again. */
+CONTEXTUNE_EXPORT int contextune_region_restore_call(contextune_entry* entry,
+                                                     int (*restore)(void* user), void* user);
+
+/* 1: run the body (again). 0: done; what the body has left is the result. */
+CONTEXTUNE_EXPORT int contextune_region_next(contextune_entry* entry);
+
+/* Leaves the region. When the last next returned 1 the body was left early: the search of this entry
+ * ends without winners, and memory is restored. Calling it again does nothing. */
+CONTEXTUNE_EXPORT void contextune_region_end(contextune_entry* entry);
+
+/* --- Tunables -----------------------------------------------------------------------------------
+ *
+ * One launch that has configs. Configs are given as text, "block=256 per_sm=4"; the first is the
+ * default. A value is an integer, a number with a point, true, false, or text ("in quotes" where it
+ * holds spaces). Lives until the process ends; any thread. */
+typedef struct contextune_tunable contextune_tunable;
+
+/* NULL when there is no config, when one cannot be read, or when two are equal. */
+CONTEXTUNE_EXPORT contextune_tunable* contextune_tunable_create(const char* name,
+                                                                const char* const* configs,
+                                                                size_t num_configs);
+
+/* Names one problem of the tunable, as "n=4096 type=f32"; equal text gives the equal number. NULL or
+ * "" is problem 0. A failure is answered with problem 0. */
+CONTEXTUNE_EXPORT uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key);
+
+/* One call of a tunable, between begin and end, on one thread. */
+typedef struct contextune_call {
+  uint64_t opaque[8];
+} contextune_call;
+
+/* Which config to launch now: an index into the configs. Work launched by this thread until end is
+ * timed as this call's. */
+CONTEXTUNE_EXPORT uint32_t contextune_tunable_begin(contextune_tunable* tunable, uint32_t key,
+                                                    contextune_call* call);
+
+/* `launched` is 0 when the launch failed. Returns 1 when the work must be launched once more with
+ * config 0, outside of any further begin and end, so that the program's results stay right. */
+CONTEXTUNE_EXPORT int contextune_tunable_end(contextune_call* call, int launched);
+
+/* --- Declared kernels ---------------------------------------------------------------------------
+ *
+ * What may be changed of the launches of one kernel that the program makes with <<<>>> or
+ * cuLaunchKernel. Needs the frontend: linked, or preloaded. */
+
+/* The launch as the program wrote it. Valid during the callback only. */
+typedef struct contextune_launch_view {
+  size_t size;                   /* of this struct; it may grow at the end */
+  const char* kernel;            /* demangled, without parameters */
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t cluster[3];           /* 0: none asked for */
+  uint32_t shared_bytes;         /* dynamic shared memory */
+  size_t num_arguments;
+  const void* const* arguments;  /* host memory, one pointer an argument */
+  const size_t* argument_bytes;
+  /* The device it goes to; 0 where it is not known. */
+  int num_sms;
+  int compute_capability;        /* 90 for 9.0 */
+  int max_threads_per_block;
+  size_t max_shared_bytes;
+  /* What the callback looked at, so that its answer can be kept for launches that agree in it.
+   * On entry `reads` is contextune_reads_everything, which is always right. `read_arguments`: bit i
+   * for argument i. */
+  uint32_t reads;
+  uint64_t read_arguments;
+} contextune_launch_view;
+
+enum contextune_reads {
+  contextune_reads_grid = 1,
+  contextune_reads_block = 2,
+  contextune_reads_shape = 4, /* cluster or dynamic shared memory */
+  contextune_reads_everything = 8
+};
+
+/* What a config makes of the launch; on entry as the program wrote it, text is NULL. Text must stay
+ * valid until the callback is called again on the same thread. */
+typedef struct contextune_launch_change {
+  size_t size; /* of this struct; it may grow at the end */
+  uint32_t grid[3];
+  uint32_t block[3];
+  uint32_t cluster[3];
+  uint32_t shared_bytes;
+  const char* function; /* another function, by demangled name or symbol */
+  const char* module;   /* where it lives: cubin, fatbin or PTX file; NULL: the same module */
+  const char* source;   /* CUDA C++ file to build with NVRTC */
+  const char* const* build_options; /* of NVRTC, ends with NULL */
+} contextune_launch_change;
+
+/* Callbacks return 0 for success. Otherwise the kernel keeps its own launch, and `error` (of
+ * `error_bytes` bytes, "" on entry) goes into the log. They run on the thread that launches, never
+ * two at a time for one kernel, and must not call CUDA. */
+typedef struct contextune_kernel {
+  size_t size;          /* sizeof(contextune_kernel) */
+  const char* kernel;   /* demangled name without parameters, or the symbol */
+  const char* origin;   /* for messages, "file.c:12"; may be NULL */
+  const char* const* configs; /* as for tunables; without the default, which is the program's own launch */
+  size_t num_configs;
+  int n_warmup;         /* -1: as the region */
+  int n_repeat;         /* -1: as the region */
+  void* user;
+  /* Writes the key, as "n=4096", into `key` of `key_bytes` bytes. May be NULL: no further key. */
+  int (*key)(void* user, contextune_launch_view* launch, char* key, size_t key_bytes, char* error,
+             size_t error_bytes);
+  /* Sets *keep to 0 to rule a config out for this launch. May be NULL: all are kept. */
+  int (*prune)(void* user, size_t config, contextune_launch_view* launch, int* keep, char* error,
+               size_t error_bytes);
+  /* Writes what the config makes of the launch. Required. */
+  int (*apply)(void* user, size_t config, contextune_launch_view* launch,
+               contextune_launch_change* change, char* error, size_t error_bytes);
+} contextune_kernel;
+
+/* Declares a kernel, for launches that are first seen from now on; the last declaration of a name
+ * counts. The struct is copied; the callbacks and `user` must live as long as the process. */
+CONTEXTUNE_EXPORT int contextune_declare_kernel(const contextune_kernel* kernel);
+
+#ifdef __cplusplus
+}
+#endif

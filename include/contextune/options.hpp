@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+
+namespace contextune {
+
+enum class Mode { Auto, Body, Replay, Live };
+enum class ScheduleKind { Table, Interleaved, Racing };
+enum class Selection { Median, Mean, Min };
+enum class TimerKind { Auto, Cupti, Events };
+enum class LogLevel { Debug, Info, Warn };
+
+/// Every knob of contextune with its default. The rows, with their meaning, are in options.def;
+/// each is also a flag of `contextune run` and a variable. Flag over variable over default; what a
+/// C++ author sets here counts as the default. A plain value.
+struct Options {
+#define CONTEXTUNE_OPTION(type, name, default_value, scope, meaning) type name = default_value;
+#include <contextune/options.def>
+#undef CONTEXTUNE_OPTION
+};
+
+}  // namespace contextune

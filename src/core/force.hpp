@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <contextune/config.hpp>
+
+namespace contextune {
+
+/// One pin of the option `force`.
+struct ForcedConfig {
+  std::string site;    ///< as the rank log names it
+  std::string config;  ///< "3", or "block=256 per_sm=4"
+};
+
+/// Reads "saxpy=block=256 per_sm=4,gemm<64, 64>=2": commas and equals signs inside <>, () and []
+/// belong to the name. @throws Error that quotes the part it cannot read
+[[nodiscard]] std::vector<ForcedConfig> parse_force(std::string_view text);
+
+/// The number of the config that `text` means; absent if `configs` has none like it. A text that
+/// names only some parameters means the first config that agrees with it.
+[[nodiscard]] std::optional<std::uint32_t> find_config(std::span<const Config> configs,
+                                                       std::string_view text);
+
+}  // namespace contextune

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+#include <vector>
+
+namespace contextune {
+
+enum class TrialStatus {
+  Untried,
+  Measured,
+  LaunchFailed,  ///< could not be launched; its passes run the default
+  NoSample,      ///< asked for twice, and no sample came
+  CutOff,        ///< hopeless: what was seen of it is far slower than the best
+};
+
+/// "untried", "measured", "failed", "missing", "cutoff": the words of the rank log.
+[[nodiscard]] std::string_view to_string(TrialStatus status);
+
+/// One config of one site being measured. A plain value.
+struct Trial {
+  TrialStatus status = TrialStatus::Untried;
+  /// One place for each counted pass; NaN where no sample came, or not yet.
+  std::vector<double> samples;
+  /// The same for the passes that do not count.
+  std::vector<double> warmup;
+
+  /// Samples that came.
+  [[nodiscard]] std::vector<double> measured() const;
+  [[nodiscard]] std::size_t num_measured() const;
+  /// Launch failed or cut off: its remaining passes run the default.
+  [[nodiscard]] bool given_up() const {
+    return status == TrialStatus::LaunchFailed || status == TrialStatus::CutOff;
+  }
+};
+
+}  // namespace contextune

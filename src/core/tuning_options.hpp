@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+
+#include <contextune/options.hpp>
+
+namespace contextune {
+
+/// What one region's search needs of Options, plus what is not worth an option.
+struct TuningOptions {
+  int n_warmup = 3;
+  int n_repeat = 5;
+  ScheduleKind schedule = ScheduleKind::Table;
+  Selection selection = Selection::Median;
+  double margin = 0.01;
+  bool refine = true;
+  int refine_candidates = 3;
+  int refine_rounds = 3;
+  bool confirm = true;
+  int confirm_min_pairs = 4;
+  int confirm_max_pairs = 32;
+  double cutoff = 3.0;
+  std::uint32_t max_sites = 256;
+  double max_slowdown = 0;       ///< 0: no limit (body mode)
+  std::uint64_t max_passes = 0;  ///< 0: no limit
+  double max_time = 0;           ///< 0: no limit
+
+  /// Sites that first appear after this many passes of a generation form the next one.
+  std::uint64_t generation_window = 16;
+  /// An unfinished site that was not launched for this many passes no longer holds up the others.
+  std::uint64_t stall_passes = 32;
+  /// Entries that a stage waits for a result before it counts as lost.
+  std::uint64_t result_patience = 64;
+};
+
+/// @param live the program repeats the region: max_slowdown applies
+[[nodiscard]] TuningOptions tuning_options(const Options& options, bool live);
+
+}  // namespace contextune
