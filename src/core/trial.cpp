@@ -1,0 +1,25 @@
+#include "core/trial.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace contextune {
+
+std::string_view to_string(TrialStatus status) {
+  constexpr std::string_view words[] = {"untried", "measured", "failed", "missing", "cutoff"};
+  return words[static_cast<std::size_t>(status)];
+}
+
+std::vector<double> Trial::measured() const {
+  std::vector<double> found;
+  std::copy_if(samples.begin(), samples.end(), std::back_inserter(found),
+               [](double sample) { return !std::isnan(sample); });
+  return found;
+}
+
+std::size_t Trial::num_measured() const {
+  return static_cast<std::size_t>(std::count_if(
+      samples.begin(), samples.end(), [](double sample) { return !std::isnan(sample); }));
+}
+
+}  // namespace contextune
