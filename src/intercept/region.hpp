@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "core/timer.hpp"
+
+namespace contextune::intercept {
+
+class Search;
+class Site;
+class SiteTable;
+
+/// What the in-process API tunes at one place of a program: a call with configs.
+struct TunableSpec {
+  std::string name;
+  Key key;
+  std::vector<Config> configs;  ///< 0 is the default
+  bool region_objective = false;  ///< judged by the region's time, not by its own
+  std::optional<int> n_warmup;  ///< absent: the region's
+  std::optional<int> n_repeat;
+};
+
+/// One named stretch of host execution whose GPU work is tuned together. Lives as long as the
+/// process. Any thread may call anything here; nothing throws, and nothing waits for the GPU but
+/// begin_pass.
+///
+/// One entry counts at a time: what a second thread does in the region meanwhile runs what is
+/// settled and is not measured. The same thread entering again from inside is part of its outer
+/// entry.
+class Region {
+ public:
+  virtual ~Region() = default;
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  [[nodiscard]] virtual const std::string& name() const noexcept = 0;
+
+  /// Whether the search is over: winners kept, or given up. Entries then cost next to nothing.
+  [[nodiscard]] virtual bool finished() const noexcept = 0;
+
+  /// `live`: the program enters and leaves; an entry is a pass if the schedule counts it.
+  virtual void begin_entry() noexcept = 0;
+  virtual void end_entry() noexcept = 0;
+
+  /// `body`: true: run the body once, as a pass, then call end_pass. It waits for results that the
+  /// next pass depends on (synchronising the GPU), and only then. False: nothing is left to be
+  /// measured, or another thread is in the region; run the body once more between begin_entry and
+  /// end_entry: that is the final pass, with the winners.
+  [[nodiscard]] virtual bool begin_pass() noexcept = 0;
+  virtual void end_pass() noexcept = 0;
+
+  /// Instead of end_pass, when the body was left early: ends the search, all sites keep their
+  /// default. Restoring memory is the caller's.
+  virtual void abandon_pass() noexcept = 0;
+
+  /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
+  /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,
+  /// this takes a lock; the site lives as long as the region.
+  [[nodiscard]] virtual Site* tunable(const TunableSpec& spec) noexcept = 0;
+
+ protected:
+  Region() = default;
+};
+
+/// One call of a tunable: which config to run, and from construction to end whatever this thread
+/// launches is timed as its work and runs as written. On one thread; calls may be nested (the
+/// innermost gets the work). Does nothing for a null site.
+class TunableCall {
+ public:
+  /// @param stream where the work goes, if the launches cannot be seen (Runtime::sees_launches);
+  ///               null: the legacy default stream
+  explicit TunableCall(Site* site, StreamHandle stream = nullptr) noexcept;
+  ~TunableCall() { end(true); }
+  TunableCall(const TunableCall&) = delete;
+  TunableCall& operator=(const TunableCall&) = delete;
+
+  /// Index into the spec's configs.
+  [[nodiscard]] std::uint32_t config() const noexcept { return config_; }
+
+  /// Ends the call; further calls do nothing and answer false.
+  /// @param launched false: the config could not be launched
+  /// @return true: launch the work once more with config 0, outside of any call, so that the
+  ///         program's results stay right
+  bool end(bool launched) noexcept;
+
+ private:
+  friend struct ThreadState;
+  Site* site_ = nullptr;
+  TunableCall* outer_ = nullptr;
+  StreamHandle stream_ = nullptr;
+  std::uint64_t tag_ = 0;  ///< 0: not measured
+  std::uint32_t config_ = 0;
+  bool open_ = false;
+  bool own_record_ = false;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <contextune/options.hpp>
+
+#include "core/kernel_rule.hpp"
+#include "intercept/region.hpp"
+#include "preload/contextune_abi.h"
+
+namespace contextune::intercept {
+
+/// Everything that contextune is in this process: options, regions, timers, the rank log. Made once,
+/// never destroyed (the program's own exit handlers may still launch). Any thread.
+///
+/// Inert in a forked child until its exec, and from the start of exit() on: everything then passes
+/// through and no CUDA call is made.
+class Runtime {
+ public:
+  /// The process's runtime, made at the first call: with the frontend's driver pointers, or without
+  /// a frontend (launches are then not seen, and only tunables are tuned). Null: there is no usable
+  /// driver, contextune is disabled, or it could not start; `why_off` says why.
+  static Runtime* start(const contextune_frontend* frontend) noexcept;
+
+  /// The runtime if there is one and it is not inert, else null. A few nanoseconds.
+  [[nodiscard]] static Runtime* get() noexcept;
+
+  /// Why there is no runtime, or why it sees no launches: a sentence; "" when all is well. Valid for
+  /// ever.
+  [[nodiscard]] static const char* why_limited() noexcept;
+
+  virtual ~Runtime() = default;
+
+  /// Options of the process: defaults, then CONTEXTUNE_* variables.
+  [[nodiscard]] virtual const Options& options() const noexcept = 0;
+
+  /// Whether the frontend is there, so that launches are seen.
+  [[nodiscard]] virtual bool sees_launches() const noexcept = 0;
+
+  /// The region of that name; made at first use with `author` as defaults under the variables.
+  /// @throws Error if there are more regions than can be kept apart (1024)
+  [[nodiscard]] virtual Region& region(std::string_view name, const Options& author) = 0;
+
+  /// The region that this thread's launches belong to now: its innermost, else the only open one,
+  /// else null.
+  [[nodiscard]] virtual Region* current_region() noexcept = 0;
+
+  /// Declares a kernel, for launches that are first seen from now on. Of several rules for one
+  /// kernel the last declared counts.
+  virtual void declare(std::shared_ptr<KernelRule> rule) = 0;
+
+  /// Facts of the current device; all zero while no context is current.
+  [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;
+
+  /// One `fault` line in the rank log: what was wrong with an input, where, and what to do.
+  virtual void fault(std::string_view text) noexcept = 0;
+
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+ protected:
+  Runtime() = default;
+};
+
+}  // namespace contextune::intercept
