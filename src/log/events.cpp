@@ -1,0 +1,92 @@
+#include "log/events.hpp"
+
+#include <contextune/version.hpp>
+#include <vector>
+
+#include "core/option_table.hpp"
+
+namespace contextune::log {
+namespace {
+
+void write_fields(RankLog& log, LogLevel level, std::string_view event, std::vector<Field>& fields,
+                  bool simulated) {
+  if (simulated) fields.emplace_back("simulated", true);
+  log.write(level, event, fields);
+}
+
+}  // namespace
+
+std::string extent_text(const std::array<std::uint32_t, 3>& extent) {
+  std::string text = std::to_string(extent[0]);
+  if (extent[1] != 1 || extent[2] != 1) text += "x" + std::to_string(extent[1]);
+  if (extent[2] != 1) text += "x" + std::to_string(extent[2]);
+  return text;
+}
+
+void write_start(RankLog& log, const StartEvent& event) noexcept {
+  log.write(LogLevel::Info, "start",
+            {{"version", CONTEXTUNE_VERSION},
+             {"program", event.program},
+             {"gpu", event.gpu},
+             {"compute_capability", event.compute_capability},
+             {"num_sms", event.num_sms},
+             {"driver", event.driver},
+             {"simulated", event.simulated},
+             {"mode", contextune::to_string(event.mode)},
+             {"regions", event.regions},
+             {"timer", event.timer}});
+}
+
+void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept {
+  log.write(LogLevel::Info, "region", {{"region", region}, {"thread", thread}});
+}
+
+void write_fallback(RankLog& log, FallbackReason reason, std::string_view region,
+                    std::string_view site, std::string_view text) noexcept try {
+  const FallbackInfo& info = fallback_info(reason);
+  std::vector<Field> fields = {{"reason", info.word}};
+  if (!region.empty()) fields.emplace_back("region", region);
+  if (!site.empty()) fields.emplace_back("site", site);
+  fields.emplace_back("text", text.empty() ? info.sentence : text);
+  log.write(LogLevel::Warn, "fallback", fields);
+} catch (...) {
+}
+
+void write_fault(RankLog& log, std::string_view text) noexcept {
+  log.write(LogLevel::Warn, "fault", {{"text", text}});
+}
+
+void write_kernel(RankLog& log, const KernelEvent& event) noexcept try {
+  const std::string grid = extent_text(event.grid);
+  const std::string block = extent_text(event.block);
+  std::vector<Field> fields = {{"region", event.region},
+                               {"kernel", event.kernel},
+                               {"key", event.key},
+                               {"launches", event.launches},
+                               {"time_s", event.seconds},
+                               {"grid", grid},
+                               {"block", block},
+                               {"shared_bytes", event.shared_bytes},
+                               {"registers", event.registers},
+                               {"params", event.params},
+                               {"timer", event.timer}};
+  write_fields(log, LogLevel::Info, "kernel", fields, event.simulated);
+} catch (...) {
+}
+
+void write_summary(RankLog& log, const SummaryEvent& event) noexcept try {
+  std::vector<Field> fields = {{"region", event.region},   {"passes", event.passes},
+                               {"entries", event.entries}, {"tuning_s", event.tuning_seconds},
+                               {"stage", event.stage},     {"sites", event.sites},
+                               {"tuned", event.tuned}};
+  write_fields(log, LogLevel::Info, "summary", fields, event.simulated);
+} catch (...) {
+}
+
+void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept try {
+  std::vector<Field> fields = {{"launches_outside", launches_outside}};
+  write_fields(log, LogLevel::Info, "summary", fields, simulated);
+} catch (...) {
+}
+
+}  // namespace contextune::log

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include <contextune/options.hpp>
+
+#include "core/fallback_reason.hpp"
+#include "log/rank_log.hpp"
+
+/// The lines of the rank log that no tuning reports: what the process is, what it saw, what went
+/// wrong. Fields and their order are part of the format: readers rely on them.
+namespace contextune::log {
+
+/// First line of a process.
+struct StartEvent {
+  std::string program;
+  std::string gpu;
+  std::string compute_capability;  ///< "9.0"
+  int num_sms = 0;
+  std::string driver;  ///< its version: "13.0"
+  bool simulated = false;
+  Mode mode = Mode::Auto;
+  std::string regions;  ///< as asked for: "nvtx:decode"
+  std::string timer;    ///< "cupti" or "events"
+};
+
+/// What one kernel did in the region, for --discover.
+struct KernelEvent {
+  std::string region;
+  std::string kernel;
+  std::string key;
+  std::uint64_t launches = 0;
+  double seconds = 0;  ///< sum over its launches
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t shared_bytes = 0;
+  int registers = 0;
+  std::string params;  ///< "i32 f32 ptr ptr"
+  std::string timer;
+  bool simulated = false;
+};
+
+/// Where a region's tuning stands when the process ends or loses its context.
+struct SummaryEvent {
+  std::string region;
+  std::uint64_t passes = 0;
+  std::uint64_t entries = 0;
+  double tuning_seconds = 0;
+  std::string_view stage;
+  std::uint64_t sites = 0;
+  std::uint64_t tuned = 0;  ///< sites whose winner is not the default
+  bool simulated = false;
+};
+
+void write_start(RankLog& log, const StartEvent& event) noexcept;
+/// A region's first entry.
+void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
+/// `region` and `site` may be empty. `text` is a sentence; empty: that of the reason.
+void write_fallback(RankLog& log, FallbackReason reason, std::string_view region,
+                    std::string_view site, std::string_view text) noexcept;
+/// Something that was given cannot be used: file and line, and what was done instead.
+void write_fault(RankLog& log, std::string_view text) noexcept;
+void write_kernel(RankLog& log, const KernelEvent& event) noexcept;
+void write_summary(RankLog& log, const SummaryEvent& event) noexcept;
+/// Last line of a process.
+void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept;
+
+/// "256" for {256, 1, 1}, "16x16" for {16, 16, 1}.
+[[nodiscard]] std::string extent_text(const std::array<std::uint32_t, 3>& extent);
+
+}  // namespace contextune::log

@@ -1,0 +1,175 @@
+#include "log/log_file.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace contextune::log {
+namespace {
+
+constexpr double retry_after = 1.0;
+// Above what programs count on when they number descriptors, below the usual limit of 1024.
+constexpr int lowest_descriptor = 800;
+
+double steady_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Keeps errno, and keeps open and write from being cancellation points: a thread that the program
+// cancels must not unwind through a hook.
+class HostState {
+ public:
+  HostState() noexcept : error_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_); }
+  ~HostState() {
+    pthread_setcancelstate(cancel_, nullptr);
+    errno = error_;
+  }
+  HostState(const HostState&) = delete;
+  HostState& operator=(const HostState&) = delete;
+
+ private:
+  int error_;
+  int cancel_ = 0;
+};
+
+// Creates the folders above `path`, each 0755 before the umask.
+int make_folders(const std::string& path) {
+  for (std::size_t slash = path.find('/', 1); slash != std::string::npos;
+       slash = path.find('/', slash + 1)) {
+    const std::string folder = path.substr(0, slash);
+    if (mkdir(folder.c_str(), 0755) == 0 || errno == EEXIST) continue;
+    struct stat status {};
+    const int error = errno;
+    if (stat(folder.c_str(), &status) != 0) return error;  // else: there, but above is read-only
+  }
+  return 0;
+}
+
+bool ends_in_newline(int fd, off_t size) {
+  char last = '\n';
+  if (size > 0 && pread(fd, &last, 1, size - 1) != 1) return true;  // not readable: believe it
+  return last == '\n';
+}
+
+std::string absolute(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path result = std::filesystem::absolute(path, error);
+  return error ? path : result.lexically_normal().string();
+}
+
+}  // namespace
+
+LogFile::LogFile(const std::string& path) : path_(absolute(path)) {}
+
+LogFile::~LogFile() {
+  close();
+}
+
+bool LogFile::append(std::string_view line) noexcept try {
+  const HostState host_state;
+  if (!usable(line.size() + 1) && !open()) return fail(error_);
+  if (!usable(line.size() + 1)) return fail(error_);
+  if (torn_) {
+    torn_line_.assign(1, '\n').append(line);
+    line = torn_line_;
+  }
+  ssize_t count = -1;
+  do {
+    count = ::write(fd_, line.data(), line.size());
+  } while (count < 0 && errno == EINTR);
+  if (count < 0) return fail(errno);
+  const std::size_t size = static_cast<std::size_t>(count);
+  if (size > 0) torn_ = line[size - 1] != '\n';
+  if (size != line.size()) return fail(ENOSPC);
+  ++written_;
+  return true;
+} catch (...) {
+  return fail(ENOMEM);
+}
+
+// Whether the descriptor is still ours, its file still in a folder, and `more_bytes` may be added
+// without the SIGXFSZ that a limit on file sizes sends.
+bool LogFile::usable(std::size_t more_bytes) noexcept {
+  if (fd_ < 0) return false;
+  struct stat status {};
+  if (fstat(fd_, &status) != 0 || status.st_dev != device_ || status.st_ino != inode_) {
+    fd_ = -1;  // the program's now, or nobody's
+    return false;
+  }
+  if (status.st_nlink == 0) {
+    close();
+    return false;
+  }
+  rlimit limit{};
+  if (S_ISREG(status.st_mode) && getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+      limit.rlim_cur != RLIM_INFINITY &&
+      static_cast<rlim_t>(status.st_size) + more_bytes > limit.rlim_cur) {
+    error_ = EFBIG;
+    return false;
+  }
+  return true;
+}
+
+bool LogFile::open() noexcept {
+  if (fd_ >= 0) return false;  // ours, but not usable
+  const double now = steady_seconds();
+  if (tried_ && now - tried_at_ < retry_after) return false;
+  if (open_now()) {
+    tried_ = false;
+    return true;
+  }
+  tried_ = true;
+  tried_at_ = now;
+  return false;
+}
+
+bool LogFile::open_now() noexcept try {
+  error_ = make_folders(path_);
+  if (error_ != 0) return false;
+  // Read access tells whether a killed process left half a line; on a pipe it also keeps us from
+  // waiting for a reader and from SIGPIPE. Without O_NONBLOCK a full pipe would hold the program.
+  const int fd =
+      ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+  if (fd < 0) {
+    error_ = errno;
+    return false;
+  }
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
+  fd_ = high >= 0 ? high : fd;
+  if (high >= 0) ::close(fd);
+  struct stat status {};
+  if (fstat(fd_, &status) != 0) {
+    error_ = errno;
+    close();
+    return false;
+  }
+  device_ = status.st_dev;
+  inode_ = status.st_ino;
+  torn_ = S_ISREG(status.st_mode) && !ends_in_newline(fd_, status.st_size);
+  return true;
+} catch (...) {
+  error_ = ENOMEM;
+  return false;
+}
+
+void LogFile::close() noexcept {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+}
+
+bool LogFile::fail(int error) noexcept {
+  error_ = error;
+  ++lost_;
+  return false;
+}
+
+}  // namespace contextune::log

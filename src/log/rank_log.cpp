@@ -1,0 +1,139 @@
+#include "log/rank_log.hpp"
+
+#include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <mutex>
+
+#include "core/option_table.hpp"
+#include "log/log_file.hpp"
+#include "log/logfmt.hpp"
+#include "log/run_id.hpp"
+
+namespace contextune::log {
+namespace {
+
+class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  explicit LineSink(const std::string& path) : file_(path) {}
+  [[nodiscard]] const LogFile& file() const { return file_; }
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    file_.append(std::string_view(line.data(), line.size()));
+  }
+  void flush_() override {}
+
+ private:
+  LogFile file_;
+};
+
+spdlog::level::level_enum spdlog_level(LogLevel level) {
+  if (level == LogLevel::Debug) return spdlog::level::debug;
+  return level == LogLevel::Info ? spdlog::level::info : spdlog::level::warn;
+}
+
+void append_value(std::string& line, const Field& field) {
+  std::array<char, 64> digits{};
+  char* const end = digits.data() + digits.size();
+  std::to_chars_result result{digits.data(), {}};
+  if (const auto* text = std::get_if<std::string_view>(&field.value)) {
+    return append_field(line, field.name, *text);
+  }
+  if (const auto* yes = std::get_if<bool>(&field.value)) {
+    return append_field(line, field.name, *yes ? "yes" : "no");
+  }
+  if (const auto* number = std::get_if<std::int64_t>(&field.value)) {
+    result = std::to_chars(digits.data(), end, *number);
+  } else if (const auto* count = std::get_if<std::uint64_t>(&field.value)) {
+    result = std::to_chars(digits.data(), end, *count);
+  } else {
+    const double real = std::get<double>(field.value);
+    result = std::to_chars(digits.data(), end, real, std::chars_format::general, 6);
+  }
+  append_field(
+      line, field.name,
+      std::string_view(digits.data(), static_cast<std::size_t>(result.ptr - digits.data())));
+}
+
+}  // namespace
+
+// The logger is our own object: spdlog's registry is shared with whatever spdlog the program has.
+class RankLog::Writer {
+ public:
+  explicit Writer(const Settings& settings)
+      : run_(run_id_or_random(settings.run)),
+        rank_(settings.rank),
+        owner_(getpid()),
+        sink_(std::make_shared<LineSink>(settings.folder + "/rank-" +
+                                         std::to_string(settings.rank) + ".log")),
+        logger_("contextune", sink_) {
+    logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>(
+        "%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc, "\n"));
+    logger_.set_level(spdlog_level(settings.level));
+    logger_.set_error_handler([](const std::string&) {});
+  }
+
+  void write(LogLevel level, std::string_view event, std::span<const Field> fields) {
+    // A child of fork shares the file but not the story; it may also have been forked while
+    // another thread held the sink's lock.
+    if (!wants(level) || getpid() != owner_) return;
+    std::string line;
+    line.reserve(256);
+    append_field(line, "run", run_);
+    append_value(line, Field("pid", owner_));
+    append_value(line, Field("rank", rank_));
+    append_field(line, "level", contextune::to_string(level));
+    append_field(line, "event", event);
+    for (const Field& field : fields) append_value(line, field);
+    logger_.log(spdlog_level(level), spdlog::string_view_t(line.data(), line.size()));
+  }
+
+  [[nodiscard]] bool wants(LogLevel level) const { return logger_.should_log(spdlog_level(level)); }
+  [[nodiscard]] const std::string& run() const { return run_; }
+  [[nodiscard]] const LogFile& file() const { return sink_->file(); }
+
+ private:
+  std::string run_;
+  int rank_;
+  pid_t owner_;
+  std::shared_ptr<LineSink> sink_;
+  spdlog::logger logger_;
+};
+
+RankLog::RankLog(const Settings& settings) : writer_(std::make_unique<Writer>(settings)) {}
+RankLog::~RankLog() = default;
+
+void RankLog::write(LogLevel level, std::string_view event, std::span<const Field> fields) noexcept
+    try {
+  writer_->write(level, event, fields);
+} catch (...) {
+  // Out of memory: the line is lost, the program goes on.
+}
+
+bool RankLog::wants(LogLevel level) const noexcept {
+  return writer_->wants(level);
+}
+const std::string& RankLog::run() const noexcept {
+  return writer_->run();
+}
+const std::string& RankLog::path() const noexcept {
+  return writer_->file().path();
+}
+std::uint64_t RankLog::lines_written() const noexcept {
+  return writer_->file().lines_written();
+}
+std::uint64_t RankLog::lines_lost() const noexcept {
+  return writer_->file().lines_lost();
+}
+int RankLog::last_error() const noexcept {
+  return writer_->file().last_error();
+}
+
+}  // namespace contextune::log

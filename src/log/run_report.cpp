@@ -1,0 +1,248 @@
+#include "log/run_report.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace contextune::log {
+namespace {
+
+constexpr std::uint64_t most_configs = 1U << 24U;
+constexpr std::uint64_t most_iterations = 1U << 30U;
+
+double seconds_of(const Record& record, std::string_view name) {
+  const auto value = record.number(name);
+  return value.has_value() ? *value * 1e-6 : not_known;
+}
+
+std::string missing(std::string_view event, std::string_view field) {
+  return "event=" + std::string(event) + " without a usable " + std::string(field);
+}
+
+std::string parameters_of(const Record& record) {
+  std::string text;
+  for (const ParsedField& field : record.fields) {
+    if (is_reserved_field(field.name)) continue;
+    append_field(text, parameter_of_field(field.name), field.value);
+  }
+  return text;
+}
+
+std::string process_key(const Record& record) {
+  return record.run + ' ' + std::to_string(record.rank) + ' ' + std::to_string(record.pid);
+}
+
+template <class List, class Match>
+auto* find_or_null(List& list, Match match) {
+  const auto found = std::find_if(list.begin(), list.end(), match);
+  return found == list.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string ReportBuilder::add(const Record& record) {
+  using Handler = std::string (ReportBuilder::*)(const Record&);
+  static constexpr std::array<std::pair<std::string_view, Handler>, 11> handlers = {{
+      {"start", &ReportBuilder::add_start},
+      {"region", &ReportBuilder::add_region},
+      {"site", &ReportBuilder::add_site},
+      {"stage", &ReportBuilder::add_stage},
+      {"trial", &ReportBuilder::add_trial},
+      {"winner", &ReportBuilder::add_winner},
+      {"confirm", &ReportBuilder::add_confirm},
+      {"fallback", &ReportBuilder::add_fallback},
+      {"fault", &ReportBuilder::add_fault},
+      {"kernel", &ReportBuilder::add_kernel},
+      {"summary", &ReportBuilder::add_summary},
+  }};
+  for (const auto& [event, handler] : handlers) {
+    if (record.event == event) return (this->*handler)(record);
+  }
+  if (record.event == "sync" || record.event == "store") return {};
+  return "event=" + record.event + " is not known to this version";
+}
+
+ProcessReport& ReportBuilder::process_of(const Record& record) {
+  const auto [place, fresh] = process_index_.emplace(process_key(record), processes_.size());
+  if (fresh) {
+    ProcessReport& process = processes_.emplace_back();
+    process.run = record.run;
+    process.pid = record.pid;
+    process.rank = record.rank;
+    process.first_time = record.time;
+  }
+  ProcessReport& process = processes_[place->second];
+  process.last_time = record.time;
+  if (record.text("simulated") == "yes") process.simulated = true;
+  return process;
+}
+
+RegionReport& ReportBuilder::region_of(ProcessReport& process, const std::string& name) {
+  auto* region =
+      find_or_null(process.regions, [&](const RegionReport& r) { return r.name == name; });
+  if (region != nullptr) return *region;
+  process.regions.emplace_back().name = name;
+  return process.regions.back();
+}
+
+SiteReport& ReportBuilder::site_of(const Record& record) {
+  ProcessReport& process = process_of(record);
+  RegionReport& region = region_of(process, std::string(record.text("region")));
+  std::string index_key = process_key(record);
+  for (const std::string_view part : {"region", "site", "key"}) {
+    index_key.append(1, '\0').append(record.text(part));
+  }
+  const auto [place, fresh] = site_index_.emplace(std::move(index_key), region.sites.size());
+  if (fresh) {
+    SiteReport& site = region.sites.emplace_back();
+    site.name = record.text("site");
+    site.key = record.text("key");
+  }
+  return region.sites[place->second];
+}
+
+std::string ReportBuilder::add_start(const Record& record) {
+  ProcessReport& process = process_of(record);
+  process.started = true;
+  process.version = record.text("version");
+  process.program = record.text("program");
+  process.gpu = record.text("gpu");
+  process.compute_capability = record.text("compute_capability");
+  process.num_sms = record.count("num_sms").value_or(0);
+  process.driver = record.text("driver");
+  process.mode = record.text("mode");
+  process.asked_regions = record.text("regions");
+  process.timer = record.text("timer");
+  return {};
+}
+
+std::string ReportBuilder::add_region(const Record& record) {
+  if (record.find("region") == nullptr) return missing("region", "region");
+  region_of(process_of(record), std::string(record.text("region")));
+  return {};
+}
+
+std::string ReportBuilder::add_stage(const Record& record) {
+  if (record.find("region") == nullptr) return missing("stage", "region");
+  region_of(process_of(record), std::string(record.text("region"))).stage = record.text("stage");
+  return {};
+}
+
+std::string ReportBuilder::add_site(const Record& record) {
+  if (record.find("site") == nullptr) return missing("site", "site");
+  SiteReport& site = site_of(record);
+  site.num_configs = record.count("configs").value_or(0);
+  site.grid = record.text("grid");
+  site.block = record.text("block");
+  site.provider = record.text("provider");
+  return {};
+}
+
+std::string ReportBuilder::add_trial(const Record& record) {
+  const auto pass = record.count("pass");
+  const auto config = record.count("config", most_configs);
+  const auto iteration = record.count("iter", most_iterations);
+  const auto warmup = record.count("warmup", most_iterations);
+  if (record.find("site") == nullptr) return missing("trial", "site");
+  if (!pass) return missing("trial", "pass");
+  if (!config) return missing("trial", "config");
+  if (!iteration && !warmup) return missing("trial", "iter or warmup");
+  SiteReport& site = site_of(record);
+  TrialReport& trial = site.trials.emplace_back();
+  trial.pass = *pass;
+  trial.config = static_cast<std::uint32_t>(*config);
+  trial.iteration = iteration ? static_cast<int>(*iteration) : -static_cast<int>(*warmup);
+  if (!iteration && trial.iteration == 0) trial.iteration = -1;
+  trial.launches = record.count("launches").value_or(0);
+  trial.seconds = seconds_of(record, "time_us");
+  trial.timer = record.text("timer");
+  trial.status = record.text("status");
+  if (const auto mhz = record.number("sm_mhz")) trial.sm_clock_hz = *mhz * 1e6;
+  site.configs[trial.config] = parameters_of(record);
+  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  region.passes = std::max(region.passes, trial.pass + 1);
+  return {};
+}
+
+std::string ReportBuilder::add_winner(const Record& record) {
+  const auto config = record.count("config", most_configs);
+  if (record.find("site") == nullptr) return missing("winner", "site");
+  if (!config) return missing("winner", "config");
+  SiteReport& site = site_of(record);
+  site.winner = WinnerReport{static_cast<std::uint32_t>(*config), seconds_of(record, "time_us"),
+                             seconds_of(record, "default_us"), std::string(record.text("reason"))};
+  site.configs[site.winner->config] = parameters_of(record);
+  return {};
+}
+
+std::string ReportBuilder::add_confirm(const Record& record) {
+  if (record.find("region") == nullptr) return missing("confirm", "region");
+  if (record.find("verdict") == nullptr) return missing("confirm", "verdict");
+  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  region.confirms.push_back({std::string(record.text("verdict")), seconds_of(record, "before_us"),
+                             seconds_of(record, "after_us"),
+                             record.number("gain").value_or(not_known),
+                             record.number("bound").value_or(not_known),
+                             record.count("pairs").value_or(0), record.count("tries").value_or(0)});
+  return {};
+}
+
+std::string ReportBuilder::add_fallback(const Record& record) {
+  if (record.find("reason") == nullptr) return missing("fallback", "reason");
+  ProcessReport& process = process_of(record);
+  const auto same = [&](const FallbackReport& f) {
+    return f.reason == record.text("reason") && f.region == record.text("region") &&
+           f.site == record.text("site");
+  };
+  if (FallbackReport* known = find_or_null(process.fallbacks, same)) {
+    ++known->count;
+    return {};
+  }
+  process.fallbacks.push_back({std::string(record.text("reason")),
+                               std::string(record.text("region")), std::string(record.text("site")),
+                               std::string(record.text("text")), 1});
+  return {};
+}
+
+std::string ReportBuilder::add_fault(const Record& record) {
+  if (record.find("text") == nullptr) return missing("fault", "text");
+  process_of(record).faults.emplace_back(record.text("text"));
+  return {};
+}
+
+std::string ReportBuilder::add_kernel(const Record& record) {
+  const auto seconds = record.number("time_s");
+  if (record.find("kernel") == nullptr) return missing("kernel", "kernel");
+  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  const auto same = [&](const KernelReport& k) {
+    return k.name == record.text("kernel") && k.key == record.text("key");
+  };
+  KernelReport* kernel = find_or_null(region.kernels, same);
+  if (kernel == nullptr) kernel = &region.kernels.emplace_back();
+  kernel->name = record.text("kernel");
+  kernel->key = record.text("key");
+  kernel->launches = record.count("launches").value_or(0);
+  kernel->seconds = seconds.value_or(not_known);
+  kernel->grid = record.text("grid");
+  kernel->block = record.text("block");
+  kernel->shared_bytes = record.count("shared_bytes").value_or(0);
+  kernel->registers = record.count("registers").value_or(0);
+  kernel->params = record.text("params");
+  kernel->timer = record.text("timer");
+  return {};
+}
+
+std::string ReportBuilder::add_summary(const Record& record) {
+  ProcessReport& process = process_of(record);
+  if (const auto outside = record.count("launches_outside")) process.launches_outside = outside;
+  if (record.find("region") == nullptr) return {};
+  RegionReport& region = region_of(process, std::string(record.text("region")));
+  region.passes = record.count("passes").value_or(region.passes);
+  region.entries = record.count("entries").value_or(region.entries);
+  region.tuning_seconds = record.number("tuning_s").value_or(region.tuning_seconds);
+  if (record.find("stage") != nullptr) region.stage = record.text("stage");
+  return {};
+}
+
+}  // namespace contextune::log

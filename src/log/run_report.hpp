@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "log/record.hpp"
+
+/// What rank logs tell, put together again. Plain values; times are seconds, NaN where the log has
+/// none.
+namespace contextune::log {
+
+inline constexpr double not_known = std::numeric_limits<double>::quiet_NaN();
+
+struct TrialReport {
+  std::uint64_t pass = 0;
+  std::uint32_t config = 0;
+  int iteration = 0;  ///< below 0: a warm-up, which does not count
+  std::uint64_t launches = 0;
+  double seconds = not_known;
+  double sm_clock_hz = not_known;
+  std::string timer;
+  std::string status;  ///< empty, "failed", "missing", "throttled" or "cutoff"
+};
+
+struct WinnerReport {
+  std::uint32_t config = 0;
+  double seconds = not_known;
+  double default_seconds = not_known;
+  std::string reason;
+};
+
+struct SiteReport {
+  std::string name;
+  std::string key;
+  std::uint64_t num_configs = 0;
+  std::string grid;
+  std::string block;
+  std::string provider;
+  std::map<std::uint32_t, std::string> configs;  ///< number -> "block=256 per_sm=4"
+  std::vector<TrialReport> trials;
+  std::optional<WinnerReport> winner;
+};
+
+struct ConfirmReport {
+  std::string verdict;
+  double before_seconds = not_known;
+  double after_seconds = not_known;
+  double gain = not_known;   ///< share of the defaults' time
+  double bound = not_known;  ///< its lower bound at 95 %
+  std::uint64_t pairs = 0;
+  std::uint64_t tries = 0;
+};
+
+struct KernelReport {
+  std::string name;
+  std::string key;
+  std::uint64_t launches = 0;
+  double seconds = 0;  ///< sum over its launches
+  std::string grid;
+  std::string block;
+  std::uint64_t shared_bytes = 0;
+  std::uint64_t registers = 0;
+  std::string params;
+  std::string timer;
+};
+
+struct RegionReport {
+  std::string name;
+  std::vector<SiteReport> sites;
+  std::vector<ConfirmReport> confirms;  ///< one a generation
+  std::vector<KernelReport> kernels;    ///< from --discover
+  std::string stage;                    ///< the last one that was reported
+  std::uint64_t passes = 0;
+  std::uint64_t entries = 0;  ///< 0: the log does not say
+  double tuning_seconds = not_known;
+};
+
+struct FallbackReport {
+  std::string reason;
+  std::string region;
+  std::string site;
+  std::string text;
+  std::uint64_t count = 1;
+};
+
+/// One process: what `run`, `pid` and `rank` tell apart.
+struct ProcessReport {
+  std::string run;
+  std::int64_t pid = 0;
+  int rank = 0;
+  std::string first_time;
+  std::string last_time;
+  std::string version;
+  std::string program;
+  std::string gpu;
+  std::string compute_capability;
+  std::uint64_t num_sms = 0;
+  std::string driver;
+  std::string mode;
+  std::string asked_regions;
+  std::string timer;
+  bool simulated = false;
+  bool started = false;  ///< its `start` line was seen
+  std::optional<std::uint64_t> launches_outside;
+  std::vector<RegionReport> regions;
+  std::vector<FallbackReport> fallbacks;
+  std::vector<std::string> faults;
+};
+
+/// Puts processes together from their lines, in whatever order the files come. Not thread-safe.
+class ReportBuilder {
+ public:
+  /// Takes one line. Returns the empty string, or why the line cannot be used.
+  [[nodiscard]] std::string add(const Record& record);
+
+  /// In the order of their first lines.
+  [[nodiscard]] const std::vector<ProcessReport>& processes() const { return processes_; }
+
+ private:
+  ProcessReport& process_of(const Record& record);
+  RegionReport& region_of(ProcessReport& process, const std::string& name);
+  SiteReport& site_of(const Record& record);
+
+  std::string add_site(const Record& record);
+  std::string add_trial(const Record& record);
+  std::string add_winner(const Record& record);
+  std::string add_confirm(const Record& record);
+  std::string add_fallback(const Record& record);
+  std::string add_fault(const Record& record);
+  std::string add_kernel(const Record& record);
+  std::string add_summary(const Record& record);
+  std::string add_start(const Record& record);
+  std::string add_region(const Record& record);
+  std::string add_stage(const Record& record);
+
+  std::vector<ProcessReport> processes_;
+  std::map<std::string, std::size_t> process_index_;
+  std::map<std::string, std::size_t> site_index_;
+};
+
+}  // namespace contextune::log

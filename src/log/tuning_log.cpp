@@ -1,0 +1,135 @@
+#include "log/tuning_log.hpp"
+
+#include <cmath>
+#include <variant>
+
+#include "log/events.hpp"
+#include "log/logfmt.hpp"
+
+namespace contextune::log {
+namespace {
+
+constexpr double microseconds = 1e6;
+
+// A text value without the quotes that tell it from a number in "name=value name=value".
+std::string value_text(const Value& value) {
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  return contextune::to_string(value);
+}
+
+void append_time(std::vector<Field>& fields, std::string_view name, double seconds) {
+  if (std::isfinite(seconds)) fields.emplace_back(name, seconds * microseconds);
+}
+
+}  // namespace
+
+TuningLog::TuningLog(RankLog& log, std::string region, std::string timer, bool simulated)
+    : log_(log), region_(std::move(region)), timer_(std::move(timer)), simulated_(simulated) {}
+
+void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts& facts) {
+  if (index == no_site) return;
+  if (sites_.size() <= index) sites_.resize(index + 1);
+  Site& site = sites_[index];
+  site.name = spec.name;
+  site.key = spec.key.to_string();
+  site.configs.clear();
+  for (const Config& config : spec.configs) {
+    std::vector<Parameter>& parameters = site.configs.emplace_back();
+    for (const auto& [name, value] : config.entries()) {
+      parameters.push_back({parameter_field_name(name), value_text(value)});
+    }
+  }
+  std::vector<Field> fields = {{"region", region_}};
+  append_site(fields, index);
+  const std::string grid = extent_text(facts.grid);
+  const std::string block = extent_text(facts.block);
+  fields.emplace_back("configs", spec.configs.size());
+  fields.emplace_back("launches", facts.launches);
+  fields.emplace_back("grid", grid);
+  fields.emplace_back("block", block);
+  fields.emplace_back("shared_bytes", facts.shared_bytes);
+  fields.emplace_back("registers", facts.registers);
+  fields.emplace_back("provider", facts.provider);
+  log_.write(LogLevel::Info, "site", fields);
+}
+
+void TuningLog::stage(Stage stage, std::uint32_t generation) {
+  log_.write(
+      LogLevel::Info, "stage",
+      {{"region", region_}, {"stage", contextune::to_string(stage)}, {"generation", generation}});
+}
+
+void TuningLog::trial(const TrialEvent& event) {
+  if (!log_.wants(LogLevel::Info)) return;
+  std::vector<Field> fields;
+  fields.reserve(16);
+  fields.emplace_back("region", region_);
+  fields.emplace_back("pass", event.pass);
+  append_site(fields, event.site);
+  append_config(fields, event.site, event.config);
+  if (event.iteration < 0) {
+    fields.emplace_back("warmup", -event.iteration);
+  } else {
+    fields.emplace_back("iter", event.iteration);
+  }
+  fields.emplace_back("launches", event.launches);
+  append_time(fields, "time_us", event.seconds);
+  fields.emplace_back("timer", timer_);
+  if (event.sm_clock_hz > 0) fields.emplace_back("sm_mhz", std::lround(event.sm_clock_hz / 1e6));
+  if (event.throttled) {
+    fields.emplace_back("status", "throttled");
+  } else if (event.status != TrialStatus::Measured) {
+    fields.emplace_back("status", contextune::to_string(event.status));
+  }
+  log_.write(LogLevel::Info, "trial", fields);
+}
+
+void TuningLog::winner(const WinnerEvent& event) {
+  std::vector<Field> fields = {{"region", region_}};
+  append_site(fields, event.site);
+  append_config(fields, event.site, event.config);
+  append_time(fields, "time_us", event.seconds);
+  append_time(fields, "default_us", event.default_seconds);
+  fields.emplace_back("reason", contextune::to_string(event.reason));
+  append_simulated(fields);
+  log_.write(LogLevel::Info, "winner", fields);
+}
+
+void TuningLog::confirm(const ConfirmEvent& event) {
+  std::vector<Field> fields = {{"region", region_},
+                               {"verdict", contextune::to_string(event.verdict)}};
+  append_time(fields, "before_us", event.before_seconds);
+  append_time(fields, "after_us", event.after_seconds);
+  fields.emplace_back("gain", event.gain);
+  fields.emplace_back("bound", event.bound);
+  fields.emplace_back("pairs", event.pairs);
+  fields.emplace_back("tries", event.tries);
+  append_simulated(fields);
+  log_.write(LogLevel::Info, "confirm", fields);
+}
+
+void TuningLog::fallback(FallbackReason reason, SiteIndex site, const std::string& text) {
+  const bool known = site < sites_.size();
+  write_fallback(log_, reason, region_, known ? sites_[site].name : std::string_view(), text);
+}
+
+void TuningLog::append_site(std::vector<Field>& fields, SiteIndex index) const {
+  const bool known = index < sites_.size();
+  fields.emplace_back("site", known ? std::string_view(sites_[index].name) : "unnamed");
+  fields.emplace_back("key", known ? std::string_view(sites_[index].key) : "");
+}
+
+void TuningLog::append_config(std::vector<Field>& fields, SiteIndex index,
+                              std::uint32_t config) const {
+  fields.emplace_back("config", config);
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
+  for (const Parameter& parameter : sites_[index].configs[config]) {
+    fields.emplace_back(parameter.field_name, parameter.value);
+  }
+}
+
+void TuningLog::append_simulated(std::vector<Field>& fields) const {
+  if (simulated_) fields.emplace_back("simulated", true);
+}
+
+}  // namespace contextune::log

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/tuning.hpp"
+#include "core/tuning_observer.hpp"
+#include "log/rank_log.hpp"
+
+namespace contextune::log {
+
+/// What a launch looked like when its site was found. All of it is for the reader.
+struct SiteFacts {
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::array<std::uint32_t, 3> block{1, 1, 1};
+  std::uint32_t shared_bytes = 0;
+  int registers = 0;
+  std::uint32_t launches = 1;          ///< so far
+  std::string_view provider = "none";  ///< declared, attributes, tunable or none
+};
+
+/// Writes what one region's tuning reports to the rank log.
+/// Not thread-safe: used by one Tuning, whose region serialises calls. The log must outlive it.
+class TuningLog final : public TuningObserver {
+ public:
+  /// @param timer name of the clock of single launches, "cupti" or "events"
+  TuningLog(RankLog& log, std::string region, std::string timer, bool simulated);
+
+  /// Names the site that Tuning::add_site just returned, and writes its `site` line. no_site is
+  /// ignored.
+  void add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts& facts);
+
+  /// The clock was changed in mid-tuning.
+  void set_timer(std::string timer) { timer_ = std::move(timer); }
+
+  void stage(Stage stage, std::uint32_t generation) override;
+  void trial(const TrialEvent& event) override;
+  void winner(const WinnerEvent& event) override;
+  void confirm(const ConfirmEvent& event) override;
+  void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
+
+ private:
+  struct Parameter {
+    std::string field_name;
+    std::string value;
+  };
+  struct Site {
+    std::string name;
+    std::string key;
+    std::vector<std::vector<Parameter>> configs;
+  };
+
+  void append_site(std::vector<Field>& fields, SiteIndex index) const;
+  void append_config(std::vector<Field>& fields, SiteIndex index, std::uint32_t config) const;
+  void append_simulated(std::vector<Field>& fields) const;
+
+  RankLog& log_;
+  std::string region_;
+  std::string timer_;
+  bool simulated_;
+  std::vector<Site> sites_;
+};
+
+}  // namespace contextune::log
