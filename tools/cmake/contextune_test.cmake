@@ -3,7 +3,8 @@
 add_library(contextune_catch_main OBJECT ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
 add_library(contextune_catch INTERFACE)
 target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
-if(TARGET Catch2::Catch2WithMain)
+# Debian 12 ships 2.13, which has a Catch2WithMain too.
+if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
   target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
   target_compile_definitions(contextune_catch INTERFACE CONTEXTUNE_CATCH2_VERSION=3)
 else()
