@@ -7,6 +7,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <mutex>
 
 #include "core/option_table.hpp"
@@ -55,7 +56,9 @@ void append_value(std::string& line, const Field& field) {
     result = std::to_chars(digits.data(), end, *count);
   } else {
     const double real = std::get<double>(field.value);
-    result = std::to_chars(digits.data(), end, real, std::chars_format::general, 6);
+    const bool whole = std::abs(real) >= 1e6 && std::abs(real) < 1e15;  // 1500000, not 1.5e+06
+    result = whole ? std::to_chars(digits.data(), end, real, std::chars_format::fixed, 0)
+                   : std::to_chars(digits.data(), end, real, std::chars_format::general, 6);
   }
   append_field(
       line, field.name,

@@ -95,7 +95,7 @@ std::variant<Record, std::string> parse_record(std::string_view line) {
   for (std::size_t place = 0; place < header.size(); ++place) {
     ParsedField field;
     const std::string name(header[place]);
-    if (!take_field(rest, field, why)) return "no field " + name + ": " + why;
+    if (!take_field(rest, field, why)) return "field " + name + ": " + why;
     if (field.name != name) return "has field " + field.name + " where " + name + " should be";
     if (!set_header(record, place, field.value)) return name + "=" + field.value + " is not valid";
   }

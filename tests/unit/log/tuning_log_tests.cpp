@@ -1,0 +1,130 @@
+#include "log/tuning_log.hpp"
+
+#include <limits>
+
+#include "catch.hpp"
+#include "log/events.hpp"
+#include "log/log_reader.hpp"
+#include "log/run_report.hpp"
+#include "scratch_folder.hpp"
+
+using contextune::FallbackReason;
+using contextune::LogLevel;
+using contextune::log::RankLog;
+using contextune::log::TuningLog;
+
+namespace {
+
+struct Fixture {
+  ScratchFolder scratch;
+  RankLog log{RankLog::Settings{scratch.path("logs"), 0, "7f3a", LogLevel::Info}};
+  TuningLog tuning{log, "decode", "cupti", true};
+
+  Fixture() {
+    contextune::SiteSpec spec;
+    spec.name = "saxpy";
+    spec.key = contextune::Key{{"n", std::int64_t{1048576}}};
+    spec.configs = {contextune::Config{}, contextune::Config{{"block", std::int64_t{256}},
+                                                             {"iter", std::string("two words")}}};
+    tuning.add_site(0, spec, {{8, 2, 1}, {128, 1, 1}, 1024, 20, 1, "declared"});
+  }
+
+  // The last line, from the event on.
+  std::string last() const {
+    const std::string line = lines_of(log.path()).back();
+    return line.substr(line.find("event="));
+  }
+};
+
+}  // namespace
+
+TEST_CASE_METHOD(Fixture, "A site's line says what it is", "[tuning_log]") {
+  CHECK(last() ==
+        "event=site region=decode site=saxpy key=\"n=1048576\" configs=2 launches=1 grid=8x2 "
+        "block=128 shared_bytes=1024 registers=20 provider=declared");
+}
+
+TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[tuning_log]") {
+  contextune::TrialEvent trial;
+  trial.pass = 4;
+  trial.config = 1;
+  trial.iteration = 1;
+  trial.launches = 3;
+  trial.seconds = 2.53e-6;
+  trial.sm_clock_hz = 1.98e9;
+  tuning.trial(trial);
+  CHECK(last() ==
+        "event=trial region=decode pass=4 site=saxpy key=\"n=1048576\" config=1 block=256 "
+        "param.iter=\"two words\" iter=1 launches=3 time_us=2.53 timer=cupti sm_mhz=1980");
+
+  trial.iteration = -2;
+  trial.seconds = std::numeric_limits<double>::quiet_NaN();
+  trial.status = contextune::TrialStatus::LaunchFailed;
+  trial.sm_clock_hz = 0;
+  tuning.set_timer("events");
+  tuning.trial(trial);
+  CHECK(last() ==
+        "event=trial region=decode pass=4 site=saxpy key=\"n=1048576\" config=1 block=256 "
+        "param.iter=\"two words\" warmup=2 launches=3 timer=events status=failed");
+
+  trial.status = contextune::TrialStatus::Measured;
+  trial.throttled = true;
+  tuning.trial(trial);
+  CHECK(last().ends_with("status=throttled"));
+}
+
+TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of their fields",
+                 "[tuning_log]") {
+  tuning.winner({0, 1, 2.53e-6, 1.5, contextune::WinnerReason::Fastest});
+  CHECK(last() ==
+        "event=winner region=decode site=saxpy key=\"n=1048576\" config=1 block=256 "
+        "param.iter=\"two words\" time_us=2.53 default_us=1500000 reason=fastest simulated=yes");
+  tuning.confirm({contextune::ConfirmVerdict::Kept, 124e-6, 110e-6, 0.1125, 0.101, 8, 1});
+  CHECK(last() ==
+        "event=confirm region=decode verdict=kept before_us=124 after_us=110 gain=0.1125 "
+        "bound=0.101 pairs=8 tries=1 simulated=yes");
+  tuning.fallback(FallbackReason::TooManySites, contextune::no_site, "Over 256 sites.");
+  CHECK(last() == "event=fallback reason=too_many_sites region=decode text=\"Over 256 sites.\"");
+  tuning.fallback(FallbackReason::LaunchFailed, 0, "");
+  CHECK(last() ==
+        "event=fallback reason=launch_failed region=decode site=saxpy text=\"A config could not be "
+        "launched; the default ran in its place.\"");
+}
+
+TEST_CASE_METHOD(Fixture, "An event of a site that was never named is written all the same",
+                 "[tuning_log]") {
+  tuning.winner({7, 3, 1e-6, 1e-6, contextune::WinnerReason::Only});
+  CHECK(last().starts_with("event=winner region=decode site=unnamed key=\"\" config=3 time_us=1"));
+}
+
+TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tuning_log]") {
+  using namespace contextune::log;
+  tuning.stage(contextune::Stage::Table, 0);
+  tuning.winner({0, 1, 2.53e-6, 5e-6, contextune::WinnerReason::Fastest});
+  tuning.confirm({});
+  tuning.fallback(FallbackReason::Capture, 0, "");
+  write_start(log, {"./engine", "NVIDIA H200", "9.0", 132, "13.0", true, contextune::Mode::Live,
+                    "nvtx:decode", "cupti"});
+  write_region(log, "decode", 77);
+  write_fault(log, "space.lua:3: kernel saxpy: a \"quote\"");
+  KernelEvent kernel;
+  kernel.region = "decode";
+  kernel.kernel = "gemm<64, 64>";
+  kernel.seconds = 0.25;
+  write_kernel(log, kernel);
+  write_summary(log, {"decode", 96, 120, 0.5, "finished", 1, 1, true});
+  write_exit(log, 5, true);
+
+  ReportBuilder builder;
+  LogTail tail(log.path(), [&](const Record& record) { return builder.add(record); });
+  CHECK(tail.finish() == 0);
+  CHECK(tail.lines().num_bad() == 0);
+  CHECK(tail.lines().num_records() == log.lines_written());
+  REQUIRE(builder.processes().size() == 1);
+  const ProcessReport& process = builder.processes()[0];
+  CHECK(process.program == "./engine");
+  CHECK(process.faults.at(0) == "space.lua:3: kernel saxpy: a \"quote\"");
+  REQUIRE(process.regions.size() == 1);
+  CHECK(process.regions[0].kernels.at(0).seconds == Approx(0.25));
+  CHECK(process.regions[0].sites.at(0).configs.at(1) == "block=256 iter=\"two words\"");
+}
