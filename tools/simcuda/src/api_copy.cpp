@@ -1,0 +1,169 @@
+#include "capture.hpp"
+#include "operation.hpp"
+#include "timeline.hpp"
+
+using namespace simcuda;
+
+namespace {
+
+// A range of device memory must lie in one block that the driver gave out.
+void require_device(CUdeviceptr pointer, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Memory::Block* const block = driver().memory.find(pointer);
+  if (block == nullptr) {
+    // __device__ variables and mapped host memory live outside of the blocks.
+    require(pointer != 0);
+    return;
+  }
+  require(pointer + bytes <= block->begin + block->bytes);
+}
+
+CopyOperation plain(std::uintptr_t destination, std::uintptr_t source, std::size_t bytes) {
+  CopyOperation copy;
+  copy.destination = destination;
+  copy.source = source;
+  copy.width_bytes = bytes;
+  return copy;
+}
+
+CUresult copy_async(Stream& stream, const CopyOperation& copy) {
+  enqueue(stream, copy);
+  return CUDA_SUCCESS;
+}
+
+// Synchronous copies run on the default stream, which must not be needed by a capture.
+CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock& lock) {
+  Stream& stream = stream_of(nullptr, null_stream);
+  forbid_unsafe_call();
+  enqueue(stream, copy);
+  wait_for_stream(stream, lock);
+  return CUDA_SUCCESS;
+}
+
+std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+
+struct Place {
+  std::uintptr_t base;
+  std::size_t pitch;
+};
+
+Place place(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t pitch,
+            std::size_t width) {
+  require(type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
+              type == CU_MEMORYTYPE_UNIFIED,
+          CUDA_ERROR_NOT_SUPPORTED);  // arrays are not simulated
+  return {type == CU_MEMORYTYPE_HOST ? address(host) : static_cast<std::uintptr_t>(device),
+          pitch == 0 ? width : pitch};
+}
+
+CopyOperation two_dimensions(const CUDA_MEMCPY2D* copy) {
+  require(copy != nullptr);
+  const Place from = place(copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcPitch,
+                           copy->WidthInBytes);
+  const Place to = place(copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstPitch,
+                         copy->WidthInBytes);
+  require(from.pitch >= copy->WidthInBytes && to.pitch >= copy->WidthInBytes);
+  CopyOperation operation;
+  operation.source = from.base + copy->srcY * from.pitch + copy->srcXInBytes;
+  operation.destination = to.base + copy->dstY * to.pitch + copy->dstXInBytes;
+  operation.source_pitch = from.pitch;
+  operation.destination_pitch = to.pitch;
+  operation.width_bytes = copy->WidthInBytes;
+  operation.height = copy->Height;
+  return operation;
+}
+
+CopyOperation three_dimensions(const CUDA_MEMCPY3D* copy) {
+  require(copy != nullptr);
+  const Place from = place(copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcPitch,
+                           copy->WidthInBytes);
+  const Place to = place(copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstPitch,
+                         copy->WidthInBytes);
+  CopyOperation operation;
+  operation.source_pitch = from.pitch;
+  operation.destination_pitch = to.pitch;
+  operation.source_slice = from.pitch * (copy->srcHeight == 0 ? copy->Height : copy->srcHeight);
+  operation.destination_slice =
+      to.pitch * (copy->dstHeight == 0 ? copy->Height : copy->dstHeight);
+  operation.source = from.base + copy->srcZ * operation.source_slice + copy->srcY * from.pitch +
+                     copy->srcXInBytes;
+  operation.destination = to.base + copy->dstZ * operation.destination_slice +
+                          copy->dstY * to.pitch + copy->dstXInBytes;
+  operation.width_bytes = copy->WidthInBytes;
+  operation.height = copy->Height;
+  operation.depth = copy->Depth;
+  return operation;
+}
+
+}  // namespace
+
+SIMCUDA_BOTH_STREAMS(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount),
+                     { return copy_now(null_stream, plain(dst, src, ByteCount), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpyAsync, _ptsz,
+                     (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), {
+  return copy_async(stream_of(hStream, null_stream), plain(dst, src, ByteCount));
+})
+
+SIMCUDA_BOTH_STREAMS(cuMemcpyHtoD_v2, _ptds,
+                     (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount), {
+  require_device(dstDevice, ByteCount);
+  return copy_now(null_stream, plain(dstDevice, address(srcHost), ByteCount), lock);
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyDtoH_v2, _ptds,
+                     (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount), {
+  require_device(srcDevice, ByteCount);
+  return copy_now(null_stream, plain(address(dstHost), srcDevice, ByteCount), lock);
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyDtoD_v2, _ptds,
+                     (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), {
+  require_device(srcDevice, ByteCount);
+  require_device(dstDevice, ByteCount);
+  return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyHtoDAsync_v2, _ptsz,
+                     (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount,
+                      CUstream hStream), {
+  require_device(dstDevice, ByteCount);
+  return copy_async(stream_of(hStream, null_stream),
+                    plain(dstDevice, address(srcHost), ByteCount));
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyDtoHAsync_v2, _ptsz,
+                     (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), {
+  require_device(srcDevice, ByteCount);
+  return copy_async(stream_of(hStream, null_stream),
+                    plain(address(dstHost), srcDevice, ByteCount));
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyDtoDAsync_v2, _ptsz,
+                     (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                      CUstream hStream), {
+  require_device(srcDevice, ByteCount);
+  require_device(dstDevice, ByteCount);
+  return copy_async(stream_of(hStream, null_stream), plain(dstDevice, srcDevice, ByteCount));
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyPeer, _ptds,
+                     (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
+                      size_t ByteCount), {
+  require_device(srcDevice, ByteCount);
+  require_device(dstDevice, ByteCount);
+  return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpyPeerAsync, _ptsz,
+                     (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
+                      size_t ByteCount, CUstream hStream), {
+  require_device(srcDevice, ByteCount);
+  require_device(dstDevice, ByteCount);
+  return copy_async(stream_of(hStream, null_stream), plain(dstDevice, srcDevice, ByteCount));
+})
+
+SIMCUDA_BOTH_STREAMS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
+                     { return copy_now(null_stream, two_dimensions(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
+                     { return copy_now(null_stream, two_dimensions(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream), {
+  return copy_async(stream_of(hStream, null_stream), two_dimensions(pCopy));
+})
+SIMCUDA_BOTH_STREAMS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy),
+                     { return copy_now(null_stream, three_dimensions(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream), {
+  return copy_async(stream_of(hStream, null_stream), three_dimensions(pCopy));
+})

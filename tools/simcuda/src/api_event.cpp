@@ -1,0 +1,105 @@
+#include <algorithm>
+
+#include "capture.hpp"
+#include "host_calls.hpp"
+#include "operation.hpp"
+#include "timeline.hpp"
+
+using namespace simcuda;
+
+namespace {
+
+Event& event_at(CUevent handle) { return driver().handles.get<Event>(handle); }
+
+CUresult record(Stream& stream, Event& event, unsigned flags) {
+  require(flags <= CU_EVENT_RECORD_EXTERNAL);
+  require(stream.context == event.context, CUDA_ERROR_INVALID_HANDLE);
+  check_implicit_dependency(stream);
+  if (stream.capture == nullptr) record_event(stream, event);
+  else if (flags == CU_EVENT_RECORD_EXTERNAL)
+    capture_operation(stream, EventOperation{&event, false});
+  else capture_event_record(stream, event);
+  return CUDA_SUCCESS;
+}
+
+CUresult destroy(CUevent handle) {
+  Event& event = event_at(handle);
+  event.context->events.erase(&event);
+  driver().handles.destroy(&event);
+  return CUDA_SUCCESS;
+}
+
+CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
+  require(milliseconds != nullptr);
+  const Event& from = event_at(start);
+  const Event& to = event_at(end);
+  require(from.context == to.context && from.recorded && to.recorded, CUDA_ERROR_INVALID_HANDLE);
+  require(((from.flags | to.flags) & CU_EVENT_DISABLE_TIMING) == 0, CUDA_ERROR_INVALID_HANDLE);
+  if (from.hung || to.hung || !has_passed(std::max(from.done, to.done)))
+    return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>((to.timestamp - from.timestamp) * 1e3);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+SIMCUDA_ENTRY(cuEventCreate, (CUevent * phEvent, unsigned int Flags), {
+  constexpr unsigned known = CU_EVENT_BLOCKING_SYNC | CU_EVENT_DISABLE_TIMING;
+  require(phEvent != nullptr);
+  require((Flags & CU_EVENT_INTERPROCESS) == 0, CUDA_ERROR_NOT_SUPPORTED);
+  require((Flags & ~known) == 0);
+  Context& context = current_context();
+  auto* const event = driver().handles.make<Event>();
+  event->context = &context;
+  event->flags = Flags;
+  context.events.insert(event);
+  *phEvent = reinterpret_cast<CUevent>(event);
+  return CUDA_SUCCESS;
+})
+
+SIMCUDA_ENTRY(cuEventDestroy, (CUevent hEvent), { return destroy(hEvent); })
+SIMCUDA_ENTRY(cuEventDestroy_v2, (CUevent hEvent), { return destroy(hEvent); })
+
+SIMCUDA_BOTH_STREAMS(cuEventRecord, _ptsz, (CUevent hEvent, CUstream hStream),
+                     { return record(stream_of(hStream, null_stream), event_at(hEvent), 0); })
+SIMCUDA_BOTH_STREAMS(cuEventRecordWithFlags, _ptsz,
+                     (CUevent hEvent, CUstream hStream, unsigned int flags), {
+  return record(stream_of(hStream, null_stream), event_at(hEvent), flags);
+})
+
+SIMCUDA_ENTRY(cuEventQuery, (CUevent hEvent), {
+  const Event& event = event_at(hEvent);
+  require(event.context->error == CUDA_SUCCESS, event.context->error);
+  require(event.capture == nullptr, CUDA_ERROR_CAPTURED_EVENT);
+  forbid_unsafe_call();
+  if (!event.recorded) return CUDA_SUCCESS;
+  if (event.hung || !has_passed(event.done)) return CUDA_ERROR_NOT_READY;
+  return event.host_calls->idle_since(event.host_calls_before) ? CUDA_SUCCESS
+                                                               : CUDA_ERROR_NOT_READY;
+})
+
+SIMCUDA_ENTRY(cuEventSynchronize, (CUevent hEvent), {
+  const Event& event = event_at(hEvent);
+  const Context* const context = event.context;
+  require(context->error == CUDA_SUCCESS, context->error);
+  require(event.capture == nullptr, CUDA_ERROR_CAPTURED_EVENT);
+  forbid_unsafe_call();
+  if (!event.recorded) return CUDA_SUCCESS;
+  if (event.hung) hang(lock);
+  driver().host_time = std::max(driver().host_time, event.done);
+  const auto calls = event.host_calls;
+  const std::uint64_t before = event.host_calls_before;
+  if (!calls->idle_since(before)) {
+    lock.unlock();
+    calls->wait_for(before);
+    lock.lock();
+  }
+  return CUDA_SUCCESS;
+})
+
+SIMCUDA_ENTRY(cuEventElapsedTime, (float* pMilliseconds, CUevent hStart, CUevent hEnd),
+              { return elapsed(pMilliseconds, hStart, hEnd); })
+#if CUDA_VERSION >= 12080
+SIMCUDA_ENTRY(cuEventElapsedTime_v2, (float* pMilliseconds, CUevent hStart, CUevent hEnd),
+              { return elapsed(pMilliseconds, hStart, hEnd); })
+#endif

@@ -1,0 +1,140 @@
+// Making graphs and asking about them.
+#include <algorithm>
+
+#include "graph_nodes.hpp"
+
+using namespace simcuda;
+
+namespace {
+
+Graph& graph_at(CUgraph handle) { return driver().handles.get<Graph>(handle); }
+GraphNode& node_at(CUgraphNode handle) { return driver().handles.get<GraphNode>(handle); }
+
+CUresult give_edges(const Graph& graph, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
+  require(count != nullptr);
+  std::size_t edges = 0;
+  for (GraphNode* const node : graph.nodes)
+    for (GraphNode* const dependency : node->dependencies) {
+      if (from != nullptr && to != nullptr && edges < *count) {
+        from[edges] = reinterpret_cast<CUgraphNode>(dependency);
+        to[edges] = reinterpret_cast<CUgraphNode>(node);
+      }
+      ++edges;
+    }
+  *count = edges;
+  return CUDA_SUCCESS;
+}
+
+CUresult add_edges(Graph& graph, const CUgraphNode* from, const CUgraphNode* to,
+                   std::size_t count) {
+  const auto sources = nodes_at(from, count);
+  const auto targets = nodes_at(to, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    require(sources[i]->graph == &graph && targets[i]->graph == &graph);
+    const auto source = std::find(graph.nodes.begin(), graph.nodes.end(), sources[i]);
+    const auto target = std::find(graph.nodes.begin(), graph.nodes.end(), targets[i]);
+    // Nodes are kept in an order that runs; one move makes room for the new edge.
+    if (target < source) {
+      for (const GraphNode* const dependent : graph.nodes)
+        require(std::find(dependent->dependencies.begin(), dependent->dependencies.end(),
+                          targets[i]) == dependent->dependencies.end(),
+                CUDA_ERROR_NOT_SUPPORTED);
+      std::rotate(target, target + 1, source + 1);
+    }
+    targets[i]->dependencies.push_back(sources[i]);
+  }
+  return CUDA_SUCCESS;
+}
+
+CUresult give_dependencies(CUgraphNode handle, CUgraphNode* to, std::size_t* count) {
+  give_nodes(node_at(handle).dependencies, to, count);
+  return CUDA_SUCCESS;
+}
+
+CUresult give_dependents(CUgraphNode handle, CUgraphNode* to, std::size_t* count) {
+  GraphNode& node = node_at(handle);
+  std::vector<GraphNode*> dependents;
+  for (GraphNode* const other : node.graph->nodes)
+    if (std::find(other->dependencies.begin(), other->dependencies.end(), &node) !=
+        other->dependencies.end())
+      dependents.push_back(other);
+  give_nodes(dependents, to, count);
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+SIMCUDA_ENTRY(cuGraphCreate, (CUgraph * phGraph, unsigned int flags), {
+  require(phGraph != nullptr && flags == 0);
+  *phGraph = reinterpret_cast<CUgraph>(make_graph());
+  return CUDA_SUCCESS;
+})
+SIMCUDA_ENTRY(cuGraphDestroy, (CUgraph hGraph), {
+  destroy_graph(&graph_at(hGraph));
+  return CUDA_SUCCESS;
+})
+SIMCUDA_ENTRY(cuGraphClone, (CUgraph * phGraphClone, CUgraph originalGraph), {
+  require(phGraphClone != nullptr);
+  *phGraphClone = reinterpret_cast<CUgraph>(clone_graph(graph_at(originalGraph)));
+  return CUDA_SUCCESS;
+})
+SIMCUDA_ENTRY(cuGraphGetNodes, (CUgraph hGraph, CUgraphNode* nodes, size_t* numNodes), {
+  give_nodes(graph_at(hGraph).nodes, nodes, numNodes);
+  return CUDA_SUCCESS;
+})
+SIMCUDA_ENTRY(cuGraphGetRootNodes, (CUgraph hGraph, CUgraphNode* rootNodes, size_t* numRootNodes), {
+  std::vector<GraphNode*> roots;
+  for (GraphNode* const node : graph_at(hGraph).nodes)
+    if (node->dependencies.empty()) roots.push_back(node);
+  give_nodes(roots, rootNodes, numRootNodes);
+  return CUDA_SUCCESS;
+})
+SIMCUDA_ENTRY(cuGraphGetEdges,
+              (CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, size_t* numEdges),
+              { return give_edges(graph_at(hGraph), from, to, numEdges); })
+SIMCUDA_ENTRY(cuGraphNodeGetType, (CUgraphNode hNode, CUgraphNodeType* type), {
+  require(type != nullptr);
+  *type = simcuda::type_of(node_at(hNode).operation);
+  return CUDA_SUCCESS;
+})
+SIMCUDA_ENTRY(cuGraphNodeGetDependencies,
+              (CUgraphNode hNode, CUgraphNode* dependencies, size_t* numDependencies),
+              { return give_dependencies(hNode, dependencies, numDependencies); })
+SIMCUDA_ENTRY(cuGraphNodeGetDependentNodes,
+              (CUgraphNode hNode, CUgraphNode* dependentNodes, size_t* numDependentNodes),
+              { return give_dependents(hNode, dependentNodes, numDependentNodes); })
+SIMCUDA_ENTRY(cuGraphAddDependencies,
+              (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
+               size_t numDependencies),
+              { return add_edges(graph_at(hGraph), from, to, numDependencies); })
+
+#if CUDA_VERSION >= 13000
+SIMCUDA_ENTRY(cuGraphGetEdges_v2,
+              (CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edgeData,
+               size_t* numEdges),
+              {
+                if (edgeData != nullptr && numEdges != nullptr)
+                  std::fill(edgeData, edgeData + *numEdges, CUgraphEdgeData{});
+                return give_edges(graph_at(hGraph), from, to, numEdges);
+              })
+SIMCUDA_ENTRY(cuGraphNodeGetDependencies_v2,
+              (CUgraphNode hNode, CUgraphNode* dependencies, CUgraphEdgeData*,
+               size_t* numDependencies),
+              { return give_dependencies(hNode, dependencies, numDependencies); })
+SIMCUDA_ENTRY(cuGraphNodeGetDependentNodes_v2,
+              (CUgraphNode hNode, CUgraphNode* dependentNodes, CUgraphEdgeData*,
+               size_t* numDependentNodes),
+              { return give_dependents(hNode, dependentNodes, numDependentNodes); })
+SIMCUDA_ENTRY(cuGraphAddDependencies_v2,
+              (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
+               const CUgraphEdgeData*, size_t numDependencies),
+              { return add_edges(graph_at(hGraph), from, to, numDependencies); })
+#endif
+
+SIMCUDA_ENTRY(cuGraphDestroyNode, (CUgraphNode hNode), {
+  GraphNode& node = node_at(hNode);
+  std::erase(node.graph->nodes, &node);
+  for (GraphNode* const other : node.graph->nodes) std::erase(other->dependencies, &node);
+  driver().handles.destroy(&node);
+  return CUDA_SUCCESS;
+})

@@ -1,0 +1,91 @@
+#include "graph.hpp"
+
+#include <algorithm>
+
+#include "timeline.hpp"
+
+namespace simcuda {
+
+Graph* make_graph() {
+  static std::uint32_t next_id = 1;
+  auto* const graph = driver().handles.make<Graph>();
+  graph->id = next_id++;
+  return graph;
+}
+
+void destroy_graph(Graph* graph) {
+  Driver& state = driver();
+  for (GraphNode* const node : graph->nodes) state.handles.destroy(node);
+  state.handles.destroy(graph);
+}
+
+GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
+                    const Operation& operation) {
+  Driver& state = driver();
+  for (const GraphNode* const dependency : dependencies)
+    require(state.handles.find<GraphNode>(dependency) != nullptr && dependency->graph == &graph);
+  auto* const node = state.handles.make<GraphNode>();
+  node->graph = &graph;
+  node->id = state.next_graph_node_id++;
+  node->dependencies = dependencies;
+  node->operation = operation;
+  graph.nodes.push_back(node);
+  return node;
+}
+
+Graph* clone_graph(const Graph& graph) {
+  Graph* const copy = make_graph();
+  std::map<const GraphNode*, GraphNode*> copies;
+  for (const GraphNode* const node : graph.nodes) {
+    std::vector<GraphNode*> dependencies;
+    for (const GraphNode* const dependency : node->dependencies)
+      dependencies.push_back(copies.at(dependency));
+    GraphNode* const twin = add_node(*copy, dependencies, node->operation);
+    twin->attributes = node->attributes;
+    twin->context = node->context;
+    copies[node] = twin;
+  }
+  return copy;
+}
+
+GraphExec* instantiate(const Graph& graph, unsigned long long flags) {
+  auto* const executable = driver().handles.make<GraphExec>();
+  executable->graph_id = graph.id;
+  executable->flags = flags;
+  executable->context = current_context_or_null();
+  std::map<const GraphNode*, std::size_t> index;
+  for (const GraphNode* const node : graph.nodes) {
+    std::vector<std::size_t> dependencies;
+    for (const GraphNode* const dependency : node->dependencies)
+      dependencies.push_back(index.at(dependency));
+    index[node] = executable->nodes.size();
+    executable->nodes.push_back(
+        {node, node->id, std::move(dependencies), node->operation, node->attributes});
+  }
+  return executable;
+}
+
+CUgraphNodeType type_of(const Operation& operation) {
+  if (std::holds_alternative<OwnedLaunch>(operation)) return CU_GRAPH_NODE_TYPE_KERNEL;
+  if (std::holds_alternative<CopyOperation>(operation)) return CU_GRAPH_NODE_TYPE_MEMCPY;
+  if (std::holds_alternative<SetOperation>(operation)) return CU_GRAPH_NODE_TYPE_MEMSET;
+  if (std::holds_alternative<HostOperation>(operation)) return CU_GRAPH_NODE_TYPE_HOST;
+  if (const auto* const event = std::get_if<EventOperation>(&operation))
+    return event->wait ? CU_GRAPH_NODE_TYPE_WAIT_EVENT : CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+  return CU_GRAPH_NODE_TYPE_EMPTY;
+}
+
+void run_graph(Stream& stream, const GraphExec& graph) {
+  const std::uint32_t correlation = driver().next_correlation++;
+  for (const GraphExec::Node& node : graph.nodes)
+    run_operation(stream, node.operation, correlation, {node.id, graph.graph_id});
+}
+
+GraphExec::Node& node_from(GraphExec& graph, const GraphNode* origin) {
+  const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                                  [&](const GraphExec::Node& node) { return node.origin == origin; });
+  require(found != graph.nodes.end());
+  return *found;
+}
+
+}  // namespace simcuda

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "operation.hpp"
+
+namespace simcuda {
+
+struct Graph;
+
+struct GraphNode : Object {
+  static constexpr Kind kind = Kind::graph_node;
+  GraphNode() : Object(kind) {}
+
+  Graph* graph = nullptr;
+  std::uint64_t id = 0;
+  std::vector<GraphNode*> dependencies;
+  Operation operation;
+  std::vector<CUlaunchAttribute> attributes;  // of a kernel node
+  CUcontext context = nullptr;                // of a kernel node
+};
+
+struct Graph : Object {
+  static constexpr Kind kind = Kind::graph;
+  Graph() : Object(kind) {}
+
+  std::uint32_t id = 0;
+  std::vector<GraphNode*> nodes;  // in the order in which they were added: no edge goes backwards
+};
+
+/// An instantiated graph: its nodes as they were then, each with the node that it came from.
+struct GraphExec : Object {
+  static constexpr Kind kind = Kind::graph_exec;
+  GraphExec() : Object(kind) {}
+
+  struct Node {
+    const GraphNode* origin;
+    std::uint64_t id;
+    std::vector<std::size_t> dependencies;  // indices into nodes
+    Operation operation;
+    std::vector<CUlaunchAttribute> attributes;
+  };
+  std::uint32_t graph_id = 0;
+  unsigned long long flags = 0;
+  Context* context = nullptr;
+  std::vector<Node> nodes;
+};
+
+[[nodiscard]] Graph* make_graph();
+void destroy_graph(Graph* graph);
+/// @throws Failure{INVALID_VALUE} when a dependency is no node of the graph
+GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
+                    const Operation& operation);
+[[nodiscard]] GraphExec* instantiate(const Graph& graph, unsigned long long flags);
+[[nodiscard]] CUgraphNodeType type_of(const Operation& operation);
+/// Runs all nodes, in an order that keeps every dependency, as one stretch of a stream.
+void run_graph(Stream& stream, const GraphExec& graph);
+/// Copies a whole graph.
+[[nodiscard]] Graph* clone_graph(const Graph& graph);
+/// The node of an instantiated graph that came from `origin`. @throws Failure{INVALID_VALUE}
+[[nodiscard]] GraphExec::Node& node_from(GraphExec& graph, const GraphNode* origin);
+
+}  // namespace simcuda

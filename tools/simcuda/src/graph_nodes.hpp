@@ -1,0 +1,33 @@
+#pragma once
+
+#include "graph.hpp"
+
+namespace simcuda {
+
+/// What a program says about a kernel node, in any of the three versions of the structure.
+struct KernelNodeParameters {
+  CUfunction function = nullptr;  // or a CUkernel
+  LaunchArguments arguments;
+  CUcontext context = nullptr;
+};
+[[nodiscard]] KernelNodeParameters parameters_of(const CUDA_KERNEL_NODE_PARAMS_v1& from);
+[[nodiscard]] KernelNodeParameters parameters_of(const CUDA_KERNEL_NODE_PARAMS_v2& from);
+[[nodiscard]] KernelNodeParameters parameters_of(const CUDA_KERNEL_NODE_PARAMS_v3& from);
+
+/// Checks the parameters with the attributes of the node they are for. @throws Failure
+[[nodiscard]] OwnedLaunch kernel_operation(const KernelNodeParameters& parameters,
+                                           const std::vector<CUlaunchAttribute>& attributes);
+/// Checks again what a node launches, after its attributes changed.
+void recheck(GraphNode& node);
+[[nodiscard]] OwnedLaunch& launch_of(GraphNode& node);
+[[nodiscard]] SetOperation set_operation(const CUDA_MEMSET_NODE_PARAMS& from);
+[[nodiscard]] CopyOperation copy_operation(const CUDA_MEMCPY3D& from);
+/// An operation from the structure of cuGraphAddNode. @throws Failure{NOT_SUPPORTED}
+[[nodiscard]] Operation operation_of(const CUgraphNodeParams& parameters,
+                                     const std::vector<CUlaunchAttribute>& attributes);
+
+[[nodiscard]] std::vector<GraphNode*> nodes_at(const CUgraphNode* nodes, std::size_t count);
+/// Writes up to *count handles and the true number, as all the queries of graphs do.
+void give_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* to, std::size_t* count);
+
+}  // namespace simcuda

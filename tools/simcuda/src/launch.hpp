@@ -1,0 +1,71 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <vector>
+
+#include "contexts.hpp"
+
+namespace simcuda {
+
+/// Values of a launch as they come in, from any of the launch functions or from a graph node.
+struct LaunchArguments {
+  std::array<unsigned, 3> grid{};
+  std::array<unsigned, 3> block{};
+  unsigned dynamic_shared_bytes = 0;
+  void** parameters = nullptr;  // kernelParams
+  void** extra = nullptr;
+};
+
+/// A checked launch, ready to run on any stream of its context.
+struct Launch {
+  const KernelCode* code = nullptr;
+  CUfunction handle = nullptr;  // as the program gave it
+  std::array<unsigned, 3> grid{}, block{}, cluster{1, 1, 1};
+  unsigned dynamic_shared_bytes = 0;
+  int carveout_percent = -1;
+  bool cooperative = false;
+  int priority = 0;
+  int cluster_scheduling = 0;
+  std::vector<void*> arguments;
+};
+
+/// A launch whose arguments live with it.
+struct OwnedLaunch {
+  Launch launch;
+  std::vector<std::byte> packed;
+
+  OwnedLaunch() = default;
+  explicit OwnedLaunch(const Launch& from);
+  OwnedLaunch(const OwnedLaunch& other) { *this = other; }
+  OwnedLaunch& operator=(const OwnedLaunch& other);
+};
+
+/// The kernel behind a CUfunction, or behind a CUkernel that was cast to one.
+struct Callee {
+  const KernelCode* code;
+  KernelAttributes* attributes;
+};
+/// @throws Failure{INVALID_HANDLE}
+[[nodiscard]] Callee callee_of(CUfunction handle, int device);
+[[nodiscard]] KernelAttributes& attributes_of(Function& function);
+[[nodiscard]] KernelAttributes& attributes_of(Kernel& kernel, int device);
+[[nodiscard]] KernelAttributes initial_attributes(const KernelCode& code,
+                                                  const DeviceProfile& profile);
+
+/// Checks a launch as the driver does. @throws Failure
+[[nodiscard]] Launch check_launch(Context& context, CUfunction function,
+                                  const LaunchArguments& arguments,
+                                  const CUlaunchAttribute* attributes, unsigned attribute_count);
+
+/// Identifiers of a graph node whose launch this is; zeros for an ordinary launch.
+struct GraphOrigin {
+  std::uint64_t node = 0;
+  std::uint32_t graph = 0;
+};
+
+/// Runs a launch on a stream: computes its results now, and puts its time on the stream.
+void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
+                GraphOrigin origin = {});
+
+}  // namespace simcuda

@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "launch.hpp"
+#include "timeline.hpp"
+
+namespace simcuda {
+
+namespace {
+
+simcuda_launch view_of(const Launch& launch, const DeviceProfile& profile) {
+  simcuda_launch view{};
+  std::copy(launch.grid.begin(), launch.grid.end(), view.grid);
+  std::copy(launch.block.begin(), launch.block.end(), view.block);
+  std::copy(launch.cluster.begin(), launch.cluster.end(), view.cluster);
+  view.dynamic_shared_bytes = launch.dynamic_shared_bytes;
+  view.num_sms = profile.num_sms;
+  view.arguments = launch.arguments.data();
+  return view;
+}
+
+// Flips one bit of the first thing that the kernel wrote.
+void spoil(const simcuda_work& work) {
+  for (unsigned i = 0; i < work.access_count; ++i) {
+    const simcuda_access& access = work.accesses[i];
+    if ((access.flags & SIMCUDA_WRITE) == 0 || access.bytes == 0) continue;
+    auto* const byte = static_cast<unsigned char*>(const_cast<void*>(access.address));
+    *byte = static_cast<unsigned char>(*byte ^ 1U);
+    return;
+  }
+}
+
+LaunchCost cost_of(Device& device, const Launch& launch, const simcuda_launch& view,
+                   const simcuda_work& work) {
+  LaunchShape shape;
+  shape.blocks = static_cast<double>(view.grid[0]) * view.grid[1] * view.grid[2];
+  shape.demand = {view.block[0] * view.block[1] * view.block[2], launch.code->registers,
+                  std::size_t{launch.code->source->static_shared_bytes} +
+                      launch.dynamic_shared_bytes};
+  shape.carveout_percent = launch.carveout_percent;
+  return device.cost.launch(shape, work);
+}
+
+}  // namespace
+
+void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
+                GraphOrigin origin) {
+  Driver& state = driver();
+  Context& context = *stream.context;
+  Device& device = state.device(context.device);
+  const simcuda_kernel& kernel = *launch.code->source;
+  const simcuda_launch view = view_of(launch, device.profile);
+
+  const Fault* const fault =
+      state.faults.hit(launch.code->name, view.block[0] * view.block[1] * view.block[2],
+                       view.grid[0] * view.grid[1] * view.grid[2], view.dynamic_shared_bytes);
+  if (fault != nullptr && fault->kind == Fault::Kind::launch_fail) throw Failure{fault->error};
+  if (fault != nullptr && fault->kind == Fault::Kind::sticky) {
+    context.error = fault->error;
+    return;
+  }
+  if (fault != nullptr && fault->kind == Fault::Kind::hang) {
+    stream.hung = true;
+    return;
+  }
+  if (stream.hung) return;  // behind a kernel that never ends
+
+  simcuda_work work{};
+  if (kernel.describe != nullptr) kernel.describe(&view, &work);
+  work.access_count = std::min<unsigned>(work.access_count, SIMCUDA_MAX_ACCESSES);
+  if (kernel.run != nullptr) kernel.run(&view);
+  if (fault != nullptr && fault->kind == Fault::Kind::wrong_result) spoil(work);
+
+  const LaunchCost cost = cost_of(device, launch, view, work);
+  const double seconds = cost.seconds * device.noise.factor();
+  device.last_kernel_time = seconds;
+  device.last_kernel_noise_free_time = cost.seconds;
+  const double submitted = state.host_time;
+  const Span span = schedule_work(stream, seconds, cost.utilisation);
+
+  if (state.listener.load(std::memory_order_acquire) == nullptr) return;
+  simcuda_activity activity{};
+  activity.kind = SIMCUDA_KERNEL;
+  activity.start = span.start;
+  activity.end = span.end;
+  activity.submitted = submitted;
+  activity.device = static_cast<std::uint32_t>(context.device);
+  activity.context = context.id;
+  activity.stream = stream.id;
+  activity.correlation = correlation;
+  activity.name = launch.code->name;
+  activity.launch = view;
+  activity.launch.arguments = nullptr;
+  activity.registers = launch.code->registers;
+  activity.static_shared_bytes = kernel.static_shared_bytes;
+  activity.local_bytes = kernel.local_bytes;
+  activity.executed_shared_bytes = static_cast<std::uint32_t>(cost.shared_configuration_bytes);
+  activity.graph_node = origin.node;
+  activity.graph = origin.graph;
+  activity.cooperative = launch.cooperative ? 1 : 0;
+  state.report(activity);
+}
+
+}  // namespace simcuda

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "cuda_api.hpp"
+
+namespace simcuda {
+
+/// Memory that the driver knows of: simulated device memory, which is host memory, and host memory
+/// that it allocated or registered. Guarded by the driver's lock.
+class Memory {
+ public:
+  enum class Kind { device, managed, host, registered };
+  struct Block {
+    std::uintptr_t begin = 0;
+    std::size_t bytes = 0;
+    Kind kind = Kind::device;
+    int device = 0;
+    CUcontext context = nullptr;
+    unsigned flags = 0;
+    std::uint64_t id = 0;
+    CUmemoryPool pool = nullptr;
+  };
+
+  /// @throws Failure{OUT_OF_MEMORY} past `limit_bytes` or when the host has no more.
+  Block& allocate(std::size_t bytes, Kind kind, int device, CUcontext context,
+                  std::size_t limit_bytes);
+  Block& register_host(void* begin, std::size_t bytes, unsigned flags, int device,
+                       CUcontext context);
+  /// The block that holds an address, or null.
+  [[nodiscard]] const Block* find(std::uintptr_t address) const;
+  /// The block that begins at an address, or null.
+  [[nodiscard]] const Block* at(std::uintptr_t begin) const;
+  void release(std::uintptr_t begin);
+  /// Frees everything of a context that is going away.
+  void release_all(CUcontext context);
+  [[nodiscard]] std::size_t used_bytes(int device) const;
+
+ private:
+  std::map<std::uintptr_t, Block> blocks_;
+  std::map<int, std::size_t> used_;
+  std::uint64_t next_id_ = 1;
+};
+
+}  // namespace simcuda
