@@ -1,0 +1,138 @@
+#include "frontend.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- before it is decided: a core that forwards, remembers, and attaches the real one ---- */
+
+static CUresult undecided_launch(const struct contextune_launch* launch) {
+  contextune_count_launch();
+  const CUresult result = contextune_launch_forward(launch);
+  if (result == CUDA_SUCCESS) {
+    contextune_attach();
+  }
+  return result;
+}
+
+static void undecided_before(enum contextune_fn fn, void* const* args) {
+  (void)fn;
+  (void)args;
+}
+
+/* cuInit as a rule; another entry where the program initialised the driver past us. */
+static void undecided_after(enum contextune_fn fn, void* const* args, CUresult result) {
+  (void)args;
+  const bool works_without_init = fn == contextune_fn_cuThreadExchangeStreamCaptureMode ||
+                                  fn == contextune_fn_cuProfilerStart ||
+                                  fn == contextune_fn_cuProfilerStop;
+  if (result == CUDA_SUCCESS && !works_without_init) {
+    contextune_attach();
+  }
+}
+
+const struct contextune_core contextune_core_undecided = {
+    .version = CONTEXTUNE_ABI_VERSION,
+    .size = sizeof(struct contextune_core),
+    .launch = undecided_launch,
+    .before = undecided_before,
+    .after = undecided_after,
+    .range = contextune_early_range,
+    .program_uses_cupti = contextune_cupti_remember,
+};
+
+const struct contextune_core* contextune_core = &contextune_core_undecided;
+uint32_t contextune_armed = 1; /* so that the first launch is seen, and attaches */
+
+/* ---- what the core is given ---- */
+
+static void* unrouted_dlsym(void* handle, const char* name) {
+  return contextune_real_dlsym(handle, name);
+}
+
+static int* thread_depth(void) { return &contextune_thread.depth; }
+
+static struct contextune_frontend frontend = {
+    .version = CONTEXTUNE_ABI_VERSION,
+    .size = sizeof(struct contextune_frontend),
+    .libcuda = NULL,
+    .real_dlsym = unrouted_dlsym,
+    .real = contextune_real_or_null,
+    .name = contextune_name,
+    .armed = &contextune_armed,
+    .launches_passed = contextune_launches_passed,
+    .depth = thread_depth,
+};
+
+/* ---- attaching ---- */
+
+/* A core that is linked to the program, else the one in our own folder. `$ORIGIN` was fixed when we
+ * were loaded, so it holds where the program has changed its folder since. */
+static contextune_core_v1_fn find_core(void) {
+  void* found = contextune_real_dlsym(RTLD_DEFAULT, "contextune_core_v1");
+  if (found == NULL) {
+    void* library = dlopen("$ORIGIN/libcontextune.so", RTLD_NOW | RTLD_LOCAL);
+    found = library != NULL ? contextune_real_dlsym(library, "contextune_core_v1") : NULL;
+  }
+  return (contextune_core_v1_fn)found;
+}
+
+/* A forked child cannot use the parent's CUDA state, nor the core's threads. */
+static void become_inert(void) {
+  __atomic_store_n(&contextune_core, NULL, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_armed, 0, __ATOMIC_RELEASE);
+}
+
+/* libc's; its usual wrapper, pthread_atfork, lives in a part of libc that wants start files. */
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void* dso_handle);
+
+static const struct contextune_core* start_core(void) {
+  const char* disable = getenv("CONTEXTUNE_DISABLE");
+  if (disable != NULL && disable[0] != '\0' && strcmp(disable, "0") != 0) {
+    return NULL;
+  }
+  const contextune_core_v1_fn start = find_core();
+  if (start == NULL || __register_atfork(NULL, NULL, become_inert, NULL) != 0) {
+    return NULL;
+  }
+  frontend.libcuda = contextune_libcuda;
+  const struct contextune_core* core = start(&frontend);
+  if (core == NULL || core->version != CONTEXTUNE_ABI_VERSION ||
+      core->size < sizeof(struct contextune_core) || core->launch == NULL || core->before == NULL ||
+      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL) {
+    return NULL;
+  }
+  return core;
+}
+
+void contextune_attach(void) {
+  static bool claimed;
+  if (__atomic_exchange_n(&claimed, true, __ATOMIC_ACQ_REL)) {
+    return; /* another thread is at it; this one goes on untouched */
+  }
+  if (!contextune_find_driver()) {
+    become_inert();
+    return;
+  }
+  /* From here on launches are only counted, until the core asks for them. */
+  __atomic_store_n(&contextune_armed, 0, __ATOMIC_RELEASE);
+  const struct contextune_core* core = start_core();
+  dlerror(); /* whatever failed in there is not the program's */
+  if (core == NULL) {
+    become_inert();
+    contextune_early_hand_over_thread(NULL);
+    return;
+  }
+  __atomic_store_n(&contextune_core, core, __ATOMIC_SEQ_CST);
+  contextune_cupti_hand_over(core);
+  contextune_early_hand_over_process(core);
+  contextune_early_hand_over_thread(core);
+}
+
+void contextune_enter(const struct contextune_core* core) {
+  ++contextune_thread.depth;
+  if (CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) && core != &contextune_core_undecided) {
+    contextune_early_hand_over_thread(core);
+  }
+}

@@ -1,0 +1,132 @@
+/* What the files of the frontend share. Nothing of this is visible outside the library, except what
+ * registry/ lists, `dlsym` and the entry points of an NVTX injector.
+ *
+ * Threads: everything here may be called from any thread; nothing takes a lock of ours, and nothing
+ * on a path that the program calls allocates. */
+#pragma once
+
+#include "contextune_abi.h"
+#include "registry/newer_types.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define CONTEXTUNE_LIKELY(x) __builtin_expect(!!(x), 1)
+#define CONTEXTUNE_UNLIKELY(x) __builtin_expect(!!(x), 0)
+
+/* ---- threads (thread.c) ---- */
+
+/* One cache line, written by one thread only. */
+struct contextune_counter {
+  uint64_t launches;
+  char padding[56];
+};
+
+struct contextune_early_stack;
+
+/* Trivially destructible, and small: it lives in the static TLS block. */
+struct contextune_thread {
+  int depth;                          /* not 0: inside a wrapper, or inside the core */
+  struct contextune_counter* counter; /* NULL: ask contextune_thread_counter */
+  struct contextune_counter* own;     /* this thread's counter, once it has one */
+  struct contextune_early_stack* early; /* ranges that were opened before there was a core */
+  struct contextune_counter scratch;  /* written instead of a counter when all are taken */
+};
+extern __thread struct contextune_thread contextune_thread
+    __attribute__((tls_model("initial-exec")));
+
+struct contextune_counter* contextune_thread_counter(void);
+uint64_t contextune_launches_passed(void);
+
+static inline void contextune_count_launch(void) {
+  struct contextune_counter* counter = contextune_thread.counter;
+  if (CONTEXTUNE_UNLIKELY(counter == NULL)) {
+    counter = contextune_thread_counter();
+  }
+  /* Only this thread writes; another may read. */
+  __atomic_store_n(&counter->launches, counter->launches + 1, __ATOMIC_RELAXED);
+}
+
+/* ---- the core (attach.c) ---- */
+
+/* The attached core; before it is decided whether there will be one, a stand-in that forwards,
+ * remembers and attaches; NULL when this process has none for good. */
+extern const struct contextune_core* contextune_core;
+extern const struct contextune_core contextune_core_undecided;
+extern uint32_t contextune_armed;
+
+static inline const struct contextune_core* contextune_load_core(void) {
+  return __atomic_load_n(&contextune_core, __ATOMIC_ACQUIRE);
+}
+
+/* Attaches the core, once. Called at depth 1, after the driver was seen to be initialised. */
+void contextune_attach(void);
+
+/* Brackets every call of the core. */
+void contextune_enter(const struct contextune_core* core);
+static inline void contextune_leave(void) { --contextune_thread.depth; }
+
+/* ---- the loaded driver (driver.c) ---- */
+
+extern void* contextune_libcuda;                      /* our handle; NULL until it was seen loaded */
+extern void* contextune_real[contextune_fn_count];    /* libcuda's own entry points, or a stub */
+extern void* contextune_bound[contextune_fn_count];   /* where a direct call of the program goes */
+
+/* True when libcuda.so.1 is loaded; then the tables above are filled. Never loads it. */
+bool contextune_find_driver(void);
+/* NULL for CUPTI's entries and for what this driver does not have. */
+void* contextune_real_or_null(enum contextune_fn fn);
+/* What a direct call of an exported wrapper goes on to; used until contextune_bound is filled. */
+void* contextune_bind(enum contextune_fn fn);
+/* The wrapper to hand out in place of libcuda's own entry point. */
+void* contextune_wrapper(enum contextune_fn fn);
+/* The wrapper for a pointer that cuGetProcAddress returned, or the pointer itself. */
+void* contextune_route_pointer(void* pointer, const char* symbol, int version, cuuint64_t flags);
+
+/* ---- wrappers (wrappers.c, launch.c, resolve.c) ---- */
+
+extern void* const contextune_inner[contextune_fn_count];    /* handed out; observed */
+extern void* const contextune_exported[contextune_fn_count]; /* bound by direct calls */
+CUresult contextune_launch_forward(const struct contextune_launch* launch);
+
+/* ---- names (names.c) ---- */
+
+const char* contextune_name(enum contextune_fn fn);
+/* contextune_fn_count when the name is not in the registry. */
+enum contextune_fn contextune_find_name(const char* name);
+static inline bool contextune_is_cupti(enum contextune_fn fn) {
+  return fn >= contextune_fn_cuptiSubscribe;
+}
+
+/* ---- the dynamic linker (linker.c) ---- */
+
+typedef void* (*contextune_dlsym_fn)(void*, const char*);
+/* The next dlsym after ours, libc's as a rule. Valid after contextune_find_dlsym. */
+extern contextune_dlsym_fn contextune_real_dlsym;
+void contextune_find_dlsym(void);
+/* True for code of the driver, of CUPTI, of NVIDIA's tools and of contextune, whose calls are not
+ * the program's. */
+bool contextune_is_tool(const void* caller);
+/* A handle for the object that holds `address`, to be closed; NULL for the main program. */
+void* contextune_open_object_of(const void* address);
+/* The definition of `name` that follows the object of `caller` in load order; ours do not count. */
+void* contextune_next_definition(const void* caller, const char* name);
+
+/* ---- CUPTI (cupti.c) ---- */
+
+#define CONTEXTUNE_CUPTI_VERSIONS 3 /* of the symbols: none, libcupti.so.12, libcupti.so.13 */
+/* The program uses CUPTI through `fn`, called from `caller`. */
+void contextune_cupti_use(enum contextune_fn fn, const void* caller);
+/* Tells an attached core what was used before it was there. */
+void contextune_cupti_hand_over(const struct contextune_core* core);
+void contextune_cupti_remember(enum contextune_fn fn);
+/* The wrapper for `real` as found by a lookup, or NULL when there is none to spare. */
+void* contextune_cupti_wrapper(enum contextune_fn fn, void* real);
+
+/* ---- NVTX ranges that were opened before the core was there (early_ranges.c) ---- */
+
+void contextune_early_range(enum contextune_range_kind kind, const char* domain, const char* name,
+                            uint64_t id);
+/* Tells the core this thread's open ranges, and forgets them. */
+void contextune_early_hand_over_thread(const struct contextune_core* core);
+void contextune_early_hand_over_process(const struct contextune_core* core);

@@ -1,0 +1,103 @@
+/* The launch path. Outside regions: one relaxed load, one plain increment, the driver. */
+#include "frontend.h"
+
+/* True when the launch goes straight to the driver; it has been counted then. */
+static inline bool passes(void) {
+  if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_armed, __ATOMIC_RELAXED) == 0)) {
+    contextune_count_launch();
+    return true;
+  }
+  return false;
+}
+
+static CUresult show(const struct contextune_launch* launch) {
+  const struct contextune_core* core = contextune_load_core();
+  if (core == NULL || contextune_thread.depth != 0) {
+    contextune_count_launch();
+    return contextune_launch_forward(launch);
+  }
+  contextune_enter(core);
+  const CUresult result = core->launch(launch);
+  contextune_leave();
+  return result;
+}
+
+#define PLAIN_PARAMS                                                                              \
+  CUfunction f, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,                    \
+      unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, \
+      CUstream stream, void **kernel_params
+#define PLAIN_ARGS \
+  f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, kernel_params
+
+#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)             \
+  CUresult contextune_inner_##name params;                                      \
+  CUresult contextune_inner_##name params {                                     \
+    if (CONTEXTUNE_LIKELY(passes())) {                                          \
+      return ((pointer_type)contextune_real[contextune_fn_##name])args;         \
+    }                                                                           \
+    const struct contextune_launch launch = {.fn = contextune_fn_##name,        \
+                                             .function = f,                     \
+                                             .grid = {grid_x, grid_y, grid_z},  \
+                                             .block = {block_x, block_y, block_z}, \
+                                             .shared_bytes = shared_bytes,      \
+                                             .stream = stream,                  \
+                                             .kernel_params = kernel_params,    \
+                                             .extra = extra_value};             \
+    return show(&launch);                                                       \
+  }
+
+DEFINE_PLAIN(cuLaunchKernel, PFN_cuLaunchKernel_v4000, extra, (PLAIN_PARAMS, void** extra),
+             (PLAIN_ARGS, extra))
+DEFINE_PLAIN(cuLaunchKernel_ptsz, PFN_cuLaunchKernel_v7000_ptsz, extra,
+             (PLAIN_PARAMS, void** extra), (PLAIN_ARGS, extra))
+DEFINE_PLAIN(cuLaunchCooperativeKernel, PFN_cuLaunchCooperativeKernel_v9000, NULL, (PLAIN_PARAMS),
+             (PLAIN_ARGS))
+DEFINE_PLAIN(cuLaunchCooperativeKernel_ptsz, PFN_cuLaunchCooperativeKernel_v9000_ptsz, NULL,
+             (PLAIN_PARAMS), (PLAIN_ARGS))
+
+#define DEFINE_EX(name, pointer_type)                                                             \
+  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,                    \
+                                   void** kernel_params, void** extra);                           \
+  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,                    \
+                                   void** kernel_params, void** extra) {                          \
+    /* Without a config there is nothing to look at, and the driver says so. */                   \
+    if (CONTEXTUNE_LIKELY(passes()) || config == NULL) {                                          \
+      return ((pointer_type)contextune_real[contextune_fn_##name])(config, f, kernel_params,      \
+                                                                   extra);                        \
+    }                                                                                             \
+    const struct contextune_launch launch = {                                                     \
+        .fn = contextune_fn_##name,                                                               \
+        .function = f,                                                                            \
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                           \
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},                       \
+        .shared_bytes = config->sharedMemBytes,                                                   \
+        .stream = config->hStream,                                                                \
+        .kernel_params = kernel_params,                                                           \
+        .extra = extra,                                                                           \
+        .config = config};                                                                        \
+    return show(&launch);                                                                         \
+  }
+
+DEFINE_EX(cuLaunchKernelEx, PFN_cuLaunchKernelEx_v11060)
+DEFINE_EX(cuLaunchKernelEx_ptsz, PFN_cuLaunchKernelEx_v11060_ptsz)
+
+CUresult contextune_launch_forward(const struct contextune_launch* launch) {
+  void* real = contextune_real[launch->fn];
+  const unsigned int* grid = launch->grid;
+  const unsigned int* block = launch->block;
+  switch (launch->fn) {
+    case contextune_fn_cuLaunchKernelEx:
+    case contextune_fn_cuLaunchKernelEx_ptsz:
+      return ((PFN_cuLaunchKernelEx_v11060)real)(launch->config, launch->function,
+                                                 launch->kernel_params, launch->extra);
+    case contextune_fn_cuLaunchCooperativeKernel:
+    case contextune_fn_cuLaunchCooperativeKernel_ptsz:
+      return ((PFN_cuLaunchCooperativeKernel_v9000)real)(
+          launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+          launch->shared_bytes, launch->stream, launch->kernel_params);
+    default:
+      return ((PFN_cuLaunchKernel_v4000)real)(
+          launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+          launch->shared_bytes, launch->stream, launch->kernel_params, launch->extra);
+  }
+}

@@ -1,0 +1,102 @@
+/* What dlsym asks before it goes on: see dlsym.S.
+ *
+ * Our own exports cannot answer a lookup: they carry a hidden version (exports.map), which direct
+ * references accept and dlsym does not see. So the real dlsym gives, with RTLD_DEFAULT, RTLD_NEXT
+ * or any handle, exactly what it would give without us, errors included; and only where that is
+ * libcuda's own entry point is it replaced. */
+#include "frontend.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+void* contextune_route_dlsym(void* handle, const char* name, const void* caller);
+
+/* The first definition in the global scope, or in the libraries that the caller brought along. */
+static void* default_definition(const char* name, const void* caller) {
+  void* found = contextune_real_dlsym(RTLD_DEFAULT, name);
+  if (found != NULL) {
+    return found;
+  }
+  void* object = contextune_open_object_of(caller);
+  if (object != NULL) {
+    found = contextune_real_dlsym(object, name);
+    dlclose(object);
+  }
+  return found;
+}
+
+/* RTLD_NEXT searches the global scope only. */
+static bool driver_is_global(void) {
+  static const char* const probes[] = {"cuDriverGetVersion", "cuDeviceGetCount", "cuGetErrorName"};
+  for (size_t i = 0; i < sizeof probes / sizeof probes[0]; ++i) {
+    void* real = contextune_real_dlsym(contextune_libcuda, probes[i]);
+    if (real != NULL && contextune_real_dlsym(RTLD_DEFAULT, probes[i]) == real) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static bool finds_driver(void* handle, const char* name, const void* caller, void* real) {
+  if (handle == RTLD_DEFAULT) {
+    return default_definition(name, caller) == real;
+  }
+  if (handle == RTLD_NEXT) {
+    return contextune_next_definition(caller, name) == real && driver_is_global();
+  }
+  return contextune_real_dlsym(handle, name) == real;
+}
+
+static void* route_driver(void* handle, const char* name, const void* caller,
+                          enum contextune_fn fn) {
+  if (!contextune_find_driver()) {
+    return NULL;
+  }
+  void* real = contextune_real_or_null(fn);
+  if (real == NULL || !finds_driver(handle, name, caller, real)) {
+    return NULL;
+  }
+  /* dlerror is left as the program's own successful lookup would leave it. */
+  contextune_real_dlsym(contextune_libcuda, name);
+  return contextune_wrapper(fn);
+}
+
+static void* route_cupti(void* handle, const char* name, const void* caller,
+                         enum contextune_fn fn) {
+  void* real = NULL;
+  if (handle == RTLD_DEFAULT) {
+    real = default_definition(name, caller);
+  } else if (handle == RTLD_NEXT) {
+    real = contextune_next_definition(caller, name);
+  } else {
+    real = contextune_real_dlsym(handle, name);
+  }
+  if (real == NULL) {
+    return NULL;
+  }
+  /* With RTLD_NEXT we may be wrong about the scope, so the real dlsym has the last word; and a
+   * second copy of CUPTI has no wrapper left. Then the lookup counts as the use. */
+  void* wrapper = handle != RTLD_NEXT ? contextune_cupti_wrapper(fn, real) : NULL;
+  if (wrapper == NULL) {
+    contextune_cupti_use(fn, caller);
+    return NULL;
+  }
+  return wrapper;
+}
+
+/* Called by dlsym.S. NULL: go on to the real dlsym. */
+void* contextune_route_dlsym(void* handle, const char* name, const void* caller) {
+  contextune_find_dlsym();
+  const enum contextune_fn fn = contextune_find_name(name);
+  if (CONTEXTUNE_LIKELY(fn == contextune_fn_count) || contextune_thread.depth != 0) {
+    return NULL;
+  }
+  const int error = errno;
+  void* wrapper = NULL;
+  if (!contextune_is_tool(caller)) {
+    wrapper = contextune_is_cupti(fn) ? route_cupti(handle, name, caller, fn)
+                                      : route_driver(handle, name, caller, fn);
+  }
+  errno = error;
+  return wrapper;
+}

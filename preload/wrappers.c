@@ -1,0 +1,100 @@
+/* The wrappers, generated from the registry. Each entry has two: the exported one, which direct
+ * references of the program bind to, and the inner one, which observes. They are two so that a
+ * library of the program that stands before the driver under the same name keeps its place. */
+#define __CUDA_API_VERSION_INTERNAL /* no macro of cuda.h turns one entry into another */
+#include "frontend.h"
+
+#define ADDRESS_0()
+#define ADDRESS_1(a) (void*)&a,
+#define ADDRESS_2(a, ...) ADDRESS_1(a) ADDRESS_1(__VA_ARGS__)
+#define ADDRESS_3(a, ...) ADDRESS_1(a) ADDRESS_2(__VA_ARGS__)
+#define ADDRESS_4(a, ...) ADDRESS_1(a) ADDRESS_3(__VA_ARGS__)
+#define ADDRESS_5(a, ...) ADDRESS_1(a) ADDRESS_4(__VA_ARGS__)
+#define ADDRESS_6(a, ...) ADDRESS_1(a) ADDRESS_5(__VA_ARGS__)
+#define ADDRESS_7(a, ...) ADDRESS_1(a) ADDRESS_6(__VA_ARGS__)
+#define ADDRESS_8(a, ...) ADDRESS_1(a) ADDRESS_7(__VA_ARGS__)
+#define PICK(_1, _2, _3, _4, _5, _6, _7, _8, picked, ...) picked
+#define ADDRESSES(...)                                                                       \
+  __VA_OPT__(PICK(__VA_ARGS__, ADDRESS_8, ADDRESS_7, ADDRESS_6, ADDRESS_5, ADDRESS_4,        \
+                  ADDRESS_3, ADDRESS_2, ADDRESS_1, )(__VA_ARGS__))
+
+/* ---- inner wrappers; those of `launch` and `resolve` are in launch.c and resolve.c ---- */
+
+/* Names end in _ here: the registry names its parameters as it likes. */
+#define OBSERVE(name, pointer_type, params, args, counts, tells_before, tells_after)         \
+  CUresult contextune_inner_##name params;                                                   \
+  CUresult contextune_inner_##name params {                                                  \
+    const struct contextune_core* core_ = contextune_load_core();                            \
+    const pointer_type real_ = (pointer_type)contextune_real[contextune_fn_##name];          \
+    if (counts) {                                                                            \
+      contextune_count_launch();                                                             \
+    }                                                                                        \
+    if (core_ == NULL || contextune_thread.depth != 0) {                                     \
+      return real_ args;                                                                     \
+    }                                                                                        \
+    void* const addresses[] = {ADDRESSES args NULL};                                         \
+    contextune_enter(core_);                                                                 \
+    if (tells_before) {                                                                      \
+      core_->before(contextune_fn_##name, addresses);                                        \
+    }                                                                                        \
+    const CUresult result_ = real_ args;                                                     \
+    if (tells_after) {                                                                       \
+      core_->after(contextune_fn_##name, addresses, result_);                                \
+    }                                                                                        \
+    contextune_leave();                                                                      \
+    return result_;                                                                          \
+  }
+
+#define INNER_launch(name, pointer_type, params, args) CUresult contextune_inner_##name params;
+#define INNER_resolve(name, pointer_type, params, args) CUresult contextune_inner_##name params;
+#define INNER_before(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, false, true, false)
+#define INNER_after(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, false, false, true)
+#define INNER_both(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, false, true, true)
+#define INNER_init(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, false, false, true)
+#define INNER_count(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, true, false, true)
+
+#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                      \
+  INNER_##kind(name, pointer_type, params, args)                                      \
+  _Static_assert(__builtin_types_compatible_p(__typeof__(&contextune_inner_##name),   \
+                                              pointer_type),                          \
+                 #name " is not declared as in cudaTypedefs.h");
+#include "registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+
+/* ---- exported wrappers ---- */
+
+/* The alias is what leaves the library, under the entry's name and our hidden version; the hidden
+ * function is what our own tables refer to, without the dynamic linker's help. */
+#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                               \
+  CUresult contextune_bound_##name params;                                                     \
+  CUresult contextune_bound_##name params {                                                    \
+    void* next_ = __atomic_load_n(&contextune_bound[contextune_fn_##name], __ATOMIC_RELAXED);  \
+    if (CONTEXTUNE_UNLIKELY(next_ == NULL)) {                                                  \
+      next_ = contextune_bind(contextune_fn_##name);                                           \
+    }                                                                                          \
+    return ((pointer_type)next_)args;                                                          \
+  }                                                                                            \
+  extern __typeof__(contextune_bound_##name) contextune_export_##name                          \
+      __attribute__((alias("contextune_bound_" #name), visibility("default")));                \
+  __asm__(".symver contextune_export_" #name ", " #name "@CONTEXTUNE_1, remove");
+#include "registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+
+/* ---- tables ---- */
+
+void* const contextune_inner[contextune_fn_count] = {
+#define CONTEXTUNE_ENTRY(name, ...) [contextune_fn_##name] = (void*)&contextune_inner_##name,
+#include "registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+};
+
+void* const contextune_exported[contextune_fn_count] = {
+#define CONTEXTUNE_ENTRY(name, ...) [contextune_fn_##name] = (void*)&contextune_bound_##name,
+#include "registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+};
