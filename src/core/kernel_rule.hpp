@@ -33,6 +33,7 @@ struct LaunchView {
   const void* const* arguments = nullptr;  ///< one pointer an argument; host memory
   const ArgumentLayout* layouts = nullptr;
   std::size_t num_arguments = 0;
+  std::string_view parameters;  ///< of the demangled name: "int, float const*"; empty: unknown
 };
 
 /// What of a launch a rule looked at. Two launches that agree on it get the same answer, so that
