@@ -25,6 +25,9 @@ struct Trial {
   /// The same for the passes that do not count.
   std::vector<double> warmup;
 
+  /// The pass in which it was given up, counted as Step::iteration.
+  int given_up_at = 0;
+
   /// Samples that came.
   [[nodiscard]] std::vector<double> measured() const;
   [[nodiscard]] std::size_t num_measured() const;

@@ -1,0 +1,80 @@
+#include "core/confirm.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <map>
+
+#include "core/statistics.hpp"
+
+namespace contextune {
+namespace {
+
+constexpr double confidence_tail = 0.05;
+
+}  // namespace
+
+Comparison::Comparison(const ConfirmLimits& limits) : limits_(limits) {
+  limits_.min_pairs = std::max(2, limits_.min_pairs);
+  limits_.max_pairs = std::max(limits_.min_pairs, limits_.max_pairs);
+  target_ = limits_.min_pairs;
+  for (int pairs = target_; pairs < limits_.max_pairs; pairs *= 2) ++num_looks_;
+  plan();
+}
+
+void Comparison::plan() {
+  batch_.clear();
+  if (verdict_ != Verdict::Open) return;
+  for (int pair = planned_; pair < target_; ++pair) {
+    const bool winners_first = pair % 2 == 1;
+    batch_.push_back(winners_first);
+    batch_.push_back(!winners_first);
+  }
+  planned_ = target_;
+}
+
+void Comparison::complete(std::span<const RegionSample> samples) {
+  // Pairs are made among passes in which the same sites were launched.
+  std::map<std::uint64_t, std::deque<double>> waiting[2];
+  for (std::size_t i = 0; i < batch_.size() && i < samples.size(); ++i) {
+    const RegionSample& sample = samples[i];
+    const bool winners = batch_[i];
+    if (std::isinf(sample.seconds) && winners) {
+      verdict_ = Verdict::NotShown;
+      batch_.clear();
+      return;
+    }
+    if (!std::isfinite(sample.seconds)) continue;
+    auto& others = waiting[winners ? 0 : 1][sample.situation];
+    if (others.empty()) {
+      waiting[winners ? 1 : 0][sample.situation].push_back(sample.seconds);
+      continue;
+    }
+    const double first = others.front();
+    others.pop_front();
+    before_.push_back(winners ? first : sample.seconds);
+    after_.push_back(winners ? sample.seconds : first);
+    gains_.push_back(1 - after_.back() / before_.back());
+  }
+  look();
+  plan();
+}
+
+void Comparison::look() {
+  const Bound bound = paired_bound(gains_, confidence_tail / num_looks_);
+  gain_ = bound.mean;
+  bound_ = bound.low;
+  if (bound.low > 0) {
+    verdict_ = Verdict::Faster;
+  } else if (target_ >= limits_.max_pairs || (planned_ >= 2 * limits_.min_pairs && !(gain_ > 0))) {
+    // No gain after two looks will not become one that is worth the passes.
+    verdict_ = Verdict::NotShown;
+  } else {
+    target_ = std::min(2 * target_, limits_.max_pairs);
+  }
+}
+
+double Comparison::before() const { return median(before_); }
+double Comparison::after() const { return median(after_); }
+
+}  // namespace contextune

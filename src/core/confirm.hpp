@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/region_sample.hpp"
+
+namespace contextune {
+
+struct ConfirmLimits {
+  int min_pairs = 4;
+  int max_pairs = 32;
+};
+
+/// One comparison of two whole states of the region, by alternating passes (A B B A).
+/// Looks after min_pairs, twice, four times as many; each look may err with its share of 5 %, so
+/// that looking often does not make a false gain more likely.
+class Comparison {
+ public:
+  enum class Verdict { Open, Faster, NotShown };
+
+  explicit Comparison(const ConfirmLimits& limits);
+
+  /// The next passes: true runs the winners. Empty: decided.
+  [[nodiscard]] const std::vector<bool>& batch() const { return batch_; }
+  void complete(std::span<const RegionSample> samples);
+
+  [[nodiscard]] Verdict verdict() const { return verdict_; }
+  [[nodiscard]] double before() const;  ///< defaults, seconds; NaN without samples
+  [[nodiscard]] double after() const;   ///< winners
+  [[nodiscard]] double gain() const { return gain_; }    ///< share of `before` saved
+  [[nodiscard]] double bound() const { return bound_; }  ///< its lower bound at the last look
+  [[nodiscard]] int pairs() const { return static_cast<int>(gains_.size()); }
+
+ private:
+  void look();
+  void plan();
+
+  ConfirmLimits limits_;
+  int num_looks_ = 1;
+  int target_ = 0;  ///< pairs at the next look
+  int planned_ = 0;
+  std::vector<bool> batch_;
+  std::vector<double> gains_;
+  std::vector<double> before_;
+  std::vector<double> after_;
+  double gain_ = 0;
+  double bound_ = 0;
+  Verdict verdict_ = Verdict::Open;
+};
+
+}  // namespace contextune

@@ -1,0 +1,135 @@
+#include "core/race.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+
+#include "core/statistics.hpp"
+
+namespace contextune {
+namespace {
+
+constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+/// Noise is never believed to be below this: a few equal samples prove little.
+constexpr double least_noise = 0.001;
+
+/// What is lost on average by not choosing an arm that seems slower by `behind`, where that
+/// difference is known to within `error`.
+double expected_loss(double behind, double error) {
+  if (error <= 0) return 0;
+  const double z = behind / error;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  return error * (density - z * std::erfc(z / std::sqrt(2.0)) / 2);
+}
+
+}  // namespace
+
+Race::Race(std::size_t num_arms, const RaceLimits& limits, const NoisePrior& prior)
+    : limits_(limits), prior_(prior), arms_(num_arms) {
+  plan();
+}
+
+void Race::complete(std::span<const RegionSample> samples) {
+  for (std::size_t i = 0; i < round_.size() && i < samples.size(); ++i) {
+    Arm& arm = arms_[round_[i]];
+    if (std::isinf(samples[i].seconds)) {
+      arm.alive = false;
+    } else if (!std::isnan(samples[i].seconds)) {
+      arm.samples.push_back(samples[i]);
+    }
+  }
+  ++rounds_;
+  weigh();
+  decide();
+  plan();
+}
+
+void Race::weigh() {
+  std::map<std::uint64_t, std::vector<double>> situations;
+  for (const Arm& arm : arms_)
+    for (const RegionSample& sample : arm.samples)
+      situations[sample.situation].push_back(sample.seconds);
+  std::map<std::uint64_t, double> centres;
+  for (const auto& [situation, seconds] : situations) centres[situation] = median(seconds);
+
+  std::vector<std::vector<double>> ratios(arms_.size());
+  PooledNoise noise;
+  for (std::size_t i = 0; i < arms_.size(); ++i) {
+    for (const RegionSample& sample : arms_[i].samples)
+      ratios[i].push_back(sample.seconds / centres[sample.situation]);
+    noise.add(ratios[i]);
+  }
+  const auto known = static_cast<double>(noise.degrees());
+  const auto before = static_cast<double>(prior_.degrees);
+  noise_ = known + before > 0 ? std::sqrt((known * noise.relative() * noise.relative() +
+                                           before * prior_.relative * prior_.relative) /
+                                          (known + before))
+                              : std::numeric_limits<double>::infinity();
+  noise_ = std::max(noise_, least_noise);
+  for (std::size_t i = 0; i < arms_.size(); ++i) {
+    if (ratios[i].empty()) {
+      arms_[i].level = nothing;
+      continue;
+    }
+    // An interrupted pass is pulled in; a mean uses what is left of it better than a median.
+    const double centre = median(ratios[i]);
+    for (double& ratio : ratios[i])
+      ratio = std::clamp(ratio, centre * (1 - 3 * noise_), centre * (1 + 3 * noise_));
+    arms_[i].level = mean(ratios[i]);
+  }
+}
+
+void Race::decide() {
+  const std::size_t first = best();
+  const Arm& leader = arms_[first];
+  if (!leader.alive || std::isnan(leader.level)) return;
+  double total = 0;
+  for (std::size_t i = 0; i < arms_.size(); ++i) {
+    Arm& arm = arms_[i];
+    if (i == first || !arm.alive || std::isnan(arm.level)) continue;
+    const double error =
+        noise_ * leader.level *
+        std::sqrt(1 / static_cast<double>(arm.samples.size()) +
+                  1 / static_cast<double>(leader.samples.size()));
+    const double loss = expected_loss(arm.level - leader.level, error);
+    if (std::isfinite(error) &&
+        loss < limits_.tolerance / (2 * static_cast<double>(arms_.size()))) {
+      arm.alive = false;
+    } else {
+      total += loss;
+    }
+  }
+  if (total < limits_.tolerance) {
+    for (std::size_t i = 0; i < arms_.size(); ++i) arms_[i].alive = i == first && leader.alive;
+  }
+}
+
+void Race::plan() {
+  round_.clear();
+  for (std::size_t i = 0; i < arms_.size(); ++i)
+    if (arms_[i].alive) round_.push_back(i);
+  if (round_.size() < 2 || rounds_ >= limits_.max_rounds) round_.clear();
+  if (rounds_ % 2 == 1) std::reverse(round_.begin(), round_.end());
+}
+
+std::size_t Race::best() const {
+  std::size_t best = 0;
+  double level = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < arms_.size(); ++i) {
+    const Arm& arm = arms_[i];
+    if (arm.alive && !arm.samples.empty() && arm.level < level) {
+      best = i;
+      level = arm.level;
+    }
+  }
+  return best;
+}
+
+double Race::relative_to_first(std::size_t arm) const {
+  if (arms_[arm].samples.empty() || arms_[0].samples.empty()) return nothing;
+  return arms_[arm].level / arms_[0].level;
+}
+
+}  // namespace contextune

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "core/region_sample.hpp"
+
+namespace contextune {
+
+/// Noise known before the first sample.
+struct NoisePrior {
+  double relative = 0;
+  std::size_t degrees = 0;  ///< samples' worth that it counts; 0: nothing is known
+};
+
+/// When a race is decided.
+struct RaceLimits {
+  /// Ends when choosing the fastest arm now is expected to cost no more than this share of the
+  /// region: ties end as soon as they are known to be ties.
+  double tolerance = 0.003;
+  int max_rounds = 16;
+};
+
+/// Finds the fastest of a few arms (joint configs) by whole passes: rounds over all arms that may
+/// still win, forwards and backwards in turn, so that drift and anything periodic hit all alike.
+/// Arms that cannot win any more leave; the race ends as soon as going on is not worth it.
+class Race {
+ public:
+  Race(std::size_t num_arms, const RaceLimits& limits, const NoisePrior& prior);
+
+  /// The arms of the next passes, in order. Empty: decided.
+  [[nodiscard]] const std::vector<std::size_t>& round() const { return round_; }
+
+  /// One sample for each pass of the round.
+  void complete(std::span<const RegionSample> samples);
+
+  /// The fastest arm; the first where nothing was measured. Fewer samples than two rounds of an arm
+  /// are believed too: the tolerance has judged them.
+  [[nodiscard]] std::size_t best() const;
+
+  /// Mean of an arm's times over the mean of arm 0's; NaN where either is unknown.
+  [[nodiscard]] double relative_to_first(std::size_t arm) const;
+
+ private:
+  struct Arm {
+    std::vector<RegionSample> samples;
+    bool alive = true;
+    double level = 0;  ///< relative to all samples of the same situation; NaN: unknown
+  };
+  void weigh();
+  void decide();
+  void plan();
+
+  RaceLimits limits_;
+  NoisePrior prior_;
+  std::vector<Arm> arms_;
+  std::vector<std::size_t> round_;
+  int rounds_ = 0;
+  double noise_ = 0;
+};
+
+}  // namespace contextune

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/race.hpp"
+#include "core/region_sample.hpp"
+
+namespace contextune {
+
+/// One site in the refinement.
+struct RefineSite {
+  std::uint32_t current = 0;              ///< what the table chose
+  std::vector<std::uint32_t> candidates;  ///< worth trying, most promising first
+};
+
+struct RefineLimits {
+  int max_rounds = 3;
+  RaceLimits race;
+};
+
+/// Finds configs that are good together, on the region's time: one site after the other races its
+/// candidates while the others keep what they have (coordinate descent), until nothing changes.
+///
+/// Where a site's best config depends on what its neighbour runs, both may have to move at once: no
+/// single step is then an improvement. So each round ends with pair moves of sites that follow each
+/// other, among the best few candidates of both. Without them a third of the simulated landscapes
+/// with strong coupling stay in such a corner.
+class Refine {
+ public:
+  Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const NoisePrior& prior);
+
+  /// The next passes, in order. Empty: done.
+  [[nodiscard]] const std::vector<Assignment>& batch() const { return batch_; }
+
+  /// One sample for each pass of the batch.
+  void complete(std::span<const RegionSample> samples);
+
+  /// A config can no longer be launched.
+  void exclude(std::size_t site, std::uint32_t config);
+
+  /// The best found so far.
+  [[nodiscard]] const Assignment& best() const { return current_; }
+
+ private:
+  struct Move {
+    std::vector<std::size_t> sites;
+  };
+  void start_round();
+  void next_race();
+  [[nodiscard]] std::vector<Assignment> arms_of(const Move& move) const;
+  void fill_batch();
+
+  std::vector<RefineSite> sites_;
+  std::vector<std::vector<std::uint32_t>> excluded_;  ///< by site
+  RefineLimits limits_;
+  NoisePrior prior_;
+  Assignment current_;
+  std::vector<Move> moves_;      ///< of this round
+  std::size_t next_move_ = 0;
+  bool changed_ = false;
+  int rounds_ = 0;
+  std::vector<Assignment> arms_;
+  std::vector<Race> race_;  ///< none or one
+  std::vector<Assignment> batch_;
+};
+
+}  // namespace contextune

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include <contextune/options.hpp>
+
+namespace contextune {
+
+// All of these answer NaN for no samples. Samples are finite.
+
+[[nodiscard]] double mean(std::span<const double> samples);
+/// The mean of the two in the middle where their number is even.
+[[nodiscard]] double median(std::span<const double> samples);
+[[nodiscard]] double minimum(std::span<const double> samples);
+
+/// Cost of a config from its samples.
+[[nodiscard]] double cost_of(std::span<const double> samples, Selection selection);
+
+/// Standard deviation; 0 for fewer than two samples.
+[[nodiscard]] double deviation(std::span<const double> samples);
+
+/// Relative noise of several groups of samples, each around its own centre: median absolute
+/// deviation, scaled to a standard deviation and corrected for the small groups. One outlier in a
+/// group does not move it. 0 where no group has two samples.
+class PooledNoise {
+ public:
+  void add(std::span<const double> group);
+  [[nodiscard]] double relative() const;
+  [[nodiscard]] std::size_t degrees() const { return degrees_; }
+
+ private:
+  std::vector<double> residuals_;
+  std::size_t degrees_ = 0;
+};
+
+/// Student's t: what a standard t variable stays below with probability 1 - tail.
+/// @param tail above 0, below 0.5
+[[nodiscard]] double t_quantile(double tail, std::size_t degrees);
+
+/// A mean with its one-sided lower bound.
+struct Bound {
+  double mean = 0;
+  double low = 0;
+};
+
+/// Bound of the mean of paired gains, 10 % trimmed at each end (Tukey and McLaughlin), so that one
+/// interrupted pass among many does not decide. -inf for fewer than two pairs.
+[[nodiscard]] Bound paired_bound(std::span<const double> gains, double tail);
+
+}  // namespace contextune

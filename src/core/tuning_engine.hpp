@@ -1,0 +1,154 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/confirm.hpp"
+#include "core/experiment.hpp"
+#include "core/refine.hpp"
+#include "core/region_baseline.hpp"
+#include "core/selection.hpp"
+#include "core/site_progress.hpp"
+#include "core/tuning.hpp"
+
+namespace contextune {
+
+/// What is known of one site. Plain data of the engine.
+struct TuningSite {
+  SiteSpec spec;
+  bool ready = true;
+  std::optional<SiteProgress> progress;  ///< once admitted with something to try
+  std::optional<std::uint32_t> generation;
+  bool trivial = false;         ///< one config, or pinned: there is nothing to try
+  bool settled = false;         ///< known and reason are what the table chose
+  std::uint32_t known = 0;      ///< runs this when nothing is tried
+  WinnerReason reason = WinnerReason::NoSamples;
+  std::set<std::uint32_t> failed;   ///< configs that could not be launched or built
+  std::vector<double> idle_samples; ///< of trivial sites and of the default of Objective::Region
+  std::uint64_t last_launched = 0;  ///< pass of its generation
+  std::uint64_t times_launched = 0; ///< entries
+  std::uint32_t launches = 1;       ///< in a pass, as last seen
+};
+
+/// The state behind Tuning; see there. tuning_engine.cpp holds entries and results,
+/// tuning_stages.cpp what follows from them, tuning_experiments.cpp refine and confirm.
+class Tuning::Engine {
+ public:
+  Engine(const TuningOptions& options, TuningObserver& observer);
+
+  SiteIndex add_site(SiteSpec spec);
+  void site_ready(SiteIndex index, std::span<const std::uint32_t> unusable);
+  PassPlan begin_pass(double now);
+  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                std::span<const SiteIndex> failed, double now);
+  void add_result(const PassResult& result, double now);
+  void lose_result(std::uint64_t pass, double now);
+
+  [[nodiscard]] bool finished() const;
+  [[nodiscard]] Stage stage() const { return stage_; }
+  [[nodiscard]] std::span<const std::uint32_t> winners() const { return winners_; }
+  [[nodiscard]] const std::vector<TuningSite>& sites() const { return sites_; }
+  [[nodiscard]] std::uint64_t passes() const { return passes_; }
+  [[nodiscard]] std::uint64_t entries() const { return entries_; }
+  [[nodiscard]] double tuning_seconds() const;
+
+ private:
+  struct PlannedTrial {
+    SiteIndex site = 0;
+    Step step;
+    std::uint32_t runs = 0;
+    bool failed = false;
+  };
+  /// A counted pass whose result has not come.
+  struct PendingPass {
+    Stage stage = Stage::Table;
+    bool ended = false;
+    std::vector<PlannedTrial> trials;
+    std::vector<std::uint32_t> configs;  ///< as run, by site
+    std::vector<SiteIndex> launched;
+    std::uint64_t situation = 0;
+    std::size_t slot = 0;  ///< in the experiment
+    std::uint64_t experiment = 0;
+  };
+
+  // tuning_engine.cpp
+  void plan_trials(PendingPass& pass);
+  void settle_trials(const PendingPass& pass, const PassResult* result, std::uint64_t number);
+  void report_trial(const PlannedTrial& trial, const SiteResult* seen, const PassResult* result,
+                    std::uint64_t number, bool counts);
+  void settle_experiment(const PendingPass& pass, const PassResult* result);
+  void resolve(std::map<std::uint64_t, PendingPass>::iterator at, const PassResult* result);
+  void fail_config(SiteIndex index, std::uint32_t config, int iteration);
+  void abandon_open_pass();
+  void give_up_waiting();
+  [[nodiscard]] std::vector<std::uint32_t> known_configs() const;
+
+  // tuning_stages.cpp
+  void advance();
+  void admit(SiteIndex index);
+  [[nodiscard]] bool generation_is_open() const;
+  bool start_generation();
+  [[nodiscard]] bool wants_generation(const TuningSite& site) const;
+  void settle_sites(bool even_unfinished);
+  [[nodiscard]] bool table_has_work() const;
+  [[nodiscard]] bool stalled(const TuningSite& site) const;
+  void enter(Stage stage);
+  void finish_table();
+  void finish_generation();
+  [[nodiscard]] std::vector<SiteIndex> changed_sites() const;
+  [[nodiscard]] NoisePrior region_noise() const;
+  [[nodiscard]] double own_cost(const TuningSite& site, std::uint32_t config) const;
+  [[nodiscard]] double own_gain(const TuningSite& site) const;
+  [[nodiscard]] bool over_budget(bool for_confirm) const;
+  [[nodiscard]] bool trials_cost_too_much() const;
+
+  // tuning_experiments.cpp
+  void start_refine();
+  [[nodiscard]] std::vector<std::uint32_t> candidates_of(const TuningSite& site) const;
+  void take_refined();
+  void start_confirm();
+  void skip_failed_slots();
+  void try_winners();
+  void finish_try();
+  void drop_least_gain();
+  void finish_confirm(ConfirmVerdict verdict);
+  [[nodiscard]] bool experiment_advances();
+
+  TuningOptions options_;
+  TuningObserver& observer_;
+  std::vector<TuningSite> sites_;
+  std::vector<std::uint32_t> winners_;
+  bool said_too_many_ = false;
+
+  Stage stage_ = Stage::Table;
+  std::uint32_t generation_ = 0;
+  std::uint64_t generation_passes_ = 0;
+  std::vector<SiteIndex> refined_sites_;  ///< by position in the refinement
+  std::optional<Refine> refine_;
+  std::optional<Comparison> comparison_;
+  Experiment experiment_;
+  ConfirmEvent confirm_event_;
+  std::vector<SiteIndex> tried_sites_;
+  bool said_over_budget_ = false;
+
+  std::map<std::uint64_t, PendingPass> pending_;
+  std::optional<std::uint64_t> open_;  ///< the counted pass that is going on
+  bool entered_ = false;               ///< an entry is going on
+  std::vector<std::uint32_t> plan_;
+  std::uint64_t passes_ = 0;
+  std::uint64_t entries_ = 0;
+  std::uint64_t waited_ = 0;
+  double first_now_ = std::numeric_limits<double>::quiet_NaN();
+  double last_now_ = 0;
+  double finished_at_ = 0;
+  double trials_cost_ = 0;
+  RegionBaseline baseline_;
+};
+
+}  // namespace contextune

@@ -1,0 +1,188 @@
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/tuning_engine.hpp"
+
+namespace contextune {
+namespace {
+
+constexpr int most_tries = 3;
+/// A site that carries less of the region's time than this is not worth passes of the whole region.
+constexpr double least_share = 0.01;
+/// How far a neighbour may have moved a config in the table: what was slower than the best by more
+/// is not the best anywhere.
+constexpr double coupling_reach = 0.3;
+
+}  // namespace
+
+std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site) const {
+  std::vector<std::uint32_t> configs(site.spec.configs.size());
+  std::iota(configs.begin(), configs.end(), 0U);
+  std::erase_if(configs, [&](std::uint32_t config) { return site.failed.contains(config); });
+  if (site.spec.objective == Objective::Region) return configs;
+
+  std::erase_if(configs, [&](std::uint32_t config) { return std::isnan(own_cost(site, config)); });
+  std::stable_sort(configs.begin(), configs.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return own_cost(site, a) < own_cost(site, b);
+  });
+  if (configs.empty()) return configs;
+  const double best = own_cost(site, configs.front());
+  const auto most = static_cast<std::size_t>(std::max(1, options_.refine_candidates));
+  std::size_t kept = 0;
+  while (kept < configs.size() && kept < most &&
+         own_cost(site, configs[kept]) <= best * (1 + coupling_reach)) {
+    ++kept;
+  }
+  configs.resize(kept);
+  return configs;
+}
+
+void Tuning::Engine::start_refine() {
+  double total = 0;
+  for (const TuningSite& site : sites_) {
+    const double cost = own_cost(site, site.known);
+    if (site.generation == generation_ && std::isfinite(cost)) total += cost * site.launches;
+  }
+  refined_sites_.clear();
+  std::vector<RefineSite> refined;
+  for (SiteIndex index = 0; index < sites_.size(); ++index) {
+    const TuningSite& site = sites_[index];
+    if (site.generation != generation_ || site.trivial || stalled(site)) continue;
+    const double cost = own_cost(site, site.known);
+    if (std::isfinite(cost) && cost * site.launches < least_share * total) continue;
+    std::vector<std::uint32_t> candidates = candidates_of(site);
+    const bool choice = candidates.size() > 1 ||
+                        (candidates.size() == 1 && candidates.front() != site.known);
+    if (!choice) continue;
+    refined_sites_.push_back(index);
+    refined.push_back({site.known, std::move(candidates)});
+  }
+  if (refined.empty()) {
+    start_confirm();
+    return;
+  }
+  enter(Stage::Refine);
+  RefineLimits limits;
+  limits.max_rounds = options_.refine_rounds;
+  refine_.emplace(std::move(refined), limits, region_noise());
+  if (!experiment_advances()) take_refined();
+}
+
+bool Tuning::Engine::experiment_advances() {
+  std::vector<Assignment> batch;
+  if (stage_ == Stage::Refine) {
+    for (const Assignment& positions : refine_->batch()) {
+      Assignment configs = known_configs();
+      for (std::size_t i = 0; i < positions.size(); ++i)
+        configs[refined_sites_[i]] = positions[i];
+      batch.push_back(std::move(configs));
+    }
+    if (!batch.empty()) experiment_.start(std::move(batch));
+    return experiment_.has_next();
+  }
+  const Assignment winners = known_configs();
+  Assignment defaults = winners;
+  for (const SiteIndex index : changed_sites()) defaults[index] = 0;
+  for (const bool with_winners : comparison_->batch())
+    batch.push_back(with_winners ? winners : defaults);
+  if (batch.empty()) return false;
+  // The first pass after CUPTI was closed is not like the others.
+  const bool first = comparison_->pairs() == 0;
+  if (first) batch.insert(batch.begin(), winners);
+  experiment_.start(std::move(batch), first ? 1 : 0);
+  return true;
+}
+
+void Tuning::Engine::take_refined() {
+  const Assignment best = refine_->best();
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    TuningSite& site = sites_[refined_sites_[i]];
+    if (site.known == best[i] || site.failed.contains(best[i])) continue;
+    site.known = winners_[refined_sites_[i]] = best[i];
+    site.reason = WinnerReason::Region;
+  }
+  refine_.reset();
+  experiment_.clear();
+  pending_.clear();
+  start_confirm();
+}
+
+void Tuning::Engine::start_confirm() {
+  confirm_event_ = {};
+  if (!options_.confirm || changed_sites().empty()) {
+    observer_.confirm(confirm_event_);
+    finish_generation();
+    return;
+  }
+  enter(Stage::Confirm);
+  try_winners();
+}
+
+void Tuning::Engine::skip_failed_slots() {
+  while (experiment_.has_next()) {
+    const Assignment& configs = experiment_.next();
+    bool failed = false;
+    for (std::size_t i = 0; i < configs.size(); ++i)
+      failed = failed || sites_[i].failed.contains(configs[i]);
+    if (!failed) return;
+    const std::size_t slot = experiment_.next_slot();
+    (void)experiment_.take_next();
+    experiment_.settle(slot, {std::numeric_limits<double>::infinity(), 0});
+  }
+}
+
+void Tuning::Engine::try_winners() {
+  ++confirm_event_.tries;
+  tried_sites_ = changed_sites();
+  comparison_.emplace(ConfirmLimits{options_.confirm_min_pairs, options_.confirm_max_pairs});
+  (void)experiment_advances();
+}
+
+void Tuning::Engine::finish_try() {
+  confirm_event_.before_seconds = comparison_->before();
+  confirm_event_.after_seconds = comparison_->after();
+  confirm_event_.gain = comparison_->gain();
+  confirm_event_.bound = comparison_->bound();
+  confirm_event_.pairs = comparison_->pairs();
+  if (comparison_->verdict() == Comparison::Verdict::Faster) {
+    finish_confirm(confirm_event_.tries > 1 ? ConfirmVerdict::Reduced : ConfirmVerdict::Kept);
+    return;
+  }
+  // One that could not be launched any more has left by itself.
+  if (changed_sites() == tried_sites_) drop_least_gain();
+  if (changed_sites().empty() || confirm_event_.tries >= most_tries) {
+    finish_confirm(ConfirmVerdict::Defaults);
+  } else {
+    try_winners();
+  }
+}
+
+void Tuning::Engine::drop_least_gain() {
+  const std::vector<SiteIndex> changed = changed_sites();
+  if (changed.empty()) return;
+  const auto least = std::min_element(changed.begin(), changed.end(), [&](SiteIndex a, SiteIndex b) {
+    return own_gain(sites_[a]) < own_gain(sites_[b]);
+  });
+  TuningSite& site = sites_[*least];
+  site.known = winners_[*least] = 0;
+  site.reason = WinnerReason::Dropped;
+}
+
+void Tuning::Engine::finish_confirm(ConfirmVerdict verdict) {
+  confirm_event_.verdict = verdict;
+  if (verdict == ConfirmVerdict::Defaults) {
+    for (const SiteIndex index : changed_sites()) {
+      sites_[index].known = winners_[index] = 0;
+      sites_[index].reason = WinnerReason::Dropped;
+    }
+    observer_.fallback(FallbackReason::NotConfirmed, no_site,
+                       "The region was not shown to be faster with the winners in " +
+                           std::to_string(confirm_event_.tries) + " tries; all sites keep their "
+                           "default.");
+  }
+  observer_.confirm(confirm_event_);
+  finish_generation();
+}
+
+}  // namespace contextune
