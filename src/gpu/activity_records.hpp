@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/timer.hpp"
+
+namespace contextune::gpu {
+
+/// Ties CUPTI's records of GPU work to the launches that made it. Both kinds of record carry CUPTI's
+/// correlation id of the launching call; they come in different buffers and in any order.
+/// Any thread; the lock is this object's own and is never held over a call of CUPTI or the driver.
+class ActivityRecords {
+ public:
+  ActivityRecords();
+
+  /// A launch with this correlation id was made for `tag`.
+  void add_launch(std::uint32_t correlation, std::uint64_t tag);
+
+  /// GPU work of a launch, in CUPTI's nanoseconds. Work without a time is counted as bad.
+  void add_work(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, bool kernel);
+
+  /// All records of all launches so far have been added: work that is not tied yet belongs to
+  /// launches that nobody asked to be timed, and is forgotten.
+  void settle();
+
+  /// Appends what was tied since the last call. Times count from the first record ever seen: CUPTI's
+  /// own count from 1970, which a double of seconds resolves to 0.24 us only.
+  void take(std::vector<TimedWork>& work);
+
+  /// Launches that have shown at least one piece of work.
+  [[nodiscard]] std::uint64_t launches_seen() const;
+
+  /// Records without a usable time.
+  [[nodiscard]] std::uint64_t bad() const;
+
+ private:
+  struct Launch {
+    std::uint32_t correlation = 0;
+    bool known = false;
+    bool seen = false;
+    std::uint64_t tag = 0;
+  };
+  struct Work {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    bool kernel = true;
+  };
+  [[nodiscard]] Launch& slot(std::uint32_t correlation);
+  void tie(Launch& launch, const Work& work);
+
+  mutable std::mutex mutex_;
+  std::vector<Launch> launches_;  // by the low bits of the id, which CUPTI counts up
+  std::unordered_multimap<std::uint32_t, Work> untied_;
+  std::deque<std::uint32_t> untied_order_;  // oldest first; may name what was tied since
+  std::vector<TimedWork> tied_;
+  std::uint64_t origin_ = 0;
+  std::uint64_t launches_seen_ = 0;
+  std::uint64_t bad_ = 0;
+};
+
+}  // namespace contextune::gpu

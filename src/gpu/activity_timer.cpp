@@ -1,0 +1,222 @@
+#include "gpu/activity_timer.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "gpu/activity_kinds.hpp"
+
+namespace contextune::gpu {
+namespace {
+
+// Whom CUPTI's callbacks belong to. Set once attached, so that a callback always finds its buffers.
+std::atomic<ActivityTimer*> owner{nullptr};
+
+// How many correlation ids this thread has pushed and not popped. Trivial, so that a thread may end
+// at any time.
+thread_local std::uint32_t pushed = 0;
+
+constexpr auto external_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;  // profilers take 0 and 1
+
+}  // namespace
+
+ActivityTimer::ActivityTimer(const Driver& driver) : driver_(driver) {}
+
+ActivityTimer::~ActivityTimer() {
+  if (!release()) owner.store(nullptr);
+}
+
+void ActivityTimer::buffer_requested(std::uint8_t** buffer, std::size_t* size,
+                                     std::size_t* max_records) {
+  ActivityTimer* timer = owner.load(std::memory_order_acquire);
+  *max_records = 0;
+  *buffer = timer != nullptr ? timer->buffers_->acquire() : nullptr;
+  *size = *buffer != nullptr ? ActivityBuffers::buffer_bytes : 0;
+}
+
+void ActivityTimer::buffer_completed(CUcontext context, std::uint32_t stream, std::uint8_t* buffer,
+                                     std::size_t, std::size_t valid_size) {
+  ActivityTimer* timer = owner.load(std::memory_order_acquire);
+  if (timer == nullptr || buffer == nullptr) return;
+  try {
+    timer->consume(buffer, valid_size);
+  } catch (...) {  // no memory: what was in the buffer is lost
+    timer->lost_.fetch_add(1, std::memory_order_relaxed);
+  }
+  std::size_t dropped = 0;
+  if (timer->cupti_->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS) {
+    timer->lost_.fetch_add(dropped, std::memory_order_relaxed);
+  }
+  timer->buffers_->release(buffer, valid_size);
+}
+
+void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes) {
+  CUpti_Activity* record = nullptr;
+  auto* start = const_cast<std::uint8_t*>(buffer);  // CUPTI's signature; it only reads
+  while (cupti_->cuptiActivityGetNextRecord(start, valid_bytes, &record) == CUPTI_SUCCESS) {
+    switch (record->kind) {
+      case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
+        const auto& launch = *reinterpret_cast<const CUpti_ActivityExternalCorrelation*>(record);
+        if (launch.externalKind == external_kind) {
+          records_.add_launch(launch.correlationId, launch.externalId);
+        }
+        break;
+      }
+      case CUPTI_ACTIVITY_KIND_KERNEL:
+      case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+        const auto& work = *reinterpret_cast<const KernelRecord*>(record);
+        records_.add_work(work.correlationId, work.start, work.end, true);
+        break;
+      }
+      case CUPTI_ACTIVITY_KIND_MEMCPY: {
+        const auto& work = *reinterpret_cast<const CopyRecord*>(record);
+        records_.add_work(work.correlationId, work.start, work.end, false);
+        break;
+      }
+      case CUPTI_ACTIVITY_KIND_MEMSET: {
+        const auto& work = *reinterpret_cast<const MemsetRecord*>(record);
+        records_.add_work(work.correlationId, work.start, work.end, false);
+        break;
+      }
+      default:
+        break;
+    }
+  }
+}
+
+bool ActivityTimer::open(std::string& why) {
+  if (is_open()) return true;
+  if (!attached_ && !attach(why)) return false;
+  if (!enable(why)) {
+    disable();
+    return false;
+  }
+  open_.store(true);
+  return true;
+}
+
+bool ActivityTimer::attach(std::string& why) {
+  const std::string tool = driver_.simulated ? std::string() : profiler_in_process();
+  if (!tool.empty()) {
+    why = tool + " is in this process, and CUPTI has room for one user";
+    return false;
+  }
+  if (!cupti_ && !(cupti_ = open_cupti(driver_, why))) return false;
+  if (buffers_ == nullptr) buffers_ = std::make_unique<ActivityBuffers>();
+  ActivityTimer* nobody = nullptr;
+  if (!owner.compare_exchange_strong(nobody, this)) {
+    why = "another timer of this process uses CUPTI";
+    return false;
+  }
+  CUptiResult result = cupti_->cuptiActivityRegisterCallbacks(&buffer_requested, &buffer_completed);
+  if (result != CUPTI_SUCCESS) {
+    owner.store(nullptr);
+    why = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+              ? "another tool in this process already uses CUPTI, which has room for one user"
+              : cupti_->path + ": cuptiActivityRegisterCallbacks: " + cupti_->describe(result);
+    return false;
+  }
+  attached_ = true;
+  if (cupti_->cuptiActivitySetAttribute != nullptr) {
+    // Ours are zeroed; else CUPTI clears them within the program's launches.
+    std::uint8_t zeroed = 1;
+    std::size_t size = sizeof(zeroed);
+    (void)cupti_->cuptiActivitySetAttribute(CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER, &size,
+                                            &zeroed);
+  }
+  return true;
+}
+
+bool ActivityTimer::enable(std::string& why) {
+  for (const CUpti_ActivityKind kind :
+       {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER}) {
+    const CUptiResult result = cupti_->cuptiActivityEnable(kind);
+    if (result != CUPTI_SUCCESS) {
+      why = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
+                ? "another tool in this process already uses CUPTI, which has room for one user"
+                : cupti_->path + ": cuptiActivityEnable(" + std::to_string(kind) +
+                      "): " + cupti_->describe(result);
+      return false;
+    }
+    enabled_.push_back(kind);
+  }
+  trace_launches_only();
+  return true;
+}
+
+void ActivityTimer::trace_launches_only() {
+  if (cupti_->cuptiActivityEnableDriverApi == nullptr) return;
+  for (std::uint32_t call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
+    if (!makes_gpu_work(static_cast<CUpti_driver_api_trace_cbid>(call))) {
+      (void)cupti_->cuptiActivityEnableDriverApi(call, 0);
+    }
+  }
+}
+
+void ActivityTimer::disable() {
+  for (const CUpti_ActivityKind kind : enabled_) (void)cupti_->cuptiActivityDisable(kind);
+  enabled_.clear();
+}
+
+void ActivityTimer::close() {
+  if (!is_open()) return;
+  open_.store(false);
+  disable();
+  (void)cupti_->cuptiActivityFlushAll(0);
+}
+
+bool ActivityTimer::release() {
+  close();
+  if (!attached_) return true;
+  // Sequentially consistent with launch_begin: it sees that we are closed, or we see it inside.
+  if (inside_.load() != 0) return false;
+  (void)cupti_->cuptiActivityFlushAll(0);
+  if (cupti_->cuptiFinalize() != CUPTI_SUCCESS) return false;
+  attached_ = false;
+  owner.store(nullptr);
+  buffers_->reclaim();
+  return true;
+}
+
+void ActivityTimer::launch_begin(std::uint64_t tag, StreamHandle) noexcept {
+  if (!is_open()) return;
+  inside_.fetch_add(1);
+  if (!open_.load() ||
+      cupti_->cuptiActivityPushExternalCorrelationId(external_kind, tag) != CUPTI_SUCCESS) {
+    inside_.fetch_sub(1);
+    return;
+  }
+  ++pushed;
+}
+
+void ActivityTimer::launch_end(std::uint64_t, StreamHandle) noexcept {
+  if (pushed == 0) return;
+  --pushed;
+  std::uint64_t ignored = 0;
+  (void)cupti_->cuptiActivityPopExternalCorrelationId(external_kind, &ignored);
+  launches_.fetch_add(1, std::memory_order_relaxed);
+  inside_.fetch_sub(1);
+}
+
+void ActivityTimer::flush(bool wait) {
+  if (!attached_) return;
+  (void)cupti_->cuptiActivityFlushAll(0);
+  if (!wait) return;
+  const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
+  // The forced flush takes 0.2 ms on an H200; it is needed when a launch made no work (it failed, or
+  // was captured), which cannot be told from records that are late.
+  if (records_.launches_seen() - seen_settled_ < launches - launches_settled_) {
+    (void)cupti_->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  }
+  records_.settle();
+  launches_settled_ = launches;
+  seen_settled_ = records_.launches_seen();
+}
+
+void ActivityTimer::collect(std::vector<TimedWork>& work) { records_.take(work); }
+
+std::uint64_t ActivityTimer::dropped() const {
+  return lost_.load(std::memory_order_relaxed) + records_.bad();
+}
+
+}  // namespace contextune::gpu

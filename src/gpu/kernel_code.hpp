@@ -1,0 +1,48 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/driver.hpp"
+#include "gpu/nvrtc_library.hpp"
+
+namespace contextune::gpu {
+
+/// Kernels from files that a rule names: cubins, fatbins, PTX, and CUDA C++ built here with NVRTC.
+/// Every file is loaded and every build made once; nothing is ever unloaded, since winners stay in
+/// use. Any thread, but a call may take seconds (a build), and others wait for it: not for a thread
+/// that is about to launch. Needs a current context.
+class KernelCode {
+ public:
+  explicit KernelCode(const Driver& driver) : driver_(driver) {}
+  KernelCode(const KernelCode&) = delete;
+  KernelCode& operator=(const KernelCode&) = delete;
+
+  /// @param name symbol or demangled name; empty: the file's only kernel
+  /// @return a handle to launch, in every context
+  /// @throws Error if the file cannot be read or loaded, or has no such kernel
+  [[nodiscard]] CUfunction from_file(const std::string& path, std::string_view name);
+
+  /// @param options         of NVRTC
+  /// @param name_expression the kernel, as in C++: "saxpy", "tile<32, 8>"
+  /// @throws Error if the source cannot be read or built; holds the compiler's first lines
+  [[nodiscard]] CUfunction from_source(const std::string& path, const std::vector<std::string>& options,
+                                       const std::string& name_expression);
+
+ private:
+  [[nodiscard]] CUlibrary load(const std::string& image, const std::string& origin) const;
+  [[nodiscard]] CUfunction find(CUlibrary library, std::string_view name,
+                                const std::string& origin) const;
+
+  const Driver& driver_;
+  std::mutex mutex_;
+  std::unique_ptr<NvrtcLibrary> nvrtc_;
+  std::map<std::string, CUlibrary> files_;
+  std::map<std::vector<std::string>, CUfunction> builds_;
+};
+
+}  // namespace contextune::gpu
