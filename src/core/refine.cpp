@@ -1,12 +1,23 @@
 #include "core/refine.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace contextune {
+namespace {
+
+/// What two single moves may cost together, as a share of the region, for their pair to be tried.
+constexpr double pair_reach = 0.08;
+constexpr std::size_t most_pairs = 6;
+
+}  // namespace
 
 Refine::Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const NoisePrior& prior)
     : sites_(std::move(sites)), excluded_(sites_.size()), limits_(limits), prior_(prior) {
-  for (const RefineSite& site : sites_) current_.push_back(site.current);
+  for (const RefineSite& site : sites_) {
+    current_.push_back(site.current);
+    behind_.emplace_back(site.candidates.size(), 0.0);
+  }
   start_round();
   next_race();
 }
@@ -30,17 +41,39 @@ std::vector<Assignment> Refine::arms_of(const Move& move) const {
     }
     return arms;
   }
-  // Both must move; one alone was raced before.
+  // Both must move; one alone was raced before. What two moves cost singly, the pair must win back.
   const auto& second = sites_[move.sites.back()].candidates;
-  for (const std::uint32_t a : first) {
-    for (const std::uint32_t b : second) {
-      if (a == current_[move.sites[0]] || b == current_[move.sites[1]]) continue;
-      arms.push_back(current_);
-      arms.back()[move.sites[0]] = a;
-      arms.back()[move.sites[1]] = b;
+  std::vector<std::pair<double, Assignment>> pairs;
+  for (std::size_t a = 0; a < first.size(); ++a) {
+    for (std::size_t b = 0; b < second.size(); ++b) {
+      if (first[a] == current_[move.sites[0]] || second[b] == current_[move.sites[1]]) continue;
+      const double behind = behind_[move.sites[0]][a] + behind_[move.sites[1]][b];
+      if (behind > pair_reach) continue;
+      Assignment arm = current_;
+      arm[move.sites[0]] = first[a];
+      arm[move.sites[1]] = second[b];
+      pairs.emplace_back(behind, std::move(arm));
     }
   }
+  std::stable_sort(pairs.begin(), pairs.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  for (std::size_t i = 0; i < std::min(pairs.size(), most_pairs); ++i)
+    arms.push_back(std::move(pairs[i].second));
   return arms;
+}
+
+void Refine::note_distances(const Move& move) {
+  if (move.sites.size() != 1) return;
+  const Race& race = race_.front();
+  const std::size_t site = move.sites.front();
+  const double best = race.relative_to_first(race.best());
+  for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+    const auto& candidates = sites_[site].candidates;
+    const auto at = std::find(candidates.begin(), candidates.end(), arms_[arm][site]);
+    const double relative = race.relative_to_first(arm);
+    if (at == candidates.end() || std::isnan(relative)) continue;
+    behind_[site][static_cast<std::size_t>(at - candidates.begin())] = relative / best - 1;
+  }
 }
 
 void Refine::next_race() {
@@ -72,6 +105,7 @@ void Refine::complete(std::span<const RegionSample> samples) {
     fill_batch();
     return;
   }
+  note_distances(moves_[next_move_ - 1]);
   const Assignment before = current_;
   current_ = arms_[race.best()];
   for (std::size_t i = 0; i < sites_.size(); ++i) {
@@ -83,7 +117,12 @@ void Refine::complete(std::span<const RegionSample> samples) {
 }
 
 void Refine::exclude(std::size_t site, std::uint32_t config) {
-  std::erase(sites_[site].candidates, config);
+  auto& candidates = sites_[site].candidates;
+  const auto at = std::find(candidates.begin(), candidates.end(), config);
+  if (at != candidates.end()) {
+    behind_[site].erase(behind_[site].begin() + (at - candidates.begin()));
+    candidates.erase(at);
+  }
   excluded_[site].push_back(config);
   if (current_[site] == config) current_[site] = 0;
 }

@@ -25,8 +25,9 @@ struct RefineLimits {
 ///
 /// Where a site's best config depends on what its neighbour runs, both may have to move at once: no
 /// single step is then an improvement. So each round ends with pair moves of sites that follow each
-/// other, among the best few candidates of both. Without them a third of the simulated landscapes
-/// with strong coupling stay in such a corner.
+/// other, for those pairs whose two single moves cost little. Over 1000 simulated landscapes at 2 %
+/// noise (tools/bench quality) they take the 95th percentile of the regret from 3.2 to 2.9 %, and
+/// the share within 1 % from 78 to 80 %, for 14 passes more in the median.
 class Refine {
  public:
   Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const NoisePrior& prior);
@@ -51,9 +52,13 @@ class Refine {
   void next_race();
   [[nodiscard]] std::vector<Assignment> arms_of(const Move& move) const;
   void fill_batch();
+  void note_distances(const Move& move);
 
   std::vector<RefineSite> sites_;
   std::vector<std::vector<std::uint32_t>> excluded_;  ///< by site
+  /// By site and place among its candidates: how much slower the region was with it than with the
+  /// best of its last race.
+  std::vector<std::vector<double>> behind_;
   RefineLimits limits_;
   NoisePrior prior_;
   Assignment current_;

@@ -13,6 +13,11 @@ constexpr double least_share = 0.01;
 /// How far a neighbour may have moved a config in the table: what was slower than the best by more
 /// is not the best anywhere.
 constexpr double coupling_reach = 0.3;
+/// What is within this of the best is tried beyond refine_candidates: the table saw it beside other
+/// neighbours, and does not know the order of what lies so close. In simulated landscapes this finds
+/// the best joint config in one of twenty regions more, for about a tenth more passes.
+constexpr double close_reach = 0.12;
+constexpr std::size_t most_candidates = 8;
 
 }  // namespace
 
@@ -30,8 +35,10 @@ std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site)
   const double best = own_cost(site, configs.front());
   const auto most = static_cast<std::size_t>(std::max(1, options_.refine_candidates));
   std::size_t kept = 0;
-  while (kept < configs.size() && kept < most &&
-         own_cost(site, configs[kept]) <= best * (1 + coupling_reach)) {
+  while (kept < configs.size()) {
+    const double reach = kept < most ? coupling_reach : close_reach;
+    if (kept >= std::max(most, most_candidates)) break;
+    if (own_cost(site, configs[kept]) > best * (1 + reach)) break;
     ++kept;
   }
   configs.resize(kept);
