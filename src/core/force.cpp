@@ -23,9 +23,9 @@ std::size_t find_outside(std::string_view text, char wanted, std::size_t start) 
     if (c == '"') in_quotes = !in_quotes;
     if (in_quotes) continue;
     if (c == wanted && depth <= 0) return i;
-    if (c == '<' || c == '(' || c == '[') ++depth;
+    if (c == '<' || c == '(' || c == '[' || c == '{') ++depth;
     // The arrow of "operator->" and a lone ">" close nothing.
-    if ((c == '>' && depth > 0) || c == ')' || c == ']') --depth;
+    if ((c == '>' && depth > 0) || c == ')' || c == ']' || c == '}') --depth;
   }
   return std::string_view::npos;
 }

@@ -27,9 +27,9 @@ struct SiteSpec {
   Key key;
   std::vector<Config> configs;  ///< number 0 is the default; never empty
   Objective objective = Objective::Own;
-  std::optional<int> n_warmup;  ///< absent: the region's
-  std::optional<int> n_repeat;
-  std::optional<std::uint32_t> pinned;  ///< runs this config always, and is not tuned
+  std::optional<int> n_warmup{};  ///< absent: the region's
+  std::optional<int> n_repeat{};
+  std::optional<std::uint32_t> pinned{};  ///< runs this config always, and is not tuned
   bool ready = true;                    ///< false: variants are being built; see site_ready
 };
 
