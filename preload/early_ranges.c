@@ -97,14 +97,15 @@ void contextune_early_hand_over_thread(const struct contextune_core* core) {
     return;
   }
   contextune_thread.early = NULL; /* the core may call what leads here */
-  ++contextune_thread.depth;
+  const int depth = contextune_thread.depth;
+  contextune_thread.depth = 1;
   for (uint32_t i = 0; core != NULL && i < stack->num_open; ++i) {
     core->range(contextune_range_push, stack->open[i].domain, stack->open[i].name, 0);
   }
   for (uint32_t i = 0; core != NULL && i < stack->num_beyond; ++i) {
     core->range(contextune_range_push, "", "", 0); /* so that the pops to come find a partner */
   }
-  --contextune_thread.depth;
+  contextune_thread.depth = depth;
   release(stack);
 }
 

@@ -1,0 +1,58 @@
+/* Calls every entry of the registry in three ways, with different arguments in every place: at the
+ * driver's own address, by a direct reference, and through dlsym. Prints what the driver got. */
+#define __CUDA_API_VERSION_INTERNAL
+#include "fake_driver.h"
+#include "preload/contextune_abi.h"
+#include "preload/registry/newer_types.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char* name;
+  const char* kind;
+  void* reference;
+} entries[] = {
+#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args) {#name, #kind, (void*)&name},
+#include "preload/registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+};
+
+/* Integers and pointers travel in the same registers and stack slots, whatever their types. */
+typedef CUresult (*any_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+                           uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+
+static char memory[11 * 256]; /* every argument points into it, as some are looked into */
+
+static uint64_t call(void* entry) {
+  uintptr_t a[11];
+  for (size_t i = 0; i < 11; ++i) {
+    a[i] = (uintptr_t)&memory[i * 256];
+  }
+  const CUresult result =
+      ((any_fn)entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]);
+  return result == 17 ? fake_digest() : 0;
+}
+
+int main(void) {
+  void* library = dlopen("libcuda.so.1", RTLD_NOW);
+  for (size_t i = 0; i < sizeof entries / sizeof entries[0]; ++i) {
+    const char* name = entries[i].name;
+    if (strcmp(entries[i].kind, "resolve") == 0) {
+      continue; /* looks into its arguments: see resolve.c */
+    }
+    void* real = fake_entry(name);
+    void* looked_up = dlsym(library, name);
+    fake_fail(name, 17); /* so that no call attaches a core, and results are seen to pass */
+    const uint64_t expected = call(real);
+    const int before = fake_calls(name);
+    const int same = expected != 0 && call(entries[i].reference) == expected &&
+                     call(looked_up) == expected;
+    printf("%s %s calls %d\n", name, same ? "same" : "DIFFERENT", fake_calls(name) - before);
+    /* Where an address has two names, the wrapper may be that of either. */
+    fprintf(stderr, "%s %s %s\n", name, entries[i].reference != real ? "wrapped" : "bare",
+            looked_up != real ? "routed" : "bare");
+  }
+  return 0;
+}

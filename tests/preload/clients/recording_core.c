@@ -1,0 +1,111 @@
+/* A core that writes down what the frontend tells it, one line each, to the file that
+ * CONTEXTUNE_TEST_RECORD names. CONTEXTUNE_TEST_CORE: `refuse` to start, speak another `version`,
+ * or `arm` the launches. */
+#include "preload/contextune_abi.h"
+#include "preload/registry/newer_types.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct contextune_frontend* frontend;
+
+__attribute__((format(printf, 1, 2))) static void record(const char* format, ...) {
+  const char* path = getenv("CONTEXTUNE_TEST_RECORD");
+  if (path == NULL) {
+    return;
+  }
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  const int file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+  if (file < 0 || length < 0 || write(file, line, (size_t)length) != length) {
+    abort();
+  }
+  close(file);
+  if (*frontend->depth() != 1) {
+    abort(); /* the contract: the core is called at depth 1 */
+  }
+}
+
+static CUresult on_launch(const struct contextune_launch* launch) {
+  record("launch %s %p grid %u %u %u block %u %u %u shared %u stream %p extra %d config %d\n",
+         frontend->name(launch->fn), (void*)launch->function, launch->grid[0], launch->grid[1],
+         launch->grid[2], launch->block[0], launch->block[1], launch->block[2],
+         launch->shared_bytes, (void*)launch->stream, launch->extra != NULL,
+         launch->config != NULL);
+  void* real = frontend->real(launch->fn);
+  if (launch->config != NULL) {
+    return ((PFN_cuLaunchKernelEx_v11060)real)(launch->config, launch->function,
+                                               launch->kernel_params, launch->extra);
+  }
+  /* Right for the cooperative form too, whose parameters are a prefix of these. */
+  return ((PFN_cuLaunchKernel_v4000)real)(
+      launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+      launch->block[1], launch->block[2], launch->shared_bytes, launch->stream,
+      launch->kernel_params, launch->extra);
+}
+
+static void on_before(enum contextune_fn fn, void* const* args) {
+  record("before %s%s\n", frontend->name(fn), args == NULL ? " without arguments" : "");
+}
+
+static void on_after(enum contextune_fn fn, void* const* args, CUresult result) {
+  if (fn == contextune_fn_cuModuleGetFunction) {
+    record("after %s %d name %s\n", frontend->name(fn), (int)result, *(const char* const*)args[2]);
+    return;
+  }
+  record("after %s %d\n", frontend->name(fn), (int)result);
+}
+
+static void on_range(enum contextune_range_kind kind, const char* domain, const char* name,
+                     uint64_t id) {
+  static const char* const kinds[] = {"push", "pop", "start", "end"};
+  (void)id;
+  record("range %s domain '%s' name '%s'\n", kinds[kind], domain, name != NULL ? name : "(none)");
+}
+
+static void on_program_uses_cupti(enum contextune_fn fn) {
+  record("cupti %s\n", frontend->name(fn));
+}
+
+static struct contextune_core core = {
+    .version = CONTEXTUNE_ABI_VERSION,
+    .size = sizeof(struct contextune_core),
+    .launch = on_launch,
+    .before = on_before,
+    .after = on_after,
+    .range = on_range,
+    .program_uses_cupti = on_program_uses_cupti,
+};
+
+__attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(
+    const struct contextune_frontend* given) {
+  const char* manner = getenv("CONTEXTUNE_TEST_CORE");
+  frontend = given;
+  record("attach in %d real cuInit %d real cuptiSubscribe %d passed %llu\n", getpid() > 0,
+         frontend->real(contextune_fn_cuInit) ==
+             frontend->real_dlsym(frontend->libcuda, "cuInit"),
+         frontend->real(contextune_fn_cuptiSubscribe) != NULL,
+         (unsigned long long)frontend->launches_passed());
+  if (manner != NULL && strcmp(manner, "refuse") == 0) {
+    return NULL;
+  }
+  if (manner != NULL && strcmp(manner, "version") == 0) {
+    core.version = CONTEXTUNE_ABI_VERSION + 1;
+  }
+  if (manner != NULL && strcmp(manner, "arm") == 0) {
+    __atomic_store_n(frontend->armed, 1, __ATOMIC_RELEASE);
+  }
+  return &core;
+}
+
+/* For a client that asks how many launches went past the core. */
+__attribute__((visibility("default"))) unsigned long long recording_core_passed(void) {
+  return frontend != NULL ? frontend->launches_passed() : 0;
+}

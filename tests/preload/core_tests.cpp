@@ -1,0 +1,148 @@
+// When the core is attached, and what it is told.
+#include <filesystem>
+
+#include "catch.hpp"
+#include "process.hpp"
+
+using namespace contextune::test;
+
+namespace {
+
+const std::string attach_line = "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 0";
+
+}  // namespace
+
+TEST_CASE("The core is attached once, when cuInit has succeeded", "[core]") {
+  const Recorded recorded = run_recorded({client("direct")});
+  INFO(recorded.outcome.err << recorded.record);
+  CHECK(recorded.outcome.out == run({client("direct")}).out);
+  const auto lines = lines_of(recorded.record);
+  REQUIRE(lines.size() == 6);
+  CHECK(lines[0] == attach_line);
+  CHECK(lines[1] == "after cuModuleGetFunction 0 name kernel");
+  CHECK(lines[2] == "after cuProfilerStart 0");
+  CHECK(lines[3] == "after cuProfilerStop 0");
+  CHECK(lines[4] == "before cuStreamSynchronize");
+  CHECK(lines[5] == "after cuStreamSynchronize 0");
+}
+
+TEST_CASE("Launches pass the core by, counted, until it asks for them", "[core]") {
+  const Recorded recorded = run_recorded({client("direct"), "100"});
+  CHECK(recorded.record.find("launch") == std::string::npos);
+  CHECK(count_lines(recorded.outcome.err, "passed 300") == 1);
+}
+
+TEST_CASE("An armed core is shown every launch as the program wrote it", "[core]") {
+  const Recorded recorded =
+      run_recorded({client("direct"), "1"}, {{"CONTEXTUNE_TEST_CORE", "arm"}});
+  INFO(recorded.record);
+  CHECK(recorded.outcome.out == run({client("direct"), "1"}).out);
+  CHECK(count_lines(recorded.record,
+                    "launch cuLaunchKernel 0x1234 grid 1 2 3 block 4 5 6 shared 7 stream 0x8 "
+                    "extra 0 config 0") == 1);
+  CHECK(count_lines(recorded.record,
+                    "launch cuLaunchKernelEx 0x1234 grid 7 8 9 block 4 5 6 shared 32 stream 0x9 "
+                    "extra 0 config 1") == 1);
+  CHECK(count_lines(recorded.record,
+                    "launch cuLaunchCooperativeKernel 0x1234 grid 3 2 1 block 6 5 4 shared 0 "
+                    "stream (nil) extra 0 config 0") == 1);
+  CHECK(count_lines(recorded.outcome.err, "passed 0") == 1);
+}
+
+TEST_CASE("CONTEXTUNE_DISABLE leaves the program to itself", "[core]") {
+  for (const char* value : {"1", "yes"}) {
+    const Recorded recorded = run_recorded({client("direct")}, {{"CONTEXTUNE_DISABLE", value}});
+    CHECK(recorded.outcome.out == run({client("direct")}).out);
+    CHECK(recorded.record.empty());
+  }
+  for (const char* value : {"0", ""}) {
+    CHECK_FALSE(run_recorded({client("direct")}, {{"CONTEXTUNE_DISABLE", value}}).record.empty());
+  }
+}
+
+TEST_CASE("A core that declines, or speaks another version, is told nothing", "[core]") {
+  for (const char* manner : {"refuse", "version"}) {
+    const Recorded recorded =
+        run_recorded({client("direct")}, {{"CONTEXTUNE_TEST_CORE", manner}});
+    INFO(manner << ": " << recorded.record);
+    CHECK(recorded.outcome.out == run({client("direct")}).out);
+    CHECK(lines_of(recorded.record) == std::vector<std::string>{attach_line});
+  }
+}
+
+TEST_CASE("A driver that does not come up attaches nothing", "[core]") {
+  // Every entry of that program fails, cuInit with them.
+  const Recorded recorded = run_recorded({client("entries")});
+  CHECK(recorded.outcome.exited_with(0));
+  CHECK(recorded.record.empty());
+}
+
+TEST_CASE("A program that initialised the driver past us attaches at its first launch", "[core]") {
+  const Recorded recorded = run_recorded({client("late"), "launch"});
+  INFO(recorded.record << recorded.outcome.err);
+  CHECK(recorded.outcome.out == run({client("late"), "launch"}).out);
+  const auto lines = lines_of(recorded.record);
+  REQUIRE_FALSE(lines.empty());
+  CHECK(lines[0] == "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 1");
+  CHECK(lines_of(run_recorded({client("late"), "context"}).record)[0] == attach_line);
+}
+
+TEST_CASE("A forked child does not call the core", "[core]") {
+  const Recorded recorded =
+      run_recorded({client("lookup"), "forked"}, {{"CONTEXTUNE_TEST_CORE", "arm"}});
+  INFO(recorded.record);
+  CHECK(recorded.outcome.out == run({client("lookup"), "forked"}).out);
+  CHECK(count_lines(recorded.record, attach_line) == 1);
+  std::size_t launches = 0;
+  for (const std::string& line : lines_of(recorded.record)) launches += line.starts_with("launch");
+  CHECK(launches == 2);  // the parent's, before and after; the child's third is not shown
+}
+
+TEST_CASE("A replaced program attaches its own core", "[core]") {
+  const Recorded recorded = run_recorded({client("lookup"), "exec"});
+  CHECK(count_lines(recorded.record, attach_line) == 2);
+}
+
+TEST_CASE("Racing threads attach one core and lose no launch", "[core]") {
+  for (int i = 0; i < 20; ++i) {
+    const Recorded recorded = run_recorded({client("lookup"), "threads"});
+    REQUIRE(recorded.outcome.out == "same 1 calls 16 16000\n");
+    std::size_t attached = 0;
+    for (const std::string& line : lines_of(recorded.record)) attached += line.starts_with("attach");
+    REQUIRE(attached == 1);
+  }
+}
+
+TEST_CASE("A core is found by symbol in a program that is linked to one", "[core]") {
+  const Recorded recorded = run_recorded({client("with_linked_core")});
+  INFO(recorded.outcome.err);
+  CHECK(recorded.outcome.out == "init 0\n");
+  CHECK(recorded.outcome.err == "the program's own core\n");
+  CHECK(recorded.record.empty());
+}
+
+TEST_CASE("The frontend works when it is linked instead of preloaded", "[core]") {
+  const Outcome plain = run({client("direct")});
+  const std::filesystem::path record =
+      std::filesystem::temp_directory_path() / "contextune-linked-record";
+  std::filesystem::remove(record);
+  const Outcome linked =
+      run({client("linked")}, {{"CONTEXTUNE_TEST_RECORD", record.string()},
+                               {"LD_LIBRARY_PATH", client("with_core")}});
+  INFO(linked.err);
+  CHECK(linked.out == plain.out);
+  CHECK(count_lines(linked.err, "passed 9") == 1);
+  CHECK(std::filesystem::remove(record));
+}
+
+TEST_CASE("A core is found beside the frontend after the program has changed its folder",
+          "[core]") {
+  const std::string folder = client("with_core");
+  const Recorded absolute = run_recorded({"env", "-C", "/", client("direct")});
+  CHECK(absolute.record.starts_with(attach_line));
+  const Outcome relative = run({"sh", "-c",
+                                "cd '" + folder + "' && LD_PRELOAD=./libcontextune_preload.so '" +
+                                    client("late") + "' folder"});
+  INFO(relative.err);
+  CHECK(count_lines(relative.out, "core attached 1") == 1);
+}
