@@ -121,13 +121,14 @@ template <class... Arguments>
 
 }  // namespace simcuda
 
-/// Exports kernels from a kernel file: SIMCUDA_KERNEL_FILE(&first, &second)
-#define SIMCUDA_KERNEL_FILE(...)                                                           \
-  static const struct simcuda_kernel* const simcuda_kernel_list[] = {__VA_ARGS__};         \
-  extern "C" {                                                                             \
-  extern const struct simcuda_kernel_table simcuda_kernels;                                \
-  __attribute__((visibility("default"))) const struct simcuda_kernel_table simcuda_kernels = { \
-      SIMCUDA_VERSION, simcuda_kernel_list,                                                \
-      sizeof simcuda_kernel_list / sizeof *simcuda_kernel_list};                           \
-  }                                                                                        \
+/// Exports kernels from a kernel file: SIMCUDA_KERNEL_FILE(&first, &second);
+#define SIMCUDA_KERNEL_FILE(...)                                                         \
+  static const struct simcuda_kernel* const simcuda_kernel_list[] = {__VA_ARGS__};       \
+  extern "C" {                                                                           \
+  extern const struct simcuda_kernel_table simcuda_kernels                               \
+      __attribute__((visibility("default")));                                            \
+  const struct simcuda_kernel_table simcuda_kernels = {                                  \
+      SIMCUDA_VERSION, simcuda_kernel_list,                                              \
+      sizeof simcuda_kernel_list / sizeof *simcuda_kernel_list};                         \
+  }                                                                                      \
   static_assert(SIMCUDA_VERSION == 1)
