@@ -86,10 +86,16 @@ CONTEXTUNE_EXPORT void contextune_region_end(contextune_entry* entry);
  * holds spaces). Lives until the process ends; any thread. */
 typedef struct contextune_tunable contextune_tunable;
 
-/* NULL when there is no config, when one cannot be read, or when two are equal. */
+/* The same name and configs give the same tunable. NULL when there is no config, when one cannot be
+ * read, or when two are equal. */
 CONTEXTUNE_EXPORT contextune_tunable* contextune_tunable_create(const char* name,
                                                                 const char* const* configs,
                                                                 size_t num_configs);
+
+/* Passes of each of its configs that do not count, and that do; -1: as the region. Counts for problems
+ * that are first met from now on. Fails if one is out of range. */
+CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup,
+                                                int n_repeat);
 
 /* Names one problem of the tunable, as "n=4096 type=f32"; equal text gives the equal number. NULL or
  * "" is problem 0. A failure is answered with problem 0. */
@@ -144,8 +150,9 @@ enum contextune_reads {
   contextune_reads_everything = 8
 };
 
-/* What a config makes of the launch; on entry as the program wrote it, text is NULL. Text must stay
- * valid until the callback is called again on the same thread. */
+/* What a config makes of the launch. On entry all numbers are CONTEXTUNE_UNCHANGED and all text is
+ * NULL: as the program wrote it. Text must stay valid until the callback is called again. */
+#define CONTEXTUNE_UNCHANGED 0xffffffffu
 typedef struct contextune_launch_change {
   size_t size; /* of this struct; it may grow at the end */
   uint32_t grid[3];

@@ -1,0 +1,14 @@
+#pragma once
+
+/// All of contextune's C++ interface. contextune.h is the C one.
+#include <contextune/config.hpp>
+#include <contextune/config_space.hpp>
+#include <contextune/error.hpp>
+#include <contextune/kernel.hpp>
+#include <contextune/key.hpp>
+#include <contextune/options.hpp>
+#include <contextune/region.hpp>
+#include <contextune/tensor.hpp>
+#include <contextune/tunable.hpp>
+#include <contextune/value.hpp>
+#include <contextune/version.hpp>

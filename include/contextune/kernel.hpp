@@ -1,0 +1,141 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/config_space.hpp>
+#include <contextune/kernel_name.hpp>
+#include <contextune/key.hpp>
+
+struct contextune_launch_view;
+struct contextune_launch_change;
+
+namespace contextune {
+
+/// Blocks in a grid, threads in a block, or blocks in a cluster.
+struct Dim3 {
+  std::uint32_t x = 1;
+  std::uint32_t y = 1;
+  std::uint32_t z = 1;
+  bool operator==(const Dim3&) const = default;
+};
+
+/// The device that a launch goes to. A number is 0 where it is not known.
+struct Device {
+  int num_sms = 0;
+  int compute_capability = 0;  ///< 90 for 9.0
+  int max_threads_per_block = 0;
+  std::size_t max_shared_bytes = 0;  ///< a block, opt-in
+};
+
+/// One launch as the program wrote it. Valid during the call that it is given to. It notes what is
+/// read of it, so that an answer is kept for launches that agree in that and in nothing else.
+class LaunchInfo {
+ public:
+  explicit LaunchInfo(contextune_launch_view& view) noexcept;
+
+  [[nodiscard]] std::string_view kernel() const noexcept;  ///< demangled, without parameters
+  [[nodiscard]] Dim3 grid() const noexcept;
+  [[nodiscard]] Dim3 block() const noexcept;
+  [[nodiscard]] Dim3 cluster() const noexcept;                ///< zeros: none asked for
+  [[nodiscard]] std::uint32_t shared_bytes() const noexcept;  ///< dynamic shared memory
+  [[nodiscard]] Device device() const noexcept;
+  [[nodiscard]] std::size_t num_arguments() const noexcept;
+
+  /// Value of kernel argument `index`, read as a T; a pointer or any trivially copyable type.
+  /// @throws Error if there is no such argument, or it is not of T's size
+  template <class T>
+  requires std::is_trivially_copyable_v<T>
+  [[nodiscard]] T argument(std::size_t index) const {
+    T value;
+    std::memcpy(&value, bytes(index, sizeof(T)), sizeof(T));
+    return value;
+  }
+
+ protected:
+  [[nodiscard]] const void* bytes(std::size_t index, std::size_t size_bytes) const;
+  contextune_launch_view* view_;
+};
+
+/// A launch that a config may change: reading gives what the program wrote, setting says what is to
+/// be launched in its place.
+class LaunchEdit : public LaunchInfo {
+ public:
+  LaunchEdit(contextune_launch_view& view, contextune_launch_change& change,
+             std::vector<std::string>& texts) noexcept;
+
+  LaunchEdit& set_grid(Dim3 grid) noexcept;
+  LaunchEdit& set_block(Dim3 block) noexcept;
+  LaunchEdit& set_cluster(Dim3 cluster) noexcept;
+  LaunchEdit& set_shared_bytes(std::uint32_t size_bytes) noexcept;
+  /// Another function with the same parameters, by demangled name without parameters or by symbol;
+  /// of the same module, or of a cubin, fatbin or PTX file.
+  LaunchEdit& set_function(std::string function, std::string module_file = {});
+  /// A function built with NVRTC from a CUDA C++ file. `name` is the name expression.
+  LaunchEdit& set_source(std::string source_file, std::string name,
+                         std::vector<std::string> build_options);
+
+ private:
+  contextune_launch_change* change_;
+  std::vector<std::string>* texts_;
+};
+
+/// What may be changed of the launches of one kernel that the program makes with <<<>>> or
+/// cuLaunchKernel, for programs that link contextune or run under it:
+///
+///     contextune::Kernel("saxpy_grid_stride")
+///         .space(contextune::ConfigSpace().parameter("block", {64, 128, 256}).parameter("per_sm",
+///         {1, 2})) .key([](const contextune::LaunchInfo& launch) { return contextune::Key{{"n",
+///         launch.argument<int>(3)}}; }) .apply([](const contextune::Config& config,
+///         contextune::LaunchEdit& launch) {
+///           launch.set_block({std::uint32_t(config.get_int("block"))});
+///           launch.set_grid({std::uint32_t(config.get_int("per_sm") * launch.device().num_sms)});
+///         })
+///         .declare();
+///
+/// Config 0 of the site is always the launch as the program wrote it; the configs of the space come
+/// after it. The callables run on the thread that launches, one at a time for a kernel, and must
+/// not call CUDA; what they throw goes into the log, and the kernel keeps its own launch. Building
+/// one is for one thread.
+class Kernel {
+ public:
+  using KeyFunction = std::function<Key(const LaunchInfo&)>;
+  using Prune = std::function<bool(const Config&, const LaunchInfo&)>;
+  using Apply = std::function<void(const Config&, LaunchEdit&)>;
+
+  /// @param name demangled name without parameters, "gemm<64, 64>", or the symbol; see
+  /// kernel_name()
+  explicit Kernel(std::string name);
+  ~Kernel();
+  Kernel(const Kernel&) = delete;
+  Kernel& operator=(const Kernel&) = delete;
+
+  Kernel& space(ConfigSpace space);
+  /// What, beside kernel, device, grid, block and shared memory, makes two launches the same
+  /// problem.
+  Kernel& key(KeyFunction key);
+  /// True keeps the config for this launch.
+  Kernel& prune(Prune keep);
+  Kernel& apply(Apply apply);
+  Kernel& n_warmup(int passes);
+  Kernel& n_repeat(int passes);
+
+  /// Declares the kernel, for launches that are first seen from now on; the last declaration of a
+  /// name counts. Does nothing where contextune is off. Call it once.
+  /// @throws Error if the space is empty or apply is missing
+  void declare();
+
+ private:
+  struct Rule;
+  std::unique_ptr<Rule> rule_;
+};
+
+}  // namespace contextune

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include <contextune/contextune.h>
+#include <contextune/region_options.hpp>
+
+namespace contextune {
+
+/// One entry of a region as a loop: `while (loop.next()) { body }`. CONTEXTUAL_AUTOTUNE and
+/// region() are made of it. Belongs to the thread and the scope that made it. Without a GPU, and
+/// when contextune is switched off, next() is true once.
+class RegionLoop {
+ public:
+  /// Enters the region.
+  /// @throws Error if an option has a value that it cannot have, or memory to be restored is not
+  ///         device memory
+  explicit RegionLoop(const char* name, const RegionOptions& options = {});
+  explicit RegionLoop(const std::string& name, const RegionOptions& options = {})
+      : RegionLoop(name.c_str(), options) {}
+  /// Leaves the region; where the body has not run to its end, without winners and restored. What
+  /// the restore callable throws here is lost.
+  ~RegionLoop();
+  RegionLoop(const RegionLoop&) = delete;
+  RegionLoop& operator=(const RegionLoop&) = delete;
+
+  /// Ends the pass before, if there was one, and says whether to run the body (again).
+  /// Throws nothing but what the restore callable throws; the region is then left.
+  [[nodiscard]] bool next();
+
+ private:
+  void configure(const RegionOptions& options);
+  static int restore(void* self) noexcept;
+
+  contextune_entry entry_;
+  std::function<void()> restore_;
+  std::exception_ptr failure_;  ///< what restore_ threw
+};
+
+/// Runs `body` in the region `name`: until the region is tuned and then once with the winners if
+/// the options say `repeatable` or give `restore`, else once, as one pass. Gives the value of the
+/// last run, which may be void, move-only or a reference; values of earlier runs are destroyed
+/// before the body runs again. Throws what the body throws, after the region was left. @throws
+/// Error as RegionLoop
+template <class Body>
+decltype(auto) region(const std::string& name, const RegionOptions& options, Body&& body) {
+  using Result = std::invoke_result_t<Body&>;
+  RegionLoop loop(name, options);
+  if constexpr (std::is_void_v<Result>) {
+    while (loop.next()) std::invoke(body);
+  } else if constexpr (std::is_reference_v<Result>) {
+    std::remove_reference_t<Result>* last = nullptr;
+    while (loop.next()) {
+      Result result = std::invoke(body);
+      last = std::addressof(result);
+    }
+    return static_cast<Result>(*last);
+  } else {
+    std::optional<Result> last;
+    while (loop.next()) {
+      last.reset();
+      last.emplace(std::invoke(body));
+    }
+    return Result(std::move(*last));
+  }
+}
+
+}  // namespace contextune
+
+#define CONTEXTUNE_JOIN_NAMES(a, b) a##b
+#define CONTEXTUNE_JOIN(a, b) CONTEXTUNE_JOIN_NAMES(a, b)
+#define CONTEXTUNE_REGION_LOOP(loop, ...) \
+  for (::contextune::RegionLoop loop{__VA_ARGS__}; loop.next();)
+
+/// CONTEXTUAL_AUTOTUNE("decode") { launch work }
+/// CONTEXTUAL_AUTOTUNE("decode", {.repeatable = true, .n_repeat = 3}) { launch work }
+///
+/// Runs the block that follows as region() does its body. `continue` ends a pass as reaching the
+/// end does. Leaving the block by break, return, goto or an exception ends the search without
+/// winners, restores what `restore` names to what it was before the first pass, and goes on to
+/// where it was meant to go: a block that always leaves so should give neither `repeatable` nor
+/// `restore`.
+#define CONTEXTUAL_AUTOTUNE(...) \
+  CONTEXTUNE_REGION_LOOP(CONTEXTUNE_JOIN(contextune_loop_, __COUNTER__), __VA_ARGS__)

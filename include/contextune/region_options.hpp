@@ -1,0 +1,35 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include <contextune/options.hpp>
+#include <contextune/restore.hpp>
+
+namespace contextune {
+
+/// What the author of a region says of it. Designated initialisers, in this order:
+///
+///     {.repeatable = true, .n_warmup = 1, .schedule = ScheduleKind::Racing}
+///
+/// Below `restore` follow the options of options.def that a region may have, in their order there:
+/// mode, n_warmup, n_repeat, schedule, selection, margin, refine, ... What is not set follows the
+/// process. A flag or a CONTEXTUNE_ variable wins over what is set here. The options count at the
+/// first entry of a region; `repeatable` and `restore` at each.
+struct RegionOptions {
+  /// Running the body several times leaves the same as running it once.
+  bool repeatable = false;
+  /// How to make it so where it does not.
+  Restore restore = {};
+
+#define CONTEXTUNE_FIELD_Region(type, name) std::optional<type> name = {};
+#define CONTEXTUNE_FIELD_Process(type, name)
+#define CONTEXTUNE_OPTION(type, name, default_value, scope, meaning) \
+  CONTEXTUNE_FIELD_##scope(type, name)
+#include <contextune/options.def>
+#undef CONTEXTUNE_OPTION
+#undef CONTEXTUNE_FIELD_Process
+#undef CONTEXTUNE_FIELD_Region
+};
+
+}  // namespace contextune

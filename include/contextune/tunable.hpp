@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <contextune/contextune.h>
+#include <contextune/config.hpp>
+#include <contextune/config_space.hpp>
+#include <contextune/key.hpp>
+
+namespace contextune {
+
+/// The part of a Tunable that does not depend on its callable: configs, and the problems seen so
+/// far. Any thread.
+class TunableBase {
+ public:
+  /// @throws Error if the space is empty, or its default is ruled out
+  TunableBase(const std::string& name, const ConfigSpace& space);
+  ~TunableBase();
+  TunableBase(TunableBase&&) noexcept;
+  TunableBase& operator=(TunableBase&&) noexcept;
+
+  /// All configs; number 0 is the default.
+  [[nodiscard]] const std::vector<Config>& configs() const noexcept { return configs_; }
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+  /// Passes of each config that do not count, and that do, where they differ from the region's. For
+  /// problems that are first met from now on.
+  /// @throws Error if `n_warmup` is negative or `n_repeat` is not positive
+  void set_passes(int n_warmup, int n_repeat);
+
+ protected:
+  /// One call: which config to launch, and from construction to end() this thread's launches are
+  /// its work.
+  class Call {
+   public:
+    Call(const TunableBase& tunable, std::uint32_t problem) noexcept
+        : index_(contextune_tunable_begin(tunable.handle_, problem, &call_)) {}
+    ~Call() { contextune_tunable_end(&call_, 1); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+    /// True: launch once more with config 0.
+    [[nodiscard]] bool end(bool launched) noexcept {
+      return contextune_tunable_end(&call_, launched ? 1 : 0) != 0;
+    }
+
+   private:
+    contextune_call call_;
+    std::uint32_t index_;
+  };
+
+  /// Number of a problem; equal keys have equal numbers.
+  [[nodiscard]] std::uint32_t problem(const Key& key) const;
+
+ private:
+  struct Problems;
+  std::string name_;
+  std::vector<Config> configs_;
+  contextune_tunable* handle_ = nullptr;  ///< lives as long as the process
+  std::unique_ptr<Problems> problems_;
+};
+
+/// The key function of a Tunable without one: every call is the same problem.
+struct NoKey {};
+
+/// One launch that has configs.
+///
+///     contextune::Tunable axpy("axpy", contextune::ConfigSpace().parameter("block", {256, 128,
+///     512}),
+///                              [](float*, int n) { return contextune::Key{{"n", n}}; },
+///                              [](const contextune::Config& config, float* x, int n) {
+///                                const int block = int(config.get_int("block"));
+///                                kernel<<<(n + block - 1) / block, block>>>(x, n);
+///                                return cudaGetLastError();
+///                              });
+///     axpy(x, n);
+///
+/// Called inside a region it runs the config that the search wants; outside of one the winner for
+/// its key on this device if there is one, else the default, which is the first config of the
+/// space. What the callable launches from the calling thread is timed as one call, whatever stream
+/// it uses.
+///
+/// A config has failed to launch if the callable throws, or returns an enum (cudaError_t, CUresult)
+/// that is not 0: it is then called once more with the default, so that results stay right. That is
+/// why arguments reach it as lvalues, and why it should return cudaGetLastError() rather than leave
+/// the error behind. With the default it is called once, and what it throws or returns is the
+/// caller's.
+///
+/// Any thread may call it, if the callables allow that. Move-only; its problems and winners stay
+/// with the process.
+template <class Launch, class KeyFunction = NoKey>
+class Tunable : public TunableBase {
+ public:
+  /// @throws Error if the space is empty, or its default is ruled out
+  Tunable(const std::string& name, const ConfigSpace& space,
+          Launch launch) requires std::is_same_v<KeyFunction, NoKey> : TunableBase(name, space),
+                                                                       launch_(std::move(launch)) {}
+
+  /// @param key gives what makes two calls the same problem, from the arguments of the call
+  /// @throws Error if the space is empty, or its default is ruled out
+  Tunable(const std::string& name, const ConfigSpace& space, KeyFunction key, Launch launch)
+      : TunableBase(name, space), launch_(std::move(launch)), key_(std::move(key)) {}
+
+  /// Launches once, or twice if a config that was tried cannot be launched.
+  /// Throws what the key function throws, and what the callable throws with the default.
+  template <class... Args>
+  decltype(auto) operator()(Args&&... args) {
+    using Result = std::invoke_result_t<Launch&, const Config&, Args&...>;
+    std::uint32_t number = 0;
+    if constexpr (!std::is_same_v<KeyFunction, NoKey>) number = problem(std::invoke(key_, args...));
+    Call call(*this, number);
+    const Config& config = configs()[call.index()];
+    if (call.index() == 0) return launch<Result>(configs().front(), args...);
+    try {
+      if constexpr (std::is_void_v<Result>) {
+        launch<Result>(config, args...);
+        return;
+      } else {
+        Result result = launch<Result>(config, args...);
+        if (!failed(result) || !call.end(false)) return static_cast<Result>(result);
+      }
+    } catch (...) {
+      if (!call.end(false)) throw;
+    }
+    return launch<Result>(configs().front(), args...);
+  }
+
+ private:
+  template <class Result, class... Args>
+  Result launch(const Config& config, Args&... args) {
+    return std::invoke(launch_, config, args...);
+  }
+  template <class Result>
+  static bool failed(const Result& result) {
+    if constexpr (std::is_enum_v<Result>) {
+      return static_cast<std::underlying_type_t<Result>>(result) != 0;
+    } else {
+      return false;
+    }
+  }
+
+  Launch launch_;
+  [[no_unique_address]] KeyFunction key_;
+};
+
+template <class Launch>
+Tunable(const char*, const ConfigSpace&, Launch) -> Tunable<Launch, NoKey>;
+template <class Launch>
+Tunable(std::string, const ConfigSpace&, Launch) -> Tunable<Launch, NoKey>;
+template <class KeyFunction, class Launch>
+Tunable(const char*, const ConfigSpace&, KeyFunction, Launch) -> Tunable<Launch, KeyFunction>;
+template <class KeyFunction, class Launch>
+Tunable(std::string, const ConfigSpace&, KeyFunction, Launch) -> Tunable<Launch, KeyFunction>;
+
+}  // namespace contextune

@@ -1,0 +1,42 @@
+/* What one copy of libcontextune.so offers to another copy in the same process. Only the copy that
+ * the frontend attached sees launches; the others forward to it. */
+#pragma once
+
+#include <contextune/contextune.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CONTEXTUNE_API_VERSION 1u
+
+/* `version` must be equal; `size` may grow at the end. */
+struct contextune_api {
+  uint32_t version;
+  uint32_t size;
+  int (*attached)(void); /* 1: the frontend started this copy */
+  const char* (*error)(void);
+  enum contextune_state (*current_state)(void);
+  const char* (*state_reason)(void);
+  void (*region_begin)(contextune_entry* entry, const char* name);
+  int (*region_tunes)(const contextune_entry* entry);
+  int (*region_option)(contextune_entry* entry, const char* name, const char* value);
+  int (*region_restore_buffer)(contextune_entry* entry, void* pointer, size_t size_bytes);
+  int (*region_restore_call)(contextune_entry* entry, int (*restore)(void* user), void* user);
+  int (*region_next)(contextune_entry* entry);
+  void (*region_end)(contextune_entry* entry);
+  contextune_tunable* (*tunable_create)(const char* name, const char* const* configs,
+                                        size_t num_configs);
+  int (*tunable_passes)(contextune_tunable* tunable, int n_warmup, int n_repeat);
+  uint32_t (*tunable_key)(contextune_tunable* tunable, const char* key);
+  uint32_t (*tunable_begin)(contextune_tunable* tunable, uint32_t key, contextune_call* call);
+  int (*tunable_end)(contextune_call* call, int launched);
+  int (*declare_kernel)(const contextune_kernel* kernel);
+};
+
+/* Exported; never NULL. */
+CONTEXTUNE_EXPORT const struct contextune_api* contextune_api_v1(void);
+
+#ifdef __cplusplus
+}
+#endif

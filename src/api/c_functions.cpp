@@ -1,0 +1,148 @@
+// The C functions: each goes to the copy of this library that runs in the process. Objects that
+// last longer than a call remember which one it was.
+#include <contextune/contextune.h>
+#include <contextune/version.hpp>
+
+#include "api/api_table.h"
+#include "api/declared_kernel.hpp"
+#include "api/entry.hpp"
+#include "api/last_error.hpp"
+#include "api/process.hpp"
+#include "api/tunable_registry.hpp"
+
+namespace contextune::api {
+namespace {
+
+const contextune_api& api_of(std::uint64_t word) noexcept {
+  return *reinterpret_cast<const contextune_api*>(word);
+}
+
+int is_attached() noexcept {
+  const intercept::Runtime* now = intercept::Runtime::get();
+  return now != nullptr && now->sees_launches() ? 1 : 0;
+}
+
+constexpr contextune_api table{
+    .version = CONTEXTUNE_API_VERSION,
+    .size = sizeof(contextune_api),
+    .attached = &is_attached,
+    .error = &last_error,
+    .current_state = &current_state,
+    .state_reason = &state_reason,
+    .region_begin = &begin_region,
+    .region_tunes = &region_tunes,
+    .region_option = &set_region_option,
+    .region_restore_buffer = &add_restore_buffer,
+    .region_restore_call = &set_restore_call,
+    .region_next = &next_pass,
+    .region_end = &end_region,
+    .tunable_create = &create_tunable,
+    .tunable_passes = &set_tunable_passes,
+    .tunable_key = &tunable_key,
+    .tunable_begin = &begin_call,
+    .tunable_end = &end_call,
+    .declare_kernel = &declare_kernel,
+};
+
+/// What another copy says of a failure is said again here.
+int forwarded(const contextune_api& api, int status) noexcept {
+  if (status != 0 && &api != &table) fail(api.error());
+  return status;
+}
+
+}  // namespace
+
+const contextune_api* own_api() noexcept {
+  return &table;
+}
+
+}  // namespace contextune::api
+
+using namespace contextune::api;
+
+extern "C" {
+
+const contextune_api* contextune_api_v1(void) {
+  return own_api();
+}
+
+const char* contextune_version(void) {
+  return CONTEXTUNE_VERSION;
+}
+const char* contextune_error(void) {
+  return last_error();
+}
+enum contextune_state contextune_current_state(void) {
+  return active_api()->current_state();
+}
+const char* contextune_state_reason(void) {
+  return active_api()->state_reason();
+}
+
+void contextune_region_begin(contextune_entry* entry, const char* name) {
+  const contextune_api* api = active_api();
+  if (api != own_api() && has_pending_declarations()) hand_over_declarations(*api);
+  entry->opaque[0] = reinterpret_cast<std::uint64_t>(api);
+  api->region_begin(entry, name);
+}
+
+int contextune_region_tunes(const contextune_entry* entry) {
+  return api_of(entry->opaque[0]).region_tunes(entry);
+}
+
+int contextune_region_option(contextune_entry* entry, const char* name, const char* value) {
+  const contextune_api& api = api_of(entry->opaque[0]);
+  return forwarded(api, api.region_option(entry, name, value));
+}
+
+int contextune_region_restore_buffer(contextune_entry* entry, void* device_pointer,
+                                     size_t size_bytes) {
+  const contextune_api& api = api_of(entry->opaque[0]);
+  return forwarded(api, api.region_restore_buffer(entry, device_pointer, size_bytes));
+}
+
+int contextune_region_restore_call(contextune_entry* entry, int (*restore)(void* user),
+                                   void* user) {
+  const contextune_api& api = api_of(entry->opaque[0]);
+  return forwarded(api, api.region_restore_call(entry, restore, user));
+}
+
+int contextune_region_next(contextune_entry* entry) {
+  return api_of(entry->opaque[0]).region_next(entry);
+}
+
+void contextune_region_end(contextune_entry* entry) {
+  api_of(entry->opaque[0]).region_end(entry);
+}
+
+contextune_tunable* contextune_tunable_create(const char* name, const char* const* configs,
+                                              size_t num_configs) {
+  return create_tunable(name, configs, num_configs);
+}
+
+int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) {
+  return set_tunable_passes(tunable, n_warmup, n_repeat);
+}
+
+uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key) {
+  return tunable_key(tunable, key);
+}
+
+uint32_t contextune_tunable_begin(contextune_tunable* tunable, uint32_t key,
+                                  contextune_call* call) {
+  const contextune_api* api = active_api();
+  if (api != own_api()) return begin_call_in(*api, tunable, key, call);
+  call->opaque[0] = reinterpret_cast<std::uint64_t>(api);
+  return begin_call(tunable, key, call);
+}
+
+int contextune_tunable_end(contextune_call* call, int launched) {
+  return api_of(call->opaque[0]).tunable_end(call, launched);
+}
+
+int contextune_declare_kernel(const contextune_kernel* kernel) {
+  const contextune_api* api = active_api();
+  return forwarded(*api, api->declare_kernel(kernel));
+}
+
+}  // extern "C"

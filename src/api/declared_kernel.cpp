@@ -1,0 +1,83 @@
+#include "api/declared_kernel.hpp"
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "api/api_table.h"
+#include "api/declared_rule.hpp"
+#include "api/last_error.hpp"
+#include "api/process.hpp"
+
+namespace contextune::api {
+namespace {
+
+/// Declarations that were made before there was a runtime, as static objects do. Never destroyed.
+struct Pending {
+  std::mutex mutex;
+  std::atomic<bool> any{false};
+  std::vector<std::shared_ptr<DeclaredRule>> rules;
+
+  std::vector<std::shared_ptr<DeclaredRule>> take() {
+    const std::lock_guard lock(mutex);
+    any.store(false, std::memory_order_release);
+    return std::exchange(rules, {});
+  }
+};
+
+Pending& pending() {
+  static Pending* const kept = new Pending;
+  return *kept;
+}
+
+}  // namespace
+
+int declare_kernel(const contextune_kernel* kernel) noexcept {
+  try {
+    if (kernel == nullptr || kernel->size < sizeof(contextune_kernel)) {
+      return fail(
+          "a kernel is declared with another version of contextune.h; set `size` to "
+          "sizeof(contextune_kernel), and build with the header of this library");
+    }
+    auto rule = std::make_shared<DeclaredRule>(*kernel);
+    if (intercept::Runtime* now = runtime()) {
+      now->declare(std::move(rule));
+      return 0;
+    }
+    Pending& kept = pending();
+    const std::lock_guard lock(kept.mutex);
+    kept.rules.push_back(std::move(rule));
+    kept.any.store(true, std::memory_order_release);
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+bool has_pending_declarations() noexcept {
+  return pending().any.load(std::memory_order_acquire);
+}
+
+void hand_over_declarations(intercept::Runtime& runtime) noexcept {
+  try {
+    for (auto& rule : pending().take()) runtime.declare(std::move(rule));
+  } catch (const std::exception& error) {
+    runtime.fault(error.what());
+  }
+}
+
+void hand_over_declarations(const contextune_api& other) noexcept {
+  try {
+    for (const auto& rule : pending().take()) {
+      std::vector<const char*> configs;
+      const contextune_kernel declared = rule->declaration(configs);
+      static_cast<void>(other.declare_kernel(&declared));
+    }
+  } catch (const std::exception& error) {
+    fail(error.what());
+  }
+}
+
+}  // namespace contextune::api

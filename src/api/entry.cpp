@@ -1,0 +1,257 @@
+#include "api/entry.hpp"
+
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <contextune/error.hpp>
+
+#include "api/last_error.hpp"
+#include "api/process.hpp"
+#include "api/region_table.hpp"
+#include "api/snapshot.hpp"
+#include "core/option_table.hpp"
+
+namespace contextune::api {
+namespace {
+
+using intercept::Region;
+using intercept::Runtime;
+
+/// What an entry needs only while its region still searches.
+struct Search {
+  std::string name;
+  int device = -1;
+  Options author;
+  bool repeatable = false;
+  std::vector<Snapshot::Span> spans;
+  int (*restore)(void* user) = nullptr;
+  void* restore_user = nullptr;
+  std::unique_ptr<Snapshot> snapshot;
+
+  [[nodiscard]] bool may_repeat() const noexcept {
+    return repeatable || restore != nullptr || !spans.empty();
+  }
+
+  /// Undoes what the body did. False: it could not.
+  [[nodiscard]] bool undo() noexcept {
+    try {
+      if (snapshot) snapshot->restore();
+      return restore == nullptr || restore(restore_user) == 0;
+    } catch (const std::exception& error) {
+      if (Runtime* now = Runtime::get()) {
+        now->fault("region '" + name + "': " + error.what() +
+                   "; the search ends, and what the last pass left stays");
+      }
+      return false;
+    }
+  }
+};
+
+enum class State : std::uint32_t {
+  Begun,    ///< the body has not run
+  Through,  ///< it runs, untouched
+  Pass,     ///< it runs, and will run again
+  Last,     ///< it runs for the last time
+  Done
+};
+
+/// What lies in a contextune_entry; word 0 of that is the table.
+struct Entry {
+  Region* region;
+  Search* search;  ///< null once nothing is searched
+  State state;
+};
+static_assert(sizeof(Entry) <= sizeof(contextune_entry) - sizeof(std::uint64_t));
+
+Entry& of(contextune_entry* entry) noexcept {
+  return *reinterpret_cast<Entry*>(&entry->opaque[1]);
+}
+const Entry& of(const contextune_entry* entry) noexcept {
+  return *reinterpret_cast<const Entry*>(&entry->opaque[1]);
+}
+
+void forget_search(Entry& entry) noexcept {
+  delete entry.search;
+  entry.search = nullptr;
+}
+
+/// Who repeats: what the operator said, else what the author said, else whoever can.
+Mode mode_of(const Runtime& runtime, const Search& search) {
+  Mode mode = runtime.options().mode;
+  if (mode == Mode::Auto) mode = search.author.mode;
+  if (mode == Mode::Live) return mode;
+  return search.may_repeat() ? Mode::Body : Mode::Live;
+}
+
+/// The region of a first entry, and its snapshot where the body is to be repeated.
+void prepare(Runtime& runtime, Entry& entry) {
+  Search& search = *entry.search;
+  search.author.mode = mode_of(runtime, search);
+  if (entry.region == nullptr) {
+    entry.region = &make_region(runtime, search.name, search.device, search.author);
+  }
+  if (search.author.mode != Mode::Body || search.spans.empty() || entry.region->finished()) return;
+  const gpu::Driver* cuda = driver();
+  if (cuda == nullptr) throw Error("there is no driver to copy memory with");
+  search.snapshot = std::make_unique<Snapshot>(*cuda, search.spans);
+}
+
+/// Starts a pass, or the last run of the body.
+int start_run(Entry& entry, bool may_be_pass) noexcept {
+  if (may_be_pass && entry.region->begin_pass()) {
+    entry.state = State::Pass;
+    return 1;
+  }
+  forget_search(entry);
+  entry.region->begin_entry();
+  entry.state = State::Last;
+  return 1;
+}
+
+int start_first_run(Entry& entry) noexcept {
+  Runtime* now = entry.region != nullptr || entry.search != nullptr ? Runtime::get() : nullptr;
+  if (now == nullptr) {
+    forget_search(entry);
+    entry.region = nullptr;
+    entry.state = State::Through;
+    return 1;
+  }
+  bool may_be_pass = false;
+  if (entry.search != nullptr) {
+    try {
+      prepare(*now, entry);
+      may_be_pass = entry.search->author.mode == Mode::Body;
+    } catch (const std::exception& error) {
+      now->fault("region '" + entry.search->name + "': " + error.what() +
+                 "; its body runs once, as it is");
+    }
+    if (entry.region == nullptr) {
+      forget_search(entry);
+      entry.state = State::Through;
+      return 1;
+    }
+  }
+  return start_run(entry, may_be_pass);
+}
+
+int finish_pass(Entry& entry) noexcept {
+  entry.region->end_pass();
+  if (entry.search->undo()) return start_run(entry, true);
+  // What is there is the result of one run of the body; it cannot be run on top of that.
+  if (entry.region->begin_pass()) entry.region->abandon_pass();
+  forget_search(entry);
+  entry.state = State::Done;
+  return 0;
+}
+
+/// Setters that come when nothing is searched have nothing to do.
+template <class Set>
+int set(contextune_entry* entry, const Set& call) noexcept {
+  Entry& mine = of(entry);
+  if (mine.search == nullptr) return 0;
+  if (mine.state != State::Begun) {
+    return fail("region '" + mine.search->name +
+                "' has begun; set options between contextune_region_begin and the first "
+                "contextune_region_next");
+  }
+  try {
+    return call(*mine.search);
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+}  // namespace
+
+void begin_region(contextune_entry* entry, const char* name) noexcept {
+  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
+  if (runtime() == nullptr || name == nullptr) return;
+  const int device = current_device();
+  mine.region = find_region(name, device);
+  if (mine.region != nullptr && mine.region->finished()) return;
+  try {
+    mine.search = new Search;
+    mine.search->name = name;
+    mine.search->device = device;
+  } catch (const std::bad_alloc&) {
+    forget_search(mine);
+  }
+}
+
+int region_tunes(const contextune_entry* entry) noexcept {
+  return of(entry).search != nullptr ? 1 : 0;
+}
+
+int set_region_option(contextune_entry* entry, const char* name, const char* value) noexcept {
+  return set(entry, [&](Search& search) {
+    const std::string option = name == nullptr ? "" : name;
+    const std::string text = value == nullptr ? "" : value;
+    if (option == "repeatable") {
+      search.repeatable = text == "true" || text == "1" || text == "on" || text == "yes";
+      const bool no = text == "false" || text == "0" || text == "off" || text == "no";
+      return search.repeatable || no
+                 ? 0
+                 : fail("option repeatable is '" + text + "'; it must be on or off");
+    }
+    Options changed = search.author;
+    if (const std::string wrong = parse_option(changed, option, text); !wrong.empty()) {
+      return fail("region '" + search.name + "': " + wrong);
+    }
+    for (const OptionInfo& info : option_table()) {
+      if (info.name != option || info.scope == OptionScope::Region) continue;
+      return fail("option " + option + " is one of the whole process; set it with " +
+                  info.variable + ", not for region '" + search.name + "'");
+    }
+    search.author = changed;
+    return 0;
+  });
+}
+
+int add_restore_buffer(contextune_entry* entry, void* pointer, size_t size_bytes) noexcept {
+  return set(entry, [&](Search& search) {
+    search.spans.push_back({pointer, size_bytes});
+    return 0;
+  });
+}
+
+int set_restore_call(contextune_entry* entry, int (*restore)(void* user), void* user) noexcept {
+  return set(entry, [&](Search& search) {
+    search.restore = restore;
+    search.restore_user = user;
+    return 0;
+  });
+}
+
+int next_pass(contextune_entry* entry) noexcept {
+  Entry& mine = of(entry);
+  switch (mine.state) {
+    case State::Begun:
+      return start_first_run(mine);
+    case State::Pass:
+      return finish_pass(mine);
+    case State::Last:
+      mine.region->end_entry();
+      break;
+    case State::Through:
+    case State::Done:
+      break;
+  }
+  mine.state = State::Done;
+  return 0;
+}
+
+void end_region(contextune_entry* entry) noexcept {
+  Entry& mine = of(entry);
+  if (mine.state == State::Pass) {
+    mine.region->abandon_pass();
+    static_cast<void>(mine.search->undo());
+  } else if (mine.state == State::Last) {
+    mine.region->end_entry();
+  }
+  forget_search(mine);
+  mine.state = State::Done;
+}
+
+}  // namespace contextune::api

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "gpu/driver.hpp"
+
+namespace contextune::api {
+
+/// A copy of some device memory, on the device that it belongs to. One thread; waits for the GPU.
+class Snapshot {
+ public:
+  struct Span {
+    void* pointer = nullptr;
+    std::size_t size_bytes = 0;
+  };
+
+  /// Completes all work on the spans' contexts, then copies.
+  /// @throws Error if a span is not device memory, or there is no memory for the copy
+  Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans);
+  ~Snapshot();
+  Snapshot(const Snapshot&) = delete;
+  Snapshot& operator=(const Snapshot&) = delete;
+
+  /// Completes all work on the spans' contexts, then puts back what was copied.
+  /// @throws Error if the GPU refuses; the memory may then be partly restored
+  void restore();
+
+ private:
+  struct Functions;
+  class ContextCopies;
+  ContextCopies& copies_in(CUcontext context);
+
+  const gpu::Driver& driver_;
+  const Functions& functions_;
+  std::vector<std::unique_ptr<ContextCopies>> contexts_;
+};
+
+}  // namespace contextune::api

@@ -1,0 +1,181 @@
+#include "api/tunable_registry.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+
+#include "api/declared_rule.hpp"
+#include "api/last_error.hpp"
+#include "api/process.hpp"
+#include "api/tunable_record.hpp"
+
+namespace contextune::api {
+namespace {
+
+using intercept::Region;
+using intercept::TunableCall;
+
+/// What lies in a contextune_call; word 0 of that is the table.
+struct Call {
+  alignas(TunableCall) unsigned char storage[sizeof(TunableCall)];
+  std::uint32_t open;
+
+  TunableCall& call() noexcept { return *std::launder(reinterpret_cast<TunableCall*>(storage)); }
+};
+static_assert(sizeof(Call) <= sizeof(contextune_call) - sizeof(std::uint64_t));
+static_assert(alignof(Call) <= alignof(contextune_call));
+
+Call& of(contextune_call* call) noexcept {
+  return *reinterpret_cast<Call*>(&call->opaque[1]);
+}
+
+/// All tunables, by name and configs. Never destroyed.
+struct Registry {
+  std::mutex mutex;
+  std::map<std::string, std::map<std::vector<std::string>, contextune_tunable*>> tunables;
+};
+
+Registry& registry() {
+  static Registry* const kept = new Registry;
+  return *kept;
+}
+
+std::optional<int> at_least(int least, int value) {
+  return value < least ? std::nullopt : std::optional(value);
+}
+
+/// The tunable's site in a region that it was not called in yet.
+TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Region& region,
+                      int device) {
+  intercept::TunableSpec spec;
+  spec.name = tunable.site_name;
+  spec.key = problem.key;
+  // As kernels: each device is another problem. Where there is but one, the key stays short.
+  if (device > 0) spec.key.add("device", device);
+  spec.configs = tunable.configs;
+  spec.n_warmup = at_least(0, tunable.n_warmup.load(std::memory_order_relaxed));
+  spec.n_repeat = at_least(1, tunable.n_repeat.load(std::memory_order_relaxed));
+  auto* added = new TunableSite{&region, device, region.tunable(spec),
+                                problem.sites.load(std::memory_order_acquire)};
+  // Another thread may have added the same one meanwhile: both name the same site.
+  while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
+  }
+  return added;
+}
+
+}  // namespace
+
+contextune_tunable* create_tunable(const char* name, const char* const* configs,
+                                   size_t num_configs) noexcept {
+  try {
+    if (name == nullptr || *name == '\0') {
+      fail("a tunable is created without a name; give it one");
+      return nullptr;
+    }
+    std::vector<Config> read =
+        read_configs("tunable '" + std::string(name) + "'", configs, num_configs);
+    std::vector<std::string> texts(configs, configs + num_configs);
+    Registry& kept = registry();
+    const std::lock_guard lock(kept.mutex);
+    auto& same_name = kept.tunables[name];
+    if (const auto found = same_name.find(texts); found != same_name.end()) return found->second;
+    auto tunable = std::make_unique<contextune_tunable>();
+    tunable->name = name;
+    tunable->site_name = name;
+    if (!same_name.empty()) tunable->site_name += "#" + std::to_string(same_name.size() + 1);
+    tunable->config_texts = texts;
+    tunable->configs = std::move(read);
+    static_cast<void>(tunable->number_of(""));  // problem 0
+    return same_name.emplace(std::move(texts), tunable.release()).first->second;
+  } catch (const std::exception& error) {
+    fail(error.what());
+    return nullptr;
+  }
+}
+
+int set_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) noexcept {
+  if (tunable == nullptr || n_warmup < -1 || n_repeat < -1 || n_repeat == 0) {
+    return fail(
+        "passes of a tunable: n_warmup must be at least 0 and n_repeat at least 1, or -1 for "
+        "those of the region");
+  }
+  tunable->n_warmup.store(n_warmup, std::memory_order_relaxed);
+  tunable->n_repeat.store(n_repeat, std::memory_order_relaxed);
+  return 0;
+}
+
+uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept {
+  if (tunable == nullptr || key == nullptr) return 0;
+  try {
+    return tunable->number_of(key);
+  } catch (const std::exception& error) {
+    fail(error.what());
+    return 0;
+  }
+}
+
+uint32_t begin_call(contextune_tunable* tunable, uint32_t key, contextune_call* call) noexcept {
+  Call& mine = *new (&call->opaque[1]) Call;
+  mine.open = 0;
+  intercept::Runtime* now = tunable != nullptr ? runtime() : nullptr;
+  if (now == nullptr) return 0;
+  TunableProblem* problem = tunable->problem(key);
+  if (problem == nullptr) return 0;
+  const int device = current_device();
+  Region* region = now->current_region();
+  TunableSite* site = nullptr;
+  if (region == nullptr) {
+    site = problem->find_settled(device);
+  } else {
+    site = problem->find(region, device);
+    try {
+      if (site == nullptr) site = add_site(*tunable, *problem, *region, device);
+    } catch (const std::exception& error) {
+      now->fault(error.what());
+    }
+  }
+  if (site == nullptr || site->site == nullptr) return 0;
+  new (mine.storage) TunableCall(site->site);
+  mine.open = 1;
+  const std::uint32_t config = mine.call().config();
+  return config < tunable->configs.size() ? config : 0;
+}
+
+int end_call(contextune_call* call, int launched) noexcept {
+  Call& mine = of(call);
+  if (mine.open == 0) return 0;
+  mine.open = 0;
+  const bool again = mine.call().end(launched != 0);
+  mine.call().~TunableCall();
+  return again ? 1 : 0;
+}
+
+uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable, uint32_t key,
+                       contextune_call* call) noexcept {
+  call->opaque[0] = reinterpret_cast<std::uint64_t>(own_api());
+  new (&call->opaque[1]) Call{};
+  if (tunable == nullptr) return 0;
+  TunableProblem* problem = tunable->problem(key);
+  contextune_tunable* there = tunable->foreign.load(std::memory_order_acquire);
+  if (there == nullptr) {
+    try {
+      std::vector<const char*> texts;
+      for (const std::string& text : tunable->config_texts) texts.push_back(text.c_str());
+      there = other.tunable_create(tunable->name.c_str(), texts.data(), texts.size());
+    } catch (const std::bad_alloc&) {
+      return 0;
+    }
+    tunable->foreign.store(there, std::memory_order_release);
+  }
+  if (there == nullptr || problem == nullptr) return 0;
+  std::uint32_t number = problem->foreign.load(std::memory_order_acquire);
+  if (number == 0) {
+    number = other.tunable_key(there, problem->text.c_str()) + 1;
+    problem->foreign.store(number, std::memory_order_release);
+  }
+  call->opaque[0] = reinterpret_cast<std::uint64_t>(&other);
+  return other.tunable_begin(there, number - 1, call);
+}
+
+}  // namespace contextune::api

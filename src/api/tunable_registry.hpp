@@ -1,0 +1,22 @@
+#pragma once
+
+#include "api/api_table.h"
+
+namespace contextune::api {
+
+/// What the C functions on tunables do in this copy, or in `other` where that is the one that runs.
+/// Nothing throws; what fails leaves its text in last_error().
+[[nodiscard]] contextune_tunable* create_tunable(const char* name, const char* const* configs,
+                                                 size_t num_configs) noexcept;
+[[nodiscard]] int set_tunable_passes(contextune_tunable* tunable, int n_warmup,
+                                     int n_repeat) noexcept;
+[[nodiscard]] uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept;
+[[nodiscard]] uint32_t begin_call(contextune_tunable* tunable, uint32_t key,
+                                  contextune_call* call) noexcept;
+[[nodiscard]] int end_call(contextune_call* call, int launched) noexcept;
+
+/// The call of the same tunable and problem in another copy.
+[[nodiscard]] uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable,
+                                     uint32_t key, contextune_call* call) noexcept;
+
+}  // namespace contextune::api
