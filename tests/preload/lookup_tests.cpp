@@ -135,6 +135,21 @@ TEST_CASE("Another interposer keeps its place, before or after the frontend", "[
   CHECK(after.out == bare.out);
 }
 
+TEST_CASE("A second interposer of dlsym works on, before or after the frontend", "[lookup]") {
+  const std::string other = client("libsecond_dlsym.so");
+  const Outcome bare = run(lookup("handle"), {{"LD_PRELOAD", other}});
+  REQUIRE(count_lines(bare.err, "second dlsym saw fake_calls") == 1);
+  const Outcome before = run_preloaded(lookup("handle"), {{"LD_PRELOAD", other}});
+  const Outcome after = run(
+      lookup("handle"), {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_ALONE) + ":" + other}});
+  for (const Outcome& outcome : {before, after}) {
+    INFO(outcome.out << outcome.err);
+    CHECK(outcome.out == bare.out);
+    CHECK(count_lines(outcome.err, "cuInit routed") == 1);
+    CHECK(count_lines(outcome.err, "second dlsym saw fake_calls") == 1);
+  }
+}
+
 TEST_CASE("A tracer that the program links before the driver keeps its place, and is observed",
           "[lookup]") {
   same_when_preloaded({client("traced")});
