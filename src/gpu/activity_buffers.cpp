@@ -1,9 +1,9 @@
 #include "gpu/activity_buffers.hpp"
 
+#include <sys/mman.h>
 #include <algorithm>
 #include <cstring>
 #include <new>
-#include <sys/mman.h>
 
 namespace contextune::gpu {
 
@@ -40,8 +40,8 @@ void ActivityBuffers::reclaim() noexcept {
 }
 
 std::size_t ActivityBuffers::num_in_use() const noexcept {
-  return static_cast<std::size_t>(
-      std::count_if(used_.begin(), used_.end(), [](const std::atomic<bool>& used) { return used.load(); }));
+  return static_cast<std::size_t>(std::count_if(
+      used_.begin(), used_.end(), [](const std::atomic<bool>& used) { return used.load(); }));
 }
 
 }  // namespace contextune::gpu

@@ -8,9 +8,10 @@
 namespace contextune::gpu {
 
 /// The buffers that CUPTI fills with records: a fixed number, made once, given out zeroed, so that
-/// the launch that makes CUPTI ask for one neither allocates nor clears anything. (With 1 MiB buffers
-/// from malloc, cleared by CUPTI, a pass of two small kernels and a flush took 69 us on an H200; with
-/// these it takes 42.) Any thread, lock-free. Never given back: CUPTI's thread may outlive its owner.
+/// the launch that makes CUPTI ask for one neither allocates nor clears anything. (With 1 MiB
+/// buffers from malloc, cleared by CUPTI, a pass of two small kernels and a flush took 69 us on an
+/// H200; with these it takes 42.) Any thread, lock-free. Never given back: CUPTI's thread may
+/// outlive its owner.
 class ActivityBuffers {
  public:
   static constexpr std::size_t buffer_bytes = 64 * 1024;  // some 200 launches

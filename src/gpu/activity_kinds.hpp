@@ -6,19 +6,22 @@
 
 namespace contextune::gpu {
 
-// CUPTI appends fields to its records from version to version: all versions since CUDA 9 begin alike,
-// and only that beginning is read, so that one build reads the records of any of them.
+// CUPTI appends fields to its records from version to version: all versions since CUDA 9 begin
+// alike, and only that beginning is read, so that one build reads the records of any of them.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
 using MemsetRecord = CUpti_ActivityMemset4;
 
 static_assert(offsetof(KernelRecord, start) == offsetof(CUpti_ActivityKernel4, start));
 static_assert(offsetof(KernelRecord, end) == offsetof(CUpti_ActivityKernel4, end));
-static_assert(offsetof(KernelRecord, correlationId) == offsetof(CUpti_ActivityKernel4, correlationId));
+static_assert(offsetof(KernelRecord, correlationId) ==
+              offsetof(CUpti_ActivityKernel4, correlationId));
 #if CUPTI_API_VERSION >= 130000
-static_assert(offsetof(KernelRecord, correlationId) == offsetof(CUpti_ActivityKernel10, correlationId));
+static_assert(offsetof(KernelRecord, correlationId) ==
+              offsetof(CUpti_ActivityKernel10, correlationId));
 static_assert(offsetof(KernelRecord, end) == offsetof(CUpti_ActivityKernel10, end));
-static_assert(offsetof(CopyRecord, correlationId) == offsetof(CUpti_ActivityMemcpy6, correlationId));
+static_assert(offsetof(CopyRecord, correlationId) ==
+              offsetof(CUpti_ActivityMemcpy6, correlationId));
 static_assert(offsetof(CopyRecord, end) == offsetof(CUpti_ActivityMemcpy6, end));
 #endif
 

@@ -8,7 +8,9 @@ constexpr std::size_t max_untied = std::size_t{1} << 14;
 // A window this long before the first record keeps times positive when records come out of order.
 constexpr std::uint64_t origin_slack = 1'000'000'000;
 
-double seconds(std::uint64_t nanoseconds) { return static_cast<double>(nanoseconds) * 1e-9; }
+double seconds(std::uint64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-9;
+}
 
 }  // namespace
 

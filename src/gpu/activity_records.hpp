@@ -10,8 +10,8 @@
 
 namespace contextune::gpu {
 
-/// Ties CUPTI's records of GPU work to the launches that made it. Both kinds of record carry CUPTI's
-/// correlation id of the launching call; they come in different buffers and in any order.
+/// Ties CUPTI's records of GPU work to the launches that made it. Both kinds of record carry
+/// CUPTI's correlation id of the launching call; they come in different buffers and in any order.
 /// Any thread; the lock is this object's own and is never held over a call of CUPTI or the driver.
 class ActivityRecords {
  public:
@@ -27,8 +27,8 @@ class ActivityRecords {
   /// launches that nobody asked to be timed, and is forgotten.
   void settle();
 
-  /// Appends what was tied since the last call. Times count from the first record ever seen: CUPTI's
-  /// own count from 1970, which a double of seconds resolves to 0.24 us only.
+  /// Appends what was tied since the last call. Times count from the first record ever seen:
+  /// CUPTI's own count from 1970, which a double of seconds resolves to 0.24 us only.
   void take(std::vector<TimedWork>& work);
 
   /// Launches that have shown at least one piece of work.

@@ -1,7 +1,6 @@
 #include "gpu/activity_timer.hpp"
 
-#include <algorithm>
-#include <array>
+#include <utility>
 
 #include "gpu/activity_kinds.hpp"
 
@@ -20,6 +19,9 @@ constexpr auto external_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;  // prof
 }  // namespace
 
 ActivityTimer::ActivityTimer(const Driver& driver) : driver_(driver) {}
+
+ActivityTimer::ActivityTimer(const Driver& driver, CuptiLibrary cupti)
+    : driver_(driver), cupti_(std::move(cupti)) {}
 
 ActivityTimer::~ActivityTimer() {
   if (!release()) owner.store(nullptr);
@@ -43,7 +45,8 @@ void ActivityTimer::buffer_completed(CUcontext context, std::uint32_t stream, st
     timer->lost_.fetch_add(1, std::memory_order_relaxed);
   }
   std::size_t dropped = 0;
-  if (timer->cupti_->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) == CUPTI_SUCCESS) {
+  if (timer->cupti_->cuptiActivityGetNumDroppedRecords(context, stream, &dropped) ==
+      CUPTI_SUCCESS) {
     timer->lost_.fetch_add(dropped, std::memory_order_relaxed);
   }
   timer->buffers_->release(buffer, valid_size);
@@ -203,8 +206,8 @@ void ActivityTimer::flush(bool wait) {
   (void)cupti_->cuptiActivityFlushAll(0);
   if (!wait) return;
   const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
-  // The forced flush takes 0.2 ms on an H200; it is needed when a launch made no work (it failed, or
-  // was captured), which cannot be told from records that are late.
+  // The forced flush takes 0.2 ms on an H200; it is needed when a launch made no work (it failed,
+  // or was captured), which cannot be told from records that are late.
   if (records_.launches_seen() - seen_settled_ < launches - launches_settled_) {
     (void)cupti_->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   }
@@ -213,7 +216,9 @@ void ActivityTimer::flush(bool wait) {
   seen_settled_ = records_.launches_seen();
 }
 
-void ActivityTimer::collect(std::vector<TimedWork>& work) { records_.take(work); }
+void ActivityTimer::collect(std::vector<TimedWork>& work) {
+  records_.take(work);
+}
 
 std::uint64_t ActivityTimer::dropped() const {
   return lost_.load(std::memory_order_relaxed) + records_.bad();

@@ -19,22 +19,26 @@ namespace contextune::gpu {
 /// callbacks.
 ///
 /// How a record finds its launch: an external correlation id is pushed around the launching call.
-/// CUPTI (13.0) writes the records that resolve these ids only while it records driver calls, so these
-/// are on, except for all entry points that do not launch anything. Everything else that CUPTI could
-/// record stays off.
+/// CUPTI (13.0) writes the records that resolve these ids only while it records driver calls, so
+/// these are on, except for all entry points that do not launch anything. Everything else that
+/// CUPTI could record stays off.
 ///
 /// Records arrive only through flush: CUPTI's own flush period delivers full buffers only.
 ///
-/// What it costs on an H200 (CUDA 13.0): the first CUPTI call 12 ms, open once that is done 0.1 ms,
-/// close 0.03 ms; a launch 2.9 us bare, 4.9 us while open, 3.4 us while closed, 2.9 us again after
-/// release, which takes 2.2 ms and makes the next open cost 9 ms; flush 25 us after a synchronisation,
-/// 50 us on another thread while the program launches.
+/// What it costs on an H200 (CUDA 13.0): the first open 13 ms, close 0.06 ms, another open 0.2 ms;
+/// a launch 2.9 us bare, 4.9 us while open, 3.4 us while closed, 2.9 us again after release, which
+/// takes 1.9 ms and makes the next open cost 9 ms. A pass of two launches of 2.5 us kernels and a
+/// synchronisation: 14 us closed, 16 us open, 41 us with flush and collect. A flush on another
+/// thread while the program launches takes 50 us and slows one launch in a hundred to some 15 us.
 ///
-/// Threads: as core/timer.hpp says. One object a process is open at a time (CUPTI's callbacks carry no
-/// user data). Never destroyed while attached to CUPTI.
+/// Threads: as core/timer.hpp says. One object a process is open at a time (CUPTI's callbacks carry
+/// no user data). Never destroyed while attached to CUPTI.
 class ActivityTimer final : public LaunchTimer {
  public:
+  /// Looks for CUPTI when first opened.
   explicit ActivityTimer(const Driver& driver);
+  /// Uses this one.
+  ActivityTimer(const Driver& driver, CuptiLibrary cupti);
   ~ActivityTimer() override;
   ActivityTimer(const ActivityTimer&) = delete;
   ActivityTimer& operator=(const ActivityTimer&) = delete;
@@ -49,9 +53,10 @@ class ActivityTimer final : public LaunchTimer {
   void collect(std::vector<TimedWork>& work) override;
   [[nodiscard]] std::uint64_t dropped() const override;
 
-  /// Closes, and takes CUPTI out of the process (cuptiFinalize), so that launches cost what they did
-  /// before. To be called only while no other thread can be inside a driver call. False: a thread is
-  /// between launch_begin and launch_end, or CUPTI refused; it then stays attached, at 0.5 us a launch.
+  /// Closes, and takes CUPTI out of the process (cuptiFinalize), so that launches cost what they
+  /// did before. To be called only while no other thread can be inside a driver call. False: a
+  /// thread is between launch_begin and launch_end, or CUPTI refused; it then stays attached, at
+  /// 0.5 us a launch.
   bool release();
 
   /// Whether CUPTI is in the way of launches: from the first open to a release that answered true.
@@ -77,7 +82,7 @@ class ActivityTimer final : public LaunchTimer {
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> inside_{0};  // threads between launch_begin and launch_end
   std::atomic<std::uint64_t> launches_{0};
-  std::atomic<std::uint64_t> lost_{0};    // records that CUPTI dropped
+  std::atomic<std::uint64_t> lost_{0};  // records that CUPTI dropped
   std::uint64_t launches_settled_ = 0;
   std::uint64_t seen_settled_ = 0;
 };

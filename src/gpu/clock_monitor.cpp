@@ -1,5 +1,7 @@
 #include "gpu/clock_monitor.hpp"
 
+#include <pthread.h>
+#include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -8,11 +10,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
-#include <pthread.h>
 #include <string>
 #include <system_error>
 #include <thread>
-#include <unistd.h>
 
 #include "gpu/nvml_library.hpp"
 
@@ -37,9 +37,7 @@ std::atomic<bool> exiting{false};
 
 // The thread must not call NVML once exit() tears libraries down. It is not waited for.
 void notice_exit() {
-  static const bool registered = [] {
-    return std::atexit([] { exiting.store(true); }) == 0;
-  }();
+  static const bool registered = [] { return std::atexit([] { exiting.store(true); }) == 0; }();
   (void)registered;
 }
 
@@ -86,7 +84,8 @@ class WatchingMonitor final : public ClockMonitor {
   WatchingMonitor& operator=(const WatchingMonitor&) = delete;
 
   void watch(bool on) override {
-    if (getpid() != process_) return;  // a forked child has neither the thread nor, perhaps, the lock
+    if (getpid() != process_)
+      return;  // a forked child has neither the thread nor, perhaps, the lock
     const std::lock_guard lock(watch_->mutex);
     watch_->wanted = on;
     if (!on) {
@@ -166,10 +165,9 @@ std::unique_ptr<ClockMonitor> make_clock_monitor(const Driver& driver, CUdevice 
           CUDA_SUCCESS) {
     return std::make_unique<NoMonitor>();
   }
-  return make_clock_monitor(
-      [find_symbol = driver.find_symbol, id = std::string(bus_id.data())] {
-        return connect_nvml(find_symbol, id);
-      });
+  return make_clock_monitor([find_symbol = driver.find_symbol, id = std::string(bus_id.data())] {
+    return connect_nvml(find_symbol, id);
+  });
 }
 
 }  // namespace contextune::gpu

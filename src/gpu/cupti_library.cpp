@@ -1,8 +1,8 @@
 #include "gpu/cupti_library.hpp"
 
+#include <dlfcn.h>
 #include <array>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <utility>
 
 #include "gpu/loaded_library.hpp"
@@ -58,7 +58,8 @@ std::optional<CuptiLibrary> open_cupti(const Driver& driver, std::string& why) {
 #undef CONTEXTUNE_CUPTI_RESOLVE_REQUIRED
 #undef CONTEXTUNE_CUPTI_RESOLVE
   if (missing != nullptr) {
-    why = cupti.path + " has no " + missing + ": it is too old; install CUPTI of CUDA 12.4 or later";
+    why =
+        cupti.path + " has no " + missing + ": it is too old; install CUPTI of CUDA 12.4 or later";
     return std::nullopt;
   }
   return cupti;

@@ -9,14 +9,15 @@
 
 namespace contextune::gpu {
 
-/// The entry points of CUPTI's activity API, under the names of cupti.h: none of them routed through
-/// the frontend, which watches the program's own use of them. A value.
+/// The entry points of CUPTI's activity API, under the names of cupti.h: none of them routed
+/// through the frontend, which watches the program's own use of them. A value.
 struct CuptiLibrary {
-#define CONTEXTUNE_CUPTI_REQUIRED(X)                                                           \
-  X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable)             \
-  X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)  \
-  X(cuptiActivityPushExternalCorrelationId) X(cuptiActivityPopExternalCorrelationId)           \
-  X(cuptiGetTimestamp) X(cuptiGetResultString) X(cuptiFinalize)
+#define CONTEXTUNE_CUPTI_REQUIRED(X)                                                         \
+  X(cuptiActivityRegisterCallbacks)                                                          \
+  X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityFlushAll)                    \
+      X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)                     \
+          X(cuptiActivityPushExternalCorrelationId) X(cuptiActivityPopExternalCorrelationId) \
+              X(cuptiGetTimestamp) X(cuptiGetResultString) X(cuptiFinalize)
 #define CONTEXTUNE_CUPTI_OPTIONAL(X) \
   X(cuptiActivitySetAttribute) X(cuptiActivityEnableDriverApi) X(cuptiGetVersion)
 #define CONTEXTUNE_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
@@ -30,10 +31,10 @@ struct CuptiLibrary {
   [[nodiscard]] std::string describe(CUptiResult result) const;
 };
 
-/// Opens CUPTI: a copy that is loaded already, else on the loader's path, else of the toolkit, else of
-/// the pip package beside a loaded CUDA library. Of a simulated driver: only the one in its folder.
-/// Opening makes no CUPTI call and costs half a millisecond. Empty: there is none, and `why` says in
-/// a sentence what to do.
+/// Opens CUPTI: a copy that is loaded already, else on the loader's path, else of the toolkit, else
+/// of the pip package beside a loaded CUDA library. Of a simulated driver: only the one in its
+/// folder. Opening makes no CUPTI call and costs half a millisecond. Empty: there is none, and
+/// `why` says in a sentence what to do.
 [[nodiscard]] std::optional<CuptiLibrary> open_cupti(const Driver& driver, std::string& why);
 
 /// The name of a tool in this process that uses CUPTI or takes its place (Nsight Systems, Nsight

@@ -14,7 +14,8 @@ DeviceFacts device_facts(const Driver& driver, CUdevice device) noexcept {
   };
   DeviceFacts facts;
   std::array<char, 256> name{};
-  if (driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device) == CUDA_SUCCESS) {
+  if (driver.cuDeviceGetName(name.data(), static_cast<int>(name.size()) - 1, device) ==
+      CUDA_SUCCESS) {
     facts.name = name.data();
   }
   facts.num_sms = attribute(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);

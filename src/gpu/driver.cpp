@@ -50,7 +50,8 @@ Driver open_driver() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* text = dlerror();
-    throw Error(std::string("no CUDA driver: ") + (text != nullptr ? text : "libcuda.so.1 not found") +
+    throw Error(std::string("no CUDA driver: ") +
+                (text != nullptr ? text : "libcuda.so.1 not found") +
                 "; install the NVIDIA driver, or put its folder into LD_LIBRARY_PATH");
   }
   return load_driver(library, &dlsym);
@@ -84,7 +85,8 @@ RelaxedCapture::~RelaxedCapture() {
 
 CurrentContext::CurrentContext(const Driver& driver, CUcontext context) noexcept : driver_(driver) {
   CUcontext current = nullptr;
-  if (context != nullptr && driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current != context) {
+  if (context != nullptr && driver_.cuCtxGetCurrent(&current) == CUDA_SUCCESS &&
+      current != context) {
     pushed_ = driver_.cuCtxPushCurrent(context) == CUDA_SUCCESS;
   }
 }

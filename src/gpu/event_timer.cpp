@@ -5,8 +5,8 @@
 namespace contextune::gpu {
 namespace {
 
-// cuEventElapsedTime answers in milliseconds as a float: at a quarter of a second its steps are 15 ns,
-// and they grow with the distance.
+// cuEventElapsedTime answers in milliseconds as a float: at a quarter of a second its steps are 15
+// ns, and they grow with the distance.
 constexpr double max_anchor_distance = 0.25;
 
 // Streams finish in any order, but behind this many unfinished launches nothing is worth asking.
@@ -62,8 +62,8 @@ EventTimer::Read EventTimer::read(const Pair& pair, TimedWork& work) {
   const CUresult done = driver_.cuEventQuery(pair.end.event);
   if (done == CUDA_ERROR_NOT_READY) return Read::NotYet;
   float milliseconds = 0;
-  if (done != CUDA_SUCCESS || driver_.cuEventElapsedTime(&milliseconds, pair.start.event,
-                                                         pair.end.event) != CUDA_SUCCESS) {
+  if (done != CUDA_SUCCESS ||
+      driver_.cuEventElapsedTime(&milliseconds, pair.start.event, pair.end.event) != CUDA_SUCCESS) {
     return Read::Lost;
   }
   const double duration = static_cast<double>(milliseconds) * 1e-3;
@@ -149,9 +149,10 @@ void EventTimer::forget_context(CUcontext context) noexcept {
   const auto first = std::remove_if(pending_.begin(), pending_.end(), theirs);
   dropped_ += static_cast<std::uint64_t>(pending_.end() - first);
   pending_.erase(first, pending_.end());
-  anchors_.erase(std::remove_if(anchors_.begin(), anchors_.end(),
-                                [&](const Anchor& anchor) { return anchor.event.context == context; }),
-                 anchors_.end());
+  anchors_.erase(
+      std::remove_if(anchors_.begin(), anchors_.end(),
+                     [&](const Anchor& anchor) { return anchor.event.context == context; }),
+      anchors_.end());
   pool_.forget_context(context);
 }
 

@@ -9,10 +9,10 @@
 
 namespace contextune::gpu {
 
-/// Times launches with a pair of CUDA events each: for programs that use CUPTI themselves, and where
-/// there is none. Reads some 5 us more than the kernel takes (7.4 us for one of 2.5 us on an H200,
-/// unless the stream is busy anyway), so it compares configs less sharply than CUPTI.
-/// A launch during stream capture is not timed. Threads: as core/timer.hpp says.
+/// Times launches with a pair of CUDA events each: for programs that use CUPTI themselves, and
+/// where there is none. Reads some 5 us more than the kernel takes (7.4 us for one of 2.5 us on an
+/// H200, unless the stream is busy anyway), so it compares configs less sharply than CUPTI. A
+/// launch during stream capture is not timed. Threads: as core/timer.hpp says.
 class EventTimer final : public LaunchTimer {
  public:
   explicit EventTimer(const Driver& driver) : driver_(driver), pool_(driver) {}
@@ -51,8 +51,8 @@ class EventTimer final : public LaunchTimer {
   EventPool pool_;
   std::atomic<bool> open_{false};
   mutable std::mutex mutex_;
-  std::vector<Pair> started_;   // launch_begin was called, launch_end was not
-  std::vector<Pair> pending_;   // in order of launch_end
+  std::vector<Pair> started_;  // launch_begin was called, launch_end was not
+  std::vector<Pair> pending_;  // in order of launch_end
   std::vector<Anchor> anchors_;
   std::uint64_t dropped_ = 0;
 };

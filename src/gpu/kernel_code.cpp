@@ -39,7 +39,8 @@ KernelIdentity any_of(CUlibrary library) {
 
 CUlibrary KernelCode::load(const std::string& image, const std::string& origin) const {
   if (driver_.cuLibraryLoadData == nullptr) {
-    throw Error(origin + ": the driver is too old to load it; install driver 550 (CUDA 12.4) or later");
+    throw Error(origin +
+                ": the driver is too old to load it; install driver 550 (CUDA 12.4) or later");
   }
   const RelaxedCapture relaxed(driver_);
   std::array<char, 8192> log{};

@@ -30,7 +30,8 @@ class KernelCode {
   /// @param options         of NVRTC
   /// @param name_expression the kernel, as in C++: "saxpy", "tile<32, 8>"
   /// @throws Error if the source cannot be read or built; holds the compiler's first lines
-  [[nodiscard]] CUfunction from_source(const std::string& path, const std::vector<std::string>& options,
+  [[nodiscard]] CUfunction from_source(const std::string& path,
+                                       const std::vector<std::string>& options,
                                        const std::string& name_expression);
 
  private:

@@ -9,7 +9,9 @@
 namespace contextune::gpu {
 namespace {
 
-CUkernel as_kernel(CUfunction handle) { return reinterpret_cast<CUkernel>(handle); }
+CUkernel as_kernel(CUfunction handle) {
+  return reinterpret_cast<CUkernel>(handle);
+}
 
 // No kernel has more than 4 KiB of parameters before CUDA 12.1 and 32 KiB since.
 constexpr std::size_t max_parameters = 4096;
@@ -32,7 +34,8 @@ void read_parameters(const Driver& driver, KernelIdentity& identity) {
     ArgumentLayout layout;
     CUresult result = CUDA_ERROR_NOT_SUPPORTED;
     if (identity.kind == HandleKind::Function && driver.cuFuncGetParamInfo != nullptr) {
-      result = driver.cuFuncGetParamInfo(identity.handle, i, &layout.offset_bytes, &layout.size_bytes);
+      result =
+          driver.cuFuncGetParamInfo(identity.handle, i, &layout.offset_bytes, &layout.size_bytes);
     } else if (identity.kind == HandleKind::Kernel && driver.cuKernelGetParamInfo != nullptr) {
       result = driver.cuKernelGetParamInfo(as_kernel(identity.handle), i, &layout.offset_bytes,
                                            &layout.size_bytes);
@@ -59,7 +62,9 @@ void read_attributes(const Driver& driver, KernelIdentity& identity) {
   const auto get = [&](CUfunction_attribute which) {
     return attribute(driver, identity, which, device);
   };
-  const auto bytes = [&](CUfunction_attribute which) { return static_cast<std::size_t>(get(which)); };
+  const auto bytes = [&](CUfunction_attribute which) {
+    return static_cast<std::size_t>(get(which));
+  };
   const auto extent = [&](CUfunction_attribute which) {
     return static_cast<std::uint32_t>(get(which));
   };
@@ -99,11 +104,11 @@ std::uint64_t hash_of(const KernelIdentity& identity) {
   StableHash hash;
   hash.add(identity.symbol);
   // What the program sets itself, such as the dynamic shared memory limit, is not code.
-  for (const std::size_t part :
-       {static_cast<std::size_t>(identity.registers), static_cast<std::size_t>(identity.max_threads),
-        static_cast<std::size_t>(identity.binary_version),
-        static_cast<std::size_t>(identity.ptx_version), identity.static_shared_bytes,
-        identity.local_bytes}) {
+  for (const std::size_t part : {static_cast<std::size_t>(identity.registers),
+                                 static_cast<std::size_t>(identity.max_threads),
+                                 static_cast<std::size_t>(identity.binary_version),
+                                 static_cast<std::size_t>(identity.ptx_version),
+                                 identity.static_shared_bytes, identity.local_bytes}) {
     hash.add(static_cast<std::uint64_t>(part));
   }
   for (const ArgumentLayout& layout : identity.parameters) {
@@ -124,7 +129,8 @@ void for_each_function(const Driver& driver, const KernelIdentity& neighbour, Vi
       return;
     }
     std::vector<CUfunction> functions(count);
-    if (driver.cuModuleEnumerateFunctions(functions.data(), count, neighbour.module) != CUDA_SUCCESS) {
+    if (driver.cuModuleEnumerateFunctions(functions.data(), count, neighbour.module) !=
+        CUDA_SUCCESS) {
       return;
     }
     for (CUfunction function : functions) {

@@ -13,12 +13,12 @@
 namespace contextune::gpu {
 
 /// What a launch's CUfunction really is. Programs on the CUDA runtime launch CUkernels cast to
-/// CUfunction; the driver answers cuFunc* with CUDA_ERROR_INVALID_HANDLE for these, and cuKernel* for
-/// real functions.
+/// CUfunction; the driver answers cuFunc* with CUDA_ERROR_INVALID_HANDLE for these, and cuKernel*
+/// for real functions.
 enum class HandleKind { Function, Kernel };
 
-/// What there is to know about the kernel behind a handle, on this thread's current device. A value;
-/// valid until the module or library is unloaded.
+/// What there is to know about the kernel behind a handle, on this thread's current device. A
+/// value; valid until the module or library is unloaded.
 struct KernelIdentity {
   HandleKind kind = HandleKind::Function;
   CUfunction handle = nullptr;    ///< as the program launches it
@@ -40,8 +40,8 @@ struct KernelIdentity {
   std::uint64_t code_hash = 0;  ///< of name, attributes and parameters
 };
 
-/// Asks the driver; takes some microseconds, so callers keep the answer until an unload. Any thread.
-/// Empty: the driver cannot name the kernel, and `why` says so in a sentence.
+/// Asks the driver; takes some microseconds, so callers keep the answer until an unload. Any
+/// thread. Empty: the driver cannot name the kernel, and `why` says so in a sentence.
 [[nodiscard]] std::optional<KernelIdentity> identify(const Driver& driver, CUfunction handle,
                                                      std::string& why);
 

@@ -1,15 +1,19 @@
 #include "gpu/kernel_name.hpp"
 
-#include <cstdlib>
 #include <cxxabi.h>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 
 namespace contextune::gpu {
 namespace {
 
-bool opens(char c) { return c == '(' || c == '<' || c == '{' || c == '['; }
-bool closes(char c) { return c == ')' || c == '>' || c == '}' || c == ']'; }
+bool opens(char c) {
+  return c == '(' || c == '<' || c == '{' || c == '[';
+}
+bool closes(char c) {
+  return c == ')' || c == '>' || c == '}' || c == ']';
+}
 
 std::optional<std::string> demangle(const std::string& symbol) {
   if (symbol.rfind("_Z", 0) != 0) return std::nullopt;

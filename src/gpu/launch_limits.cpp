@@ -24,9 +24,9 @@ bool fits_in_one_wave(const Driver& driver, const DeviceFacts& device, const Ker
                                 static_cast<std::uint64_t>(std::max(device.num_sms, 0));
 }
 
-bool keeps_co_residency(const Driver& driver, const DeviceFacts& device, const KernelIdentity& kernel,
-                        const LaunchSize& written, const LaunchSize& changed,
-                        bool cooperative) noexcept {
+bool keeps_co_residency(const Driver& driver, const DeviceFacts& device,
+                        const KernelIdentity& kernel, const LaunchSize& written,
+                        const LaunchSize& changed, bool cooperative) noexcept {
   if (!cooperative && !fits_in_one_wave(driver, device, kernel, written)) return true;
   return fits_in_one_wave(driver, device, kernel, changed);
 }
@@ -38,7 +38,8 @@ std::size_t max_dynamic_shared_bytes(const DeviceFacts& device,
              : 0;
 }
 
-bool allow_dynamic_shared(const Driver& driver, KernelIdentity& kernel, std::size_t bytes) noexcept {
+bool allow_dynamic_shared(const Driver& driver, KernelIdentity& kernel,
+                          std::size_t bytes) noexcept {
   if (bytes <= kernel.max_dynamic_shared_bytes) return true;
   const auto value = static_cast<int>(bytes);
   constexpr auto which = CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -62,8 +63,10 @@ std::vector<int> carveout_percentages(const DeviceFacts& device, const KernelIde
   if (device.max_shared_bytes_per_sm == 0) return percentages;
   const std::size_t block = kernel.static_shared_bytes + dynamic_shared_bytes;
   for (const int percent : {0, 25, 50, 75, 100}) {
-    const std::size_t held = device.max_shared_bytes_per_sm * static_cast<std::size_t>(percent) / 100;
-    // A carve-out is a hint: the driver raises what holds no block, so smaller ones are all the same.
+    const std::size_t held =
+        device.max_shared_bytes_per_sm * static_cast<std::size_t>(percent) / 100;
+    // A carve-out is a hint: the driver raises what holds no block, so smaller ones are all the
+    // same.
     if (block == 0 || held >= block || percent == 100) percentages.push_back(percent);
   }
   return percentages;
@@ -80,7 +83,8 @@ PriorityRange priority_range(const Driver& driver) noexcept {
 
 bool has_clusters(const KernelIdentity& kernel,
                   const std::array<std::uint32_t, 3>& launch_cluster) noexcept {
-  return launch_cluster[0] != 0 || kernel.required_cluster[0] != 0 || kernel.cluster_size_must_be_set;
+  return launch_cluster[0] != 0 || kernel.required_cluster[0] != 0 ||
+         kernel.cluster_size_must_be_set;
 }
 
 }  // namespace contextune::gpu

@@ -23,23 +23,26 @@ struct LaunchSize {
   }
 };
 
-/// Stream priorities of the current context: `least` is the larger number, 0 to 0 if there are none.
+/// Stream priorities of the current context: `least` is the larger number, 0 to 0 if there are
+/// none.
 struct PriorityRange {
   int least = 0;
   int greatest = 0;
 };
 
-/// How many blocks of that size one SM holds at a time; 0 if it holds none or the driver cannot tell.
+/// How many blocks of that size one SM holds at a time; 0 if it holds none or the driver cannot
+/// tell.
 [[nodiscard]] int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
                                 const LaunchSize& launch) noexcept;
 
 /// Whether all blocks can be resident at once.
 [[nodiscard]] bool fits_in_one_wave(const Driver& driver, const DeviceFacts& device,
-                                    const KernelIdentity& kernel, const LaunchSize& launch) noexcept;
+                                    const KernelIdentity& kernel,
+                                    const LaunchSize& launch) noexcept;
 
 /// Whether `changed` may replace `written` as far as residency goes: if all blocks of the program's
-/// launch were resident at once (it may wait for its own blocks) or it was cooperative, those of the
-/// other must be, too.
+/// launch were resident at once (it may wait for its own blocks) or it was cooperative, those of
+/// the other must be, too.
 [[nodiscard]] bool keeps_co_residency(const Driver& driver, const DeviceFacts& device,
                                       const KernelIdentity& kernel, const LaunchSize& written,
                                       const LaunchSize& changed, bool cooperative) noexcept;

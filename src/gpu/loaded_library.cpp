@@ -1,10 +1,10 @@
 #include "gpu/loaded_library.hpp"
 
-#include <algorithm>
-#include <cstdlib>
 #include <dlfcn.h>
 #include <link.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cstdlib>
 
 namespace contextune::gpu {
 namespace {
@@ -48,7 +48,8 @@ std::vector<std::string> loaded_libraries(std::string_view prefix) {
 std::vector<std::string> cuda_library_folders(std::string_view package) {
   std::vector<std::string> folders;
   const auto add = [&](const std::string& folder) {
-    if (std::find(folders.begin(), folders.end(), folder) == folders.end()) folders.push_back(folder);
+    if (std::find(folders.begin(), folders.end(), folder) == folders.end())
+      folders.push_back(folder);
   };
   for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
     const char* root = std::getenv(variable);

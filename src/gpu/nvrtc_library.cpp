@@ -23,12 +23,13 @@ NvrtcLibrary::NvrtcLibrary(Dlsym find_symbol) {
   void* library = open_library({"libnvrtc.so.13", "libnvrtc.so.12"},
                                cuda_library_folders("cuda_nvrtc"), path_, tried);
   if (library == nullptr) {
-    throw Error("NVRTC was not found (tried " + tried +
-                "); install the CUDA Toolkit or the pip package nvidia-cuda-nvrtc, or put the folder of "
-                "libnvrtc.so.13 into LD_LIBRARY_PATH");
+    throw Error(
+        "NVRTC was not found (tried " + tried +
+        "); install the CUDA Toolkit or the pip package nvidia-cuda-nvrtc, or put the folder of "
+        "libnvrtc.so.13 into LD_LIBRARY_PATH");
   }
-#define CONTEXTUNE_NVRTC_RESOLVE(name)                                             \
-  name##_ = reinterpret_cast<decltype(name##_)>(find_symbol(library, #name));      \
+#define CONTEXTUNE_NVRTC_RESOLVE(name)                                        \
+  name##_ = reinterpret_cast<decltype(name##_)>(find_symbol(library, #name)); \
   if (name##_ == nullptr) throw Error(path_ + " has no " #name ": it is too old for contextune");
   CONTEXTUNE_NVRTC_FUNCTIONS(CONTEXTUNE_NVRTC_RESOLVE)
 #undef CONTEXTUNE_NVRTC_RESOLVE
@@ -89,7 +90,8 @@ CompiledSource NvrtcLibrary::compile(const std::string& path, const std::string&
 
   CompiledSource compiled;
   const char* symbol = nullptr;
-  require(nvrtcGetLoweredName_(raw, name_expression.c_str(), &symbol), "the source has no such kernel");
+  require(nvrtcGetLoweredName_(raw, name_expression.c_str(), &symbol),
+          "the source has no such kernel");
   compiled.symbol = symbol;
   std::size_t size = 0;
   if (native) {

@@ -8,9 +8,13 @@ namespace {
 // An entry whose end never comes (a stream that waits for the host) must not pile up entries.
 constexpr std::size_t max_pending = 1024;
 
-CUstream cuda(StreamHandle stream) { return static_cast<CUstream>(stream); }
+CUstream cuda(StreamHandle stream) {
+  return static_cast<CUstream>(stream);
+}
 
-bool is_per_thread(StreamHandle stream) { return cuda(stream) == CU_STREAM_PER_THREAD; }
+bool is_per_thread(StreamHandle stream) {
+  return cuda(stream) == CU_STREAM_PER_THREAD;
+}
 
 }  // namespace
 
@@ -42,8 +46,9 @@ void EventSpanTimer::add(StreamHandle handle, bool work_is_issued) {
   });
   if (stream == entry_.streams.end()) {
     const CUcontext context = context_of(driver_, cuda(handle));
-    const bool known = std::any_of(entry_.starts.begin(), entry_.starts.end(),
-                                   [&](const PooledEvent& start) { return start.context == context; });
+    const bool known =
+        std::any_of(entry_.starts.begin(), entry_.starts.end(),
+                    [&](const PooledEvent& start) { return start.context == context; });
     if (!known) {
       const PooledEvent start = pool_.record(cuda(handle));
       if (!start) {

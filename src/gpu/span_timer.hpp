@@ -12,9 +12,9 @@ namespace contextune::gpu {
 /// used. Seen on an H200: ten kernels of 2.5 us behind a busy stream read 36.1 us with a spread of
 /// 0.4 us, an idle stream adds 4 us.
 ///
-/// An entry in several contexts lasts as long as in the one where it lasts longest; a context's time
-/// counts from its first touch. Entries that meet a stream capture give no span.
-/// Threads: serialised by the caller.
+/// An entry in several contexts lasts as long as in the one where it lasts longest; a context's
+/// time counts from its first touch. Entries that meet a stream capture give no span. Threads:
+/// serialised by the caller.
 class EventSpanTimer final : public SpanTimer {
  public:
   explicit EventSpanTimer(const Driver& driver) : driver_(driver), pool_(driver) {}

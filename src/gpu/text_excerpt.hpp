@@ -5,8 +5,8 @@
 
 namespace contextune::gpu {
 
-/// The first lines of a compiler's log, each on a line of its own after the message that it explains;
-/// empty for an empty log.
+/// The first lines of a compiler's log, each on a line of its own after the message that it
+/// explains; empty for an empty log.
 [[nodiscard]] inline std::string text_excerpt(std::string_view log, int lines = 6) {
   std::string excerpt;
   while (lines-- > 0 && !log.empty()) {

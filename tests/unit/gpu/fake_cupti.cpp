@@ -1,0 +1,148 @@
+#include "fake_cupti.hpp"
+
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "gpu/activity_kinds.hpp"
+
+using contextune::gpu::CuptiLibrary;
+
+namespace {
+
+std::unique_ptr<FakeCupti> the_fake;
+FakeCupti& fake() {
+  return *the_fake;
+}
+
+constexpr std::size_t record_bytes = 256;
+
+std::size_t write(const FakeCupti::Record& record, std::uint8_t* at) {
+  std::memset(at, 0, record_bytes);
+  if (record.kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
+    auto* external = reinterpret_cast<CUpti_ActivityExternalCorrelation*>(at);
+    external->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
+    external->externalId = record.external;
+    external->correlationId = record.correlation;
+  } else {
+    auto* kernel = reinterpret_cast<contextune::gpu::KernelRecord*>(at);
+    kernel->start = record.start;
+    kernel->end = record.end;
+    kernel->correlationId = record.correlation;
+  }
+  reinterpret_cast<CUpti_Activity*>(at)->kind = record.kind;
+  return record_bytes;
+}
+
+CUptiResult flush(std::uint32_t flag) {
+  ++(flag != 0 ? fake().forced_flushes : fake().flushes);
+  if (fake().hold_back && flag == 0) return CUPTI_SUCCESS;
+  auto records = std::move(fake().records);
+  fake().records.clear();
+  std::size_t done = 0;
+  while (done < records.size()) {
+    std::uint8_t* buffer = nullptr;
+    std::size_t size = 0;
+    std::size_t most = 0;
+    fake().request(&buffer, &size, &most);
+    if (buffer == nullptr) {
+      fake().dropped += records.size() - done;
+      break;
+    }
+    std::size_t used = 0;
+    while (done < records.size() && used + record_bytes <= size) {
+      used += write(records[done++], buffer + used);
+    }
+    fake().complete(nullptr, 0, buffer, size, used);
+  }
+  return CUPTI_SUCCESS;
+}
+
+CUptiResult next(std::uint8_t* buffer, std::size_t valid, CUpti_Activity** record) {
+  auto* at = *record == nullptr ? buffer : reinterpret_cast<std::uint8_t*>(*record) + record_bytes;
+  if (at >= buffer + valid) return CUPTI_ERROR_MAX_LIMIT_REACHED;
+  *record = reinterpret_cast<CUpti_Activity*>(at);
+  return CUPTI_SUCCESS;
+}
+
+}  // namespace
+
+FakeCupti& FakeCupti::get() {
+  return fake();
+}
+
+void FakeCupti::launch(int kernels, std::uint64_t nanoseconds) {
+  ++correlation;
+  const bool resolves = enabled.count(CUPTI_ACTIVITY_KIND_DRIVER) != 0 &&
+                        silent.count(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) == 0 &&
+                        enabled.count(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) != 0;
+  if (resolves && !external.empty()) {
+    records.push_back(
+        {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, correlation, external.back(), 0, 0});
+  }
+  for (int i = 0; i < kernels && enabled.count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != 0; ++i) {
+    records.push_back(
+        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, correlation, 0, clock, clock + nanoseconds});
+    clock += nanoseconds;
+  }
+}
+
+CuptiLibrary FakeCupti::make() {
+  the_fake = std::make_unique<FakeCupti>();
+  CuptiLibrary cupti;
+  cupti.path = "fake";
+  cupti.cuptiActivityRegisterCallbacks = [](CUpti_BuffersCallbackRequestFunc request,
+                                            CUpti_BuffersCallbackCompleteFunc complete) {
+    if (fake().register_result != CUPTI_SUCCESS) return fake().register_result;
+    fake().request = request;
+    fake().complete = complete;
+    fake().registered = true;
+    return CUPTI_SUCCESS;
+  };
+  cupti.cuptiActivityEnable = [](CUpti_ActivityKind kind) {
+    if (fake().enable_result != CUPTI_SUCCESS) return fake().enable_result;
+    fake().enabled.insert(kind);
+    if (kind == CUPTI_ACTIVITY_KIND_DRIVER) fake().silent.clear();
+    return CUPTI_SUCCESS;
+  };
+  cupti.cuptiActivityDisable = [](CUpti_ActivityKind kind) {
+    return fake().enabled.erase(kind) == 1 ? CUPTI_SUCCESS : CUPTI_ERROR_INVALID_KIND;
+  };
+  cupti.cuptiActivityEnableDriverApi = [](CUpti_CallbackId call, std::uint8_t enable) {
+    if (enable != 0) {
+      fake().silent.erase(call);
+    } else {
+      fake().silent.insert(call);
+    }
+    return CUPTI_SUCCESS;
+  };
+  cupti.cuptiActivityFlushAll = flush;
+  cupti.cuptiActivityGetNextRecord = next;
+  cupti.cuptiActivityGetNumDroppedRecords = [](CUcontext, std::uint32_t, std::size_t* dropped) {
+    *dropped = std::exchange(fake().dropped, 0);
+    return CUPTI_SUCCESS;
+  };
+  cupti.cuptiActivityPushExternalCorrelationId = [](CUpti_ExternalCorrelationKind,
+                                                    std::uint64_t id) {
+    fake().external.push_back(id);
+    return CUPTI_SUCCESS;
+  };
+  cupti.cuptiActivityPopExternalCorrelationId = [](CUpti_ExternalCorrelationKind,
+                                                   std::uint64_t* id) {
+    if (fake().external.empty()) return CUPTI_ERROR_QUEUE_EMPTY;
+    *id = fake().external.back();
+    fake().external.pop_back();
+    return CUPTI_SUCCESS;
+  };
+  cupti.cuptiGetTimestamp = [](std::uint64_t* time) { return *time = fake().clock, CUPTI_SUCCESS; };
+  cupti.cuptiGetResultString = [](CUptiResult, const char** text) {
+    return *text = "CUPTI_ERROR_FAKE", CUPTI_SUCCESS;
+  };
+  cupti.cuptiFinalize = [] {
+    ++fake().finalized;
+    fake().enabled.clear();
+    fake().registered = false;
+    return CUPTI_SUCCESS;
+  };
+  return cupti;
+}

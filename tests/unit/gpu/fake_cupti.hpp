@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "gpu/cupti_library.hpp"
+
+/// CUPTI's activity API over this one object, with the habits that the real one (13.0) showed on an
+/// H200: launches resolve their external ids only while driver calls are recorded, a flush gives
+/// out what the GPU has finished, finalize takes everything back.
+struct FakeCupti {
+  CUptiResult register_result = CUPTI_SUCCESS;
+  CUptiResult enable_result = CUPTI_SUCCESS;
+  std::set<CUpti_ActivityKind> enabled;
+  std::set<std::uint32_t> silent;  // driver calls that are not recorded
+  std::vector<std::uint64_t> external;
+  int finalized = 0;
+  int flushes = 0;
+  int forced_flushes = 0;
+  std::size_t dropped = 0;
+  bool hold_back = false;  // work is not finished: only a forced flush gives it out
+  bool registered = false;
+
+  /// The program launches: `kernels` pieces of work of `nanoseconds` each.
+  void launch(int kernels = 1, std::uint64_t nanoseconds = 2500);
+
+  /// A fresh one each time.
+  static contextune::gpu::CuptiLibrary make();
+  static FakeCupti& get();
+
+  CUpti_BuffersCallbackRequestFunc request = nullptr;
+  CUpti_BuffersCallbackCompleteFunc complete = nullptr;
+  std::uint32_t correlation = 0;
+  std::uint64_t clock = 1'790'000'000'000'000'000;
+  struct Record {
+    CUpti_ActivityKind kind = CUPTI_ACTIVITY_KIND_INVALID;
+    std::uint32_t correlation = 0;
+    std::uint64_t external = 0;
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+  };
+  std::vector<Record> records;
+  std::map<const std::uint8_t*, std::vector<Record>> delivered;
+};
