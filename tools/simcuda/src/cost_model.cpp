@@ -75,9 +75,13 @@ CostModel::Traffic CostModel::traffic(const LaunchShape& shape, const simcuda_wo
     const bool to_dram = (access.flags & SIMCUDA_STREAMING) != 0 || !write_only;
     const double dram = to_dram ? hits.miss_bytes : 0.0;
     const double absorbed = to_dram ? 0.0 : hits.miss_bytes;
-    sum.bytes += far + near + hits.miss_bytes;
+    // What is read and written goes over twice; it is written back to where it was just read.
+    const double written_back =
+        (access.flags & (SIMCUDA_READ | SIMCUDA_WRITE)) == (SIMCUDA_READ | SIMCUDA_WRITE) ? bytes
+                                                                                          : 0.0;
+    sum.bytes += far + near + hits.miss_bytes + written_back;
     sum.repeated_bytes += in_l1;
-    sum.device_time += near / profile_.l2_near_bandwidth + dram / profile_.dram_bandwidth +
+    sum.device_time += (near + written_back) / profile_.l2_near_bandwidth + dram / profile_.dram_bandwidth +
                        (far + absorbed) / profile_.l2_far_bandwidth;
     if (!write_only)
       waiting += near * profile_.l2_near_latency + far * profile_.l2_far_latency +
