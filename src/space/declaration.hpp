@@ -1,0 +1,62 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <contextune/config.hpp>
+
+#include "core/kernel_rule.hpp"
+#include "space/lua_state.hpp"
+
+namespace contextune::space {
+
+/// A function of a script, kept in its Lua state; LUA_NOREF: there is none.
+struct ScriptFunction {
+  int reference = LUA_NOREF;
+  int line = 0;  ///< where it begins
+
+  [[nodiscard]] explicit operator bool() const { return reference != LUA_NOREF; }
+};
+
+/// The parameter that `variants` adds to each config: the function to launch.
+inline constexpr const char* variant_parameter = "variant";
+
+/// kernel "name" { ... }
+struct KernelDeclaration {
+  std::string name;
+  int line = 0;
+  std::optional<std::vector<ArgumentType>> params;  ///< absent: from the demangled name
+  std::vector<Config> configs;                      ///< variants included
+  bool has_variants = false;
+  ScriptFunction key;
+  ScriptFunction prune;
+  ScriptFunction apply;
+  std::optional<int> n_warmup;
+  std::optional<int> n_repeat;
+};
+
+/// How sizes of messages are grouped into problems.
+enum class SizeBuckets { PowerOfTwo, Exact };
+
+/// collective "name" { ... }: configs for {algorithm, protocol, channels}. Checked, and kept as
+/// data.
+struct CollectiveDeclaration {
+  std::string name;  ///< "all_gather", "all_reduce", "reduce_scatter", "broadcast" or "reduce"
+  int line = 0;
+  std::vector<Config> configs;
+  SizeBuckets buckets = SizeBuckets::PowerOfTwo;
+  std::optional<int> n_warmup;
+  std::optional<int> n_repeat;
+};
+
+// Each reads the table at the top of the stack, running nothing of the script. The functions of a
+// kernel are only looked for: `bind_functions` keeps them.
+// @throws ScriptFault without a line
+[[nodiscard]] KernelDeclaration read_kernel(lua_State* lua, std::string name, int line);
+[[nodiscard]] CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line);
+
+/// Keeps the functions of the table at the top. Raises Lua errors.
+void bind_functions(lua_State* lua, KernelDeclaration& declaration);
+
+}  // namespace contextune::space
