@@ -5,15 +5,25 @@
  * router, and then either returns the wrapper or jumps to the real dlsym with registers and stack
  * as they came. A compiler may or may not turn a C call into such a jump. */
 
+/* It has libc's versions: references name one of them, and other interposers look for the next dlsym
+ * by one of them with dlvsym, which accepts no symbol without a version. */
+#if defined(__x86_64__)
+#define OLDEST_VERSION GLIBC_2.2.5
+#elif defined(__aarch64__)
+#define OLDEST_VERSION GLIBC_2.17
+#endif
+#define EXPORT_DLSYM(alias, version) \
+    .globl alias; .set alias, route; .symver alias, dlsym##version, remove
+#define EXPAND_EXPORT_DLSYM(alias, version) EXPORT_DLSYM(alias, version)
+
 #if defined(__x86_64__)
 
 #include <cet.h> /* _CET_ENDBR, and the note that says that this object keeps the shadow stack */
 
     .text
-    .globl dlsym
-    .type dlsym, @function
+    .type route, @function
     .p2align 4
-dlsym:
+route:
     .cfi_startproc
     _CET_ENDBR
     pushq %rdi
@@ -34,18 +44,17 @@ dlsym:
     jz 1f
     ret
 1:
-    movq contextune_real_dlsym(%rip), %rax
+    movq contextune_next_dlsym(%rip), %rax
     jmp *%rax
     .cfi_endproc
-    .size dlsym, . - dlsym
+    .size route, . - route
 
 #elif defined(__aarch64__)
 
     .text
-    .globl dlsym
-    .type dlsym, %function
+    .type route, %function
     .p2align 4
-dlsym:
+route:
     .cfi_startproc
     hint #34 /* bti c */
     stp x29, x30, [sp, #-32]!
@@ -66,11 +75,11 @@ dlsym:
     mov x0, x16
     ret
 1:
-    adrp x16, contextune_real_dlsym
-    ldr x16, [x16, #:lo12:contextune_real_dlsym]
+    adrp x16, contextune_next_dlsym
+    ldr x16, [x16, #:lo12:contextune_next_dlsym]
     br x16 /* by x16, which a callee's landing pad for calls accepts */
     .cfi_endproc
-    .size dlsym, . - dlsym
+    .size route, . - route
 
     .pushsection .note.gnu.property, "a"
     .p2align 3
@@ -82,5 +91,10 @@ dlsym:
 #else
 #error "dlsym has to be written for this processor: see the comment above."
 #endif
+
+    .type newest, %function
+    .type oldest, %function
+    EXPORT_DLSYM(newest, @@GLIBC_2.34)
+    EXPAND_EXPORT_DLSYM(oldest, @OLDEST_VERSION)
 
     .section .note.GNU-stack, "", %progbits

@@ -101,16 +101,19 @@ static inline bool contextune_is_cupti(enum contextune_fn fn) {
 /* ---- the dynamic linker (linker.c) ---- */
 
 typedef void* (*contextune_dlsym_fn)(void*, const char*);
-/* The next dlsym after ours, libc's as a rule. Valid after contextune_find_dlsym. */
+/* libc's, for our own lookups, and the one that the program would have called without us, which is
+ * libc's too unless another library interposes it. Valid after contextune_find_dlsym. */
 extern contextune_dlsym_fn contextune_real_dlsym;
+extern contextune_dlsym_fn contextune_next_dlsym;
 void contextune_find_dlsym(void);
 /* True for code of the driver, of CUPTI, of NVIDIA's tools and of contextune, whose calls are not
  * the program's. */
 bool contextune_is_tool(const void* caller);
 /* A handle for the object that holds `address`, to be closed; NULL for the main program. */
 void* contextune_open_object_of(const void* address);
-/* The definition of `name` that follows the object of `caller` in load order; ours do not count. */
-void* contextune_next_definition(const void* caller, const char* name);
+/* The definition of `name` that follows the object of `caller` in load order; ours do not count. Of
+ * all objects, or of those that were loaded at start. */
+void* contextune_next_definition(const void* caller, const char* name, bool at_start);
 
 /* ---- CUPTI (cupti.c) ---- */
 

@@ -6,22 +6,38 @@
 #include <sys/auxv.h>
 
 contextune_dlsym_fn contextune_real_dlsym;
+contextune_dlsym_fn contextune_next_dlsym;
 
-void contextune_find_dlsym(void) {
-  if (__atomic_load_n(&contextune_real_dlsym, __ATOMIC_ACQUIRE) != NULL) {
-    return;
-  }
-  /* By version: an unversioned lookup would need the very function that is looked for. */
+/* By version: an unversioned lookup would need the very function that is looked for. */
+static void* find_libc_dlsym(void) {
   static const char versions[][12] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
   for (size_t i = 0; i < sizeof versions / sizeof versions[0]; ++i) {
     void* found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
     if (found != NULL) {
-      __atomic_store_n(&contextune_real_dlsym, (contextune_dlsym_fn)found, __ATOMIC_RELEASE);
-      return;
+      return found;
     }
   }
   /* No libc has no dlsym, and there is nothing to return to the caller instead. */
   __builtin_trap();
+}
+
+static bool in_same_object(const void* a, const void* b) {
+  Dl_info of_a;
+  Dl_info of_b;
+  return dladdr(a, &of_a) != 0 && dladdr(b, &of_b) != 0 && of_a.dli_fbase == of_b.dli_fbase;
+}
+
+void contextune_find_dlsym(void) {
+  if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_next_dlsym, __ATOMIC_ACQUIRE) != NULL)) {
+    return;
+  }
+  void* real = find_libc_dlsym();
+  void* next = contextune_next_definition(&contextune_find_dlsym, "dlsym", true);
+  if (next == NULL || in_same_object(next, real)) {
+    next = real; /* libc has several versions of it */
+  }
+  __atomic_store_n(&contextune_real_dlsym, (contextune_dlsym_fn)real, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_next_dlsym, (contextune_dlsym_fn)next, __ATOMIC_RELEASE);
 }
 
 bool contextune_is_tool(const void* caller) {
@@ -59,6 +75,7 @@ void* contextune_open_object_of(const void* address) {
 struct next_search {
   const char* name;
   ElfW(Addr) caller;
+  bool at_start;
   bool passed_caller;
   void* found;
 };
@@ -141,22 +158,22 @@ static void* definition_in(const struct dl_phdr_info* object, const char* name) 
 static int visit(struct dl_phdr_info* object, size_t size, void* data) {
   (void)size;
   struct next_search* search = data;
+  /* What is loaded at start ends with the dynamic linker. What dlopen brings has a scope of its
+   * own, and RTLD_NEXT from there is left to the real dlsym. */
+  const bool start_ends = object->dlpi_addr != 0 && object->dlpi_addr == getauxval(AT_BASE);
   if (!search->passed_caller) {
     search->passed_caller = contains(object, search->caller);
-    /* What is loaded at start ends with the dynamic linker; what dlopen brought has a scope of its
-     * own, and RTLD_NEXT from there is left to the real dlsym. */
-    return !search->passed_caller && object->dlpi_addr != 0 &&
-           object->dlpi_addr == getauxval(AT_BASE);
+    return !search->passed_caller && start_ends;
   }
   if (contains(object, (ElfW(Addr))&visit)) {
     return 0;
   }
   search->found = definition_in(object, search->name);
-  return search->found != NULL;
+  return search->found != NULL || (search->at_start && start_ends);
 }
 
-void* contextune_next_definition(const void* caller, const char* name) {
-  struct next_search search = {.name = name, .caller = (ElfW(Addr))caller};
+void* contextune_next_definition(const void* caller, const char* name, bool at_start) {
+  struct next_search search = {.name = name, .caller = (ElfW(Addr))caller, .at_start = at_start};
   dl_iterate_phdr(visit, &search);
   return search.found;
 }

@@ -42,9 +42,10 @@ static bool finds_driver(void* handle, const char* name, const void* caller, voi
     return default_definition(name, caller) == real;
   }
   if (handle == RTLD_NEXT) {
-    return contextune_next_definition(caller, name) == real && driver_is_global();
+    return contextune_next_definition(caller, name, false) == real && driver_is_global();
   }
-  return contextune_real_dlsym(handle, name) == real;
+  /* Another interposer of dlsym, after us, may have an answer of its own: then that one stands. */
+  return contextune_next_dlsym(handle, name) == real;
 }
 
 static void* route_driver(void* handle, const char* name, const void* caller,
@@ -67,9 +68,9 @@ static void* route_cupti(void* handle, const char* name, const void* caller,
   if (handle == RTLD_DEFAULT) {
     real = default_definition(name, caller);
   } else if (handle == RTLD_NEXT) {
-    real = contextune_next_definition(caller, name);
+    real = contextune_next_definition(caller, name, false);
   } else {
-    real = contextune_real_dlsym(handle, name);
+    real = contextune_next_dlsym(handle, name);
   }
   if (real == NULL) {
     return NULL;
