@@ -29,8 +29,8 @@ target_link_libraries(contextune_lua_stdio PRIVATE contextune_build_flags)
 
 add_library(contextune_lua INTERFACE)
 target_include_directories(contextune_lua SYSTEM INTERFACE ${CONTEXTUNE_LUA_INCLUDE_DIR})
+target_link_libraries(contextune_lua INTERFACE contextune_lua_archive contextune_lua_stdio m)
 # The archive's functions have default visibility: kept inside, so that a Lua of the host process
 # neither sees them nor takes their place.
-target_link_libraries(contextune_lua INTERFACE
-  contextune_lua_archive contextune_lua_stdio m
-  "LINKER:--exclude-libs,libcontextune_lua_archive.a")
+target_link_options(contextune_lua INTERFACE
+  LINKER:--exclude-libs,libcontextune_lua_archive.a)
