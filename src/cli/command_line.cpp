@@ -1,0 +1,166 @@
+#include "cli/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "cli/documentation.hpp"
+#include "core/option_table.hpp"
+
+namespace contextune::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+// An option that takes a list may be given several times.
+std::string_view separator_of(std::string_view option) {
+  if (option == "region") return ";";
+  return option == "space" ? ":" : "";
+}
+
+std::string joined(const Words& words, std::string_view separator) {
+  if (separator.empty()) return words.back();
+  std::string text;
+  for (const std::string& word : words) text.append(text.empty() ? "" : separator).append(word);
+  return text;
+}
+
+bool takes_value(std::string_view flag) {
+  if (flag == "--space-out") return true;
+  return std::ranges::any_of(option_table(), [&](const OptionInfo& option) {
+    return option.flag == flag && !option.is_switch;
+  });
+}
+
+// Where the program begins: behind "--", or at the first word that belongs to no flag of ours.
+std::size_t command_begin(const Words& words) {
+  std::size_t i = 0;
+  while (i < words.size()) {
+    if (words[i] == "--") return i + 1;
+    if (!words[i].starts_with('-')) return i;
+    i += takes_value(words[i]) ? 2U : 1U;
+  }
+  return words.size();
+}
+
+Words take_command(Words& words) {
+  const std::size_t begin = command_begin(words);
+  Words command(words.begin() + static_cast<std::ptrdiff_t>(begin), words.end());
+  words.resize(begin);
+  if (!words.empty() && words.back() == "--") words.pop_back();
+  return command;
+}
+
+// CLI11 parses, and knows nothing of how help is written.
+class Parser {
+ public:
+  explicit Parser(std::string help) {
+    app_.set_help_flag("-h,--help");
+    app_.formatter_fn([text = std::move(help)](const CLI::App*, std::string, CLI::AppFormatMode) {
+      return text;
+    });
+  }
+  CLI::App& app() { return app_; }
+
+  // Empty: parsed. Else what to do instead.
+  std::optional<Request> parse(Words words, std::string_view command, int failure) {
+    std::reverse(words.begin(), words.end());
+    try {
+      app_.parse(std::move(words));
+    } catch (const CLI::CallForHelp&) {
+      return TextRequest{app_.help()};
+    } catch (const CLI::ParseError& error) {
+      return UsageError{"contextune " + std::string(command) + ": " + error.what() +
+                            "; `contextune " + std::string(command) + " --help` tells more",
+                        failure};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  CLI::App app_;
+};
+
+Request parse_run(Words words) {
+  RunRequest request;
+  request.command = take_command(words);
+  Parser parser(run_help());
+  std::map<std::string, Words> values;
+  std::map<std::string, std::string> switches;
+  for (const OptionInfo& option : option_table()) {
+    const std::string name(option.name);
+    if (option.is_switch) {
+      const bool on = option.default_text == "on";
+      const std::string names = on ? option.flag + ",!--no-" + option.flag.substr(2) : option.flag;
+      parser.app()
+          .add_flag(names, switches[name])
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    } else {
+      parser.app().add_option(option.flag, values[name])->allow_extra_args(false);
+    }
+  }
+  parser.app().add_option("--space-out", request.space_out);
+  if (auto other = parser.parse(std::move(words), "run", run_failed)) return *other;
+  for (const OptionInfo& option : option_table()) {
+    const std::string name(option.name);
+    const bool given = option.is_switch ? !switches[name].empty() : !values[name].empty();
+    if (!given) continue;
+    request.options.emplace_back(
+        name, option.is_switch ? switches[name] : joined(values[name], separator_of(name)));
+  }
+  if (request.command.empty()) {
+    return UsageError{
+        "contextune run: no program was given: contextune run [options] -- PROGRAM "
+        "ARGUMENTS; `contextune run --help` shows examples",
+        run_failed};
+  }
+  return request;
+}
+
+Request parse_logs(Words words) {
+  LogsRequest request;
+  Parser parser(logs_help());
+  parser.app().add_option("folder", request.folder);
+  parser.app().add_option("--run", request.run);
+  parser.app().add_flag("--json", request.json);
+  if (auto other = parser.parse(std::move(words), "logs", 2)) return *other;
+  return request;
+}
+
+Request parse_doctor(Words words) {
+  DoctorRequest request;
+  request.command = take_command(words);
+  Parser parser(doctor_help());
+  parser.app().add_option("--space", request.space);
+  if (auto other = parser.parse(std::move(words), "doctor", 2)) return *other;
+  return request;
+}
+
+Request parse_table(Words words, std::string_view command, std::string (*table)()) {
+  bool markdown = false;
+  Parser parser("contextune " + std::string(command) +
+                " --markdown\n\nPrints the table that the README holds, made from the code.\n");
+  parser.app().add_flag("--markdown", markdown);
+  if (auto other = parser.parse(std::move(words), command, 2)) return *other;
+  return TextRequest{table()};
+}
+
+}  // namespace
+
+Request parse_command_line(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return UsageError{main_help(), 2};
+  const std::string& command = arguments.front();
+  const Words words(arguments.begin() + 1, arguments.end());
+  if (command == "run") return parse_run(words);
+  if (command == "logs") return parse_logs(words);
+  if (command == "doctor") return parse_doctor(words);
+  if (command == "options") return parse_table(words, command, options_markdown);
+  if (command == "reasons") return parse_table(words, command, reasons_markdown);
+  if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
+  if (command == "--version") return TextRequest{version_text()};
+  return UsageError{"contextune: there is no command '" + command +
+                    "'; `contextune --help` shows what there is"};
+}
+
+}  // namespace contextune::cli

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace contextune::cli {
+
+struct RunRequest {
+  /// Options that were given, by name in the options table, with their text.
+  std::vector<std::pair<std::string, std::string>> options;
+  std::string space_out;  ///< empty: contextune.lua, and only if there is none yet
+  std::vector<std::string> command;
+};
+
+struct LogsRequest {
+  std::string folder;  ///< empty: as the environment says
+  std::string run;     ///< empty: the last one of each rank; "all"
+  bool json = false;
+};
+
+struct DoctorRequest {
+  std::string space;
+  std::vector<std::string> command;
+};
+
+/// Only something to print: help, a version, a table for the documentation.
+struct TextRequest {
+  std::string text;
+};
+
+/// What was given makes no sense.
+struct UsageError {
+  std::string text;
+  int exit_status = 2;
+};
+
+using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, TextRequest, UsageError>;
+
+/// Exit status of `contextune run` for its own failures, as that of env and timeout.
+inline constexpr int run_failed = 125;
+
+[[nodiscard]] Request parse_command_line(const std::vector<std::string>& arguments);
+
+}  // namespace contextune::cli

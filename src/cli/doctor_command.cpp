@@ -1,0 +1,60 @@
+#include "cli/doctor_command.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/findings.hpp"
+#include "cli/program_file.hpp"
+#include "cli/space_files.hpp"
+#include "cli/text.hpp"
+
+namespace contextune::cli {
+namespace {
+
+using Verdict = Finding::Verdict;
+
+void examine_space(const std::string& path, Findings& findings) {
+  const SpaceCheck check = check_space_file(path);
+  findings.push_back({check.valid ? Verdict::Good : Verdict::Missing, "space file", check.text});
+}
+
+void examine_program(const std::string& program, Findings& findings) {
+  const std::vector<std::string> obstacles = preload_obstacles(program);
+  for (const std::string& obstacle : obstacles) {
+    findings.push_back({Verdict::Missing, "program", obstacle});
+  }
+  if (obstacles.empty()) {
+    findings.push_back(
+        {Verdict::Good, "program",
+         find_program(program).value_or(program) + ": a library can be preloaded into it"});
+  }
+}
+
+std::string mark_of(Verdict verdict) {
+  if (verdict == Verdict::Good) return "[ok]";
+  return verdict == Verdict::Note ? "[--]" : "[no]";
+}
+
+}  // namespace
+
+int doctor_command(const DoctorRequest& request) {
+  Findings findings;
+  examine_gpu(findings);
+  examine_surroundings(findings);
+  if (!request.space.empty()) examine_space(request.space, findings);
+  if (!request.command.empty()) examine_program(request.command.front(), findings);
+  TextTable table;
+  for (const Finding& finding : findings) {
+    table.add({mark_of(finding.verdict), finding.subject, finding.text});
+  }
+  const bool works = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.verdict == Verdict::Missing;
+  });
+  std::cout << table.to_string("")
+            << (works ? "Tuning can work here.\n"
+                      : "Tuning cannot work here: see what is marked [no].\n")
+            << std::flush;
+  return works ? 0 : 1;
+}
+
+}  // namespace contextune::cli

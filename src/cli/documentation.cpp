@@ -1,0 +1,175 @@
+#include "cli/documentation.hpp"
+
+#include <contextune/version.hpp>
+#include <string_view>
+
+#include "core/fallback_reason.hpp"
+#include "core/option_table.hpp"
+
+namespace contextune::cli {
+namespace {
+
+constexpr std::size_t help_width = 96;
+
+// `text` in lines of help_width, each behind `indent` blanks.
+std::string wrapped(std::string_view text, std::size_t indent) {
+  std::string result;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (column == 0 || column + 1 + end > help_width) {
+      if (column > 0) result += '\n';
+      result.append(indent, ' ').append(text.substr(0, end));
+      column = indent + end;
+    } else {
+      result.append(" ").append(text.substr(0, end));
+      column += 1 + end;
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result + "\n";
+}
+
+std::string shown_default(const OptionInfo& option) {
+  return option.default_text.empty() ? "none" : option.default_text;
+}
+
+std::string option_help(const OptionInfo& option) {
+  std::string text = "  " + option.flag;
+  if (option.is_switch) {
+    if (option.default_text == "on") text += ", --no-" + option.flag.substr(2);
+  } else {
+    text += " VALUE";
+  }
+  text += "   (" + option.variable + ", default " + shown_default(option) + ")\n";
+  std::string meaning(option.meaning);
+  const bool numeric = option.allowed.starts_with("a ");
+  if (numeric) meaning += " (" + option.allowed + ")";
+  return text + wrapped(meaning, 6);
+}
+
+std::string cell(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '|') result += '\\';
+    result += c;
+  }
+  return result;
+}
+
+std::string code(std::string_view text) {
+  return text.empty() ? std::string() : "`" + cell(text) + "`";
+}
+
+}  // namespace
+
+std::string main_help() {
+  return R"(contextune tunes the CUDA kernels of a program while the program runs, without changing it.
+
+  contextune run --region nvtx:decode -- ./engine --model x
+      tunes what the program launches inside its NVTX range "decode"; at the end it says what that won
+  contextune run --discover -- ./engine --model x
+      tunes nothing: lists the kernels by time, and writes a space file to start from
+  contextune run --space contextune.lua --region nvtx:decode -- ./engine --model x
+      tunes the knobs that the space file declares
+  contextune logs
+      what every rank did, rebuilt from ./.autotune_logs
+  contextune doctor -- ./engine
+      what will work here with that program, what will not, and why
+
+Commands
+  run      start a program with contextune in it
+  logs     read the rank logs
+  doctor   look at this machine
+  options  the table of all options (--markdown)
+  reasons  the table of all reasons not to tune (--markdown)
+
+`contextune COMMAND --help` tells more.
+)";
+}
+
+std::string run_help() {
+  std::string text = R"(contextune run [options] -- PROGRAM ARGUMENTS
+
+  contextune run --region nvtx:decode -- ./engine --model x
+  contextune run --region profiler --auto -- python3 train.py
+  contextune run --discover --space-out engine.lua -- ./engine --model x
+  contextune run --space engine.lua --report tuned.txt -- ./engine --model x > output.txt
+
+The program runs as it would without contextune: same output, same results, same exit status, or
+killed by the same signal. Its standard input, output and error are its own. Progress and the
+summary go to the terminal if standard error is one, or to --report FILE; if there is neither,
+nothing is printed, and `contextune logs` tells what happened. Signals sent to contextune are
+passed on to the program. LD_PRELOAD and NVTX_INJECTION64_PATH of the user stay in force.
+
+Exit status: that of the program; 127 if it was not found, 126 if it cannot be run, 125 if
+contextune itself could not start.
+
+A flag goes before its variable, and a variable before the default. Switches take no value, or =off.
+
+Options
+)";
+  for (const OptionInfo& option : option_table()) text += option_help(option);
+  text += "  --space-out FILE\n" +
+          wrapped(
+              "Where --discover writes its space file; a file that is there already is never "
+              "overwritten; default contextune.lua",
+              6);
+  return text;
+}
+
+std::string logs_help() {
+  return R"(contextune logs [FOLDER] [--run ID] [--json]
+
+  contextune logs                      the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
+  contextune logs /jobs/17 --run 7f3a21
+  contextune logs --run all --json | python3 -m json.tool
+
+Rebuilds, for each rank, which config every site ran in every pass, the winners with their times, and
+what was not tuned and why. A line that cannot be read is listed as file:line with the reason.
+
+  FOLDER     a folder of rank logs, or one rank log
+  --run ID   only that run; `all`: every run that the logs hold
+  --json     for programs; times in seconds, null where there is none
+
+Exit status: 0; 1 if there is no log, or no line in it that can be read.
+)";
+}
+
+std::string doctor_help() {
+  return R"(contextune doctor [--space FILE] [-- PROGRAM]
+
+  contextune doctor
+  contextune doctor --space engine.lua -- ./engine
+
+Looks at what tuning needs: the CUDA driver and its GPUs, CUPTI, NVML, NVRTC, this environment, the
+log folder, and, if they are given, a space file and a program (static, setuid, of another
+architecture or C library). Starts nothing and changes nothing.
+
+Exit status: 0 if tuning can work, 1 if not.
+)";
+}
+
+std::string version_text() {
+  return "contextune " CONTEXTUNE_VERSION "\n";
+}
+
+std::string options_markdown() {
+  std::string text = "| Flag | Variable | Default | Meaning |\n|---|---|---|---|\n";
+  for (const OptionInfo& option : option_table()) {
+    text += "| " + code(option.flag) + " | " + code(option.variable) + " | " +
+            code(option.default_text) + " | " + cell(option.meaning) + " |\n";
+  }
+  return text;
+}
+
+std::string reasons_markdown() {
+  std::string text = "| `reason=` | What it means | Cause | What to do |\n|---|---|---|---|\n";
+  for (const FallbackInfo& reason : fallback_table()) {
+    text += "| " + code(reason.word) + " | " + cell(reason.sentence) + " | " + cell(reason.cause) +
+            " | " + cell(reason.remedy) + " |\n";
+  }
+  return text;
+}
+
+}  // namespace contextune::cli

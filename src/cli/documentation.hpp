@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+/// The texts of --help, and the tables of the README that are made from the code.
+namespace contextune::cli {
+
+[[nodiscard]] std::string main_help();
+[[nodiscard]] std::string run_help();
+[[nodiscard]] std::string logs_help();
+[[nodiscard]] std::string doctor_help();
+[[nodiscard]] std::string version_text();
+
+/// Every option: flag, variable, default, meaning.
+[[nodiscard]] std::string options_markdown();
+
+/// "When it does not tune": reason, meaning, cause, remedy.
+[[nodiscard]] std::string reasons_markdown();
+
+}  // namespace contextune::cli

@@ -1,0 +1,144 @@
+#include "cli/log_json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "cli/iteration_table.hpp"
+
+namespace contextune::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json to_json(const log::TrialReport& trial) {
+  return {{"pass", trial.pass},
+          {"config", trial.config},
+          {"iteration", trial.iteration},
+          {"counts", trial.iteration >= 0 && trial.status.empty()},
+          {"launches", trial.launches},
+          {"seconds", number(trial.seconds)},
+          {"timer", trial.timer},
+          {"sm_clock_hz", number(trial.sm_clock_hz)},
+          {"status", trial.status.empty() ? "measured" : trial.status}};
+}
+
+Json to_json(const log::SiteReport& site) {
+  Json json = {
+      {"name", site.name},         {"key", site.key},     {"num_configs", site.num_configs},
+      {"grid", site.grid},         {"block", site.block}, {"provider", site.provider},
+      {"configs", Json::object()}, {"winner", nullptr},   {"trials", Json::array()}};
+  for (const auto& [config, parameters] : site.configs) {
+    json["configs"][std::to_string(config)] = parameters;
+  }
+  if (site.winner) {
+    json["winner"] = {{"config", site.winner->config},
+                      {"seconds", number(site.winner->seconds)},
+                      {"default_seconds", number(site.winner->default_seconds)},
+                      {"reason", site.winner->reason}};
+  }
+  for (const log::TrialReport& trial : site.trials) json["trials"].push_back(to_json(trial));
+  return json;
+}
+
+Json to_json(const log::ConfirmReport& confirm) {
+  return {{"verdict", confirm.verdict},
+          {"before_seconds", number(confirm.before_seconds)},
+          {"after_seconds", number(confirm.after_seconds)},
+          {"gain", number(confirm.gain)},
+          {"bound", number(confirm.bound)},
+          {"pairs", confirm.pairs},
+          {"tries", confirm.tries}};
+}
+
+Json to_json(const log::KernelReport& kernel) {
+  return {{"name", kernel.name},
+          {"key", kernel.key},
+          {"launches", kernel.launches},
+          {"seconds", number(kernel.seconds)},
+          {"grid", kernel.grid},
+          {"block", kernel.block},
+          {"shared_bytes", kernel.shared_bytes},
+          {"registers", kernel.registers},
+          {"params", kernel.params},
+          {"timer", kernel.timer}};
+}
+
+Json to_json(const IterationTable& table) {
+  Json json = {{"sites", table.sites}, {"rows", Json::array()}};
+  for (const auto& row : table.rows) {
+    json["rows"].push_back({{"pass", row.pass}, {"cells", row.cells}});
+  }
+  return json;
+}
+
+Json to_json(const log::RegionReport& region) {
+  Json json = {{"name", region.name},
+               {"stage", region.stage},
+               {"passes", region.passes},
+               {"entries", region.entries > 0 ? Json(region.entries) : Json(nullptr)},
+               {"tuning_seconds", number(region.tuning_seconds)},
+               {"confirms", Json::array()},
+               {"sites", Json::array()},
+               {"kernels", Json::array()},
+               {"table", to_json(iteration_table(region))}};
+  for (const auto& confirm : region.confirms) json["confirms"].push_back(to_json(confirm));
+  for (const auto& site : region.sites) json["sites"].push_back(to_json(site));
+  for (const auto& kernel : region.kernels) json["kernels"].push_back(to_json(kernel));
+  return json;
+}
+
+Json to_json(const log::ProcessReport& process) {
+  Json json = {{"run", process.run},
+               {"rank", process.rank},
+               {"pid", process.pid},
+               {"first_time", process.first_time},
+               {"last_time", process.last_time},
+               {"version", process.version},
+               {"program", process.program},
+               {"gpu", process.gpu},
+               {"compute_capability", process.compute_capability},
+               {"num_sms", process.num_sms},
+               {"driver", process.driver},
+               {"simulated", process.simulated},
+               {"mode", process.mode},
+               {"asked_regions", process.asked_regions},
+               {"timer", process.timer},
+               {"launches_outside", nullptr},
+               {"regions", Json::array()},
+               {"fallbacks", Json::array()},
+               {"faults", process.faults}};
+  if (process.launches_outside) json["launches_outside"] = *process.launches_outside;
+  for (const auto& region : process.regions) json["regions"].push_back(to_json(region));
+  for (const auto& fallback : process.fallbacks) {
+    json["fallbacks"].push_back({{"reason", fallback.reason},
+                                 {"region", fallback.region},
+                                 {"site", fallback.site},
+                                 {"text", fallback.text},
+                                 {"count", fallback.count}});
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string to_json(const LogContents& contents) {
+  Json json = {{"schema", 1},
+               {"folder", contents.folder},
+               {"processes", Json::array()},
+               {"other_runs", contents.other_runs},
+               {"num_lines", contents.num_records},
+               {"num_bad_lines", contents.num_bad_lines},
+               {"bad_lines", Json::array()}};
+  for (const auto& process : contents.processes) json["processes"].push_back(to_json(process));
+  for (const auto& bad : contents.bad_lines) {
+    json["bad_lines"].push_back({{"file", bad.file}, {"line", bad.line}, {"reason", bad.reason}});
+  }
+  // A log may hold bytes that are not UTF-8; JSON may not.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace contextune::cli

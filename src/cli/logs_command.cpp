@@ -1,0 +1,137 @@
+#include "cli/logs_command.hpp"
+
+#include <algorithm>
+#include <contextune/error.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "cli/iteration_table.hpp"
+#include "cli/log_json.hpp"
+#include "cli/summary.hpp"
+#include "cli/text.hpp"
+#include "log/log_reader.hpp"
+#include "log/run_report.hpp"
+
+namespace contextune::cli {
+namespace {
+
+constexpr std::size_t text_width = 120;
+constexpr std::size_t most_shown_bad_lines = 20;
+
+std::string folder_of(const LogsRequest& request) {
+  if (!request.folder.empty()) return request.folder;
+  const char* const variable = std::getenv("CONTEXTUNE_LOG_DIR");
+  return variable != nullptr && *variable != '\0' ? variable : ".autotune_logs";
+}
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder, error)) return {folder};
+  if (!std::filesystem::exists(folder, error)) {
+    throw Error("there is no log folder " + folder +
+                "; give the folder that the program ran with, or start it with `contextune run`");
+  }
+  std::vector<std::string> files = log::find_rank_logs(folder);
+  if (files.empty()) throw Error(folder + " holds no rank-<i>.log");
+  return files;
+}
+
+LogContents read_logs(const std::string& folder) {
+  LogContents contents;
+  contents.folder = folder;
+  log::ReportBuilder builder;
+  for (const std::string& file : files_of(folder)) {
+    log::LogTail tail(file, [&](const log::Record& record) { return builder.add(record); });
+    const int error = tail.finish();
+    if (error != 0) contents.bad_lines.push_back({file, 0, std::strerror(error)});
+    const auto& bad = tail.lines().bad_lines();
+    contents.bad_lines.insert(contents.bad_lines.end(), bad.begin(), bad.end());
+    contents.num_bad_lines += tail.lines().num_bad() + (error != 0 ? 1 : 0);
+    contents.num_records += tail.lines().num_records();
+  }
+  contents.processes = builder.processes();
+  return contents;
+}
+
+// Keeps the run that was asked for; by default the last one of each rank.
+void select_run(LogContents& contents, const std::string& run) {
+  if (run == "all") return;
+  std::map<int, std::string> last;  // times in this form compare as texts
+  for (const log::ProcessReport& process : contents.processes) {
+    std::string& time = last[process.rank];
+    time = std::max(time, process.first_time);
+  }
+  std::map<int, std::string> chosen;
+  for (const log::ProcessReport& process : contents.processes) {
+    if (process.first_time == last[process.rank]) chosen[process.rank] = process.run;
+  }
+  std::set<std::string> others;
+  std::erase_if(contents.processes, [&](const log::ProcessReport& process) {
+    const bool wanted = run.empty() ? chosen[process.rank] == process.run : process.run == run;
+    if (!wanted) others.insert(process.run);
+    return !wanted;
+  });
+  contents.other_runs.assign(others.begin(), others.end());
+}
+
+void print_text(const LogContents& contents) {
+  for (const log::ProcessReport& process : contents.processes) {
+    std::cout << process_summary(process, text_width);
+    for (const log::RegionReport& region : process.regions) {
+      const IterationTable table = iteration_table(region);
+      if (table.rows.empty()) continue;
+      std::cout << "\n  what every site of " << region_title(process, region)
+                << " ran in every pass\n\n"
+                << to_markdown(table, text_width);
+    }
+    const std::string kernels = kernel_list(process, text_width);
+    if (!kernels.empty()) std::cout << "\n" << kernels;
+    std::cout << "\n";
+  }
+  if (!contents.other_runs.empty()) {
+    std::cout << "Other runs in these logs (--run ID, or --run all):";
+    for (const std::string& run : contents.other_runs) std::cout << " " << run;
+    std::cout << "\n";
+  }
+}
+
+void print_bad_lines(const LogContents& contents) {
+  const std::size_t shown = std::min(contents.bad_lines.size(), most_shown_bad_lines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::cerr << contents.bad_lines[i].to_string() << "\n";
+  }
+  if (contents.num_bad_lines > 0) {
+    std::cerr << count_text(contents.num_bad_lines, "line", "lines")
+              << " could not be read; the rest is complete\n";
+  }
+}
+
+}  // namespace
+
+int logs_command(const LogsRequest& request) {
+  try {
+    LogContents contents = read_logs(folder_of(request));
+    const bool nothing = contents.num_records == 0;
+    select_run(contents, request.run);
+    const bool unknown = !nothing && contents.processes.empty();
+    if (request.json) {
+      std::cout << to_json(contents) << std::endl;
+    } else {
+      print_text(contents);
+      std::cout.flush();
+    }
+    print_bad_lines(contents);
+    if (nothing) std::cerr << "contextune logs: no line could be read\n";
+    if (unknown) std::cerr << "contextune logs: there is no run " << request.run << "\n";
+    return nothing || unknown ? 1 : 0;
+  } catch (const std::exception& error) {
+    std::cerr << "contextune logs: " << error.what() << std::endl;
+    return 1;
+  }
+}
+
+}  // namespace contextune::cli

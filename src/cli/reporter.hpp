@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace contextune::cli {
+
+/// Where `contextune run` speaks while and after the program runs: in the report file if one was
+/// given, else on the terminal behind standard error, else nowhere: never into a redirected output
+/// of the program. Not thread-safe.
+class Reporter {
+ public:
+  /// @param file empty: the terminal, if there is one
+  /// @throws Error if the file cannot be written
+  explicit Reporter(const std::string& file);
+  ~Reporter();
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+
+  /// Whether anything is heard.
+  [[nodiscard]] bool listening() const { return text_fd_ >= 0; }
+  /// The descriptors that must stay open.
+  [[nodiscard]] std::vector<int> descriptors() const { return {text_fd_, status_fd_}; }
+  /// Characters of one line, 100 where it does not matter.
+  [[nodiscard]] std::size_t width() const;
+
+  /// Whole lines.
+  void say(std::string_view lines);
+
+  /// One line that takes the place of the one before. Only on a terminal that the program does not
+  /// write to itself.
+  void show_status(const std::string& line);
+
+ private:
+  void open_status_line();
+  void clear_status();
+
+  int text_fd_ = -1;
+  int status_fd_ = -1;  // another description of the terminal, which never blocks us
+  bool own_file_ = false;
+  std::string status_;
+};
+
+}  // namespace contextune::cli

@@ -1,0 +1,133 @@
+#include "cli/run_command.hpp"
+
+#include <contextune/error.hpp>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/descriptors.hpp"
+#include "cli/program.hpp"
+#include "cli/program_file.hpp"
+#include "cli/progress.hpp"
+#include "cli/reporter.hpp"
+#include "cli/run_setup.hpp"
+#include "cli/run_watch.hpp"
+#include "cli/space_files.hpp"
+#include "cli/summary.hpp"
+#include "cli/text.hpp"
+
+namespace contextune::cli {
+namespace {
+
+constexpr double look_period = 0.25;
+
+std::string start_failure(const std::string& program, int error) {
+  std::string text = "contextune run: " + program + ": " + std::strerror(error);
+  const bool has_folder = program.find('/') != std::string::npos;
+  std::error_code ignored;
+  if (error == ENOENT && has_folder && std::filesystem::exists(program, ignored)) {
+    text += "; the file is there, but the interpreter or loader that it names is not";
+  } else if (error == ENOENT && !has_folder) {
+    text += "; there is no such program on $PATH";
+  }
+  return text + "\n";
+}
+
+// Why a run left no line in the logs, as far as can be told from here.
+std::string why_silent(const RunSetup& setup, const std::string& program) {
+  std::string text = "contextune: nothing was tuned: the rank log in " + setup.log_folder +
+                     " has no line of this run.\n";
+  if (const std::string why = why_not_writable(setup.log_folder); !why.empty()) {
+    return text + "  The folder cannot be written (" + why +
+           "): give another one with --log-dir. The program may have been tuned all the same.\n";
+  }
+  const std::vector<std::string> obstacles = preload_obstacles(program);
+  for (const std::string& obstacle : obstacles) text += "  " + obstacle + ".\n";
+  if (!obstacles.empty()) return text;
+  return text +
+         "  Either the program ended before it had started CUDA, or it does not use it. "
+         "`contextune doctor -- " +
+         program + "` tells more.\n";
+}
+
+void report(const RunSetup& setup, const RunRequest& request, const RunWatch& watch,
+            Reporter& reporter) {
+  if (watch.num_lines() == 0) {
+    reporter.say(why_silent(setup, request.command.front()));
+    return;
+  }
+  std::size_t said = 0;
+  for (const log::ProcessReport& process : watch.processes()) {
+    if (said++ > 0) reporter.say("\n");
+    reporter.say(setup.options.discover ? kernel_list(process, reporter.width())
+                                        : process_summary(process, reporter.width()));
+  }
+}
+
+void write_space_file(const RunRequest& request, const RunWatch& watch, Reporter& reporter) {
+  reporter.say("contextune: " + write_starter_file(watch.processes(), request.space_out) + "\n");
+}
+
+// Waits for the program and tells about it; nothing that fails here may change how the program's
+// end is passed on.
+int follow(Program& program, const RunSetup& setup, const RunRequest& request, RunWatch& watch,
+           Reporter& reporter) {
+  Progress progress;
+  const auto look = [&] {
+    try {
+      watch.poll();
+      for (const std::string& line : progress.news(watch.processes())) reporter.say(line + "\n");
+      reporter.show_status(status_text(watch.processes()));
+    } catch (const std::exception&) {  // no memory
+    }
+  };
+  const int status = program.wait(reporter.listening() ? look_period : 0, look);
+  try {
+    if (reporter.listening() || setup.options.discover) watch.finish();
+    if (reporter.listening()) report(setup, request, watch, reporter);
+    if (setup.options.discover) write_space_file(request, watch, reporter);
+  } catch (const std::exception& error) {
+    reporter.say(std::string("contextune: ") + error.what() + "\n");
+  }
+  return status;
+}
+
+int run(const RunRequest& request) {
+  const RunSetup setup = prepare_run(request);
+  if (setup.options.discover && !request.space_out.empty() &&
+      std::filesystem::exists(request.space_out)) {
+    throw Error(request.space_out +
+                " is there already and is not overwritten; give another name "
+                "with --space-out");
+  }
+  int status = 0;
+  {
+    Reporter reporter(setup.options.report);
+    RunWatch watch(setup.log_folder, setup.run);
+    Program program(request.command, setup.environment);
+    if (program.start_error() != 0) {
+      std::cerr << start_failure(request.command.front(), program.start_error()) << std::flush;
+      return exit_status_of_start_error(program.start_error());
+    }
+    close_all_but(reporter.descriptors());
+    if (setup.options.disable) {
+      status = program.wait(0, {});
+    } else {
+      status = follow(program, setup, request, watch, reporter);
+    }
+  }
+  end_like(status);
+}
+
+}  // namespace
+
+int run_command(const RunRequest& request) {
+  try {
+    return run(request);
+  } catch (const std::exception& error) {
+    std::cerr << "contextune run: " << error.what() << std::endl;
+    return run_failed;
+  }
+}
+
+}  // namespace contextune::cli

@@ -1,0 +1,216 @@
+#include "cli/summary.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/text.hpp"
+#include "log/logfmt.hpp"
+
+namespace contextune::cli {
+namespace {
+
+using log::ConfirmReport;
+using log::KernelReport;
+using log::printable;
+using log::ProcessReport;
+using log::RegionReport;
+using log::SiteReport;
+
+// Stands behind every figure that no GPU has shown.
+std::string mark(const ProcessReport& process) {
+  return process.simulated ? " (simulated)" : "";
+}
+
+std::string heading(const ProcessReport& process) {
+  std::string text = "contextune: " + printable(process.program.empty() ? "run" : process.program) +
+                     ", run " + printable(process.run) + ", rank " + std::to_string(process.rank) +
+                     ", pid " + std::to_string(process.pid) + "\n";
+  if (!process.started) return text;
+  text += "  " + printable(process.gpu.empty() ? "unknown GPU" : process.gpu);
+  if (process.num_sms > 0) text += ", " + std::to_string(process.num_sms) + " SMs";
+  if (!process.driver.empty()) text += ", driver " + printable(process.driver);
+  if (!process.timer.empty()) text += ", launches timed by " + printable(process.timer);
+  if (process.simulated) text += "; a simulated driver: no figure here is of a real GPU";
+  return text + "\n";
+}
+
+std::string gain_text(const ConfirmReport& confirm) {
+  if (!std::isfinite(confirm.gain)) return {};
+  const bool faster = confirm.gain >= 0;
+  std::string text = ", " + percent_text(std::abs(confirm.gain)) + (faster ? " less" : " more");
+  if (std::isfinite(confirm.bound)) {
+    text += " (with 95 % confidence at least " + percent_text(confirm.bound) + " less)";
+  }
+  return text;
+}
+
+std::string verdict_text(const ConfirmReport& confirm) {
+  if (confirm.verdict == "kept") return "the winners are kept";
+  if (confirm.verdict == "reduced") return "some of the winners are kept";
+  if (confirm.verdict == "defaults") return "not shown to be faster: the defaults are kept";
+  if (confirm.verdict == "skipped") return "not compared with the defaults";
+  return confirm.verdict;
+}
+
+std::string confirm_line(const ProcessReport& process, const ConfirmReport& confirm) {
+  std::string text = "    ";
+  if (std::isfinite(confirm.before_seconds) && std::isfinite(confirm.after_seconds)) {
+    text += "region time " + time_text(confirm.before_seconds) + " with the defaults, " +
+            time_text(confirm.after_seconds) + " with the winners" + gain_text(confirm) + ", " +
+            count_text(confirm.pairs, "pair", "pairs") + " of passes" + mark(process) + ": ";
+  }
+  return text + printable(verdict_text(confirm)) + "\n";
+}
+
+std::string cost_line(const ProcessReport& process, const RegionReport& region) {
+  std::string text = "    " + count_text(region.passes, "pass", "passes");
+  if (region.entries > 0) text += " of " + count_text(region.entries, "entry", "entries");
+  if (std::isfinite(region.tuning_seconds)) {
+    text += ", " + time_text(region.tuning_seconds) + " of tuning" + mark(process);
+  }
+  if (!region.stage.empty()) {
+    text +=
+        region.stage == "finished" ? "; finished" : "; ended in stage " + printable(region.stage);
+  }
+  return text + "\n";
+}
+
+// The default's time, from the winner line or from the trials.
+double default_seconds(const SiteReport& site) {
+  if (site.winner && std::isfinite(site.winner->default_seconds)) {
+    return site.winner->default_seconds;
+  }
+  std::vector<double> samples;
+  for (const log::TrialReport& trial : site.trials) {
+    const bool counts = trial.config == 0 && trial.iteration >= 0 && trial.status.empty();
+    if (counts && std::isfinite(trial.seconds)) samples.push_back(trial.seconds);
+  }
+  if (samples.empty()) return log::not_known;
+  std::sort(samples.begin(), samples.end());
+  return samples[samples.size() / 2];
+}
+
+std::vector<std::string> site_row(const SiteReport& site, std::size_t width) {
+  const double before = default_seconds(site);
+  std::vector<std::string> row = {site_label(site, width / 3),
+                                  shortened(config_text(site, 0), width / 5), time_text(before)};
+  if (!site.winner) {
+    row.insert(row.end(), {"undecided", "-", "-"});
+    return row;
+  }
+  const bool is_default = site.winner->config == 0;
+  const double after = site.winner->seconds;
+  row.push_back(is_default ? "the default"
+                           : shortened(config_text(site, site.winner->config), width / 4));
+  row.push_back(time_text(is_default ? before : after));
+  row.push_back(is_default || !(before > 0) ? "-" : percent_text(1 - after / before));
+  return row;
+}
+
+std::string region_text(const ProcessReport& process, const RegionReport& region,
+                        std::size_t width) {
+  std::string text = "\n  region " + region_title(process, region) + "\n";
+  for (const ConfirmReport& confirm : region.confirms) text += confirm_line(process, confirm);
+  text += cost_line(process, region);
+  if (region.sites.empty()) return text;
+  TextTable table({2, 4, 5});
+  table.add({"site", "default", "time", "winner", "time", "less"});
+  for (const SiteReport& site : region.sites) table.add(site_row(site, width));
+  return text + table.to_string("    ");
+}
+
+std::string troubles(const ProcessReport& process) {
+  std::string text;
+  for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
+  for (const log::FallbackReport& fallback : process.fallbacks) {
+    text += "    " + printable(fallback.reason);
+    if (!fallback.region.empty()) text += ", " + printable(fallback.region);
+    if (!fallback.site.empty()) text += ", " + printable(fallback.site);
+    if (fallback.count > 1) text += " (" + std::to_string(fallback.count) + " times)";
+    text += ": " + printable(fallback.text) + "\n";
+  }
+  for (const std::string& name : regions_never_entered(process)) {
+    text += "    region " + printable(name) + " was never entered\n";
+  }
+  return text.empty() ? text : "\n  not tuned, or not as asked\n" + text;
+}
+
+}  // namespace
+
+std::string region_title(const ProcessReport& process, const RegionReport& region) {
+  return printable(region.name) + mark(process);
+}
+
+std::string site_label(const SiteReport& site, std::size_t width) {
+  const std::string text = site.key.empty() ? site.name : site.name + " " + site.key;
+  return shortened(printable(text), std::max<std::size_t>(width, 20));
+}
+
+std::string config_text(const SiteReport& site, std::uint32_t config) {
+  const auto found = site.configs.find(config);
+  if (found != site.configs.end() && !found->second.empty()) return printable(found->second);
+  return config == 0 ? "as launched" : "config-" + std::to_string(config);
+}
+
+std::vector<std::string> regions_never_entered(const ProcessReport& process) {
+  std::vector<std::string> missing;
+  std::string_view rest = process.asked_regions;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find(';'), rest.size());
+    const std::string asked(rest.substr(0, end));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const bool said = std::any_of(
+        process.fallbacks.begin(), process.fallbacks.end(), [&](const log::FallbackReport& f) {
+          return f.reason == "region_never_entered" &&
+                 (f.region == asked || f.region.empty() || asked == "nvtx:" + f.region);
+        });
+    const bool seen = std::any_of(process.regions.begin(), process.regions.end(),
+                                  [&](const RegionReport& region) {
+                                    return region.name == asked || "nvtx:" + region.name == asked;
+                                  });
+    if (asked.starts_with("nvtx:") && !said && !seen) missing.push_back(asked);
+  }
+  return missing;
+}
+
+std::string process_summary(const ProcessReport& process, std::size_t width) {
+  std::string text = heading(process);
+  for (const RegionReport& region : process.regions) text += region_text(process, region, width);
+  text += troubles(process);
+  if (process.launches_outside.value_or(0) > 0) {
+    text += "\n  " + count_text(*process.launches_outside, "launch", "launches") +
+            " outside every region\n";
+  }
+  return text;
+}
+
+std::string kernel_list(const ProcessReport& process, std::size_t width) {
+  std::string text;
+  for (const RegionReport& region : process.regions) {
+    if (region.kernels.empty()) continue;
+    std::vector<KernelReport> kernels = region.kernels;
+    const auto seconds = [](const KernelReport& k) {
+      return std::isfinite(k.seconds) ? k.seconds : 0;
+    };
+    std::stable_sort(kernels.begin(), kernels.end(),
+                     [&](const auto& a, const auto& b) { return seconds(a) > seconds(b); });
+    double total = 0;
+    for (const KernelReport& kernel : kernels) total += seconds(kernel);
+    TextTable table({0, 1, 2, 5, 6});
+    table.add({"share", "time", "launches", "grid", "block", "registers", "shared", "kernel"});
+    for (const KernelReport& kernel : kernels) {
+      std::string name = kernel.key.empty() ? kernel.name : kernel.name + " " + kernel.key;
+      if (!kernel.params.empty()) name += " (" + kernel.params + ")";
+      table.add({percent_text(total > 0 ? seconds(kernel) / total : log::not_known),
+                 time_text(kernel.seconds), std::to_string(kernel.launches), printable(kernel.grid),
+                 printable(kernel.block), std::to_string(kernel.registers),
+                 std::to_string(kernel.shared_bytes),
+                 shortened(printable(name), std::max<std::size_t>(width / 2, 30))});
+    }
+    text += "contextune: kernels of region " + region_title(process, region) + "\n" +
+            table.to_string("  ");
+  }
+  return text;
+}
+
+}  // namespace contextune::cli

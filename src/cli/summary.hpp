@@ -1,0 +1,31 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "log/run_report.hpp"
+
+namespace contextune::cli {
+
+/// What a process won and what it could not do, for people to read.
+/// @param width characters of a line
+[[nodiscard]] std::string process_summary(const log::ProcessReport& process, std::size_t width);
+
+/// The kernels of a process's regions by the time that they took, for --discover; empty if there
+/// are none.
+[[nodiscard]] std::string kernel_list(const log::ProcessReport& process, std::size_t width);
+
+/// The region's name, marked as simulated where it is.
+[[nodiscard]] std::string region_title(const log::ProcessReport& process,
+                                       const log::RegionReport& region);
+
+/// Of the regions that were asked for as `nvtx:NAME`, those of which the log has no entry.
+[[nodiscard]] std::vector<std::string> regions_never_entered(const log::ProcessReport& process);
+
+/// "saxpy n=1048576", cut to `width`.
+[[nodiscard]] std::string site_label(const log::SiteReport& site, std::size_t width);
+
+/// "block=256 per_sm=4" of a config; of the default without parameters "as launched".
+[[nodiscard]] std::string config_text(const log::SiteReport& site, std::uint32_t config);
+
+}  // namespace contextune::cli

@@ -1,0 +1,138 @@
+"""The program's input, output and environment are its own."""
+
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+from harness import CommandTest, WRITES_LOG, golden_log
+
+
+class Streams(CommandTest):
+    def test_redirected_output_is_byte_identical(self):
+        program = ["sh", "-c", "printf 'a\\0b\\n'; printf 'c\\033[1md' >&2; cat; exit 3"]
+        options = dict(input=b"\x00\x01in\xff", capture_output=True, cwd=self.work, timeout=20)
+        bare = subprocess.run(program, env=self.environment, **options)
+        tuned = subprocess.run(self.argv("run", "--", *program), env=self.environment, **options)
+        self.assertEqual((bare.returncode, bare.stdout, bare.stderr),
+                         (tuned.returncode, tuned.stdout, tuned.stderr))
+
+    def test_a_tuned_program_s_redirected_output_is_byte_identical(self):
+        program = self.script("writes_log.py", WRITES_LOG)
+        result = self.run_program(*program, input=golden_log())
+        self.assertEqual((result.stdout, result.stderr), ("done\n", ""))
+
+    def test_an_unwritable_log_folder_leaves_the_output_alone(self):
+        (self.work / "in_the_way").write_text("")
+        result = self.run_program("echo", "hello", flags=["--log-dir", "in_the_way/logs"])
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "hello\n", ""))
+
+    def test_standard_input_reaches_the_program(self):
+        result = self.run_program("wc", "-c", input="x" * 1000000)
+        self.assertEqual(result.stdout.strip(), "1000000")
+
+    def test_the_reader_sees_the_end_when_the_program_closes_its_output(self):
+        program = "exec 1>&-; sleep 3"
+        begin = time.monotonic()
+        process = subprocess.Popen(self.argv("run", "--", "sh", "-c", program), cwd=self.work,
+                                   env=self.environment, stdout=subprocess.PIPE)
+        self.addCleanup(process.wait)
+        self.assertEqual(process.stdout.read(), b"")
+        process.stdout.close()
+        self.assertLess(time.monotonic() - begin, 2.5)
+        process.kill()
+
+    def test_further_descriptors_are_passed_and_not_held(self):
+        read_end, write_end = os.pipe()
+        process = subprocess.Popen(
+            self.argv("run", "--", "sh", "-c", f"echo hi >&{write_end}; exec {write_end}>&-; sleep 3"),
+            cwd=self.work, env=self.environment, pass_fds=[write_end])
+        self.addCleanup(process.wait)
+        os.close(write_end)
+        begin = time.monotonic()
+        with os.fdopen(read_end, "rb") as stream:
+            self.assertEqual(stream.read(), b"hi\n")
+        self.assertLess(time.monotonic() - begin, 2.5)
+        process.kill()
+
+    def test_the_program_has_no_descriptor_of_ours(self):
+        show = ["sh", "-c", "ls /proc/self/fd"]
+        bare = subprocess.run(show, capture_output=True, text=True, env=self.environment).stdout
+        self.assertEqual(self.run_program(*show, flags=["--report", "r.txt"]).stdout, bare)
+
+    def test_arguments_come_through_as_they_are(self):
+        arguments = ["a b", "", "--auto", "--", "*", "\\n", "\u00e9"]
+        show = "import sys; print(sys.argv[1:])"
+        result = self.run_program(sys.executable, "-c", show, *arguments)
+        self.assertEqual(result.stdout, f"{arguments}\n")
+
+
+class Variables(CommandTest):
+    def variables(self, *flags, **changes):
+        show = "import os\nfor n, v in sorted(os.environ.items()): print(f'{n}={v}')"
+        result = self.contextune("run", *flags, "--", sys.executable, "-c", show,
+                                 env=self.environment | changes)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return dict(line.split("=", 1) for line in result.stdout.splitlines())
+
+    def test_ours_is_loaded_into_the_program_and_its_children(self):
+        notes = self.work / "notes"
+        self.run_program("sh", "-c", "sh -c :; :", env=self.environment | {"FAKE_PRELOAD_NOTES": str(notes)})
+        self.assertEqual(len(set(notes.read_text().split())), 2)
+
+    def test_ours_comes_behind_what_the_user_preloads(self):
+        users = self.folder / "users.so"
+        users.write_bytes(self.preload.read_bytes())
+        seen = self.variables(LD_PRELOAD=str(users))
+        self.assertEqual(seen["LD_PRELOAD"], f"{users}:{self.preload}")
+        self.assertEqual(self.variables()["LD_PRELOAD"], str(self.preload))
+
+    def test_a_run_inside_of_a_run_preloads_once(self):
+        seen = self.variables(LD_PRELOAD=str(self.preload), NVTX_INJECTION64_PATH=str(self.preload))
+        self.assertEqual(seen["LD_PRELOAD"], str(self.preload))
+        self.assertNotIn("CONTEXTUNE_NVTX_CHAIN", seen)
+
+    def test_an_injector_of_the_user_is_chained(self):
+        seen = self.variables(NVTX_INJECTION64_PATH="/opt/tool/libinjector.so")
+        self.assertEqual(seen["NVTX_INJECTION64_PATH"], str(self.preload))
+        self.assertEqual(seen["CONTEXTUNE_NVTX_CHAIN"], "/opt/tool/libinjector.so")
+        self.assertNotIn("CONTEXTUNE_NVTX_CHAIN", self.variables())
+
+    def test_a_flag_goes_before_its_variable(self):
+        seen = self.variables("--n-repeat=7", "--region", "nvtx:a", "--region", "profiler",
+                              CONTEXTUNE_N_REPEAT="2", CONTEXTUNE_N_WARMUP="1")
+        self.assertEqual(seen["CONTEXTUNE_N_REPEAT"], "7")
+        self.assertEqual(seen["CONTEXTUNE_N_WARMUP"], "1")
+        self.assertEqual(seen["CONTEXTUNE_REGION"], "nvtx:a;profiler")
+        self.assertNotIn("CONTEXTUNE_N_REPEAT", self.variables())
+
+    def test_switches_can_be_turned_on_and_off(self):
+        self.assertEqual(self.variables("--auto")["CONTEXTUNE_AUTO"], "on")
+        self.assertEqual(self.variables("--no-confirm")["CONTEXTUNE_CONFIRM"], "off")
+        self.assertEqual(self.variables("--refine=off")["CONTEXTUNE_REFINE"], "off")
+        self.assertEqual(self.variables("--confirm", CONTEXTUNE_CONFIRM="0")["CONTEXTUNE_CONFIRM"], "on")
+
+    def test_folders_and_files_do_not_move_with_the_program(self):
+        seen = self.variables("--space", "a.lua", "--space", "/b.lua")
+        self.assertEqual(seen["CONTEXTUNE_LOG_DIR"], str(self.work / ".autotune_logs"))
+        self.assertEqual(seen["CONTEXTUNE_SPACE"], f"{self.work / 'a.lua'}:/b.lua")
+
+    def test_each_run_has_an_id_and_the_report_is_not_inherited(self):
+        first, second = (self.variables("--report", "r.txt") for _ in range(2))
+        self.assertNotEqual(first["CONTEXTUNE_RUN_ID"], second["CONTEXTUNE_RUN_ID"])
+        self.assertNotIn("CONTEXTUNE_REPORT", first)
+
+    def test_a_library_that_ld_preload_cannot_name_is_refused(self):
+        moved = self.folder / "with blank"
+        moved.mkdir()
+        for part in ("bin", "lib"):
+            (self.folder / part).rename(moved / part)
+        self.command = moved / "bin" / "contextune"
+        result = self.run_program("true")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("blank or a colon", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

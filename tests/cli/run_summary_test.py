@@ -1,0 +1,155 @@
+"""What a run tells, and where."""
+
+import os
+import re
+import sys
+import unittest
+
+from harness import CommandTest, WRITES_LOG, golden_log
+
+
+class Summary(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.program = self.script("writes_log.py", WRITES_LOG)
+
+    def report_of(self, text, *flags):
+        result = self.run_program(*self.program, flags=["--report", "report.txt", *flags], input=text)
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "done\n", ""))
+        return (self.work / "report.txt").read_text()
+
+    def test_the_report_tells_what_was_won(self):
+        report = self.report_of(golden_log())
+        for text in (
+            "Simulated GPU, 132 SMs, driver 13.0, launches timed by cupti",
+            "region time 124 us with the defaults, 110 us with the winners, 11.3 % less "
+            "(with 95 % confidence at least 10.1 % less), 8 pairs of passes (simulated): "
+            "the winners are kept",
+            "22 passes of 30 entries, 500 ms of tuning (simulated); finished",
+            "launch_failed, decode, kernel-1: Too many threads.",
+            "17 launches outside every region",
+        ):
+            self.assertIn(text, report)
+        self.assertRegex(report, r"kernel-0 +block=64 +5\.00 us +block=128 +4\.00 us +20\.0 %")
+        self.assertRegex(report, r"kernel-1 +block=64 +5\.00 us +the default +5\.00 us +-")
+
+    def test_simulated_figures_are_marked_and_real_ones_are_not(self):
+        report = self.report_of(golden_log())
+        self.assertIn("a simulated driver: no figure here is of a real GPU", report)
+        self.assertIn("region decode (simulated)", report)
+        real = golden_log().replace("simulated=yes", "simulated=no")
+        self.assertNotIn("imulated driver", self.report_of(real))
+        self.assertNotIn("(simulated)", self.report_of(real))
+
+    def test_a_killed_program_still_gets_a_summary(self):
+        program = self.script("killed.py", WRITES_LOG + "\nos.kill(os.getpid(), 9)\n")
+        cut = golden_log().split("event=winner")[0]
+        result = self.run_program(*program, flags=["--report", "report.txt"], input=cut)
+        self.assertEqual(result.returncode, -9)
+        report = (self.work / "report.txt").read_text()
+        self.assertRegex(report, r"kernel-0 +block=64 +5\.00 us +undecided")
+
+    def test_lines_of_other_runs_do_not_count(self):
+        folder = self.work / ".autotune_logs"
+        folder.mkdir()
+        (folder / "rank-0.log").write_text(
+            "2026-11-20T20:33:53.120Z run=0000 pid=1 rank=0 level=info event=region region=old\n")
+        self.assertNotIn("old", self.report_of(golden_log()))
+
+    def test_a_region_that_was_never_entered_is_named(self):
+        text = golden_log().replace("regions=nvtx:decode", "regions=nvtx:decode;nvtx:prefill")
+        report = self.report_of(text)
+        self.assertIn("region nvtx:prefill was never entered", report)
+        self.assertNotIn("nvtx:decode was never", report)
+
+    def test_a_program_without_cuda_is_told_so(self):
+        result = self.run_program("true", flags=["--report", "report.txt"])
+        self.assertEqual(result.returncode, 0)
+        report = (self.work / "report.txt").read_text()
+        self.assertIn("nothing was tuned", report)
+        self.assertIn("ended before it had started CUDA, or it does not use it", report)
+
+    def test_an_unwritable_log_folder_is_told(self):
+        (self.work / "in_the_way").write_text("")
+        self.run_program("true", flags=["--report", "report.txt", "--log-dir", "in_the_way/x"])
+        self.assertIn("cannot be written (Not a directory)", (self.work / "report.txt").read_text())
+
+    def test_nothing_in_a_log_reaches_the_terminal_as_a_command(self):
+        evil = 'event=fault text="\\u001b]0;owned\\u0007 a.lua:3"\n'
+        report = self.report_of(golden_log() + evil)
+        self.assertNotIn("\x1b", report)
+        self.assertIn("a.lua:3", report)
+
+    def test_the_summary_goes_to_the_terminal(self):
+        lines = self.work / "lines"
+        lines.write_text(golden_log())
+        program = " ".join(self.program)
+        status, output = self.in_terminal(
+            self.argv("run", "--", "sh", "-c", f"{program} < lines > out.txt"))
+        self.assertEqual(status, 0)
+        self.assertIn("the winners are kept", output)
+        self.assertEqual((self.work / "out.txt").read_text(), "done\n")
+
+    def test_progress_is_one_line_where_the_program_writes_elsewhere(self):
+        slow = self.script("slow.py", WRITES_LOG + "\nimport time\ntime.sleep(1.5)\n")
+        (self.work / "lines").write_text(golden_log().split("event=summary")[0])
+        program = "exec " + " ".join(slow) + " < lines"
+        script = f"exec {self.command} run -- sh -c '{program}' > out.txt"
+        status, output = self.in_terminal(["/bin/sh", "-c", script])
+        self.assertEqual(status, 0)
+        self.assertIn("\r\x1b[Kcontextune: decode: entered, 6 passes, 2 sites, 2 decided", output)
+        self.assertEqual((self.work / "out.txt").read_text(), "done\n")
+
+    def test_there_is_no_status_line_among_the_program_s_own(self):
+        slow = self.script("slow.py", WRITES_LOG + "\nimport time\ntime.sleep(1.0)\n")
+        (self.work / "lines").write_text(golden_log())
+        status, output = self.in_terminal(
+            self.argv("run", "--", "sh", "-c", " ".join(slow) + " < lines"))
+        self.assertEqual(status, 0)
+        self.assertNotIn("\x1b[K", output)
+        self.assertIn("contextune: decode: finished", output)
+
+
+KERNELS = """\
+event=start version=0.1.0 program=./engine gpu=G compute_capability=9.0 num_sms=132 driver=13.0 simulated=no mode=auto regions=nvtx:decode timer=cupti
+event=kernel region=decode kernel=small key="" launches=10 time_s=0.01 grid=8 block=64 shared_bytes=0 registers=8 params="ptr i32" timer=cupti
+event=kernel region=decode kernel="gemm<64, 64>" key="n=7" launches=10 time_s=0.09 grid=8x4 block=16x16 shared_bytes=1024 registers=64 params="ptr ptr ptr i32" timer=cupti
+"""
+
+
+class Discover(CommandTest):
+    def setUp(self):
+        super().setUp()
+        self.program = self.script("writes_log.py", WRITES_LOG)
+
+    def discover(self, *flags):
+        return self.run_program(*self.program, input=KERNELS,
+                                flags=["--discover", "--report", "report.txt", *flags])
+
+    def test_kernels_are_listed_by_time(self):
+        self.assertEqual(self.discover().returncode, 0)
+        report = (self.work / "report.txt").read_text()
+        rows = [line.split() for line in report.splitlines() if "cupti" not in line and "%" in line]
+        self.assertEqual([row[0] for row in rows], ["90.0", "10.0"])
+        self.assertRegex(report, r"90\.0 % +90\.0 ms +10 +8x4 +16x16 +64 +1024 +gemm<64, 64> n=7")
+
+    def test_a_space_file_is_written(self):
+        self.discover()
+        text = (self.work / "contextune.lua").read_text()
+        self.assertIn('kernel "gemm<64, 64>"', text)
+        self.assertIn("contextune.lua", (self.work / "report.txt").read_text())
+
+    def test_a_file_that_is_there_is_never_overwritten(self):
+        (self.work / "contextune.lua").write_text("mine")
+        self.assertEqual(self.discover().returncode, 0)
+        self.assertEqual((self.work / "contextune.lua").read_text(), "mine")
+        self.assertIn("is there already", (self.work / "report.txt").read_text())
+        (self.work / "other.lua").write_text("mine")
+        result = self.discover("--space-out", "other.lua")
+        self.assertEqual(result.returncode, 125)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual((self.work / "other.lua").read_text(), "mine")
+
+
+if __name__ == "__main__":
+    unittest.main()

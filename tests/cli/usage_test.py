@@ -1,0 +1,45 @@
+"""Help teaches, and wrong use is answered."""
+
+import unittest
+
+from harness import CommandTest
+
+
+class Usage(CommandTest):
+    def test_help_begins_with_examples(self):
+        for arguments in (["--help"], ["run", "--help"], ["logs", "--help"], ["doctor", "--help"]):
+            result = self.contextune(*arguments)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            head = "\n".join(result.stdout.splitlines()[:6])
+            self.assertIn("  contextune " + (arguments[0] if len(arguments) > 1 else "run"), head)
+
+    def test_every_option_is_in_the_help_and_in_the_table(self):
+        help_text = self.contextune("run", "--help").stdout
+        table = self.contextune("options", "--markdown").stdout
+        rows = [row.split(" | ") for row in table.splitlines()[2:]]
+        self.assertGreater(len(rows), 20)
+        for row in rows:
+            flag, variable = row[0].strip("| `"), row[1].strip("`")
+            self.assertIn(f"  {flag}", help_text)
+            self.assertIn(variable, help_text)
+            self.assertEqual(variable, "CONTEXTUNE_" + flag[2:].replace("-", "_").upper())
+
+    def test_the_tables_are_markdown(self):
+        for command, columns in (("options", 4), ("reasons", 4)):
+            rows = self.contextune(command, "--markdown").stdout.splitlines()
+            for row in rows:
+                self.assertEqual(row.replace("\\|", "").count("|"), columns + 1, row)
+
+    def test_wrong_use_is_answered(self):
+        for arguments in ([], ["walk"], ["logs", "--nothing"], ["options", "extra"]):
+            result = self.contextune(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertEqual(result.stdout, "")
+            self.assertIn("contextune", result.stderr)
+
+    def test_the_version_is_told(self):
+        self.assertRegex(self.contextune("--version").stdout, r"^contextune \d+\.\d+\.\d+\n$")
+
+
+if __name__ == "__main__":
+    unittest.main()
