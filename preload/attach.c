@@ -50,7 +50,9 @@ static void* unrouted_dlsym(void* handle, const char* name) {
   return contextune_real_dlsym(handle, name);
 }
 
-static int* thread_depth(void) { return &contextune_thread.depth; }
+static int* thread_depth(void) {
+  return &contextune_thread.depth;
+}
 
 static struct contextune_frontend frontend = {
     .version = CONTEXTUNE_ABI_VERSION,

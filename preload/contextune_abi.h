@@ -16,10 +16,12 @@ extern "C" {
 
 #define CONTEXTUNE_ABI_VERSION 1u
 
-/* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on. */
+/* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on; the
+ * driver's come first. */
 enum contextune_fn {
 #define CONTEXTUNE_ENTRY(name, ...) contextune_fn_##name,
 #include "registry/driver.def"
+/* and then: */
 #include "registry/cupti.def"
 #undef CONTEXTUNE_ENTRY
   contextune_fn_count

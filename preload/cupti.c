@@ -39,8 +39,8 @@ void contextune_cupti_hand_over(const struct contextune_core* core) {
 
 void contextune_cupti_use(enum contextune_fn fn, const void* caller) {
   const struct contextune_core* core = contextune_load_core();
-  if (core == NULL || contextune_thread.depth != 0 ||
-      __atomic_load_n(&used, __ATOMIC_ACQUIRE) || contextune_is_tool(caller)) {
+  if (core == NULL || contextune_thread.depth != 0 || __atomic_load_n(&used, __ATOMIC_ACQUIRE) ||
+      contextune_is_tool(caller)) {
     return;
   }
   contextune_enter(core);
@@ -85,37 +85,37 @@ static void* find_bound(enum contextune_fn fn, unsigned int version, const void*
   return real;
 }
 
-#define BOUND(name, params, args, index)                                                       \
-  CUptiResult contextune_bound##index##_##name params;                                         \
-  CUptiResult contextune_bound##index##_##name params {                                        \
-    const void* caller_ = __builtin_return_address(0);                                         \
-    contextune_cupti_use(contextune_fn_##name, caller_);                                       \
-    CUptiResult(*real_) params =                                                               \
-        (CUptiResult(*) params)find_bound(contextune_fn_##name, index, caller_);               \
-    return real_ != NULL ? real_ args : CUPTI_ERROR_NOT_INITIALIZED;                           \
-  }                                                                                            \
-  extern __typeof__(contextune_bound##index##_##name) contextune_export##index##_##name        \
+#define BOUND(name, params, args, index)                                                \
+  CUptiResult contextune_bound##index##_##name params;                                  \
+  CUptiResult contextune_bound##index##_##name params {                                 \
+    const void* caller_ = __builtin_return_address(0);                                  \
+    contextune_cupti_use(contextune_fn_##name, caller_);                                \
+    CUptiResult(*real_) params =                                                        \
+        (CUptiResult(*) params)find_bound(contextune_fn_##name, index, caller_);        \
+    return real_ != NULL ? real_ args : CUPTI_ERROR_NOT_INITIALIZED;                    \
+  }                                                                                     \
+  extern __typeof__(contextune_bound##index##_##name) contextune_export##index##_##name \
       __attribute__((alias("contextune_bound" #index "_" #name), visibility("default")));
 
 #define CHECK_newer(name)
-#define CHECK_declared(name)                                                                   \
-  _Static_assert(                                                                              \
-      __builtin_types_compatible_p(__typeof__(contextune_bound0_##name), __typeof__(name)),    \
+#define CHECK_declared(name)                                                                \
+  _Static_assert(                                                                           \
+      __builtin_types_compatible_p(__typeof__(contextune_bound0_##name), __typeof__(name)), \
       #name " is not declared as in cupti.h");
 
-#define CONTEXTUNE_ENTRY(name, check, kind, params, args)                                      \
-  BOUND(name, params, args, 0)                                                                 \
-  BOUND(name, params, args, 1)                                                                 \
-  BOUND(name, params, args, 2)                                                                 \
-  CHECK_##check(name)                                                                          \
-  __asm__(".symver contextune_export0_" #name ", " #name "@CONTEXTUNE_1, remove");             \
-  __asm__(".symver contextune_export1_" #name ", " #name "@libcupti.so.12, remove");           \
-  __asm__(".symver contextune_export2_" #name ", " #name "@libcupti.so.13, remove");           \
-  static CUptiResult looked_up_##name params {                                                 \
-    contextune_cupti_use(contextune_fn_##name, __builtin_return_address(0));                   \
-    void* real_ = __atomic_load_n(                                                             \
-        &looked_up[contextune_fn_##name - contextune_fn_cuptiSubscribe], __ATOMIC_ACQUIRE);    \
-    return ((CUptiResult(*) params)real_)args;                                                 \
+#define CONTEXTUNE_ENTRY(name, check, kind, params, args)                                          \
+  BOUND(name, params, args, 0)                                                                     \
+  BOUND(name, params, args, 1)                                                                     \
+  BOUND(name, params, args, 2)                                                                     \
+  CHECK_##check(name) __asm__(".symver contextune_export0_" #name ", " #name                       \
+                              "@CONTEXTUNE_1, remove");                                            \
+  __asm__(".symver contextune_export1_" #name ", " #name "@libcupti.so.12, remove");               \
+  __asm__(".symver contextune_export2_" #name ", " #name "@libcupti.so.13, remove");               \
+  static CUptiResult looked_up_##name params {                                                     \
+    contextune_cupti_use(contextune_fn_##name, __builtin_return_address(0));                       \
+    void* real_ = __atomic_load_n(&looked_up[contextune_fn_##name - contextune_fn_cuptiSubscribe], \
+                                  __ATOMIC_ACQUIRE);                                               \
+    return ((CUptiResult(*) params)real_)args;                                                     \
   }
 #include "registry/cupti.def"
 #undef CONTEXTUNE_ENTRY

@@ -15,8 +15,11 @@ struct routed {
 static struct routed routed[contextune_fn_count];
 static unsigned int num_routed;
 
-/* Stands for what this driver does not have. Called with any arguments, which it does not look at. */
-static CUresult not_in_driver(void) { return CUDA_ERROR_NOT_INITIALIZED; }
+/* Stands for what this driver does not have. Called with any arguments, which it does not look at.
+ */
+static CUresult not_in_driver(void) {
+  return CUDA_ERROR_NOT_INITIALIZED;
+}
 
 void* contextune_real_or_null(enum contextune_fn fn) {
   void* real = (unsigned int)fn < contextune_fn_count ? contextune_real[fn] : NULL;
@@ -85,8 +88,8 @@ bool contextune_find_driver(void) {
   /* Names that are missing have left an error behind, which the program would find. */
   contextune_real_dlsym(libcuda, "cuInit");
   void* expected = NULL;
-  if (!__atomic_compare_exchange_n(&contextune_libcuda, &expected, libcuda, false,
-                                   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+  if (!__atomic_compare_exchange_n(&contextune_libcuda, &expected, libcuda, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_ACQUIRE)) {
     dlclose(libcuda);
   }
   return true;

@@ -155,10 +155,18 @@ void contextune_early_range(enum contextune_range_kind kind, const char* domain,
                             uint64_t id) {
   bool unmatched_end = false;
   switch (kind) {
-    case contextune_range_push: push(domain, name); return;
-    case contextune_range_pop: pop(domain); return;
-    case contextune_range_start: start(domain, name, id); break;
-    case contextune_range_end: unmatched_end = !end(id); break;
+    case contextune_range_push:
+      push(domain, name);
+      return;
+    case contextune_range_pop:
+      pop(domain);
+      return;
+    case contextune_range_start:
+      start(domain, name, id);
+      break;
+    case contextune_range_end:
+      unmatched_end = !end(id);
+      break;
   }
   /* The core may have been attached since this call set out. */
   const struct contextune_core* core = contextune_load_core();

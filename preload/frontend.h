@@ -26,11 +26,11 @@ struct contextune_early_stack;
 
 /* Trivially destructible, and small: it lives in the static TLS block. */
 struct contextune_thread {
-  int depth;                          /* not 0: inside a wrapper, or inside the core */
-  struct contextune_counter* counter; /* NULL: ask contextune_thread_counter */
-  struct contextune_counter* own;     /* this thread's counter, once it has one */
+  int depth;                            /* not 0: inside a wrapper, or inside the core */
+  struct contextune_counter* counter;   /* NULL: ask contextune_thread_counter */
+  struct contextune_counter* own;       /* this thread's counter, once it has one */
   struct contextune_early_stack* early; /* ranges that were opened before there was a core */
-  struct contextune_counter scratch;  /* written instead of a counter when all are taken */
+  struct contextune_counter scratch;    /* written instead of a counter when all are taken */
 };
 extern __thread struct contextune_thread contextune_thread
     __attribute__((tls_model("initial-exec")));
@@ -64,13 +64,15 @@ void contextune_attach(void);
 
 /* Brackets every call of the core. */
 void contextune_enter(const struct contextune_core* core);
-static inline void contextune_leave(void) { --contextune_thread.depth; }
+static inline void contextune_leave(void) {
+  --contextune_thread.depth;
+}
 
 /* ---- the loaded driver (driver.c) ---- */
 
-extern void* contextune_libcuda;                      /* our handle; NULL until it was seen loaded */
-extern void* contextune_real[contextune_fn_count];    /* libcuda's own entry points, or a stub */
-extern void* contextune_bound[contextune_fn_count];   /* where a direct call of the program goes */
+extern void* contextune_libcuda;                    /* our handle; NULL until it was seen loaded */
+extern void* contextune_real[contextune_fn_count];  /* libcuda's own entry points, or a stub */
+extern void* contextune_bound[contextune_fn_count]; /* where a direct call of the program goes */
 
 /* True when libcuda.so.1 is loaded; then the tables above are filled. Never loads it. */
 bool contextune_find_driver(void);
@@ -94,6 +96,7 @@ CUresult contextune_launch_forward(const struct contextune_launch* launch);
 const char* contextune_name(enum contextune_fn fn);
 /* contextune_fn_count when the name is not in the registry. */
 enum contextune_fn contextune_find_name(const char* name);
+_Static_assert(contextune_fn_cuLaunchKernel == 0, "the driver's entries come first");
 static inline bool contextune_is_cupti(enum contextune_fn fn) {
   return fn >= contextune_fn_cuptiSubscribe;
 }

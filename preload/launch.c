@@ -22,28 +22,28 @@ static CUresult show(const struct contextune_launch* launch) {
   return result;
 }
 
-#define PLAIN_PARAMS                                                                              \
-  CUfunction f, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,                    \
+#define PLAIN_PARAMS                                                                               \
+  CUfunction f, unsigned int grid_x, unsigned int grid_y, unsigned int grid_z,                     \
       unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared_bytes, \
       CUstream stream, void **kernel_params
 #define PLAIN_ARGS \
   f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, kernel_params
 
-#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)             \
-  CUresult contextune_inner_##name params;                                      \
-  CUresult contextune_inner_##name params {                                     \
-    if (CONTEXTUNE_LIKELY(passes())) {                                          \
-      return ((pointer_type)contextune_real[contextune_fn_##name])args;         \
-    }                                                                           \
-    const struct contextune_launch launch = {.fn = contextune_fn_##name,        \
-                                             .function = f,                     \
-                                             .grid = {grid_x, grid_y, grid_z},  \
+#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)                \
+  CUresult contextune_inner_##name params;                                         \
+  CUresult contextune_inner_##name params {                                        \
+    if (CONTEXTUNE_LIKELY(passes())) {                                             \
+      return ((pointer_type)contextune_real[contextune_fn_##name])args;            \
+    }                                                                              \
+    const struct contextune_launch launch = {.fn = contextune_fn_##name,           \
+                                             .function = f,                        \
+                                             .grid = {grid_x, grid_y, grid_z},     \
                                              .block = {block_x, block_y, block_z}, \
-                                             .shared_bytes = shared_bytes,      \
-                                             .stream = stream,                  \
-                                             .kernel_params = kernel_params,    \
-                                             .extra = extra_value};             \
-    return show(&launch);                                                       \
+                                             .shared_bytes = shared_bytes,         \
+                                             .stream = stream,                     \
+                                             .kernel_params = kernel_params,       \
+                                             .extra = extra_value};                \
+    return show(&launch);                                                          \
   }
 
 DEFINE_PLAIN(cuLaunchKernel, PFN_cuLaunchKernel_v4000, extra, (PLAIN_PARAMS, void** extra),
@@ -55,27 +55,27 @@ DEFINE_PLAIN(cuLaunchCooperativeKernel, PFN_cuLaunchCooperativeKernel_v9000, NUL
 DEFINE_PLAIN(cuLaunchCooperativeKernel_ptsz, PFN_cuLaunchCooperativeKernel_v9000_ptsz, NULL,
              (PLAIN_PARAMS), (PLAIN_ARGS))
 
-#define DEFINE_EX(name, pointer_type)                                                             \
-  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,                    \
-                                   void** kernel_params, void** extra);                           \
-  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,                    \
-                                   void** kernel_params, void** extra) {                          \
-    /* Without a config there is nothing to look at, and the driver says so. */                   \
-    if (CONTEXTUNE_LIKELY(passes()) || config == NULL) {                                          \
-      return ((pointer_type)contextune_real[contextune_fn_##name])(config, f, kernel_params,      \
-                                                                   extra);                        \
-    }                                                                                             \
-    const struct contextune_launch launch = {                                                     \
-        .fn = contextune_fn_##name,                                                               \
-        .function = f,                                                                            \
-        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                           \
-        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},                       \
-        .shared_bytes = config->sharedMemBytes,                                                   \
-        .stream = config->hStream,                                                                \
-        .kernel_params = kernel_params,                                                           \
-        .extra = extra,                                                                           \
-        .config = config};                                                                        \
-    return show(&launch);                                                                         \
+#define DEFINE_EX(name, pointer_type)                                                        \
+  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,               \
+                                   void** kernel_params, void** extra);                      \
+  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,               \
+                                   void** kernel_params, void** extra) {                     \
+    /* Without a config there is nothing to look at, and the driver says so. */              \
+    if (CONTEXTUNE_LIKELY(passes()) || config == NULL) {                                     \
+      return ((pointer_type)contextune_real[contextune_fn_##name])(config, f, kernel_params, \
+                                                                   extra);                   \
+    }                                                                                        \
+    const struct contextune_launch launch = {                                                \
+        .fn = contextune_fn_##name,                                                          \
+        .function = f,                                                                       \
+        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                      \
+        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},                  \
+        .shared_bytes = config->sharedMemBytes,                                              \
+        .stream = config->hStream,                                                           \
+        .kernel_params = kernel_params,                                                      \
+        .extra = extra,                                                                      \
+        .config = config};                                                                   \
+    return show(&launch);                                                                    \
   }
 
 DEFINE_EX(cuLaunchKernelEx, PFN_cuLaunchKernelEx_v11060)
@@ -96,8 +96,8 @@ CUresult contextune_launch_forward(const struct contextune_launch* launch) {
           launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
           launch->shared_bytes, launch->stream, launch->kernel_params);
     default:
-      return ((PFN_cuLaunchKernel_v4000)real)(
-          launch->function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
-          launch->shared_bytes, launch->stream, launch->kernel_params, launch->extra);
+      return ((PFN_cuLaunchKernel_v4000)real)(launch->function, grid[0], grid[1], grid[2], block[0],
+                                              block[1], block[2], launch->shared_bytes,
+                                              launch->stream, launch->kernel_params, launch->extra);
   }
 }

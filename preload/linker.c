@@ -42,9 +42,9 @@ void contextune_find_dlsym(void) {
 
 bool contextune_is_tool(const void* caller) {
   static const char* const tools[] = {
-      "libcuda.so",  "libcupti.so",    "libcupti-",          "libnvperf",      "libcheckpoint",
-      "libnvidia-",  "libcuinj64",     "libToolsInjection",  "libnsys",        "libsanitizer-",
-      "libNvda",     "libInterceptor", "libTreeLauncher",    "libcontextune",
+      "libcuda.so", "libcupti.so",    "libcupti-",         "libnvperf",     "libcheckpoint",
+      "libnvidia-", "libcuinj64",     "libToolsInjection", "libnsys",       "libsanitizer-",
+      "libNvda",    "libInterceptor", "libTreeLauncher",   "libcontextune", "libcudadebugger",
   };
   Dl_info info;
   if (dladdr(caller, &info) == 0 || info.dli_fname == NULL) {
@@ -100,7 +100,7 @@ static uint32_t gnu_hash_of(const char* name) {
 }
 
 /* The index of `name` in the symbol table, or 0. */
-static uint32_t find_symbol(const uint32_t* table, const ElfW(Sym)* symbols, const char* strings,
+static uint32_t find_symbol(const uint32_t* table, const ElfW(Sym) * symbols, const char* strings,
                             const char* name) {
   const uint32_t num_buckets = table[0];
   const uint32_t first_hashed = table[1];
@@ -138,10 +138,17 @@ static void* definition_in(const struct dl_phdr_info* object, const char* name) 
                                  ? object->dlpi_addr + dynamic->d_un.d_ptr
                                  : dynamic->d_un.d_ptr;
     switch (dynamic->d_tag) {
-      case DT_GNU_HASH: table = value; break;
-      case DT_SYMTAB: symbols = value; break;
-      case DT_STRTAB: strings = value; break;
-      default: break;
+      case DT_GNU_HASH:
+        table = value;
+        break;
+      case DT_SYMTAB:
+        symbols = value;
+        break;
+      case DT_STRTAB:
+        strings = value;
+        break;
+      default:
+        break;
     }
   }
   if (table == 0 || symbols == 0 || strings == 0) {
@@ -165,7 +172,7 @@ static int visit(struct dl_phdr_info* object, size_t size, void* data) {
     search->passed_caller = contains(object, search->caller);
     return !search->passed_caller && start_ends;
   }
-  if (contains(object, (ElfW(Addr))&visit)) {
+  if (contains(object, (ElfW(Addr)) & visit)) {
     return 0;
   }
   search->found = definition_in(object, search->name);

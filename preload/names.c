@@ -3,9 +3,9 @@
 #include <string.h>
 
 static const char* const names[contextune_fn_count] = {
-#define CONTEXTUNE_ENTRY(name, ...) #name,
-#include "registry/driver.def"
+#define CONTEXTUNE_ENTRY(name, ...) [contextune_fn_##name] = #name,
 #include "registry/cupti.def"
+#include "registry/driver.def"
 #undef CONTEXTUNE_ENTRY
 };
 

@@ -1,6 +1,7 @@
 /* NVTX ranges. The NVTX that is compiled into each image of the program loads what
  * NVTX_INJECTION64_PATH names, which is this library, and asks it for callbacks. A tool that the
- * user named there is in CONTEXTUNE_NVTX_CHAIN: it is initialised first, and our callbacks call its. */
+ * user named there is in CONTEXTUNE_NVTX_CHAIN: it is initialised first, and our callbacks call
+ * its. */
 #include "frontend.h"
 #include "nvtx_names.h"
 
@@ -39,18 +40,23 @@ static void tell(enum contextune_range_kind kind, const char* domain, const char
   contextune_leave();
 }
 
-static const char* text_of(const char* text) { return text != NULL ? text : ""; }
+static const char* text_of(const char* text) {
+  return text != NULL ? text : "";
+}
 
 static const char* message_of(const nvtxEventAttributes_t* event, char* buffer) {
   if (event == NULL) {
     return "";
   }
   switch (event->messageType) {
-    case NVTX_MESSAGE_TYPE_ASCII: return text_of(event->message.ascii);
+    case NVTX_MESSAGE_TYPE_ASCII:
+      return text_of(event->message.ascii);
     case NVTX_MESSAGE_TYPE_UNICODE:
       return contextune_nvtx_utf8(event->message.unicode, buffer, wide_bytes);
-    case NVTX_MESSAGE_TYPE_REGISTERED: return contextune_nvtx_name(event->message.registered);
-    default: return "";
+    case NVTX_MESSAGE_TYPE_REGISTERED:
+      return contextune_nvtx_name(event->message.registered);
+    default:
+      return "";
   }
 }
 

@@ -32,8 +32,8 @@ static void prepend(struct node** head, struct node* node, struct node** next) {
   struct node* first = __atomic_load_n(head, __ATOMIC_ACQUIRE);
   do {
     *next = first;
-  } while (!__atomic_compare_exchange_n(head, &first, node, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
+  } while (
+      !__atomic_compare_exchange_n(head, &first, node, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }
 
 static struct node* find_handle(const void* handle) {

@@ -14,35 +14,35 @@
 #define ADDRESS_7(a, ...) ADDRESS_1(a) ADDRESS_6(__VA_ARGS__)
 #define ADDRESS_8(a, ...) ADDRESS_1(a) ADDRESS_7(__VA_ARGS__)
 #define PICK(_1, _2, _3, _4, _5, _6, _7, _8, picked, ...) picked
-#define ADDRESSES(...)                                                                       \
-  __VA_OPT__(PICK(__VA_ARGS__, ADDRESS_8, ADDRESS_7, ADDRESS_6, ADDRESS_5, ADDRESS_4,        \
-                  ADDRESS_3, ADDRESS_2, ADDRESS_1, )(__VA_ARGS__))
+#define ADDRESSES(...)                                                                           \
+  __VA_OPT__(PICK(__VA_ARGS__, ADDRESS_8, ADDRESS_7, ADDRESS_6, ADDRESS_5, ADDRESS_4, ADDRESS_3, \
+                  ADDRESS_2, ADDRESS_1, )(__VA_ARGS__))
 
 /* ---- inner wrappers; those of `launch` and `resolve` are in launch.c and resolve.c ---- */
 
 /* Names end in _ here: the registry names its parameters as it likes. */
-#define OBSERVE(name, pointer_type, params, args, counts, tells_before, tells_after)         \
-  CUresult contextune_inner_##name params;                                                   \
-  CUresult contextune_inner_##name params {                                                  \
-    const struct contextune_core* core_ = contextune_load_core();                            \
-    const pointer_type real_ = (pointer_type)contextune_real[contextune_fn_##name];          \
-    if (counts) {                                                                            \
-      contextune_count_launch();                                                             \
-    }                                                                                        \
-    if (core_ == NULL || contextune_thread.depth != 0) {                                     \
-      return real_ args;                                                                     \
-    }                                                                                        \
-    void* const addresses[] = {ADDRESSES args NULL};                                         \
-    contextune_enter(core_);                                                                 \
-    if (tells_before) {                                                                      \
-      core_->before(contextune_fn_##name, addresses);                                        \
-    }                                                                                        \
-    const CUresult result_ = real_ args;                                                     \
-    if (tells_after) {                                                                       \
-      core_->after(contextune_fn_##name, addresses, result_);                                \
-    }                                                                                        \
-    contextune_leave();                                                                      \
-    return result_;                                                                          \
+#define OBSERVE(name, pointer_type, params, args, counts, tells_before, tells_after) \
+  CUresult contextune_inner_##name params;                                           \
+  CUresult contextune_inner_##name params {                                          \
+    const struct contextune_core* core_ = contextune_load_core();                    \
+    const pointer_type real_ = (pointer_type)contextune_real[contextune_fn_##name];  \
+    if (counts) {                                                                    \
+      contextune_count_launch();                                                     \
+    }                                                                                \
+    if (core_ == NULL || contextune_thread.depth != 0) {                             \
+      return real_ args;                                                             \
+    }                                                                                \
+    void* const addresses[] = {ADDRESSES args NULL};                                 \
+    contextune_enter(core_);                                                         \
+    if (tells_before) {                                                              \
+      core_->before(contextune_fn_##name, addresses);                                \
+    }                                                                                \
+    const CUresult result_ = real_ args;                                             \
+    if (tells_after) {                                                               \
+      core_->after(contextune_fn_##name, addresses, result_);                        \
+    }                                                                                \
+    contextune_leave();                                                              \
+    return result_;                                                                  \
   }
 
 #define INNER_launch(name, pointer_type, params, args) CUresult contextune_inner_##name params;
@@ -58,11 +58,10 @@
 #define INNER_count(name, pointer_type, params, args) \
   OBSERVE(name, pointer_type, params, args, true, false, true)
 
-#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                      \
-  INNER_##kind(name, pointer_type, params, args)                                      \
-  _Static_assert(__builtin_types_compatible_p(__typeof__(&contextune_inner_##name),   \
-                                              pointer_type),                          \
-                 #name " is not declared as in cudaTypedefs.h");
+#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                        \
+  INNER_##kind(name, pointer_type, params, args) _Static_assert(                        \
+      __builtin_types_compatible_p(__typeof__(&contextune_inner_##name), pointer_type), \
+      #name " is not declared as in cudaTypedefs.h");
 #include "registry/driver.def"
 #undef CONTEXTUNE_ENTRY
 
@@ -70,17 +69,17 @@
 
 /* The alias is what leaves the library, under the entry's name and our hidden version; the hidden
  * function is what our own tables refer to, without the dynamic linker's help. */
-#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                               \
-  CUresult contextune_bound_##name params;                                                     \
-  CUresult contextune_bound_##name params {                                                    \
-    void* next_ = __atomic_load_n(&contextune_bound[contextune_fn_##name], __ATOMIC_RELAXED);  \
-    if (CONTEXTUNE_UNLIKELY(next_ == NULL)) {                                                  \
-      next_ = contextune_bind(contextune_fn_##name);                                           \
-    }                                                                                          \
-    return ((pointer_type)next_)args;                                                          \
-  }                                                                                            \
-  extern __typeof__(contextune_bound_##name) contextune_export_##name                          \
-      __attribute__((alias("contextune_bound_" #name), visibility("default")));                \
+#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                              \
+  CUresult contextune_bound_##name params;                                                    \
+  CUresult contextune_bound_##name params {                                                   \
+    void* next_ = __atomic_load_n(&contextune_bound[contextune_fn_##name], __ATOMIC_RELAXED); \
+    if (CONTEXTUNE_UNLIKELY(next_ == NULL)) {                                                 \
+      next_ = contextune_bind(contextune_fn_##name);                                          \
+    }                                                                                         \
+    return ((pointer_type)next_)args;                                                         \
+  }                                                                                           \
+  extern __typeof__(contextune_bound_##name) contextune_export_##name                         \
+      __attribute__((alias("contextune_bound_" #name), visibility("default")));               \
   __asm__(".symver contextune_export_" #name ", " #name "@CONTEXTUNE_1, remove");
 #include "registry/driver.def"
 #undef CONTEXTUNE_ENTRY

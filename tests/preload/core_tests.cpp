@@ -62,8 +62,7 @@ TEST_CASE("CONTEXTUNE_DISABLE leaves the program to itself", "[core]") {
 
 TEST_CASE("A core that declines, or speaks another version, is told nothing", "[core]") {
   for (const char* manner : {"refuse", "version"}) {
-    const Recorded recorded =
-        run_recorded({client("direct")}, {{"CONTEXTUNE_TEST_CORE", manner}});
+    const Recorded recorded = run_recorded({client("direct")}, {{"CONTEXTUNE_TEST_CORE", manner}});
     INFO(manner << ": " << recorded.record);
     CHECK(recorded.outcome.out == run({client("direct")}).out);
     CHECK(lines_of(recorded.record) == std::vector<std::string>{attach_line});
@@ -108,7 +107,8 @@ TEST_CASE("Racing threads attach one core and lose no launch", "[core]") {
     const Recorded recorded = run_recorded({client("lookup"), "threads"});
     REQUIRE(recorded.outcome.out == "same 1 calls 16 16000\n");
     std::size_t attached = 0;
-    for (const std::string& line : lines_of(recorded.record)) attached += line.starts_with("attach");
+    for (const std::string& line : lines_of(recorded.record))
+      attached += line.starts_with("attach");
     REQUIRE(attached == 1);
   }
 }
@@ -126,9 +126,8 @@ TEST_CASE("The frontend works when it is linked instead of preloaded", "[core]")
   const std::filesystem::path record =
       std::filesystem::temp_directory_path() / "contextune-linked-record";
   std::filesystem::remove(record);
-  const Outcome linked =
-      run({client("linked")}, {{"CONTEXTUNE_TEST_RECORD", record.string()},
-                               {"LD_LIBRARY_PATH", client("with_core")}});
+  const Outcome linked = run({client("linked")}, {{"CONTEXTUNE_TEST_RECORD", record.string()},
+                                                  {"LD_LIBRARY_PATH", client("with_core")}});
   INFO(linked.err);
   CHECK(linked.out == plain.out);
   CHECK(count_lines(linked.err, "passed 9") == 1);

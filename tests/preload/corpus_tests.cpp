@@ -34,7 +34,8 @@ bool present(const std::string& program) {
 }  // namespace
 
 TEST_CASE("sh, with pipes, children and a failing command", "[corpus]") {
-  check_identical({"sh", "-c", "printf 'b\\na\\n' | sort; echo done >&2; (exit 3); echo $?; exit 7"});
+  check_identical(
+      {"sh", "-c", "printf 'b\\na\\n' | sort; echo done >&2; (exit 3); echo $?; exit 7"});
   check_identical({"sh"}, {}, "echo from input\nfalse\n");
   check_identical({"sh", "-c", "kill -TERM $$"});
 }
@@ -54,7 +55,8 @@ TEST_CASE("python3, with modules that look symbols up", "[corpus]") {
                    "print(ctypes.CDLL(None).abs(-3))\n"
                    "t = threading.Thread(target=lambda: print('thread')); t.start(); t.join()\n"
                    "sys.exit(9)"});
-  check_identical({"python3", "-c", "import subprocess; print(subprocess.call(['sh', '-c', 'exit 4']))"});
+  check_identical(
+      {"python3", "-c", "import subprocess; print(subprocess.call(['sh', '-c', 'exit 4']))"});
 }
 
 TEST_CASE("perl", "[corpus]") {
@@ -64,8 +66,8 @@ TEST_CASE("perl", "[corpus]") {
 
 TEST_CASE("gdb", "[corpus]") {
   if (!present("gdb")) return;
-  check_identical({"gdb", "-nx", "-q", "-batch", "-ex", "print 6*7", "-ex", "info line main",
-                   client("hello")});
+  check_identical(
+      {"gdb", "-nx", "-q", "-batch", "-ex", "print 6*7", "-ex", "info line main", client("hello")});
 }
 
 TEST_CASE("node or java", "[corpus]") {
@@ -86,14 +88,18 @@ TEST_CASE("A setuid program, which ignores what is preloaded or runs with it", "
   if (!found) std::cerr << "skipped: no setuid program of su, mount, passwd is installed\n";
 }
 
-TEST_CASE("A program that forks", "[corpus]") { check_identical({client("forks")}); }
+TEST_CASE("A program that forks", "[corpus]") {
+  check_identical({client("forks")});
+}
 
 TEST_CASE("A program that becomes another one", "[corpus]") {
   check_identical({"env", "-i", "A=b", client("hello"), "x"});
   check_identical({"sh", "-c", "exec '" + client("hello") + "' x"});
 }
 
-TEST_CASE("A static program", "[corpus]") { check_identical({client("hello_static"), "x"}); }
+TEST_CASE("A static program", "[corpus]") {
+  check_identical({client("hello_static"), "x"});
+}
 
 TEST_CASE("Programs under LD_BIND_NOW", "[corpus]") {
   check_identical({client("hello")}, {{"LD_BIND_NOW", "1"}});

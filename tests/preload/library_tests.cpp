@@ -52,14 +52,16 @@ std::set<std::string> exported_symbols() {
 
 TEST_CASE("The frontend exports what the registry lists, hidden from lookups, and nothing else",
           "[library]") {
-  std::set<std::string> expected = {"dlsym@@GLIBC_2.34", "InitializeInjectionNvtx2",
-                                    "InitializeInjectionNvtxExtension",
+  std::set<std::string> expected = {
+    "dlsym@@GLIBC_2.34",
+    "InitializeInjectionNvtx2",
+    "InitializeInjectionNvtxExtension",
 #if defined(__x86_64__)
-                                    "dlsym@GLIBC_2.2.5",
+    "dlsym@GLIBC_2.2.5",
 #else
-                                    "dlsym@GLIBC_2.17",
+    "dlsym@GLIBC_2.17",
 #endif
-                                    };
+  };
   for (const std::string& name : driver_entries) expected.insert(name + "@CONTEXTUNE_1");
   for (const std::string& name : cupti_entries) {
     expected.insert(name + "@CONTEXTUNE_1");
@@ -90,8 +92,8 @@ TEST_CASE("The frontend needs libc and nothing else", "[library]") {
 
 TEST_CASE("The frontend has no constructor and no destructor", "[library]") {
   const std::string sections = output_of({"readelf", "-S", "-W", CONTEXTUNE_PRELOAD_ALONE});
-  for (const char* name : {".init_array", ".fini_array", ".ctors", ".dtors", ".init ", ".fini ",
-                           ".preinit_array"}) {
+  for (const char* name :
+       {".init_array", ".fini_array", ".ctors", ".dtors", ".init ", ".fini ", ".preinit_array"}) {
     INFO(name);
     CHECK(sections.find(name) == std::string::npos);
   }
@@ -115,7 +117,8 @@ TEST_CASE("The frontend's thread-local storage is small and needs no destructor"
   const std::string headers = output_of({"readelf", "-l", "-W", CONTEXTUNE_PRELOAD_ALONE});
   std::smatch match;
   REQUIRE(std::regex_search(
-      headers, match, std::regex("TLS +0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+ 0x([0-9a-f]+)")));
+      headers, match,
+      std::regex("TLS +0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+ 0x[0-9a-f]+ 0x([0-9a-f]+)")));
   // A library that NVTX opens late gets its place from what libc keeps spare, about 1.6 KB.
   CHECK(std::stoul(match[1], nullptr, 16) <= 256);
   CHECK(output_of({"nm", "-D", CONTEXTUNE_PRELOAD_ALONE}).find("__cxa_thread_atexit") ==
@@ -129,6 +132,19 @@ TEST_CASE("The frontend keeps the shadow stack and indirect branch tracking", "[
   CHECK(notes.find("SHSTK") != std::string::npos);
 }
 #endif
+
+TEST_CASE("dlsym is written for the other processor too", "[library]") {
+  if (!installed("clang")) {
+    WARN("skipped: clang, which assembles for every processor, is not installed");
+    return;
+  }
+  for (const char* target : {"--target=x86_64-linux-gnu", "--target=aarch64-linux-gnu"}) {
+    const Outcome outcome =
+        run({"clang", target, "-c", CONTEXTUNE_SOURCE "/preload/dlsym.S", "-o", "/dev/null"});
+    INFO(target << ": " << outcome.err);
+    CHECK(outcome.exited_with(0));
+  }
+}
 
 TEST_CASE("No source of the frontend calls dlsym by name", "[library]") {
   const std::regex call("(^|[^_[:alnum:]])dlsym *\\(");

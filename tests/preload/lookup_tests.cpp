@@ -19,7 +19,9 @@ Outcome same_when_preloaded(const std::vector<std::string>& command,
   return preloaded;
 }
 
-std::vector<std::string> lookup(const std::string& way) { return {client("lookup"), way}; }
+std::vector<std::string> lookup(const std::string& way) {
+  return {client("lookup"), way};
+}
 
 bool all_lines_are(const std::string& text, const std::string& end) {
   const auto lines = lines_of(text);
@@ -55,11 +57,17 @@ TEST_CASE("Lookups in the global scope give the wrapper where the driver is in i
 }
 
 TEST_CASE("Lookups that would have failed still fail, with the same message", "[lookup]") {
-  SECTION("without a driver") { same_when_preloaded(lookup("without")); }
-  SECTION("with a driver out of scope") { same_when_preloaded(lookup("out-of-scope")); }
+  SECTION("without a driver") {
+    same_when_preloaded(lookup("without"));
+  }
+  SECTION("with a driver out of scope") {
+    same_when_preloaded(lookup("out-of-scope"));
+  }
 }
 
-TEST_CASE("dlerror tells the same story", "[lookup]") { same_when_preloaded(lookup("errors")); }
+TEST_CASE("dlerror tells the same story", "[lookup]") {
+  same_when_preloaded(lookup("errors"));
+}
 
 TEST_CASE("Names that only look like the driver's are left alone", "[lookup]") {
   CHECK(same_when_preloaded(lookup("prefixes")).out == "1 1 1 1 1\n");
@@ -128,8 +136,8 @@ TEST_CASE("Another interposer keeps its place, before or after the frontend", "[
   REQUIRE(bare.exited_with(0));
   REQUIRE(bare.out.find("tracer cuInit, next found") != std::string::npos);
   const Outcome before = run_preloaded({client("direct")}, {{"LD_PRELOAD", other}});
-  const Outcome after =
-      run({client("direct")}, {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_ALONE) + ":" + other}});
+  const Outcome after = run({client("direct")},
+                            {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_ALONE) + ":" + other}});
   INFO(before.out << before.err << after.out << after.err);
   CHECK(before.out == bare.out);
   CHECK(after.out == bare.out);
@@ -140,8 +148,8 @@ TEST_CASE("A second interposer of dlsym works on, before or after the frontend",
   const Outcome bare = run(lookup("handle"), {{"LD_PRELOAD", other}});
   REQUIRE(count_lines(bare.err, "second dlsym saw fake_calls") == 1);
   const Outcome before = run_preloaded(lookup("handle"), {{"LD_PRELOAD", other}});
-  const Outcome after = run(
-      lookup("handle"), {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_ALONE) + ":" + other}});
+  const Outcome after =
+      run(lookup("handle"), {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_ALONE) + ":" + other}});
   for (const Outcome& outcome : {before, after}) {
     INFO(outcome.out << outcome.err);
     CHECK(outcome.out == bare.out);
@@ -159,8 +167,7 @@ TEST_CASE("A tracer that the program links before the driver keeps its place, an
 
 TEST_CASE("A program that asks whether there is a driver gets the same answer", "[lookup]") {
   CHECK(same_when_preloaded({client("weak_reference")}).out == "no driver\n");
-  CHECK(same_when_preloaded({client("weak_reference")},
-                            {{"LD_PRELOAD", client("libcuda.so.1")}})
+  CHECK(same_when_preloaded({client("weak_reference")}, {{"LD_PRELOAD", client("libcuda.so.1")}})
             .out == "driver\n");
 }
 

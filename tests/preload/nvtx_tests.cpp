@@ -47,13 +47,12 @@ TEST_CASE("The core is told of ranges of every kind, those opened before it too"
 
 TEST_CASE("Without a core ranges cost the program nothing that it could see", "[nvtx]") {
   const Outcome bare = run({client("ranges")});
-  const Outcome alone = run_preloaded({client("ranges")},
-                                      {{"NVTX_INJECTION64_PATH", CONTEXTUNE_PRELOAD_ALONE}});
+  const Outcome alone =
+      run_preloaded({client("ranges")}, {{"NVTX_INJECTION64_PATH", CONTEXTUNE_PRELOAD_ALONE}});
   CHECK(alone == bare);
   Environment disabled = injected();
   disabled["CONTEXTUNE_DISABLE"] = "1";
-  CHECK(run_recorded({client("ranges")}, disabled).outcome ==
-        bare);
+  CHECK(run_recorded({client("ranges")}, disabled).outcome == bare);
 }
 
 TEST_CASE("A user's own NVTX tool sees what it would see without us", "[nvtx]") {
@@ -67,8 +66,8 @@ TEST_CASE("A user's own NVTX tool sees what it would see without us", "[nvtx]") 
 
 TEST_CASE("A user's tool that declines is left out, as NVTX leaves it out", "[nvtx]") {
   const std::string tool = client("libnvtx_tool.so");
-  const Outcome bare = run({client("ranges")},
-                           {{"NVTX_INJECTION64_PATH", tool}, {"NVTX_TOOL", "decline"}});
+  const Outcome bare =
+      run({client("ranges")}, {{"NVTX_INJECTION64_PATH", tool}, {"NVTX_TOOL", "decline"}});
   Environment environment = injected(tool);
   environment["NVTX_TOOL"] = "decline";
   const Recorded recorded = run_recorded({client("ranges")}, environment);

@@ -58,8 +58,8 @@ std::vector<std::string> child_environment(const Environment& added) {
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const std::string name = text.substr(0, text.find('='));
-    const bool ours = name.starts_with("CONTEXTUNE_") || name.starts_with("LD_") ||
-                      name.starts_with("NVTX_");
+    const bool ours =
+        name.starts_with("CONTEXTUNE_") || name.starts_with("LD_") || name.starts_with("NVTX_");
     if (!ours && !added.contains(name)) result.push_back(text);
   }
   for (const auto& [name, value] : added) result.push_back(name + "=" + value);
@@ -130,7 +130,9 @@ Recorded run_recorded(const std::vector<std::string>& command, Environment envir
   return result;
 }
 
-std::string client(const std::string& name) { return std::string(CONTEXTUNE_CLIENTS) + "/" + name; }
+std::string client(const std::string& name) {
+  return std::string(CONTEXTUNE_CLIENTS) + "/" + name;
+}
 
 bool installed(const std::string& program) {
   const char* path = std::getenv("PATH");

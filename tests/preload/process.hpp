@@ -8,7 +8,7 @@ namespace contextune::test {
 
 /// What a child process did.
 struct Outcome {
-  int status;          ///< as waitpid reports it
+  int status;  ///< as waitpid reports it
   std::string out;
   std::string err;
   bool exited_with(int code) const;

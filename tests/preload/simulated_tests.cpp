@@ -11,8 +11,7 @@ TEST_CASE("A driver-API program computes the same on the simulated driver", "[si
   REQUIRE(bare.out.find("values 10 10") != std::string::npos);
   CHECK(run_preloaded({client("simulated")}) == bare);
 
-  const Recorded recorded =
-      run_recorded({client("simulated")}, {{"CONTEXTUNE_TEST_CORE", "arm"}});
+  const Recorded recorded = run_recorded({client("simulated")}, {{"CONTEXTUNE_TEST_CORE", "arm"}});
   INFO(recorded.record);
   CHECK(recorded.outcome == bare);
   std::size_t launches = 0;

@@ -29,8 +29,8 @@ struct Case {
   const char* disable;  // CONTEXTUNE_DISABLE
   const char* region;   // CONTEXTUNE_REGION
   bool needs_core;
-  bool inside;          // of the region, which is a `profiler` region then
-  double limit;         // extra seconds that a launch may cost
+  bool inside;   // of the region, which is a `profiler` region then
+  double limit;  // extra seconds that a launch may cost
 };
 
 constexpr Case cases[] = {
@@ -97,7 +97,8 @@ double seconds_of_a_launch(Launch* launch, CUfunction kernel, int launches) {
 
 double quantile(std::vector<double> values, double part) {
   const auto place = static_cast<std::size_t>(part * static_cast<double>(values.size() - 1));
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(place),
+                   values.end());
   return values[place];
 }
 
@@ -126,8 +127,9 @@ int measure(const Case& which, int batches, int launches) {
   auto* const leave = routed.get<CUresult()>("cuProfilerStop");
   const bool core = dlopen("libcontextune.so", RTLD_NOLOAD | RTLD_LAZY) != nullptr;
   if (which.needs_core != core) {
-    throw std::runtime_error(core ? "there is a core, but CONTEXTUNE_DISABLE was set"
-                                  : "libcontextune.so is not beside the frontend, or did not start");
+    throw std::runtime_error(core
+                                 ? "there is a core, but CONTEXTUNE_DISABLE was set"
+                                 : "libcontextune.so is not beside the frontend, or did not start");
   }
 
   if (which.inside) {
@@ -149,9 +151,11 @@ int measure(const Case& which, int batches, int launches) {
   for (int batch = 0; batch < batches; ++batch) {
     // Which goes first alternates, so that neither has the warmer caches.
     const bool ours_first = batch % 2 != 0;
-    const double first = seconds_of_a_launch(ours_first ? our_launch : real_launch, kernel, launches);
+    const double first =
+        seconds_of_a_launch(ours_first ? our_launch : real_launch, kernel, launches);
     check(synchronize(), "waiting for a batch");
-    const double second = seconds_of_a_launch(ours_first ? real_launch : our_launch, kernel, launches);
+    const double second =
+        seconds_of_a_launch(ours_first ? real_launch : our_launch, kernel, launches);
     check(synchronize(), "waiting for a batch");
     our_times.push_back(ours_first ? first : second);
     real_times.push_back(ours_first ? second : first);
@@ -169,7 +173,8 @@ int measure(const Case& which, int batches, int launches) {
 }
 
 /// Starts this program again with the frontend preloaded. Returns its exit code.
-int run_case(const Case& which, const std::string& frontend, const std::vector<std::string>& counts) {
+int run_case(const Case& which, const std::string& frontend,
+             const std::vector<std::string>& counts) {
   std::fflush(stdout);
   const pid_t child = fork();
   if (child < 0) throw std::runtime_error("fork failed");
@@ -189,7 +194,8 @@ int run_case(const Case& which, const std::string& frontend, const std::vector<s
 constexpr const char* usage =
     "usage: launch_overhead [--frontend libcontextune_preload.so] [--batches N] [--launches N]\n"
     "                       [--case NAME] [--check]\n"
-    "Compares a launch through the frontend with the bare driver call, in nanoseconds: medians over\n"
+    "Compares a launch through the frontend with the bare driver call, in nanoseconds: medians "
+    "over\n"
     "N batches of N launches each, and the middle half of the differences. --check: fail when a\n"
     "launch costs more than it may (20 ns outside regions, 150 ns in a tuned region).\n";
 
@@ -217,11 +223,12 @@ int run_all(const std::vector<std::string>& arguments) {
     }
   }
   if (!std::filesystem::exists(frontend)) {
-    throw std::runtime_error(frontend + " does not exist: build contextune_preload, or say "
-                                        "--frontend FILE");
+    throw std::runtime_error(frontend +
+                             " does not exist: build contextune_preload, or say "
+                             "--frontend FILE");
   }
-  const bool has_core = std::filesystem::exists(
-      std::filesystem::path(frontend).replace_filename("libcontextune.so"));
+  const bool has_core =
+      std::filesystem::exists(std::filesystem::path(frontend).replace_filename("libcontextune.so"));
   std::printf("%-16s %10s %12s %9s   %-18s %8s\n", "launch, in ns", "driver", "frontend", "extra",
               "middle half", "rate");
   int result = 0;

@@ -13,4 +13,6 @@ __attribute__((constructor)) static void start(void) {
 }
 
 __attribute__((visibility("default"))) int plugin_run(void);
-int plugin_run(void) { return result; }
+int plugin_run(void) {
+  return result;
+}

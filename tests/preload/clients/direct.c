@@ -14,8 +14,13 @@ int main(int argc, char** argv) {
   printf("init %d\n", (int)cuInit(0));
   printf("name %d\n", (int)cuModuleGetFunction(&function, module, "kernel"));
   void* params[1] = {&function};
-  CUlaunchConfig config = {.gridDimX = 7, .gridDimY = 8, .gridDimZ = 9, .blockDimX = 4,
-                           .blockDimY = 5, .blockDimZ = 6, .sharedMemBytes = 32,
+  CUlaunchConfig config = {.gridDimX = 7,
+                           .gridDimY = 8,
+                           .gridDimZ = 9,
+                           .blockDimX = 4,
+                           .blockDimY = 5,
+                           .blockDimZ = 6,
+                           .sharedMemBytes = 32,
                            .hStream = (CUstream)(uintptr_t)0x9};
   for (int i = 0; i < launches; ++i) {
     CUstream stream = (CUstream)(uintptr_t)0x8;

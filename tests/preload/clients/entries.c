@@ -9,6 +9,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Not in the headers of older toolkits. */
+#if CUDA_VERSION < 12050
+extern CUresult cuCtxCreate_v4(CUcontext*, CUctxCreateParams*, unsigned int, CUdevice);
+#endif
+#if CUDA_VERSION < 13000
+extern CUresult cuCtxSynchronize_v2(CUcontext);
+#endif
+
 static const struct {
   const char* name;
   const char* kind;
@@ -47,8 +55,8 @@ int main(void) {
     fake_fail(name, 17); /* so that no call attaches a core, and results are seen to pass */
     const uint64_t expected = call(real);
     const int before = fake_calls(name);
-    const int same = expected != 0 && call(entries[i].reference) == expected &&
-                     call(looked_up) == expected;
+    const int same =
+        expected != 0 && call(entries[i].reference) == expected && call(looked_up) == expected;
     printf("%s %s calls %d\n", name, same ? "same" : "DIFFERENT", fake_calls(name) - before);
     /* Where an address has two names, the wrapper may be that of either. */
     fprintf(stderr, "%s %s %s\n", name, entries[i].reference != real ? "wrapped" : "bare",

@@ -23,7 +23,9 @@ int cuptiActivityEnable(int kind) {
   return kind > 0 ? cuptiActivityEnable(kind - 1) : 0;
 }
 
-int cuptiFinalize(void) { return 0; }
+int cuptiFinalize(void) {
+  return 0;
+}
 
 int cuptiGetVersion(unsigned int* version) {
   *version = 130000;

@@ -41,9 +41,9 @@ static uint64_t mix(uint64_t sum, uint64_t value) {
 #define MIX_10(a, ...) MIX_1(a) MIX_9(__VA_ARGS__)
 #define MIX_11(a, ...) MIX_1(a) MIX_10(__VA_ARGS__)
 #define PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, _10, _11, picked, ...) picked
-#define MIX(...)                                                                             \
-  __VA_OPT__(PICK(__VA_ARGS__, MIX_11, MIX_10, MIX_9, MIX_8, MIX_7, MIX_6, MIX_5, MIX_4,     \
-                  MIX_3, MIX_2, MIX_1, )(__VA_ARGS__))
+#define MIX(...)                                                                                \
+  __VA_OPT__(PICK(__VA_ARGS__, MIX_11, MIX_10, MIX_9, MIX_8, MIX_7, MIX_6, MIX_5, MIX_4, MIX_3, \
+                  MIX_2, MIX_1, )(__VA_ARGS__))
 
 /* Two pairs of entries share an address, as a driver may do. */
 #define ALIAS_cuStreamDestroy ~, 1
@@ -87,9 +87,15 @@ static int index_of(const char* name) {
   abort();
 }
 
-int fake_calls(const char* name) { return __atomic_load_n(&calls[index_of(name)], __ATOMIC_RELAXED); }
-uint64_t fake_digest(void) { return digest; }
-void fake_fail(const char* name, int result) { results[index_of(name)] = result; }
+int fake_calls(const char* name) {
+  return __atomic_load_n(&calls[index_of(name)], __ATOMIC_RELAXED);
+}
+uint64_t fake_digest(void) {
+  return digest;
+}
+void fake_fail(const char* name, int result) {
+  results[index_of(name)] = result;
+}
 
 void* fake_entry(const char* name) {
   static void* const entries[] = {
@@ -162,7 +168,8 @@ static CUresult resolve(const char* symbol, void** pointer, int version, cuuint6
   for (size_t i = 0; *pointer == NULL && i < sizeof version_map / sizeof version_map[0]; ++i) {
     const struct version_of* entry = &version_map[i];
     if (strcmp(symbol, entry->symbol) == 0 && version >= entry->since) {
-      *pointer = fake_entry(per_thread && entry->per_thread != NULL ? entry->per_thread : entry->entry);
+      *pointer =
+          fake_entry(per_thread && entry->per_thread != NULL ? entry->per_thread : entry->entry);
     }
   }
   if (status != NULL) {

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-int fake_calls(const char* name);          /* how often the entry was called */
-uint64_t fake_digest(void);                /* of the arguments of this thread's last call */
-void* fake_entry(const char* name);        /* the entry's own address */
+int fake_calls(const char* name);             /* how often the entry was called */
+uint64_t fake_digest(void);                   /* of the arguments of this thread's last call */
+void* fake_entry(const char* name);           /* the entry's own address */
 void fake_fail(const char* name, int result); /* the entry's result from now on */

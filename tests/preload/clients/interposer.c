@@ -23,4 +23,6 @@ int cuStreamSynchronize(void* stream) {
 
 /* Its own address, where a reference by name would be bound like any other. */
 extern __typeof__(cuInit) own_init __attribute__((alias("cuInit"), visibility("hidden")));
-void* interposer_init(void) { return (void*)&own_init; }
+void* interposer_init(void) {
+  return (void*)&own_init;
+}

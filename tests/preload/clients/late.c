@@ -1,5 +1,5 @@
-/* Initialises the driver at an address that nobody routed, as a library does that found the driver by
- * other means, and then uses it in the way that the first argument names. */
+/* Initialises the driver at an address that nobody routed, as a library does that found the driver
+ * by other means, and then uses it in the way that the first argument names. */
 #include "fake_driver.h"
 
 #include <cuda.h>

@@ -34,7 +34,8 @@ static void report(const char* name, void* found) {
 
 static void say(const char* what, const void* found) {
   const char* error = dlerror();
-  printf("%s: %s, %s\n", what, found != NULL ? "found" : "null", error != NULL ? error : "no error");
+  printf("%s: %s, %s\n", what, found != NULL ? "found" : "null",
+         error != NULL ? error : "no error");
 }
 
 static void use(void* init, void* launch) {
@@ -74,8 +75,14 @@ static void out_of_scope(void) {
 }
 
 static void without_driver(void) {
-  static const char* const names[] = {"cuInit", "cuLaunchKernel", "cuGetProcAddress_v2",
-                                      "cuptiSubscribe", "cuNoSuchThing", "cudnnCreate", "cu", "c"};
+  static const char* const names[] = {"cuInit",
+                                      "cuLaunchKernel",
+                                      "cuGetProcAddress_v2",
+                                      "cuptiSubscribe",
+                                      "cuNoSuchThing",
+                                      "cudnnCreate",
+                                      "cu",
+                                      "c"};
   for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {
     errno = 77;
     say(names[i], dlsym(RTLD_DEFAULT, names[i]));
@@ -101,9 +108,11 @@ static void errors(void) {
 }
 
 /* The program's own functions, whose names look like the driver's. */
-#define OWN(name)                                    \
+#define OWN(name)                                        \
   __attribute__((visibility("default"))) int name(void); \
-  int name(void) { return 5; }
+  int name(void) {                                       \
+    return 5;                                            \
+  }
 OWN(cudnnCreate)
 OWN(cublasCreate_v2)
 OWN(culaunchKernel)
@@ -214,10 +223,10 @@ int main(int argc, char** argv) {
     const char* name;
     void (*run)(void);
   } ways[] = {
-      {"handle", by_handle},   {"default", by_default},   {"out-of-scope", out_of_scope},
-      {"errors", errors},      {"without", without_driver}, {"prefixes", prefixes},
-      {"repeat", repeat},      {"closed", closed},        {"foreign", foreign},
-      {"threads", threads},    {"forked", forked},
+      {"handle", by_handle}, {"default", by_default},     {"out-of-scope", out_of_scope},
+      {"errors", errors},    {"without", without_driver}, {"prefixes", prefixes},
+      {"repeat", repeat},    {"closed", closed},          {"foreign", foreign},
+      {"threads", threads},  {"forked", forked},
   };
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; ++i) {
     if (strcmp(way, ways[i].name) == 0) {

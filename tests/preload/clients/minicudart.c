@@ -32,10 +32,16 @@ int mini_start(void) {
   static const struct {
     const char* symbol;
     int version;
-  } queries[] = {{"cuInit", 2000},           {"cuLaunchKernel", 4000},  {"cuLaunchKernel", 7000},
-                 {"cuLaunchKernelEx", 11060}, {"cuStreamQuery", 7000},   {"cuCtxSynchronize", 2000},
-                 {"cuCtxSynchronize", 13000}, {"cuGetProcAddress", 11030},
-                 {"cuGetProcAddress", 12000}, {"cuDriverGetVersion", 2020}};
+  } queries[] = {{"cuInit", 2000},
+                 {"cuLaunchKernel", 4000},
+                 {"cuLaunchKernel", 7000},
+                 {"cuLaunchKernelEx", 11060},
+                 {"cuStreamQuery", 7000},
+                 {"cuCtxSynchronize", 2000},
+                 {"cuCtxSynchronize", 13000},
+                 {"cuGetProcAddress", 11030},
+                 {"cuGetProcAddress", 12000},
+                 {"cuDriverGetVersion", 2020}};
   for (int round = 0; round < 22; ++round) {
     for (size_t i = 0; i < sizeof queries / sizeof queries[0]; ++i) {
       for (unsigned long long flags = 0; flags <= 2; flags += 2) {

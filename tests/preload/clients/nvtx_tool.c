@@ -1,5 +1,5 @@
-/* A user's own NVTX tool: sees ranges, knows levels, makes handles. With NVTX_TOOL=decline it asks for
- * nothing after all. */
+/* A user's own NVTX tool: sees ranges, knows levels, makes handles. With NVTX_TOOL=decline it asks
+ * for nothing after all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +17,17 @@ static int pop(void) {
   printf("tool pop\n");
   return --level;
 }
-static void mark_a(const char* message) { printf("tool mark %s\n", message); }
+static void mark_a(const char* message) {
+  printf("tool mark %s\n", message);
+}
 static nvtxRangeId_t start_a(const char* message) {
   static nvtxRangeId_t last = 500;
   printf("tool start %s\n", message);
   return ++last;
 }
-static void end(nvtxRangeId_t id) { printf("tool end %d\n", (int)id); }
+static void end(nvtxRangeId_t id) {
+  printf("tool end %d\n", (int)id);
+}
 static nvtxDomainHandle_t create_a(const char* name) {
   printf("tool domain %s\n", name);
   return (nvtxDomainHandle_t)strdup(name);

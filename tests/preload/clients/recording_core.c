@@ -45,10 +45,10 @@ static CUresult on_launch(const struct contextune_launch* launch) {
                                                launch->kernel_params, launch->extra);
   }
   /* Right for the cooperative form too, whose parameters are a prefix of these. */
-  return ((PFN_cuLaunchKernel_v4000)real)(
-      launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
-      launch->block[1], launch->block[2], launch->shared_bytes, launch->stream,
-      launch->kernel_params, launch->extra);
+  return ((PFN_cuLaunchKernel_v4000)real)(launch->function, launch->grid[0], launch->grid[1],
+                                          launch->grid[2], launch->block[0], launch->block[1],
+                                          launch->block[2], launch->shared_bytes, launch->stream,
+                                          launch->kernel_params, launch->extra);
 }
 
 static void on_before(enum contextune_fn fn, void* const* args) {
@@ -89,8 +89,7 @@ __attribute__((visibility("default"))) const struct contextune_core* contextune_
   const char* manner = getenv("CONTEXTUNE_TEST_CORE");
   frontend = given;
   record("attach in %d real cuInit %d real cuptiSubscribe %d passed %llu\n", getpid() > 0,
-         frontend->real(contextune_fn_cuInit) ==
-             frontend->real_dlsym(frontend->libcuda, "cuInit"),
+         frontend->real(contextune_fn_cuInit) == frontend->real_dlsym(frontend->libcuda, "cuInit"),
          frontend->real(contextune_fn_cuptiSubscribe) != NULL,
          (unsigned long long)frontend->launches_passed());
   if (manner != NULL && strcmp(manner, "refuse") == 0) {

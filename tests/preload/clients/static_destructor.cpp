@@ -6,9 +6,9 @@
 namespace {
 struct Late {
   ~Late() {
-    std::printf("late %d %d\n", static_cast<int>(cuStreamSynchronize(nullptr)),
-                static_cast<int>(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr,
-                                                nullptr)));
+    std::printf(
+        "late %d %d\n", static_cast<int>(cuStreamSynchronize(nullptr)),
+        static_cast<int>(cuLaunchKernel(nullptr, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr)));
     std::printf("late %d\n", static_cast<int>(cuDevicePrimaryCtxRelease(0)));
   }
 };
