@@ -13,8 +13,9 @@ const char* type_name(const Value& value) {
 }
 
 [[noreturn]] void wrong_type(std::string_view name, const Value& value, const char* wanted) {
-  throw Error("config parameter '" + std::string(name) + "' is " + to_string(value) + ", which is " +
-              type_name(value) + ", not " + wanted + "; read it as what it was declared");
+  throw Error("config parameter '" + std::string(name) + "' is " + to_string(value) +
+              ", which is " + type_name(value) + ", not " + wanted +
+              "; read it as what it was declared");
 }
 
 }  // namespace

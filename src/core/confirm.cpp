@@ -74,7 +74,11 @@ void Comparison::look() {
   }
 }
 
-double Comparison::before() const { return median(before_); }
-double Comparison::after() const { return median(after_); }
+double Comparison::before() const {
+  return median(before_);
+}
+double Comparison::after() const {
+  return median(after_);
+}
 
 }  // namespace contextune

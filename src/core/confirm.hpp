@@ -27,8 +27,8 @@ class Comparison {
   void complete(std::span<const RegionSample> samples);
 
   [[nodiscard]] Verdict verdict() const { return verdict_; }
-  [[nodiscard]] double before() const;  ///< defaults, seconds; NaN without samples
-  [[nodiscard]] double after() const;   ///< winners
+  [[nodiscard]] double before() const;                   ///< defaults, seconds; NaN without samples
+  [[nodiscard]] double after() const;                    ///< winners
   [[nodiscard]] double gain() const { return gain_; }    ///< share of `before` saved
   [[nodiscard]] double bound() const { return bound_; }  ///< its lower bound at the last look
   [[nodiscard]] int pairs() const { return static_cast<int>(gains_.size()); }

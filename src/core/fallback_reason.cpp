@@ -14,7 +14,9 @@ constexpr std::array table{
 
 }  // namespace
 
-std::span<const FallbackInfo> fallback_table() { return table; }
+std::span<const FallbackInfo> fallback_table() {
+  return table;
+}
 
 const FallbackInfo& fallback_info(FallbackReason reason) {
   return table[static_cast<std::size_t>(reason)];

@@ -15,7 +15,7 @@ enum class FallbackReason {
 /// One row of the vocabulary.
 struct FallbackInfo {
   FallbackReason reason;
-  std::string_view word;      ///< `reason=` in the rank log
+  std::string_view word;  ///< `reason=` in the rank log
   std::string_view sentence;
   std::string_view cause;
   std::string_view remedy;

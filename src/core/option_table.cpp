@@ -66,7 +66,12 @@ Range range_of(std::string_view name) {
 
 std::string plain(double number) {
   std::array<char, 32> buffer{};
-  const auto end = std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
+  // Whole numbers in full: 100000, not 1e+05.
+  const auto end = number == std::floor(number) && std::fabs(number) < 1e15
+                       ? std::to_chars(buffer.data(), buffer.data() + buffer.size(),
+                                       static_cast<long long>(number))
+                             .ptr
+                       : std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr;
   return {buffer.data(), end};
 }
 
@@ -80,8 +85,12 @@ std::string allowed_of(std::string_view, const Enum*) {
   }
   return text;
 }
-std::string allowed_of(std::string_view, const bool*) { return "on or off"; }
-std::string allowed_of(std::string_view, const std::string*) { return "any text"; }
+std::string allowed_of(std::string_view, const bool*) {
+  return "on or off";
+}
+std::string allowed_of(std::string_view, const std::string*) {
+  return "any text";
+}
 std::string allowed_of(std::string_view name, const int*) {
   const Range range = range_of(name);
   return "a whole number, " + plain(range.least) + " to " + plain(range.most);
@@ -147,10 +156,18 @@ template <typename Enum>
 std::string show(Enum value) {
   return std::string(word_of(value));
 }
-std::string show(bool value) { return value ? "on" : "off"; }
-std::string show(int value) { return std::to_string(value); }
-std::string show(double value) { return plain(value); }
-std::string show(const std::string& value) { return value; }
+std::string show(bool value) {
+  return value ? "on" : "off";
+}
+std::string show(int value) {
+  return std::to_string(value);
+}
+std::string show(double value) {
+  return plain(value);
+}
+std::string show(const std::string& value) {
+  return value;
+}
 
 /// The name that users write: --auto is the field auto_knobs, as `auto` is a word of C++.
 constexpr std::string_view public_name(std::string_view field) {
@@ -186,10 +203,12 @@ template <typename Type>
 OptionInfo make_info(std::string_view field, const Type& value, OptionScope scope,
                      std::string_view meaning) {
   const std::string_view name = public_name(field);
-  return {name,         "--" + spelled(name, '-', false),
+  return {name,
+          "--" + spelled(name, '-', false),
           "CONTEXTUNE_" + spelled(name, '_', true),
           allowed_of(field, &value),
-          show(value),  scope,
+          show(value),
+          scope,
           std::is_same_v<Type, bool>,
           meaning};
 }
@@ -230,10 +249,20 @@ std::string option_text(const Options& options, std::string_view name) {
   throw Error("there is no option '" + std::string(name) + "'; option_table() lists them");
 }
 
-std::string_view to_string(Mode mode) { return word_of(mode); }
-std::string_view to_string(ScheduleKind kind) { return word_of(kind); }
-std::string_view to_string(Selection selection) { return word_of(selection); }
-std::string_view to_string(TimerKind timer) { return word_of(timer); }
-std::string_view to_string(LogLevel level) { return word_of(level); }
+std::string_view to_string(Mode mode) {
+  return word_of(mode);
+}
+std::string_view to_string(ScheduleKind kind) {
+  return word_of(kind);
+}
+std::string_view to_string(Selection selection) {
+  return word_of(selection);
+}
+std::string_view to_string(TimerKind timer) {
+  return word_of(timer);
+}
+std::string_view to_string(LogLevel level) {
+  return word_of(level);
+}
 
 }  // namespace contextune

@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <numbers>
+#include <set>
 
 #include "core/statistics.hpp"
 
@@ -47,18 +48,29 @@ void Race::complete(std::span<const RegionSample> samples) {
 }
 
 void Race::weigh() {
-  std::map<std::uint64_t, std::vector<double>> situations;
-  for (const Arm& arm : arms_)
-    for (const RegionSample& sample : arm.samples)
-      situations[sample.situation].push_back(sample.seconds);
+  struct Situation {
+    std::vector<double> seconds;
+    std::set<std::size_t> arms;
+  };
+  std::map<std::uint64_t, Situation> situations;
+  for (std::size_t i = 0; i < arms_.size(); ++i) {
+    for (const RegionSample& sample : arms_[i].samples) {
+      situations[sample.situation].seconds.push_back(sample.seconds);
+      situations[sample.situation].arms.insert(i);
+    }
+  }
+  // What only one arm has been in compares with nothing.
+  std::erase_if(situations, [](const auto& entry) { return entry.second.arms.size() < 2; });
   std::map<std::uint64_t, double> centres;
-  for (const auto& [situation, seconds] : situations) centres[situation] = median(seconds);
+  for (const auto& [number, situation] : situations) centres[number] = median(situation.seconds);
 
   std::vector<std::vector<double>> ratios(arms_.size());
   PooledNoise noise;
   for (std::size_t i = 0; i < arms_.size(); ++i) {
-    for (const RegionSample& sample : arms_[i].samples)
-      ratios[i].push_back(sample.seconds / centres[sample.situation]);
+    for (const RegionSample& sample : arms_[i].samples) {
+      const auto centre = centres.find(sample.situation);
+      if (centre != centres.end()) ratios[i].push_back(sample.seconds / centre->second);
+    }
     noise.add(ratios[i]);
   }
   const auto known = static_cast<double>(noise.degrees());
@@ -78,6 +90,7 @@ void Race::weigh() {
     for (double& ratio : ratios[i])
       ratio = std::clamp(ratio, centre * (1 - 3 * noise_), centre * (1 + 3 * noise_));
     arms_[i].level = mean(ratios[i]);
+    arms_[i].compared = ratios[i].size();
   }
 }
 
@@ -85,23 +98,26 @@ void Race::decide() {
   const std::size_t first = best();
   const Arm& leader = arms_[first];
   if (!leader.alive || std::isnan(leader.level)) return;
-  double total = 0;
+  double worst = 0;
   for (std::size_t i = 0; i < arms_.size(); ++i) {
     Arm& arm = arms_[i];
-    if (i == first || !arm.alive || std::isnan(arm.level)) continue;
+    if (i == first || !arm.alive) continue;
+    if (std::isnan(arm.level)) {
+      worst = std::numeric_limits<double>::infinity();
+      continue;
+    }
     const double error =
         noise_ * leader.level *
-        std::sqrt(1 / static_cast<double>(arm.samples.size()) +
-                  1 / static_cast<double>(leader.samples.size()));
+        std::sqrt(1 / static_cast<double>(arm.compared) + 1 / static_cast<double>(leader.compared));
     const double loss = expected_loss(arm.level - leader.level, error);
     if (std::isfinite(error) &&
         loss < limits_.tolerance / (2 * static_cast<double>(arms_.size()))) {
       arm.alive = false;
     } else {
-      total += loss;
+      worst = std::max(worst, loss);
     }
   }
-  if (total < limits_.tolerance) {
+  if (worst < limits_.tolerance) {
     for (std::size_t i = 0; i < arms_.size(); ++i) arms_[i].alive = i == first && leader.alive;
   }
 }
@@ -119,7 +135,7 @@ std::size_t Race::best() const {
   double level = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < arms_.size(); ++i) {
     const Arm& arm = arms_[i];
-    if (arm.alive && !arm.samples.empty() && arm.level < level) {
+    if (arm.alive && arm.level < level) {
       best = i;
       level = arm.level;
     }
@@ -128,7 +144,6 @@ std::size_t Race::best() const {
 }
 
 double Race::relative_to_first(std::size_t arm) const {
-  if (arms_[arm].samples.empty() || arms_[0].samples.empty()) return nothing;
   return arms_[arm].level / arms_[0].level;
 }
 

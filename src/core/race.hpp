@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -17,8 +18,8 @@ struct NoisePrior {
 /// When a race is decided.
 struct RaceLimits {
   /// Ends when choosing the fastest arm now is expected to cost no more than this share of the
-  /// region: ties end as soon as they are known to be ties.
-  double tolerance = 0.003;
+  /// region against any one of the others: ties end as soon as they are known to be ties.
+  double tolerance = 0.002;
   int max_rounds = 16;
 };
 
@@ -46,7 +47,9 @@ class Race {
   struct Arm {
     std::vector<RegionSample> samples;
     bool alive = true;
-    double level = 0;  ///< relative to all samples of the same situation; NaN: unknown
+    std::size_t compared = 0;  ///< samples that say something about its level
+    /// Relative to all samples of the same situation; NaN: unknown.
+    double level = std::numeric_limits<double>::quiet_NaN();
   };
   void weigh();
   void decide();

@@ -18,16 +18,9 @@ Refine::Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const 
     current_.push_back(site.current);
     behind_.emplace_back(site.candidates.size(), 0.0);
   }
-  start_round();
+  for (std::size_t i = 0; i < sites_.size(); ++i) moves_.push_back({{i}, {}});
+  for (std::size_t i = 0; i + 1 < sites_.size(); ++i) moves_.push_back({{i, i + 1}, {}});
   next_race();
-}
-
-void Refine::start_round() {
-  moves_.clear();
-  next_move_ = 0;
-  changed_ = false;
-  for (std::size_t i = 0; i < sites_.size(); ++i) moves_.push_back({{i}});
-  for (std::size_t i = 0; i + 1 < sites_.size(); ++i) moves_.push_back({{i, i + 1}});
 }
 
 std::vector<Assignment> Refine::arms_of(const Move& move) const {
@@ -82,10 +75,14 @@ void Refine::next_race() {
   while (true) {
     if (next_move_ == moves_.size()) {
       if (!changed_ || ++rounds_ >= limits_.max_rounds) return;
-      start_round();
+      next_move_ = 0;
+      changed_ = false;
     }
     if (moves_.empty()) return;
-    arms_ = arms_of(moves_[next_move_++]);
+    const Move& move = moves_[next_move_++];
+    // Since it was raced, nothing has changed that could change its answer.
+    if (move.settled_at == current_) continue;
+    arms_ = arms_of(move);
     if (arms_.size() < 2) continue;
     race_.emplace_back(arms_.size(), limits_.race, prior_);
     fill_batch();
@@ -113,6 +110,7 @@ void Refine::complete(std::span<const RegionSample> samples) {
     if (std::find(gone.begin(), gone.end(), current_[i]) != gone.end()) current_[i] = 0;
   }
   if (current_ != before) changed_ = true;
+  moves_[next_move_ - 1].settled_at = current_;
   next_race();
 }
 

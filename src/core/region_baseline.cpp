@@ -22,9 +22,9 @@ void RegionBaseline::add(Measure measure, std::uint64_t situation,
     auto& kept = defaults_[{measure, situation}];
     if (kept.size() < kept_defaults) kept.push_back(seconds);
   }
-  const bool same = situation == last_situation_ && last_seconds_ > 0 &&
-                    std::equal(configs.begin(), configs.end(), last_configs_.begin(),
-                               last_configs_.end());
+  const bool same =
+      situation == last_situation_ && last_seconds_ > 0 &&
+      std::equal(configs.begin(), configs.end(), last_configs_.begin(), last_configs_.end());
   if (same && steps_.size() < kept_steps) steps_.push_back(std::fabs(seconds / last_seconds_ - 1));
   last_configs_.assign(configs.begin(), configs.end());
   last_situation_ = situation;

@@ -26,8 +26,8 @@ double measured_spread(std::span<const Trial> trials, std::uint32_t config) {
   PooledNoise noise;
   noise.add(base);
   noise.add(samples);
-  return noise.relative() * std::sqrt(1 / static_cast<double>(base.size()) +
-                                      1 / static_cast<double>(samples.size()));
+  return noise.relative() *
+         std::sqrt(1 / static_cast<double>(base.size()) + 1 / static_cast<double>(samples.size()));
 }
 
 std::vector<double> max_over_ranks(std::span<const std::vector<double>> costs) {

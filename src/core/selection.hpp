@@ -27,8 +27,8 @@ struct Choice {
   WinnerReason reason = WinnerReason::Fastest;
 };
 
-/// The winner. The lowest cost wins; what is not faster than the default by more than the margin, or
-/// by more than its spread if that is larger, loses to the default; of equals the first wins.
+/// The winner. The lowest cost wins; what is not faster than the default by more than the margin,
+/// or by more than its spread if that is larger, loses to the default; of equals the first wins.
 /// @param spreads as measured_spread, one a config; ignored where margin is 0
 [[nodiscard]] Choice select_winner(std::span<const double> costs, std::span<const double> spreads,
                                    double margin);

@@ -38,8 +38,7 @@ Step SiteProgress::retry_step() const {
   const auto each = static_cast<std::uint64_t>(shape_.n_warmup + shape_.n_repeat);
   const std::uint64_t index = retry_p_ / each;
   if (index < retries_.size()) {
-    return {Step::Kind::Run, retries_[index],
-            static_cast<int>(retry_p_ % each) - shape_.n_warmup};
+    return {Step::Kind::Run, retries_[index], static_cast<int>(retry_p_ % each) - shape_.n_warmup};
   }
   return owed_ > 0 ? Step{Step::Kind::Wait, 0, 0} : Step{};
 }
@@ -77,9 +76,9 @@ void SiteProgress::result(const Step& step, double seconds) {
 }
 
 void SiteProgress::queue_retries() {
-  const bool through = scheduled_ ? schedule_.step(p_, shape_, trials_, true).kind ==
-                                        Step::Kind::Finished
-                                  : retry_step().kind == Step::Kind::Finished;
+  const bool through = scheduled_
+                           ? schedule_.step(p_, shape_, trials_, true).kind == Step::Kind::Finished
+                           : retry_step().kind == Step::Kind::Finished;
   if (!through) return;
   if (!scheduled_) {
     for (Trial& trial : trials_)

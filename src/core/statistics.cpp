@@ -27,8 +27,7 @@ double normal_quantile(double tail) {
 
 double mean(std::span<const double> samples) {
   if (samples.empty()) return nothing;
-  return std::accumulate(samples.begin(), samples.end(), 0.0) /
-         static_cast<double>(samples.size());
+  return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
 }
 
 double median(std::span<const double> samples) {
@@ -68,14 +67,17 @@ void PooledNoise::add(std::span<const double> group) {
   if (group.size() < 2) return;
   const double centre = median(group);
   if (!(centre > 0)) return;
-  const auto n = static_cast<double>(group.size());
-  // Residuals around a group's own median are too small by about sqrt((n - 1) / n).
-  const double correction = std::sqrt(n / (n - 1));
+  // Residuals around a group's own median are too small in even groups, as two samples share it; in
+  // odd ones the sample in the middle is its own centre and says nothing. The factors were found by
+  // simulation and hold within 3 %.
+  const bool odd = group.size() % 2 == 1;
+  const double correction = odd                 ? 1
+                            : group.size() == 2 ? std::numbers::sqrt2
+                                                : 1 + 1.5 / static_cast<double>(group.size());
   std::vector<double> distances;
   for (const double sample : group)
     distances.push_back(std::fabs(sample / centre - 1) * correction);
-  // The sample in the middle is its own centre and says nothing.
-  if (distances.size() % 2 == 1) distances.erase(std::min_element(distances.begin(), distances.end()));
+  if (odd) distances.erase(std::min_element(distances.begin(), distances.end()));
   residuals_.insert(residuals_.end(), distances.begin(), distances.end());
   degrees_ += group.size() - 1;
 }

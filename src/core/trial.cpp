@@ -18,8 +18,8 @@ std::vector<double> Trial::measured() const {
 }
 
 std::size_t Trial::num_measured() const {
-  return static_cast<std::size_t>(std::count_if(
-      samples.begin(), samples.end(), [](double sample) { return !std::isnan(sample); }));
+  return static_cast<std::size_t>(std::count_if(samples.begin(), samples.end(),
+                                                [](double sample) { return !std::isnan(sample); }));
 }
 
 }  // namespace contextune

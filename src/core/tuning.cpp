@@ -45,24 +45,48 @@ Tuning::Tuning(const TuningOptions& options, TuningObserver* observer)
     : engine_(std::make_unique<Engine>(options, *observer)) {}
 Tuning::~Tuning() = default;
 
-SiteIndex Tuning::add_site(SiteSpec spec) { return engine_->add_site(std::move(spec)); }
+SiteIndex Tuning::add_site(SiteSpec spec) {
+  return engine_->add_site(std::move(spec));
+}
 void Tuning::site_ready(SiteIndex site, std::span<const std::uint32_t> unusable) {
   engine_->site_ready(site, unusable);
 }
-PassPlan Tuning::begin_pass(double now) { return engine_->begin_pass(now); }
+PassPlan Tuning::begin_pass(double now) {
+  return engine_->begin_pass(now);
+}
 void Tuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                       std::span<const SiteIndex> failed, double now) {
   engine_->end_pass(pass, launched, failed, now);
 }
-void Tuning::add_result(const PassResult& result, double now) { engine_->add_result(result, now); }
-void Tuning::lose_result(std::uint64_t pass, double now) { engine_->lose_result(pass, now); }
-bool Tuning::finished() const { return engine_->finished(); }
-Stage Tuning::stage() const { return engine_->stage(); }
-std::span<const std::uint32_t> Tuning::winners() const { return engine_->winners(); }
-std::size_t Tuning::num_sites() const { return engine_->sites().size(); }
-const SiteSpec& Tuning::site(SiteIndex site) const { return engine_->sites().at(site).spec; }
-std::uint64_t Tuning::passes() const { return engine_->passes(); }
-std::uint64_t Tuning::entries() const { return engine_->entries(); }
-double Tuning::tuning_seconds() const { return engine_->tuning_seconds(); }
+void Tuning::add_result(const PassResult& result, double now) {
+  engine_->add_result(result, now);
+}
+void Tuning::lose_result(std::uint64_t pass, double now) {
+  engine_->lose_result(pass, now);
+}
+bool Tuning::finished() const {
+  return engine_->finished();
+}
+Stage Tuning::stage() const {
+  return engine_->stage();
+}
+std::span<const std::uint32_t> Tuning::winners() const {
+  return engine_->winners();
+}
+std::size_t Tuning::num_sites() const {
+  return engine_->sites().size();
+}
+const SiteSpec& Tuning::site(SiteIndex site) const {
+  return engine_->sites().at(site).spec;
+}
+std::uint64_t Tuning::passes() const {
+  return engine_->passes();
+}
+std::uint64_t Tuning::entries() const {
+  return engine_->entries();
+}
+double Tuning::tuning_seconds() const {
+  return engine_->tuning_seconds();
+}
 
 }  // namespace contextune

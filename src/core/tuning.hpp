@@ -30,7 +30,7 @@ struct SiteSpec {
   std::optional<int> n_warmup{};  ///< absent: the region's
   std::optional<int> n_repeat{};
   std::optional<std::uint32_t> pinned{};  ///< runs this config always, and is not tuned
-  bool ready = true;                    ///< false: variants are being built; see site_ready
+  bool ready = true;                      ///< false: variants are being built; see site_ready
 };
 
 /// What to measure in a pass.
@@ -63,9 +63,9 @@ struct PassPlan {
 struct SiteResult {
   enum class Status { Measured, LaunchFailed, Missing };
   SiteIndex site = 0;
-  std::uint32_t config = 0;    ///< that really ran
+  std::uint32_t config = 0;  ///< that really ran
   std::uint32_t launches = 0;
-  double seconds = 0;          ///< sum over its launches, divided by their number
+  double seconds = 0;  ///< sum over its launches, divided by their number
   Status status = Status::Measured;
 };
 

@@ -246,7 +246,8 @@ void Tuning::Engine::resolve(std::map<std::uint64_t, PendingPass>::iterator at,
       const Measure measure = pass.stage == Stage::Confirm ? Measure::Span : Measure::Activity;
       std::vector<std::uint32_t> tried;
       for (std::size_t i = 0; i < pass.configs.size(); ++i)
-        if (sites_[i].generation == generation_ && !sites_[i].trivial) tried.push_back(pass.configs[i]);
+        if (sites_[i].generation == generation_ && !sites_[i].trivial)
+          tried.push_back(pass.configs[i]);
       baseline_.add(measure, pass.situation, tried, seconds);
       trials_cost_ += baseline_.excess(measure, pass.situation, seconds);
     }
@@ -350,8 +351,8 @@ void Tuning::Engine::abandon_open_pass() {
 void Tuning::Engine::give_up_waiting() {
   waited_ = 0;
   observer_.fallback(FallbackReason::LateResults, no_site,
-                     "The results of " + std::to_string(pending_.size()) + " passes did not come in " +
-                         std::to_string(options_.result_patience) +
+                     "The results of " + std::to_string(pending_.size()) +
+                         " passes did not come in " + std::to_string(options_.result_patience) +
                          " entries and count as missing.");
   while (!pending_.empty()) resolve(pending_.begin(), nullptr);
 }

@@ -25,15 +25,15 @@ struct TuningSite {
   bool ready = true;
   std::optional<SiteProgress> progress;  ///< once admitted with something to try
   std::optional<std::uint32_t> generation;
-  bool trivial = false;         ///< one config, or pinned: there is nothing to try
-  bool settled = false;         ///< known and reason are what the table chose
-  std::uint32_t known = 0;      ///< runs this when nothing is tried
+  bool trivial = false;     ///< one config, or pinned: there is nothing to try
+  bool settled = false;     ///< known and reason are what the table chose
+  std::uint32_t known = 0;  ///< runs this when nothing is tried
   WinnerReason reason = WinnerReason::NoSamples;
-  std::set<std::uint32_t> failed;   ///< configs that could not be launched or built
-  std::vector<double> idle_samples; ///< of trivial sites and of the default of Objective::Region
-  std::uint64_t last_launched = 0;  ///< pass of its generation
-  std::uint64_t times_launched = 0; ///< entries
-  std::uint32_t launches = 1;       ///< in a pass, as last seen
+  std::set<std::uint32_t> failed;    ///< configs that could not be launched or built
+  std::vector<double> idle_samples;  ///< of trivial sites and of the default of Objective::Region
+  std::uint64_t last_launched = 0;   ///< pass of its generation
+  std::uint64_t times_launched = 0;  ///< entries
+  std::uint32_t launches = 1;        ///< in a pass, as last seen
 };
 
 /// The state behind Tuning; see there. tuning_engine.cpp holds entries and results,

@@ -100,11 +100,11 @@ void Tuning::Engine::advance() {
         }
         break;
       case Stage::Confirm:
-        if (over_budget(true)) {
-          finish_confirm(ConfirmVerdict::Defaults);
-        } else if (experiment_.complete()) {
+        if (experiment_.complete()) {
           comparison_->complete(experiment_.samples());
           if (!experiment_advances()) finish_try();
+        } else if (experiment_.has_next() && over_budget(true)) {
+          finish_confirm(ConfirmVerdict::Defaults);
         } else {
           return;
         }
@@ -208,7 +208,8 @@ std::vector<SiteIndex> Tuning::Engine::changed_sites() const {
   std::vector<SiteIndex> changed;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     const TuningSite& site = sites_[index];
-    if (site.generation == generation_ && !site.trivial && site.known != 0) changed.push_back(index);
+    if (site.generation == generation_ && !site.trivial && site.known != 0)
+      changed.push_back(index);
   }
   return changed;
 }
@@ -225,8 +226,8 @@ void Tuning::Engine::finish_generation() {
         site.reason == WinnerReason::NoSamples && !site.idle_samples.empty()) {
       site.reason = WinnerReason::Margin;
     }
-    observer_.winner({index, site.known, own_cost(site, site.known), own_cost(site, 0),
-                      site.reason});
+    observer_.winner(
+        {index, site.known, own_cost(site, site.known), own_cost(site, 0), site.reason});
   }
   finished_at_ = last_now_;
   enter(Stage::Finished);

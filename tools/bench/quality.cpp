@@ -91,8 +91,8 @@ Outcome tune(const Landscape& landscape, const TuningOptions& options, std::uint
   const std::vector<std::uint32_t> winners(tuning.winners().begin(), tuning.winners().end());
   const std::vector<std::uint32_t> defaults(winners.size(), 0);
   const double reached = landscape.region_seconds(winners);
-  return {reached / landscape.best_seconds() - 1,
-          reached / landscape.region_seconds(defaults) - 1, static_cast<double>(tuning.passes())};
+  return {reached / landscape.best_seconds() - 1, reached / landscape.region_seconds(defaults) - 1,
+          static_cast<double>(tuning.passes())};
 }
 
 double percentile(std::vector<double> values, double share) {
@@ -131,7 +131,8 @@ bool read(const char* text, Number& number) {
 }
 
 int fail(const char* what, const char* value) {
-  std::fprintf(stderr, "contextune_bench_quality: %s '%s'; --help lists the options\n", what, value);
+  std::fprintf(stderr, "contextune_bench_quality: %s '%s'; --help lists the options\n", what,
+               value);
   return 2;
 }
 
@@ -175,14 +176,15 @@ int run(int argc, char** argv) {
       {"interleaved + refine + conf.", ScheduleKind::Interleaved, true, true},
       {"racing + refine + confirm", ScheduleKind::Racing, true, true},
   };
-  std::printf("simulated: %d landscapes (seeds %llu to %llu), noise %.1f %% of every reading\n"
-              "regret of the region against the best joint config, noise-free, in %%; passes spent\n\n"
-              "%-28s %6s %6s %6s  %6s %6s  %6s  %5s %5s %5s\n",
-              arguments.seeds, static_cast<unsigned long long>(arguments.first_seed),
-              static_cast<unsigned long long>(arguments.first_seed) +
-                  static_cast<unsigned long long>(arguments.seeds) - 1,
-              100 * arguments.noise, "", "median", "95th", "worst", "<=1%", "<=5%", "slower",
-              "p50", "p95", "max");
+  std::printf(
+      "simulated: %d landscapes (seeds %llu to %llu), noise %.1f %% of every reading\n"
+      "regret of the region against the best joint config, noise-free, in %%; passes spent\n\n"
+      "%-28s %6s %6s %6s  %6s %6s  %6s  %5s %5s %5s\n",
+      arguments.seeds, static_cast<unsigned long long>(arguments.first_seed),
+      static_cast<unsigned long long>(arguments.first_seed) +
+          static_cast<unsigned long long>(arguments.seeds) - 1,
+      100 * arguments.noise, "", "median", "95th", "worst", "<=1%", "<=5%", "slower", "p50", "p95",
+      "max");
   for (const Variant& variant : variants) {
     TuningOptions options;
     options.schedule = variant.schedule;
@@ -207,4 +209,6 @@ int run(int argc, char** argv) {
 
 }  // namespace contextune::bench
 
-int main(int argc, char** argv) { return contextune::bench::run(argc, argv); }
+int main(int argc, char** argv) {
+  return contextune::bench::run(argc, argv);
+}

@@ -66,8 +66,8 @@ double Landscape::best_seconds() const {
     std::vector<double> next(costs_[site].size(), INFINITY);
     for (std::size_t before = 0; before < reached.size(); ++before)
       for (std::size_t here = 0; here < next.size(); ++here)
-        next[here] = std::min(next[here], reached[before] + costs_[site][here] *
-                                                                coupling_[site][before][here]);
+        next[here] = std::min(next[here],
+                              reached[before] + costs_[site][here] * coupling_[site][before][here]);
     reached = std::move(next);
   }
   return *std::min_element(reached.begin(), reached.end());

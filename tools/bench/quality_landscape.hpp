@@ -26,7 +26,8 @@ class Landscape {
   }
 
   /// Noise-free seconds of one site, given what all sites run.
-  [[nodiscard]] double site_seconds(std::size_t site, const std::vector<std::uint32_t>& configs) const;
+  [[nodiscard]] double site_seconds(std::size_t site,
+                                    const std::vector<std::uint32_t>& configs) const;
   [[nodiscard]] double region_seconds(const std::vector<std::uint32_t>& configs) const;
 
   /// The best of all joint configs, by exhaustion over each neighbouring pair (exact: a site

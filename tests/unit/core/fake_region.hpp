@@ -24,7 +24,7 @@ inline std::vector<Config> make_configs(std::size_t count) {
   return configs;
 }
 
-/// The ancestor's rule.
+/// The ancestor's rule. It knows no cut-off either.
 inline TuningOptions ancestor(int n_warmup, int n_repeat) {
   TuningOptions options;
   options.n_warmup = n_warmup;
@@ -33,6 +33,7 @@ inline TuningOptions ancestor(int n_warmup, int n_repeat) {
   options.margin = 0;
   options.refine = false;
   options.confirm = false;
+  options.cutoff = 0;
   return options;
 }
 
@@ -110,8 +111,10 @@ class FakeRegion {
     while (results.size() > lag || (results.size() > 0 && !plan.counted && lag > 0)) {
       const bool from_back = backwards && results.size() > 1;
       tuning.add_result(from_back ? results.back() : results.front(), now);
-      if (from_back) results.pop_back();
-      else results.pop_front();
+      if (from_back)
+        results.pop_back();
+      else
+        results.pop_front();
     }
     plan.configs = configs_run;
     return plan;
@@ -128,7 +131,8 @@ class FakeRegion {
   /// What one site ran, pass by pass.
   [[nodiscard]] Configs column(SiteIndex site) const {
     Configs column;
-    for (const auto& [pass, configs] : rows) column.push_back(site < configs.size() ? configs[site] : 0);
+    for (const auto& [pass, configs] : rows)
+      column.push_back(site < configs.size() ? configs[site] : 0);
     return column;
   }
   [[nodiscard]] std::uint32_t winner(SiteIndex site) const { return tuning.winners()[site]; }

@@ -103,9 +103,9 @@ TEST_CASE("A site launched forty times a pass advances one step a pass", "[table
 TEST_CASE("A site that appears every other pass uses one step each time it appears", "[table]") {
   FakeRegion region(ancestor(0, 2));
   region.sites.push_back({"always", {2e-6, 1e-6}});
-  region.sites.push_back({.name = "even", .seconds = {2e-6, 3e-6, 1e-6}, .when = [](std::uint64_t entry) {
-                            return entry % 2 == 0;
-                          }});
+  region.sites.push_back({.name = "even",
+                          .seconds = {2e-6, 3e-6, 1e-6},
+                          .when = [](std::uint64_t entry) { return entry % 2 == 0; }});
   region.run();
   std::vector<std::pair<std::uint64_t, std::uint32_t>> seen;
   for (const TrialEvent& trial : region.recorder.trials)
@@ -159,7 +159,8 @@ TEST_CASE("Interleaved lets a drifting clock hit all configs alike", "[schedules
       tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
       const double seconds = (config == 1 ? 0.9e-6 : 1e-6) * slowdown;
       slowdown *= 1.05;  // config 1 is faster, and the machine gets slower
-      tuning.add_result({plan.pass, {{site, config, 1, seconds, SiteResult::Status::Measured}}, seconds}, 0);
+      tuning.add_result(
+          {plan.pass, {{site, config, 1, seconds, SiteResult::Status::Measured}}, seconds}, 0);
     }
     return tuning.winners()[0];
   };

@@ -1,0 +1,151 @@
+#include <set>
+
+#include <contextune/error.hpp>
+
+#include "catch.hpp"
+#include "core/fallback_reason.hpp"
+#include "core/force.hpp"
+#include "core/option_table.hpp"
+#include "core/tuning_options.hpp"
+
+using namespace contextune;
+
+TEST_CASE("Every option reads back its own default", "[options]") {
+  for (const OptionInfo& info : option_table()) {
+    INFO(info.name);
+    Options options;
+    CHECK(parse_option(options, info.name, info.default_text).empty());
+    CHECK(option_text(options, info.name) == info.default_text);
+    CHECK_FALSE(info.meaning.empty());
+    CHECK(info.meaning.back() != '.');
+    CHECK(info.flag.starts_with("--"));
+    CHECK(info.variable.starts_with("CONTEXTUNE_"));
+  }
+}
+
+TEST_CASE("Names, flags and variables of options are spelled from one word", "[options]") {
+  std::set<std::string> flags;
+  bool found = false;
+  for (const OptionInfo& info : option_table()) {
+    CHECK(flags.insert(info.flag).second);
+    if (info.name != "n_warmup") continue;
+    found = true;
+    CHECK(info.flag == "--n-warmup");
+    CHECK(info.variable == "CONTEXTUNE_N_WARMUP");
+    CHECK(info.default_text == "3");
+  }
+  CHECK(found);
+  Options options;
+  for (const char* name : {"n_repeat", "n-repeat", "--n-repeat", "CONTEXTUNE_N_REPEAT"}) {
+    options.n_repeat = 5;
+    CHECK(parse_option(options, name, "9").empty());
+    CHECK(options.n_repeat == 9);
+  }
+}
+
+TEST_CASE("--auto is the field auto_knobs", "[options]") {
+  Options options;
+  CHECK(parse_option(options, "auto", "on").empty());
+  CHECK(options.auto_knobs);
+  CHECK(option_text(options, "auto") == "on");
+  bool found = false;
+  for (const OptionInfo& info : option_table()) {
+    CHECK(info.flag != "--auto-knobs");
+    found = found || (info.flag == "--auto" && info.variable == "CONTEXTUNE_AUTO");
+  }
+  CHECK(found);
+}
+
+TEST_CASE("Each type of option reads what it should", "[options]") {
+  Options options;
+  CHECK(parse_option(options, "schedule", "Racing").empty());
+  CHECK(options.schedule == ScheduleKind::Racing);
+  CHECK(parse_option(options, "margin", "2.5%").empty());
+  CHECK(options.margin == Approx(0.025));
+  CHECK(parse_option(options, "max_time", "250ms").empty());
+  CHECK(options.max_time == Approx(0.25));
+  CHECK(parse_option(options, "max_time", "3s").empty());
+  CHECK(options.max_time == 3);
+  for (const char* yes : {"1", "on", "TRUE", "yes"}) {
+    options.discover = false;
+    CHECK(parse_option(options, "discover", yes).empty());
+    CHECK(options.discover);
+  }
+  CHECK(parse_option(options, "refine", "0").empty());
+  CHECK_FALSE(options.refine);
+  CHECK(parse_option(options, "only", "gemm.*<64, 64>").empty());
+  CHECK(options.only == "gemm.*<64, 64>");
+}
+
+TEST_CASE("A bad option names itself, the value and what is allowed, and changes nothing",
+          "[options]") {
+  Options options;
+  CHECK(parse_option(options, "n_repeat", "0") ==
+        "option n_repeat is '0'; it must be a whole number, 1 to 100000");
+  CHECK(parse_option(options, "n_repeat", "5x").find("'5x'") != std::string::npos);
+  CHECK(parse_option(options, "schedule", "fast") ==
+        "option schedule is 'fast'; it must be table, interleaved or racing");
+  CHECK(parse_option(options, "margin", "150%").find("0 to 1") != std::string::npos);
+  CHECK_FALSE(parse_option(options, "margin", "nan").empty());
+  CHECK_FALSE(parse_option(options, "margin", "").empty());
+  CHECK_FALSE(parse_option(options, "max_time", "5%").empty());
+  CHECK_FALSE(parse_option(options, "refine", "maybe").empty());
+  CHECK(parse_option(options, "no_such", "1").find("no option 'no_such'") != std::string::npos);
+  CHECK_THROWS_AS(option_text(options, "no_such"), Error);
+  CHECK(options.n_repeat == 5);
+  CHECK(options.schedule == ScheduleKind::Table);
+  CHECK(options.margin == 0.01);
+}
+
+TEST_CASE("The limit on slowdown holds in live mode only", "[options]") {
+  Options options;
+  options.max_slowdown = 0.2;
+  CHECK(tuning_options(options, true).max_slowdown == 0.2);
+  CHECK(tuning_options(options, false).max_slowdown == 0);
+}
+
+TEST_CASE("Pinned configs are read with names that hold commas and equals signs", "[force]") {
+  const std::vector<ForcedConfig> forced =
+      parse_force("saxpy=block=256 per_sm=4, gemm<64, 64>=2,op<(a)=1>=3");
+  REQUIRE(forced.size() == 3);
+  CHECK(forced[0].site == "saxpy");
+  CHECK(forced[0].config == "block=256 per_sm=4");
+  CHECK(forced[1].site == "gemm<64, 64>");
+  CHECK(forced[1].config == "2");
+  CHECK(forced[2].site == "op<(a)=1>");
+  CHECK(parse_force("").empty());
+  CHECK_THROWS_WITH(parse_force("saxpy"), Catch::Contains("'saxpy'"));
+  CHECK_THROWS_AS(parse_force("=3"), Error);
+  CHECK_THROWS_AS(parse_force("saxpy="), Error);
+}
+
+TEST_CASE("A pinned config is found by number, by values, or by some of them", "[force]") {
+  const std::vector<Config> configs{{},
+                                    {{"block", 128}, {"per_sm", 2}},
+                                    {{"block", 256}, {"per_sm", 2}},
+                                    {{"block", 256}, {"per_sm", 4}}};
+  CHECK(find_config(configs, "3") == 3U);
+  CHECK(find_config(configs, "4") == std::nullopt);
+  CHECK(find_config(configs, "per_sm=4 block=256") == 3U);
+  CHECK(find_config(configs, "block=256") == 2U);
+  CHECK(find_config(configs, "block=512") == std::nullopt);
+  CHECK(find_config(configs, "default") == 0U);
+  CHECK(find_config(configs, "nonsense") == std::nullopt);
+  CHECK(find_config(configs, "-1") == std::nullopt);
+}
+
+TEST_CASE("Every fallback has its own word, a sentence, a cause and a remedy", "[fallback]") {
+  std::set<std::string_view> words;
+  for (const FallbackInfo& info : fallback_table()) {
+    INFO(info.word);
+    CHECK(words.insert(info.word).second);
+    CHECK(info.word.find_first_not_of("abcdefghijklmnopqrstuvwxyz_") == std::string_view::npos);
+    for (const std::string_view text : {info.sentence, info.cause, info.remedy}) {
+      REQUIRE(text.size() > 5);
+      CHECK(text.back() == '.');
+    }
+    CHECK(find_fallback(info.word) == &info);
+    CHECK(&fallback_info(info.reason) == &info);
+  }
+  CHECK(find_fallback("no such reason") == nullptr);
+}

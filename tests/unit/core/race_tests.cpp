@@ -1,0 +1,170 @@
+#include "core/race.hpp"
+
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "catch.hpp"
+#include "core/confirm.hpp"
+#include "core/experiment.hpp"
+#include "core/region_baseline.hpp"
+
+using namespace contextune;
+
+namespace {
+
+/// Runs a race whose arms take these seconds; returns how many passes it took.
+int run(Race& race, const std::vector<double>& seconds, double noise = 0, unsigned seed = 1) {
+  std::mt19937_64 engine(seed);
+  int passes = 0;
+  while (!race.round().empty()) {
+    std::vector<RegionSample> samples;
+    for (const std::size_t arm : race.round()) {
+      double sum = -6;
+      for (int i = 0; i < 12; ++i) sum += static_cast<double>(engine() >> 11) * 0x1p-53;
+      samples.push_back({seconds[arm] * (1 + noise * sum), 0});
+      ++passes;
+    }
+    race.complete(samples);
+  }
+  return passes;
+}
+
+}  // namespace
+
+TEST_CASE("A race finds the fastest arm", "[race]") {
+  Race race(4, {}, {0.01, 8});
+  run(race, {10, 9, 8, 9}, 0.01);
+  CHECK(race.best() == 2);
+  CHECK(race.relative_to_first(2) == Approx(0.8).margin(0.02));
+}
+
+TEST_CASE("A clear difference is decided in one round, a doubtful one takes more", "[race]") {
+  Race clear(2, {}, {0.01, 8});
+  CHECK(run(clear, {10, 5}, 0.01) == 2);
+  int passes = 0;
+  for (unsigned seed = 1; seed <= 20; ++seed) {
+    Race doubtful(2, {}, {0.02, 8});
+    passes += run(doubtful, {10, 9.9}, 0.02, seed);
+  }
+  CHECK(passes > 20 * 3);
+}
+
+TEST_CASE("Ties end as soon as they are known to be ties", "[race]") {
+  Race quiet(3, {}, {0.002, 8});
+  CHECK(run(quiet, {10, 10, 10}, 0.002) == 3);
+}
+
+TEST_CASE("A race ends after its most rounds", "[race]") {
+  RaceLimits limits;
+  limits.tolerance = 0;
+  limits.max_rounds = 5;
+  Race race(2, limits, {0.02, 8});
+  CHECK(run(race, {10, 10}, 0.02) == 10);
+}
+
+TEST_CASE("Rounds go forwards and backwards in turn", "[race]") {
+  RaceLimits limits;
+  limits.tolerance = 0;
+  Race race(3, limits, {});
+  CHECK(race.round() == std::vector<std::size_t>{0, 1, 2});
+  race.complete(std::vector<RegionSample>{{10, 0}, {10, 0}, {10, 0}});
+  CHECK(race.round() == std::vector<std::size_t>{2, 1, 0});
+}
+
+TEST_CASE("Without samples the first arm stays", "[race]") {
+  Race race(2, {}, {});
+  while (!race.round().empty())
+    race.complete(std::vector<RegionSample>(race.round().size(), {NAN, 0}));
+  CHECK(race.best() == 0);
+  CHECK(std::isnan(race.relative_to_first(1)));
+}
+
+TEST_CASE("An arm that cannot be launched leaves the race", "[race]") {
+  Race race(3, {}, {0.01, 8});
+  race.complete(std::vector<RegionSample>{{10, 0}, {INFINITY, 0}, {9.9, 0}});
+  for (const std::size_t arm : race.round()) CHECK(arm != 1);
+  run(race, {10, 1, 9}, 0.005);
+  CHECK(race.best() == 2);
+}
+
+TEST_CASE("Passes in other situations are compared among themselves", "[race]") {
+  Race race(2, {}, {0.005, 8});
+  // Situation 1 takes ten times as long; arm 1 is always 10 % faster.
+  bool long_one = false;
+  while (!race.round().empty()) {
+    std::vector<RegionSample> samples;
+    for (const std::size_t arm : race.round()) {
+      const double base = long_one ? 100 : 10;
+      samples.push_back({base * (arm == 1 ? 0.9 : 1), long_one ? 1U : 0U});
+      long_one = !long_one;
+    }
+    race.complete(samples);
+  }
+  CHECK(race.best() == 1);
+}
+
+TEST_CASE("A comparison with no gain is wrongly kept in fewer than 5 % of tries", "[confirm]") {
+  int kept = 0;
+  std::mt19937_64 engine(11);
+  for (int i = 0; i < 2000; ++i) {
+    Comparison comparison({4, 32});
+    while (!comparison.batch().empty()) {
+      std::vector<RegionSample> samples;
+      for (std::size_t pass = 0; pass < comparison.batch().size(); ++pass) {
+        double sum = -6;
+        for (int k = 0; k < 12; ++k) sum += static_cast<double>(engine() >> 11) * 0x1p-53;
+        samples.push_back({1 + 0.02 * sum, 0});
+      }
+      comparison.complete(samples);
+    }
+    kept += comparison.verdict() == Comparison::Verdict::Faster;
+  }
+  CHECK(kept < 100);
+  CHECK(kept > 0);
+}
+
+TEST_CASE("A comparison without samples shows nothing", "[confirm]") {
+  Comparison comparison({4, 8});
+  int batches = 0;
+  while (!comparison.batch().empty()) {
+    comparison.complete(std::vector<RegionSample>(comparison.batch().size(), {NAN, 0}));
+    REQUIRE(++batches < 10);
+  }
+  CHECK(comparison.verdict() == Comparison::Verdict::NotShown);
+}
+
+TEST_CASE("An experiment is complete when every slot is settled, in any order", "[experiment]") {
+  Experiment experiment;
+  experiment.start({{0}, {1}, {2}}, 1);
+  CHECK(experiment.take_next() == Assignment{0});
+  CHECK(experiment.next_slot() == 1);
+  CHECK_FALSE(experiment.complete());
+  experiment.settle(2, {3, 0});
+  experiment.settle(0, {1, 0});
+  CHECK_FALSE(experiment.complete());
+  experiment.settle(1, {2, 0});
+  CHECK(experiment.complete());
+  REQUIRE(experiment.samples().size() == 2);
+  CHECK(experiment.samples()[0].seconds == 2);
+}
+
+TEST_CASE("The baseline learns the noise from passes that change nothing", "[baseline]") {
+  RegionBaseline baseline;
+  CHECK(baseline.noise().degrees == 0);
+  std::mt19937_64 engine(5);
+  const std::vector<std::uint32_t> configs[2] = {{0, 0}, {1, 2}};
+  for (int i = 0; i < 400; ++i) {
+    double sum = -6;
+    for (int k = 0; k < 12; ++k) sum += static_cast<double>(engine() >> 11) * 0x1p-53;
+    const bool other = i / 8 % 2 == 1;
+    baseline.add(Measure::Activity, 0, configs[other ? 1 : 0],
+                 (other ? 30e-6 : 10e-6) * (1 + 0.01 * sum));
+  }
+  CHECK(baseline.noise().relative == Approx(0.01).epsilon(0.2));
+  CHECK(baseline.excess(Measure::Activity, 0, 30e-6) == Approx(20e-6).epsilon(0.05));
+  CHECK(baseline.excess(Measure::Activity, 0, 5e-6) == 0);
+  CHECK(baseline.excess(Measure::Span, 0, 30e-6) == 0);
+  CHECK(baseline.excess(Measure::Activity, 1, 30e-6) == 0);
+}

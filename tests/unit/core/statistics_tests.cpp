@@ -1,0 +1,100 @@
+#include "core/statistics.hpp"
+
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace contextune;
+
+namespace {
+
+double normal(std::mt19937_64& engine) {
+  double sum = -6;
+  for (int i = 0; i < 12; ++i) sum += static_cast<double>(engine() >> 11) * 0x1p-53;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("Mean, median and minimum of a few samples", "[statistics]") {
+  const std::vector<double> odd{5, 1, 3};
+  const std::vector<double> even{4, 1, 3, 100};
+  CHECK(mean(odd) == 3);
+  CHECK(median(odd) == 3);
+  CHECK(median(even) == 3.5);
+  CHECK(minimum(even) == 1);
+  CHECK(cost_of(even, Selection::Mean) == 27);
+  CHECK(cost_of(even, Selection::Median) == 3.5);
+  CHECK(cost_of(even, Selection::Min) == 1);
+}
+
+TEST_CASE("No samples have no mean, median or minimum", "[statistics]") {
+  CHECK(std::isnan(mean({})));
+  CHECK(std::isnan(median({})));
+  CHECK(std::isnan(minimum({})));
+}
+
+TEST_CASE("Student's t agrees with the printed tables", "[statistics]") {
+  CHECK(t_quantile(0.05, 1) == Approx(6.314).epsilon(1e-3));
+  CHECK(t_quantile(0.05, 2) == Approx(2.920).epsilon(1e-3));
+  CHECK(t_quantile(0.05, 3) == Approx(2.353).epsilon(1e-3));
+  CHECK(t_quantile(0.05, 10) == Approx(1.812).epsilon(1e-3));
+  CHECK(t_quantile(0.05, 31) == Approx(1.696).epsilon(1e-3));
+  CHECK(t_quantile(0.025, 7) == Approx(2.365).epsilon(1e-3));
+  CHECK(t_quantile(0.01, 4) == Approx(3.747).epsilon(1e-3));
+  CHECK(t_quantile(0.05, 100000) == Approx(1.645).epsilon(1e-3));
+}
+
+TEST_CASE("The paired bound is the textbook's for few pairs", "[statistics]") {
+  const std::vector<double> gains{0.01, 0.02, 0.03, 0.02};
+  const Bound bound = paired_bound(gains, 0.05);
+  CHECK(bound.mean == Approx(0.02));
+  CHECK(bound.low == Approx(0.02 - 2.3534 * deviation(gains) / 2).epsilon(1e-4));
+  CHECK(paired_bound(std::vector<double>{0.5}, 0.05).low == -INFINITY);
+}
+
+TEST_CASE("The paired bound lies above zero in about 5 % of tries where there is no gain",
+          "[statistics]") {
+  std::mt19937_64 engine(7);
+  for (const std::size_t pairs : {4U, 16U, 32U}) {
+    int above = 0;
+    for (int i = 0; i < 4000; ++i) {
+      std::vector<double> gains(pairs);
+      for (double& gain : gains) gain = 0.03 * normal(engine);
+      above += paired_bound(gains, 0.05).low > 0;
+    }
+    CHECK(above > 4000 * 0.03);
+    CHECK(above < 4000 * 0.07);
+  }
+}
+
+TEST_CASE("One interrupted pass among many does not move the paired bound below zero",
+          "[statistics]") {
+  std::vector<double> gains(32, 0.02);
+  for (std::size_t i = 0; i < gains.size(); ++i) gains[i] += i % 2 == 0 ? 0.005 : -0.005;
+  gains[5] = -9;
+  CHECK(paired_bound(gains, 0.05).low > 0.01);
+}
+
+TEST_CASE("Pooled noise finds the noise and not the outlier or the differences between groups",
+          "[statistics]") {
+  std::mt19937_64 engine(3);
+  PooledNoise noise;
+  for (int group = 0; group < 200; ++group) {
+    std::vector<double> samples;
+    for (int i = 0; i < 5; ++i) samples.push_back((1 + group) * (1 + 0.02 * normal(engine)));
+    if (group % 20 == 0) samples[0] *= 3;
+    noise.add(samples);
+  }
+  CHECK(noise.relative() == Approx(0.02).epsilon(0.2));
+  CHECK(noise.degrees() == 800);
+}
+
+TEST_CASE("Groups of one sample say nothing about noise", "[statistics]") {
+  PooledNoise noise;
+  noise.add(std::vector<double>{1});
+  CHECK(noise.degrees() == 0);
+  CHECK(noise.relative() == 0);
+}

@@ -1,0 +1,169 @@
+// Results that come late, in another order, or never; limits on what a tuning may cost.
+#include "catch.hpp"
+#include "fake_region.hpp"
+
+using namespace contextune;
+using namespace contextune::tests;
+
+TEST_CASE("Results that come passes later give the same table", "[results]") {
+  const std::size_t lag = GENERATE(1U, 3U, 7U);
+  const bool backwards = GENERATE(false, true);
+  FakeRegion prompt(ancestor(0, 2));
+  FakeRegion late(ancestor(0, 2));
+  late.lag = lag;
+  late.backwards = backwards;
+  for (FakeRegion* region : {&prompt, &late}) {
+    region->sites.push_back({"a", {2e-6, 1e-6, 3e-6}});
+    region->sites.push_back({"b", {1e-6, 2e-6}});
+    region->run();
+  }
+  CHECK(late.tuning.passes() == prompt.tuning.passes());
+  CHECK(late.winner(0) == 1);
+  CHECK(late.winner(1) == 0);
+  CHECK(late.recorder.trials.size() == prompt.recorder.trials.size());
+  CHECK(late.num_entries > prompt.num_entries);
+}
+
+TEST_CASE("Entries that wait for results are not counted and run what is known so far",
+          "[results]") {
+  FakeRegion region(ancestor(0, 1));
+  region.lag = 100;
+  region.sites.push_back({"a", {2e-6, 1e-6}});
+  region.entry();
+  region.entry();
+  std::vector<PassResult> held(region.results.begin(), region.results.end());
+  region.results.clear();
+  for (int i = 0; i < 10; ++i) {
+    const PassPlan plan = region.entry();
+    CHECK_FALSE(plan.counted);
+    CHECK(plan.waiting == Waiting::Results);
+    CHECK(plan.measure == Measure::Nothing);
+    CHECK(region.configs_run == Configs{0});
+  }
+  CHECK_FALSE(region.tuning.finished());
+  for (const PassResult& result : held) region.tuning.add_result(result, region.now);
+  CHECK(region.tuning.finished());
+  CHECK(region.winner(0) == 1);
+}
+
+TEST_CASE("A tuning whose results never come ends with the defaults", "[results]") {
+  FakeRegion region(TuningOptions{});
+  region.lose_all = true;
+  region.sites.push_back({"a", {2e-6, 1e-6}});
+  region.run(2 * (16 + 70));
+  CHECK(region.winner(0) == 0);
+  CHECK(region.recorder.winner_of(0)->reason == WinnerReason::NoSamples);
+  CHECK(region.recorder.count(FallbackReason::LateResults) == 2);
+}
+
+TEST_CASE("A lost pass costs its samples and nothing else", "[results]") {
+  FakeRegion region(ancestor(0, 2));
+  region.lost_passes = {3};
+  region.sites.push_back({"a", {2e-6, 1e-6}});
+  while (region.tuning.passes() < 4) region.entry();
+  region.tuning.lose_result(3, region.now);
+  CHECK(region.tuning.finished());
+  CHECK(region.winner(0) == 1);
+}
+
+TEST_CASE("A result that comes after it was given up, or twice, changes nothing", "[results]") {
+  FakeRegion region(ancestor(0, 2));
+  region.sites.push_back({"a", {2e-6, 1e-6}});
+  region.run();
+  const std::size_t trials = region.recorder.trials.size();
+  region.tuning.add_result({2, {{0, 1, 1, 9e-6, SiteResult::Status::Measured}}, 9e-6}, region.now);
+  region.tuning.add_result({777, {}, 1e-6}, region.now);
+  CHECK(region.recorder.trials.size() == trials);
+  CHECK(region.winner(0) == 1);
+}
+
+TEST_CASE("An entry that never ended uses up no step of the schedule", "[results]") {
+  FakeRegion region(ancestor(0, 2));
+  region.sites.push_back({"a", {2e-6, 1e-6}});
+  region.entry();
+  (void)region.tuning.begin_pass(region.now);  // left by an exception
+  region.run();
+  CHECK(region.column(0) == Configs{0, 0, 1, 1});
+  CHECK(region.winner(0) == 1);
+}
+
+TEST_CASE("The same calls give the same tuning", "[results]") {
+  const auto rows = [] {
+    FakeRegion region(TuningOptions{});
+    region.noise = 0.02;
+    region.sites.push_back({"a", {3e-6, 2e-6, 2.1e-6, 4e-6}});
+    region.sites.push_back({"b", {3e-6, 2.9e-6, 2.95e-6}});
+    region.run();
+    return region.rows;
+  };
+  CHECK(rows() == rows());
+}
+
+TEST_CASE("max_passes ends the table early and keeps passes to confirm with", "[limits]") {
+  TuningOptions options;
+  options.max_passes = 40;
+  FakeRegion region(options);
+  region.noise = 0.001;
+  region.sites.push_back({"a", {4e-6, 3e-6, 2e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}});
+  region.run();
+  CHECK(region.tuning.passes() <= 40);
+  CHECK(region.recorder.count(FallbackReason::Budget) == 1);
+  CHECK(region.winner(0) == 3);  // measured by then, and shown to be faster
+  REQUIRE(region.recorder.confirms.size() == 1);
+  CHECK(region.recorder.confirms[0].verdict == ConfirmVerdict::Kept);
+}
+
+TEST_CASE("max_passes too small to show a gain keeps the defaults", "[limits]") {
+  TuningOptions options;
+  options.max_passes = 12;
+  FakeRegion region(options);
+  region.sites.push_back({"a", {4e-6, 1e-6}});
+  region.run();
+  CHECK(region.tuning.passes() <= 12);
+  CHECK(region.winner(0) == 0);
+}
+
+TEST_CASE("max_time ends a tuning", "[limits]") {
+  TuningOptions options;
+  options.max_time = 50e-6;
+  FakeRegion region(options);
+  region.sites.push_back({"a", std::vector<double>(30, 1e-6)});
+  region.run();
+  CHECK(region.tuning.tuning_seconds() <= 51e-6);
+  CHECK(region.recorder.count(FallbackReason::Budget) == 1);
+  CHECK(region.winner(0) == 0);
+}
+
+TEST_CASE("Trials cost at most max_slowdown of the program's time in live mode", "[limits]") {
+  TuningOptions options;
+  options.max_slowdown = 0.1;
+  options.cutoff = 0;
+  FakeRegion region(options);
+  region.sites.push_back({"a", {1e-6, 2.5e-6, 0.8e-6, 2.8e-6}});
+  bool waited = false;
+  double worst = 0;
+  double trials = 0;
+  while (!region.tuning.finished()) {
+    const double before = region.now;
+    const PassPlan plan = region.entry();
+    waited = waited || plan.waiting == Waiting::Budget;
+    if (plan.waiting == Waiting::Budget && plan.stage == Stage::Table) {
+      CHECK(region.configs_run == Configs{0});
+    }
+    trials += std::max(0.0, region.now - before - 1e-6);
+    if (region.num_entries > 20) worst = std::max(worst, trials / region.now);
+    REQUIRE(region.num_entries < 3000);
+  }
+  CHECK(waited);
+  // One more trial may start just below the limit.
+  CHECK(worst < 0.17);
+  CHECK(trials / region.now < 0.11);
+  CHECK(region.winner(0) == 2);
+}
+
+TEST_CASE("Without max_slowdown every entry of the table is a pass", "[limits]") {
+  FakeRegion region(ancestor(0, 5));
+  region.sites.push_back({"a", {1e-6, 2.5e-6}});
+  region.run();
+  CHECK(region.num_entries == 10);
+}
