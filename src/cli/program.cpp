@@ -99,6 +99,15 @@ int Program::wait(double period_seconds, const std::function<void()>& tick) {
 void Program::take_signal(const siginfo_t& info) {
   const int signal = info.si_signo;
   const bool to_group = witness_->saw(signal) && getpgid(pid_) == getpgrp();
+  if (to_group && signal < SIGRTMIN) {
+    // `timeout` sends to us and then to the group: the program has got one by now, as it would have
+    // if the two had met in its queue.
+    sigset_t same;
+    sigemptyset(&same);
+    sigaddset(&same, signal);
+    const timespec no_time{0, 0};
+    sigtimedwait(&same, nullptr, &no_time);
+  }
   const bool from_process =
       info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
   // What the terminal sends, it sends to the program as well.

@@ -1,5 +1,6 @@
 """The README's tables are those that the code has: between <!-- options --> and <!-- /options -->
-stands the output of `contextune options --markdown`, and the same for reasons."""
+stands the output of `contextune options --markdown`, and the same for reasons. With --write they
+are put there."""
 
 import os
 import pathlib
@@ -7,9 +8,6 @@ import subprocess
 import sys
 
 readme = pathlib.Path(sys.argv[1])
-if not readme.exists():
-    print(f"{readme} does not exist yet")
-    sys.exit(4)
 text = readme.read_text()
 failed = False
 for table in ("options", "reasons"):
@@ -21,8 +19,12 @@ for table in ("options", "reasons"):
     there = text.split(begin)[1].split(end)[0].strip()
     wanted = subprocess.run([os.environ["CONTEXTUNE_COMMAND"], table, "--markdown"],
                             capture_output=True, text=True, check=True).stdout.strip()
-    if there != wanted:
+    if "--write" in sys.argv:
+        before, after = text.split(begin)[0], text.split(end)[1]
+        text = f"{before}{begin}\n{wanted}\n{end}{after}"
+        readme.write_text(text)
+    elif there != wanted:
         print(f"{readme}: what stands between {begin} and {end} is not what `contextune {table} "
-              "--markdown` prints; put that output there")
+              "--markdown` prints; run this script with --write")
         failed = True
 sys.exit(1 if failed else 0)
