@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,7 +44,7 @@ Key::Part part_at(lua_State* lua, int index, int line) {
       return to_string(Value(number));
     }
     case LUA_TBOOLEAN:
-      return std::string(lua_toboolean(lua, index) != 0 ? "true" : "false");
+      return std::int64_t{lua_toboolean(lua, index) != 0 ? 1 : 0};
     case LUA_TSTRING: {
       std::size_t length = 0;
       const char* const text = lua_tolstring(lua, index, &length);

@@ -181,7 +181,9 @@ void* LuaState::allocate(void* self, void* block, std::size_t old_bytes, std::si
     if (new_bytes > state.limits_.block_bytes ||
         more >
             state.limits_.memory_bytes - std::min(state.used_bytes_, state.limits_.memory_bytes)) {
-      if (state.bounded_) state.fault_line_ = line(state.lua_);
+      // Refused again while Lua cleans up after the error, no function of the script stands.
+      const int here = state.bounded_ ? line(state.lua_) : 0;
+      if (here > 0) state.fault_line_ = here;
       return nullptr;
     }
     // Copying costs time that no instruction shows.

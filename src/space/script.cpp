@@ -93,12 +93,15 @@ std::string printable(std::string_view name) {
 }
 
 /// Adds what Lua's own messages do not say.
-std::string with_remedy(std::string_view text) {
+std::string with_remedy(std::string_view text, int line) {
+  if (text.find("C stack overflow") != std::string_view::npos) {
+    return "is nested too deeply; write it in fewer levels";
+  }
   std::string result(text);
   if (text.find("near 'function'") != std::string_view::npos) {
     result += "; 'function' is a word of Lua: write launch.kernel = \"name\" to choose another";
   } else if (text.find(';') == std::string_view::npos) {
-    result += "; correct this line";
+    result += line > 0 ? "; correct this line" : "; correct the file";
   }
   return result;
 }
@@ -128,7 +131,7 @@ std::string Script::place(int line) const {
 void Script::fail(int line, std::string_view who, std::string_view text) const {
   std::string message = place(line) + ": ";
   if (!who.empty()) message += std::string(who) + ": ";
-  throw Error(message + with_remedy(text));
+  throw Error(message + with_remedy(text, line));
 }
 
 void Script::run(std::string_view text) {

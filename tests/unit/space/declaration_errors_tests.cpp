@@ -1,0 +1,199 @@
+#include "catch.hpp"
+#include "space_fixture.hpp"
+
+using namespace contextune;
+using namespace contextune::space;
+using namespace contextune::space::test;
+
+namespace {
+
+struct Case {
+  std::string text;
+  std::string message;
+};
+
+void check(const std::vector<Case>& cases) {
+  for (const Case& test : cases) {
+    INFO(test.text);
+    CHECK(load_error(test.text) == test.message);
+  }
+}
+
+/// A kernel on the second line with this table.
+std::string kernel(const std::string& table) {
+  return "\nkernel 'k' { " + table + " }";
+}
+
+const std::string apply = ", apply = function() end";
+
+}  // namespace
+
+TEST_CASE("Wrong keys of a kernel are named with what was meant") {
+  check({
+      {kernel("spcae = {}"),
+       "FILE:2: kernel 'k': 'spcae' is not known here; did you mean 'space'?"},
+      {kernel("tile = 5"),
+       "FILE:2: kernel 'k': 'tile' is not known here; known are params, key, space, configs, "
+       "prune, "
+       "apply, variants, n_warmup and n_repeat"},
+      {kernel("5"),
+       "FILE:2: kernel 'k': has an entry without a name; name it, as in space = { ... }"},
+      {kernel("key = 5"),
+       "FILE:2: kernel 'k': key is a number; make it a function, as in key = function(...) ... "
+       "end"},
+      {kernel("n_warmup = -1"),
+       "FILE:2: kernel 'k': n_warmup must be a whole number from 0 to 1000; correct it"},
+      {kernel("n_repeat = 0"),
+       "FILE:2: kernel 'k': n_repeat must be a whole number from 1 to 1000; correct it"},
+      {kernel("n_repeat = 1.5"),
+       "FILE:2: kernel 'k': n_repeat must be a whole number from 1 to 1000; correct it"},
+      {kernel("n_repeat = '3'"),
+       "FILE:2: kernel 'k': n_repeat must be a whole number from 1 to 1000; correct it"},
+  });
+}
+
+TEST_CASE("Wrong spaces are named with what to write") {
+  check({
+      {kernel("space = 5" + apply),
+       "FILE:2: kernel 'k': space is a number; make it a table, as in { block = {64, 128} }"},
+      {kernel("space = { block = 64 }" + apply),
+       "FILE:2: kernel 'k': space.block is a number; make it a list, as in {64, 128, 256}"},
+      {kernel("space = { block = {} }" + apply),
+       "FILE:2: kernel 'k': space.block is empty; give it at least one value"},
+      {kernel("space = { block = {64, 64} }" + apply),
+       "FILE:2: kernel 'k': space.block lists 64 twice; take one away"},
+      {kernel("space = { block = {64, x = 1} }" + apply),
+       "FILE:2: kernel 'k': space.block has named entries or gaps; make it a list, as in {64, 128, "
+       "256}"},
+      {kernel("space = { block = {64, {}} }" + apply),
+       "FILE:2: kernel 'k': space.block[2] is a table; a parameter's value is a number, a text or "
+       "a "
+       "boolean"},
+      {kernel("space = { block = {1/0} }" + apply),
+       "FILE:2: kernel 'k': space.block[1] is infinite or not a number; give a finite one"},
+      {kernel("space = { block = {'a\\n'} }" + apply),
+       "FILE:2: kernel 'k': space.block[1] is a text that is empty, too long or holds control "
+       "characters; shorten it"},
+      {kernel("space = { ['a b'] = {1} }" + apply),
+       "FILE:2: kernel 'k': space names a parameter 'a b'; use letters, digits and underscores, at "
+       "most 64"},
+      {kernel("space = { {1} }" + apply),
+       "FILE:2: kernel 'k': space has an entry without a name; write it as in { block = ... }"},
+      {kernel("space = {}" + apply),
+       "FILE:2: kernel 'k': space names no parameter; write it as in { block = ... }"},
+      {kernel("space = { a = {1} }, configs = { { a = 1 } }" + apply),
+       "FILE:2: kernel 'k': has both space and configs; keep one of them"},
+      {kernel("configs = { { a = 1 }, { b = 1 } }" + apply),
+       "FILE:2: kernel 'k': configs[2] has other parameters than configs[1]; give every config the "
+       "same ones"},
+      {kernel("configs = { { a = 1 }, { a = 1 } }" + apply),
+       "FILE:2: kernel 'k': configs[2] is listed twice (a=1); take one away"},
+      {kernel("configs = { 5 }" + apply),
+       "FILE:2: kernel 'k': configs[1] is a number; make it a table of parameters"},
+      {kernel("configs = {}" + apply),
+       "FILE:2: kernel 'k': configs is empty; give it at least one config"},
+      {kernel("space = { a = {1} }"),
+       "FILE:2: kernel 'k': has configs but no apply, so none of them would change anything; add "
+       "apply = function(config, launch) ... end"},
+      {kernel("prune = function() end"),
+       "FILE:2: kernel 'k': has prune but no configs; add space = { ... } or configs = { ... }"},
+      {kernel("variants = { 'a', 'a' }"),
+       "FILE:2: kernel 'k': variants lists 'a' twice; take one away"},
+      {kernel("variants = { 'a' }, space = { variant = {1} }"),
+       "FILE:2: kernel 'k': has variants and a parameter 'variant'; give the parameter another "
+       "name"},
+      {kernel("variants = {}"),
+       "FILE:2: kernel 'k': variants is empty; give it at least one entry"},
+      {kernel("variants = { 5 }"), "FILE:2: kernel 'k': variants[1] is a number; give it a text"},
+      {kernel("params = { 'i32', 'i23' }"),
+       "FILE:2: kernel 'k': params[2] = \"i23\" is no type; did you mean 'i32'?"},
+  });
+}
+
+TEST_CASE("A space that gives endlessly many configs is refused before it is built") {
+  CHECK(
+      contains(load_error("local v = {}\nfor i = 1, 5000 do v[i] = i end\nkernel 'k' { space = { a "
+                          "= v, b = v, c = v, d = v, e = v }" +
+                          apply + " }"),
+               "FILE:3: kernel 'k': space gives more than 10000 configs"));
+  CHECK(contains(
+      load_error("local v = {}\nfor i = 1, 10000 do v[i] = i end\nfor i = 1, 900 do\nkernel"
+                 "('k' .. i) { space = { a = v }" +
+                 apply + " }\nend"),
+      "FILE:4: kernel 'k11': the kernels of this file have more than 100000 configs"));
+  CHECK(contains(load_error("for i = 1, 2000 do kernel('k' .. i) {} end"),
+                 "FILE:1: the file declares more than 1000 kernels"));
+}
+
+TEST_CASE("Wrong declarations are named with the line") {
+  check({
+      {"\n\nkernel 'k'",
+       "FILE:3: kernel 'k': no table follows the name; write: kernel \"name\" { "
+       "... }"},
+      {"kernel(5)", "FILE:1: kernel wants a name and then a table; write: kernel \"name\" { ... }"},
+      {"kernel('k', {})",
+       "FILE:1: kernel wants a name and then a table; write: kernel \"name\" { ... }"},
+      {"kernel ''", "FILE:1: kernel was given an empty or endless name; give the demangled name"},
+      {"kernel 'k' (5)",
+       "FILE:1: kernel was given a number after its name; write: kernel \"name\" { ... }"},
+      {"local k = kernel 'k'\nk {}\nk {}",
+       "FILE:3: kernel was given a second table; write a declaration of its own"},
+      {"kernel 'k<1>' {}\n\nkernel 'k<(int)1>' {}",
+       "FILE:3: kernel 'k<(int)1>': was declared in line 1 already; merge the two"},
+      {"kernel 'a\\nb' {}",
+       "FILE:1: kernel 'a b': the name holds control characters; copy it from what --discover "
+       "shows"},
+      {"kernal 'k' {}", "FILE:1: 'kernal' has no value here; did you mean 'kernel'?"},
+      {"kernel 'k' {", "FILE:1: unexpected symbol near <eof>; correct this line"},
+      {"\nkernel 'k' { apply = function(c, launch) launch.function = 'x' end }",
+       "FILE:2: <name> expected near 'function'; 'function' is a word of Lua: write launch.kernel "
+       "= "
+       "\"name\" to choose another"},
+  });
+}
+
+TEST_CASE("Collectives are checked and kept as data") {
+  const Folder folder;
+  const SpaceFile file = SpaceFile::load(folder.write("space.lua", R"(
+    collective "all_gather" {
+      space = { protocol = {"LL", "LL128", "Simple"}, channels = {0, 8, 16, 24} },
+      buckets = "pow2", n_repeat = 3 }
+    collective "all_reduce" { configs = { { algorithm = "NVLSTree" } }, buckets = "exact" }
+  )"),
+                                         device());
+  CHECK(file.rules().empty());
+  REQUIRE(file.collectives().size() == 2);
+  CHECK(file.collectives()[0].name == "all_gather");
+  CHECK(file.collectives()[0].line == 2);
+  CHECK(file.collectives()[0].configs.size() == 12);
+  CHECK(file.collectives()[0].configs[1].to_string() == "channels=0 protocol=LL128");
+  CHECK(file.collectives()[0].buckets == SizeBuckets::PowerOfTwo);
+  CHECK(file.collectives()[0].n_repeat == 3);
+  CHECK_FALSE(file.collectives()[0].n_warmup);
+  CHECK(file.collectives()[1].buckets == SizeBuckets::Exact);
+
+  check({
+      {"collective 'allgather' { space = { channels = {1} } }",
+       "FILE:1: collective 'allgather': is no collective that can be tuned; did you mean "
+       "'all_gather'?"},
+      {"collective 'reduce' {}",
+       "FILE:1: collective 'reduce': has no configs; add space = { protocol = {\"LL\", \"Simple\"} "
+       "}"},
+      {"collective 'reduce' { space = { proto = {'LL'} } }",
+       "FILE:1: collective 'reduce': 'proto' is no parameter of a collective; known are algorithm, "
+       "protocol and channels"},
+      {"collective 'reduce' { space = { protocol = {'LL', 'simple'} } }",
+       "FILE:1: collective 'reduce': protocol = simple is not known; did you mean 'Simple'?"},
+      {"collective 'reduce' { space = { channels = {65} } }",
+       "FILE:1: collective 'reduce': channels = 65 is not a number of channels; give 0 (as NCCL "
+       "chooses) to 64"},
+      {"collective 'reduce' { space = { algorithm = {1} } }",
+       "FILE:1: collective 'reduce': algorithm = 1 is not a text; known are Ring, Tree, "
+       "CollnetDirect, CollnetChain, NVLS, NVLSTree and PAT"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = 'pow3' }",
+       "FILE:1: collective 'reduce': buckets = \"pow3\" is not known; did you mean 'pow2'?"},
+      {"collective 'reduce' { apply = function() end }",
+       "FILE:1: collective 'reduce': 'apply' is not known here; known are space, configs, buckets, "
+       "n_warmup and n_repeat"},
+  });
+}
