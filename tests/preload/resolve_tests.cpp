@@ -45,3 +45,14 @@ TEST_CASE("What cuGetProcAddress returns ends where the driver said, version by 
     }
   }
 }
+
+TEST_CASE("Where entries share an address, name and flags tell which one was meant", "[resolve]") {
+  // The driver has one function for cuStreamQuery and its per-thread form, and one for both
+  // versions of cuStreamDestroy.
+  const Recorded recorded = run_recorded({client("resolve")});
+  INFO(recorded.record);
+  CHECK(count_lines(recorded.record, "after cuStreamQuery 0") == 1);
+  CHECK(count_lines(recorded.record, "after cuStreamQuery_ptsz 0") == 1);
+  CHECK(count_lines(recorded.record, "before cuStreamDestroy") == 4);
+  CHECK(count_lines(recorded.record, "before cuStreamDestroy_v2") == 0);
+}
