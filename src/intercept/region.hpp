@@ -14,9 +14,7 @@
 
 namespace contextune::intercept {
 
-class Search;
 class Site;
-class SiteTable;
 
 /// What the in-process API tunes at one place of a program: a call with configs.
 struct TunableSpec {
@@ -92,14 +90,15 @@ class TunableCall {
   bool end(bool launched) noexcept;
 
  private:
-  friend struct ThreadState;
+  friend struct TunableLaunch;
   Site* site_ = nullptr;
   TunableCall* outer_ = nullptr;
   StreamHandle stream_ = nullptr;
-  std::uint64_t tag_ = 0;  ///< 0: not measured
+  LaunchTimer* timer_ = nullptr;  ///< told of the whole call, where launches cannot be seen
+  std::uint64_t tag_ = 0;         ///< of the pass that it is part of
   std::uint32_t config_ = 0;
   bool open_ = false;
-  bool own_record_ = false;
+  bool watched_ = false;
 };
 
 }  // namespace contextune::intercept

@@ -1,0 +1,67 @@
+#include "intercept/binding.hpp"
+
+#include <cstring>
+
+#include "intercept/hash.hpp"
+
+namespace contextune::intercept {
+
+Memo::Memo(std::uint64_t reads, std::span<const ArgumentLayout> layouts)
+    : reads_(reads), slots_(reads == 0 ? 1 : 2 * most_answers) {
+  for (std::size_t i = 0; i < layouts.size() && i < 64; ++i) {
+    if ((reads >> i & 1U) != 0) read_.push_back({i, layouts[i]});
+  }
+}
+
+bool Memo::hash_of(const Launch& launch, std::uint64_t& hash) const noexcept {
+  hash = 0;
+  for (const Argument& argument : read_) {
+    const void* data = argument_of(launch, argument.index, argument.layout);
+    if (data == nullptr) return false;
+    hash = hash_bytes(hash, data, argument.layout.size_bytes);
+  }
+  return true;
+}
+
+bool Memo::agrees(const Launch& launch, const Resolved& answer) const noexcept {
+  const std::byte* expected = answer.bytes().data();
+  for (const Argument& argument : read_) {
+    const void* data = argument_of(launch, argument.index, argument.layout);
+    if (std::memcmp(data, expected, argument.layout.size_bytes) != 0) return false;
+    expected += argument.layout.size_bytes;
+  }
+  return true;
+}
+
+Resolved* Memo::find(const Launch& launch) const noexcept {
+  if (read_.empty()) return slots_[0].load(std::memory_order_acquire);
+  std::uint64_t hash = 0;
+  if (!hash_of(launch, hash)) return nullptr;
+  const std::size_t mask = slots_.size() - 1;
+  for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
+    Resolved* answer = slots_[at].load(std::memory_order_acquire);
+    if (answer == nullptr) return nullptr;
+    if (answer->hash() == hash && agrees(launch, *answer)) return answer;
+  }
+}
+
+Resolved* Memo::insert(const Launch& launch, Site& site) {
+  if (all_.size() >= most_answers) return nullptr;
+  std::uint64_t hash = 0;
+  if (!hash_of(launch, hash)) return nullptr;
+  std::vector<std::byte> bytes;
+  for (const Argument& argument : read_) {
+    const auto* data = static_cast<const std::byte*>(
+        argument_of(launch, argument.index, argument.layout));
+    bytes.insert(bytes.end(), data, data + argument.layout.size_bytes);
+  }
+  all_.push_back(std::make_unique<Resolved>(site, hash, std::move(bytes)));
+  Resolved* answer = all_.back().get();
+  const std::size_t mask = slots_.size() - 1;
+  std::size_t at = hash & mask;
+  while (slots_[at].load(std::memory_order_relaxed) != nullptr) at = (at + 1) & mask;
+  slots_[at].store(answer, std::memory_order_release);
+  return answer;
+}
+
+}  // namespace contextune::intercept

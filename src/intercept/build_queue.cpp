@@ -1,0 +1,106 @@
+#include "intercept/build_queue.hpp"
+
+#include <signal.h>
+
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include "intercept/thread_census.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+std::vector<std::string> name_of(const LaunchChange& change) {
+  std::vector<std::string> name{change.module, change.source, change.function};
+  name.insert(name.end(), change.build_options.begin(), change.build_options.end());
+  return name;
+}
+
+std::chrono::duration<double> seconds_of(double seconds) {
+  return std::chrono::duration<double>(seconds);
+}
+
+}  // namespace
+
+const BuildQueue::Result* BuildQueue::find_or_start(const LaunchChange& change,
+                                                    CUcontext context) {
+  const std::lock_guard lock(mutex_);
+  const auto [place, fresh] = results_.try_emplace(name_of(change));
+  if (!fresh) return place->second.get();
+  if (stopped_) {
+    place->second = std::make_unique<Result>(Result{nullptr, "the program is about to end"});
+    return place->second.get();
+  }
+  jobs_.push_back({change, context});
+  if (!running_) start_thread();
+  changed_.notify_all();
+  return nullptr;
+}
+
+void BuildQueue::start_thread() {
+  // The program's signal handlers must not run on a thread that it does not know.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([this] { work(); }).detach();
+    running_ = true;
+  } catch (const std::exception& error) {
+    const Job job = jobs_.back();
+    jobs_.pop_back();
+    results_[name_of(job.change)] = std::make_unique<Result>(
+        Result{nullptr, std::string("no thread could be started for the build: ") + error.what()});
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void BuildQueue::work() noexcept {
+  name_this_thread("contextune-build");
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return !jobs_.empty(); });
+    const Job job = std::move(jobs_.front());
+    jobs_.pop_front();
+    if (stopped_) continue;
+    building_ = true;
+    lock.unlock();
+    Result result = build(job);
+    lock.lock();
+    building_ = false;
+    results_[name_of(job.change)] = std::make_unique<Result>(std::move(result));
+    done_.fetch_add(1, std::memory_order_release);
+    changed_.notify_all();
+  }
+}
+
+BuildQueue::Result BuildQueue::build(const Job& job) noexcept {
+  try {
+    const gpu::CurrentContext current(driver_, job.context);
+    const gpu::RelaxedCapture relaxed(driver_);
+    const LaunchChange& change = job.change;
+    if (!change.source.empty()) {
+      return {code_.from_source(change.source, change.build_options, change.function), {}};
+    }
+    return {code_.from_file(change.module, change.function), {}};
+  } catch (const std::exception& error) {
+    return {nullptr, error.what()};
+  } catch (...) {
+    return {nullptr, "the build ended with an unknown exception"};
+  }
+}
+
+bool BuildQueue::wait_idle(double seconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, seconds_of(seconds),
+                           [this] { return jobs_.empty() && !building_; });
+}
+
+void BuildQueue::stop(double seconds) noexcept {
+  std::unique_lock lock(mutex_);
+  stopped_ = true;
+  changed_.wait_for(lock, seconds_of(seconds), [this] { return !building_; });
+}
+
+}  // namespace contextune::intercept

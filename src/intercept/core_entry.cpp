@@ -1,0 +1,16 @@
+#include <contextune/export.hpp>
+
+#include "intercept/hooks.hpp"
+#include "intercept/runtime.hpp"
+
+/// How the frontend reaches all of this: see preload/contextune_abi.h.
+extern "C" CONTEXTUNE_EXPORT const contextune_core* contextune_core_v1(
+    const contextune_frontend* frontend) {
+  using namespace contextune::intercept;
+  if (frontend == nullptr || frontend->version != CONTEXTUNE_ABI_VERSION ||
+      frontend->size < sizeof(contextune_frontend)) {
+    return nullptr;
+  }
+  set_hook_frontend(frontend);
+  return Runtime::start(frontend) == nullptr ? nullptr : hook_table();
+}

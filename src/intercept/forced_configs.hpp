@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "core/force.hpp"
+#include "intercept/event_log.hpp"
+
+namespace contextune::intercept {
+
+/// The option `force`: which sites are pinned to which config. A pin names a site, or a site and
+/// parts of its key: "saxpy=2", "saxpy{n=4096}=block:256". Any thread.
+class ForcedConfigs {
+ public:
+  /// What cannot be read is reported and does not count.
+  ForcedConfigs(const std::string& option, EventLog& log);
+
+  /// The config that the site is pinned to, if it is. A config that it does not have is reported.
+  [[nodiscard]] std::optional<std::uint32_t> find(const std::string& region,
+                                                  const std::string& name, const Key& key,
+                                                  std::span<const Config> configs);
+
+  /// Reports the pins that no site has matched; at the end.
+  void report_unmatched();
+
+ private:
+  struct Pin {
+    ForcedConfig given;
+    bool matched = false;
+  };
+  EventLog& log_;
+  std::mutex mutex_;
+  std::vector<Pin> pins_;
+};
+
+}  // namespace contextune::intercept

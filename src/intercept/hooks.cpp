@@ -1,0 +1,160 @@
+#include "intercept/hooks.hpp"
+
+#include "intercept/process_runtime.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constinit const contextune_frontend* attached = nullptr;
+
+template <typename T>
+T argument(void* const* args, std::size_t index) noexcept {
+  return *static_cast<const T*>(args[index]);
+}
+
+CUresult on_launch(const contextune_launch* call) noexcept {
+  if (ProcessRuntime* runtime = running_runtime()) return runtime->launch(*call);
+  return Launcher(attached).as_written(*call);
+}
+
+CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
+  const auto stream = argument<CUstream>(args, 0);
+  if (stream != nullptr) return stream;
+  const bool per_thread = fn == contextune_fn_cuStreamBeginCapture_ptsz ||
+                          fn == contextune_fn_cuStreamBeginCapture_v2_ptsz ||
+                          fn == contextune_fn_cuStreamBeginCaptureToGraph_ptsz ||
+                          fn == contextune_fn_cuStreamEndCapture_ptsz;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+void on_before(contextune_fn fn, void* const* args) noexcept {
+  ProcessRuntime* runtime = running_runtime();
+  if (runtime == nullptr) return;
+  switch (fn) {
+    case contextune_fn_cuModuleUnload:
+    case contextune_fn_cuLibraryUnload:
+      return runtime->handles_go_away();
+    case contextune_fn_cuStreamBeginCapture:
+    case contextune_fn_cuStreamBeginCapture_ptsz:
+    case contextune_fn_cuStreamBeginCapture_v2:
+    case contextune_fn_cuStreamBeginCapture_v2_ptsz:
+    case contextune_fn_cuStreamBeginCaptureToGraph:
+    case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
+      return runtime->captures().begin(capture_stream(fn, args));
+    case contextune_fn_cuStreamDestroy:
+    case contextune_fn_cuStreamDestroy_v2:
+      return runtime->stream_goes_away(argument<CUstream>(args, 0));
+    case contextune_fn_cuCtxDestroy:
+    case contextune_fn_cuCtxDestroy_v2:
+    case contextune_fn_cuCtxDetach:
+      return runtime->context_goes_away(argument<CUcontext>(args, 0));
+    case contextune_fn_cuGreenCtxDestroy:
+      return runtime->context_goes_away(nullptr);
+    case contextune_fn_cuDevicePrimaryCtxRelease:
+    case contextune_fn_cuDevicePrimaryCtxRelease_v2:
+    case contextune_fn_cuDevicePrimaryCtxReset:
+    case contextune_fn_cuDevicePrimaryCtxReset_v2:
+      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0));
+    default:
+      return;
+  }
+}
+
+/// What the program sets on its own kernels.
+void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
+  constexpr auto carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  ProgramAttributes& program = runtime.program_attributes();
+  try {
+    if (fn == contextune_fn_cuFuncSetAttribute) {
+      program.set(argument<CUfunction>(args, 0), argument<CUfunction_attribute>(args, 1));
+    } else if (fn == contextune_fn_cuKernelSetAttribute) {
+      program.set(argument<CUkernel>(args, 2), argument<CUfunction_attribute>(args, 0));
+    } else {
+      // A cache configuration is a carve-out by another name.
+      program.set(argument<const void*>(args, 0), carveout);
+    }
+  } catch (...) {
+    // No memory to remember it.
+  }
+}
+
+void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
+  switch (fn) {
+    case contextune_fn_cuFuncSetAttribute:
+    case contextune_fn_cuKernelSetAttribute:
+    case contextune_fn_cuFuncSetCacheConfig:
+    case contextune_fn_cuKernelSetCacheConfig:
+      return on_attribute_set(runtime, fn, args);
+    case contextune_fn_cuDevicePrimaryCtxRetain:
+      return runtime.primary_context(argument<CUdevice>(args, 1),
+                                     *argument<CUcontext*>(args, 0));
+    case contextune_fn_cuStreamSynchronize:
+    case contextune_fn_cuStreamSynchronize_ptsz:
+    case contextune_fn_cuEventSynchronize:
+    case contextune_fn_cuCtxSynchronize:
+    case contextune_fn_cuCtxSynchronize_v2:
+      return runtime.synchronised();
+    case contextune_fn_cuLaunch:
+    case contextune_fn_cuLaunchGrid:
+    case contextune_fn_cuLaunchGridAsync:
+    case contextune_fn_cuLaunchCooperativeKernelMultiDevice:
+      return runtime.unsupported_launch(attached->name(fn));
+    default:
+      return;
+  }
+}
+
+void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
+  ProcessRuntime* runtime = running_runtime();
+  if (runtime == nullptr) return;
+  switch (fn) {
+    case contextune_fn_cuProfilerStart:
+      return runtime->profiler(true);
+    case contextune_fn_cuProfilerStop:
+      return runtime->profiler(false);
+    case contextune_fn_cuStreamBeginCapture:
+    case contextune_fn_cuStreamBeginCapture_ptsz:
+    case contextune_fn_cuStreamBeginCapture_v2:
+    case contextune_fn_cuStreamBeginCapture_v2_ptsz:
+    case contextune_fn_cuStreamBeginCaptureToGraph:
+    case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
+      if (result != CUDA_SUCCESS) runtime->captures().end(capture_stream(fn, args));
+      return;
+    case contextune_fn_cuStreamEndCapture:
+    case contextune_fn_cuStreamEndCapture_ptsz:
+      // An end on the wrong thread does not end it.
+      if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+        runtime->captures().end(capture_stream(fn, args));
+      }
+      return;
+    default:
+      if (result == CUDA_SUCCESS) on_after_success(*runtime, fn, args);
+  }
+}
+
+void on_range(contextune_range_kind kind, const char* domain, const char* name,
+              std::uint64_t id) noexcept {
+  if (ProcessRuntime* runtime = running_runtime()) runtime->range(kind, domain, name, id);
+}
+
+void on_program_uses_cupti(contextune_fn fn) noexcept {
+  if (ProcessRuntime* runtime = running_runtime()) {
+    runtime->program_uses_cupti(attached->name(fn));
+  }
+}
+
+constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
+                                sizeof(contextune_core),
+                                on_launch,
+                                on_before,
+                                on_after,
+                                on_range,
+                                on_program_uses_cupti};
+
+}  // namespace
+
+const contextune_core* hook_table() noexcept { return &table; }
+
+void set_hook_frontend(const contextune_frontend* frontend) noexcept { attached = frontend; }
+
+}  // namespace contextune::intercept

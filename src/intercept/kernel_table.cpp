@@ -1,0 +1,88 @@
+#include "intercept/kernel_table.hpp"
+
+#include "gpu/kernel_name.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+bool same_kernel(const gpu::KernelIdentity& a, const gpu::KernelIdentity& b) {
+  return a.code_hash == b.code_hash && a.symbol == b.symbol && a.module == b.module &&
+         a.library == b.library && a.function == b.function;
+}
+
+}  // namespace
+
+KernelTable::KernelTable(const gpu::Driver& driver, const std::string& only,
+                         const std::string& exclude, EventLog& log)
+    : driver_(driver),
+      log_(log),
+      only_(expression("only", only)),
+      exclude_(expression("exclude", exclude)) {}
+
+std::optional<std::regex> KernelTable::expression(const char* option, const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  try {
+    return std::regex(text, std::regex::ECMAScript | std::regex::optimize);
+  } catch (const std::regex_error& error) {
+    log_.fault(std::string("option ") + option + ": the regular expression \"" + text +
+               "\" cannot be read (" + error.what() + "); the option is ignored");
+    return std::nullopt;
+  }
+}
+
+bool KernelTable::is_excluded(const std::string& name) const {
+  // NCCL's kernels wait for each other across devices; how they are launched is NCCL's alone.
+  if (name.rfind("nccl", 0) == 0) return true;
+  if (only_ && !std::regex_search(name, *only_)) return true;
+  return exclude_ && std::regex_search(name, *exclude_);
+}
+
+const DeviceFacts& KernelTable::facts_of(int device) {
+  const std::lock_guard lock(mutex_);
+  auto place = facts_.find(device);
+  if (place == facts_.end()) {
+    place = facts_.emplace(device, gpu::device_facts(driver_, device)).first;
+  }
+  return place->second;
+}
+
+const KnownKernel* KernelTable::find(CUfunction handle, CUcontext context) {
+  const std::uint64_t now = epoch();
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = entries_.find({handle, context});
+    if (place != entries_.end() && place->second.epoch == now) return place->second.kernel;
+  }
+  const gpu::CurrentContext current(driver_, context);
+  const gpu::RelaxedCapture relaxed(driver_);
+  std::string why;
+  auto identity = gpu::identify(driver_, handle, why);
+  const KnownKernel* known = nullptr;
+  if (identity) {
+    const int device = gpu::current_device(driver_).value_or(0);
+    const DeviceFacts& facts = facts_of(device);
+    const std::lock_guard lock(mutex_);
+    const KnownKernel* before = entries_[{handle, context}].kernel;
+    if (before != nullptr && same_kernel(before->identity, *identity)) {
+      entries_[{handle, context}].epoch = now;
+      return before;
+    }
+    KnownKernel& kernel = kernels_.emplace_back();
+    kernel.identity = std::move(*identity);
+    for (const std::string& type : gpu::parameter_types(kernel.identity.symbol)) {
+      kernel.parameters += (kernel.parameters.empty() ? "" : ", ") + type;
+    }
+    kernel.device = device;
+    kernel.facts = &facts;
+    kernel.excluded = is_excluded(kernel.identity.name);
+    known = &kernel;
+  } else {
+    log_.fallback(FallbackReason::UnknownKernel, {}, {},
+                  "A kernel runs as the program wrote it: " + why + ".");
+  }
+  const std::lock_guard lock(mutex_);
+  entries_[{handle, context}] = {now, known};
+  return known;
+}
+
+}  // namespace contextune::intercept

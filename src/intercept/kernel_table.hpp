@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <regex>
+#include <string>
+#include <utility>
+
+#include "gpu/device_facts.hpp"
+#include "gpu/kernel_identity.hpp"
+#include "intercept/event_log.hpp"
+#include "intercept/launch.hpp"
+
+namespace contextune::intercept {
+
+/// One kernel on one device, as far as all regions share what is known of it.
+struct KnownKernel {
+  gpu::KernelIdentity identity;
+  std::string parameters;  ///< "float*, int"; empty: unknown
+  int device = 0;
+  const DeviceFacts* facts = nullptr;
+  bool excluded = false;  ///< by the options only and exclude, or NCCL's own
+};
+
+/// Which kernel a handle means. Handles are used again after an unload, so every unload makes all
+/// answers stale: compare `epoch`. Answers stay readable for ever. Any thread.
+class KernelTable {
+ public:
+  /// Expressions that cannot be read are reported and do not count.
+  KernelTable(const gpu::Driver& driver, const std::string& only, const std::string& exclude,
+              EventLog& log);
+
+  /// Null: the driver cannot tell (logged). Needs a current context.
+  [[nodiscard]] const KnownKernel* find(CUfunction handle, CUcontext context);
+
+  [[nodiscard]] std::uint64_t epoch() const noexcept {
+    return epoch_.load(std::memory_order_acquire);
+  }
+  /// A module, library or context goes away.
+  void invalidate() noexcept { epoch_.fetch_add(1, std::memory_order_release); }
+
+  [[nodiscard]] const DeviceFacts& facts_of(int device);
+
+ private:
+  [[nodiscard]] std::optional<std::regex> expression(const char* option, const std::string& text);
+  [[nodiscard]] bool is_excluded(const std::string& name) const;
+
+  struct Entry {
+    std::uint64_t epoch = 0;
+    const KnownKernel* kernel = nullptr;
+  };
+  const gpu::Driver& driver_;
+  EventLog& log_;
+  std::optional<std::regex> only_;
+  std::optional<std::regex> exclude_;
+  std::atomic<std::uint64_t> epoch_{1};
+  std::mutex mutex_;
+  std::map<std::pair<CUfunction, CUcontext>, Entry> entries_;
+  std::deque<KnownKernel> kernels_;
+  std::map<int, DeviceFacts> facts_;
+};
+
+}  // namespace contextune::intercept

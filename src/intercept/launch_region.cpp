@@ -1,0 +1,84 @@
+#include "intercept/launch_region.hpp"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+
+bool LaunchRegion::has_several_devices() const noexcept {
+  int count = 0;
+  return services_.driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
+}
+
+Launch LaunchRegion::launch_of(const contextune_launch& call) const noexcept {
+  Launch launch(call);
+  if (several_devices_) (void)services_.driver.cuCtxGetCurrent(&launch.context);
+  return launch;
+}
+
+bool LaunchRegion::is_capturing(const Launch& launch) const noexcept {
+  // The driver is asked only while a capture is under way somewhere.
+  return services_.captures.possible() && services_.captures.is_capturing(launch.stream);
+}
+
+void LaunchRegion::say_first_entry() noexcept {
+  if (said_.load(std::memory_order_relaxed) || said_.exchange(true)) return;
+  log::write_region(services_.log.lines(), name_, static_cast<std::int64_t>(syscall(SYS_gettid)));
+}
+
+void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noexcept {
+  ThreadState& thread = this_thread();
+  EntryFrame frame{mark, this, counts_already, thread.is_in(this)};
+  if (frame.inner) {
+    if (mark != api_mark) services_.log.fallback(FallbackReason::NestedRegion, name_, {}, {});
+    (void)thread.open(frame);
+    return;
+  }
+  const bool counts = counts_already || claim_entry();
+  frame.counts = counts;
+  if (!thread.open(frame)) {
+    if (counts) release_entry();
+    return;
+  }
+  say_first_entry();
+  services_.open.add(this);
+  if (counts && !counts_already && !services_.stopped.load(std::memory_order_acquire)) entered();
+}
+
+void LaunchRegion::end_on_thread(std::uint64_t mark) noexcept {
+  const EntryFrame frame = this_thread().close(mark, this);
+  if (frame.region == this) ended(frame);
+}
+
+void LaunchRegion::ended(const EntryFrame& frame) noexcept {
+  if (frame.inner) return;
+  services_.open.remove(this);
+  if (!frame.counts) return;
+  if (!services_.stopped.load(std::memory_order_acquire)) left();
+  release_entry();
+}
+
+void LaunchRegion::begin_in_process() noexcept {
+  if (process_entries_.fetch_add(1) != 0) return;
+  say_first_entry();
+  services_.open.add(this);
+  const bool counts = claim_entry();
+  process_entry_counts_.store(counts);
+  if (counts && !services_.stopped.load(std::memory_order_acquire)) entered();
+}
+
+void LaunchRegion::end_in_process() noexcept {
+  int open = process_entries_.load();
+  do {
+    if (open == 0) return;  // an end without a begin
+  } while (!process_entries_.compare_exchange_weak(open, open - 1));
+  if (open != 1) return;
+  services_.open.remove(this);
+  if (!process_entry_counts_.load()) return;
+  if (!services_.stopped.load(std::memory_order_acquire)) left();
+  release_entry();
+}
+
+}  // namespace contextune::intercept

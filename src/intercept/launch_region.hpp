@@ -1,0 +1,110 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "gpu/driver.hpp"
+#include "intercept/capture_watch.hpp"
+#include "intercept/launch.hpp"
+#include "intercept/launcher.hpp"
+#include "intercept/measurement.hpp"
+#include "intercept/open_regions.hpp"
+#include "intercept/region.hpp"
+#include "intercept/site_table.hpp"
+#include "intercept/thread_state.hpp"
+
+namespace contextune::intercept {
+
+/// What all regions of a process work with; lives as long as the process.
+struct RegionServices {
+  const gpu::Driver& driver;
+  const Launcher& launcher;
+  KernelTable& kernels;
+  KnobSource& knobs;
+  BuildQueue& builds;
+  ForcedConfigs& forced;
+  EventLog& log;
+  Measurement& measurement;
+  OpenRegions& open;
+  CaptureWatch& captures;
+  const std::atomic<bool>& stopped;    ///< nothing is tuned any more: exit(), or a broken context
+  std::function<void(CUresult)> broke; ///< a launch found the context broken
+  bool sees_launches = false;
+
+  [[nodiscard]] SiteTable::Services for_sites() const {
+    return {driver, kernels, knobs, builds, forced, log};
+  }
+};
+
+/// A region as the hooks see it. The entries of all kinds of regions are kept here: whose entry is a
+/// pass, and what is nested in what.
+class LaunchRegion : public Region {
+ public:
+  [[nodiscard]] const std::string& name() const noexcept override { return name_; }
+
+  /// Entries of one thread, opened by the API or, with `mark`, by an NVTX range.
+  void begin_entry() noexcept override { begin_on_thread(api_mark, false); }
+  void end_entry() noexcept override { end_on_thread(api_mark); }
+  [[nodiscard]] bool begin_pass() noexcept override { return false; }
+  void end_pass() noexcept override {}
+  void abandon_pass() noexcept override {}
+  [[nodiscard]] Site* tunable(const TunableSpec&) noexcept override { return nullptr; }
+
+  void begin_on_thread(std::uint64_t mark, bool counts_already) noexcept;
+  void end_on_thread(std::uint64_t mark) noexcept;
+  /// A frame that begin_on_thread made was closed.
+  void ended(const EntryFrame& frame) noexcept;
+
+  /// Entries of the whole process: several at a time are one.
+  void begin_in_process() noexcept;
+  void end_in_process() noexcept;
+
+  /// Makes the launch, exactly once as far as the program can tell.
+  /// @param counts it belongs to the entry that may be a pass
+  virtual CUresult launch(const contextune_launch& call, bool counts) noexcept = 0;
+
+  /// Writes lines about where it stands; file writes only.
+  virtual void write_summary() noexcept = 0;
+  /// Nothing is tuned any more, for that reason.
+  virtual void stop(FallbackReason reason, const std::string& text) noexcept = 0;
+  /// The program has just waited for the GPU.
+  virtual void synchronised() noexcept {}
+  /// The program destroys a stream or a context.
+  virtual void forget_stream(StreamHandle) noexcept {}
+  virtual void forget_context(CUcontext) noexcept {}
+
+  [[nodiscard]] const RegionServices& services() const noexcept { return services_; }
+
+  static constexpr std::uint64_t api_mark = 1;
+
+ protected:
+  LaunchRegion(std::string name, const RegionServices& services)
+      : name_(std::move(name)), services_(services) {}
+
+  /// The one entry that may be a pass.
+  virtual void entered() noexcept = 0;
+  virtual void left() noexcept = 0;
+
+  [[nodiscard]] bool is_capturing(const Launch& launch) const noexcept;
+  [[nodiscard]] Launch launch_of(const contextune_launch& call) const noexcept;
+  [[nodiscard]] bool claim_entry() noexcept { return !occupied_.exchange(true); }
+  void release_entry() noexcept { occupied_.store(false); }
+
+  /// The `region` line of the log, once.
+  void say_first_entry() noexcept;
+
+ private:
+
+  const std::string name_;
+  const RegionServices& services_;
+  std::atomic<bool> occupied_{false};
+  std::atomic<bool> said_{false};
+  std::atomic<int> process_entries_{0};
+  std::atomic<bool> process_entry_counts_{false};
+  const bool several_devices_ = has_several_devices();
+  [[nodiscard]] bool has_several_devices() const noexcept;
+};
+
+}  // namespace contextune::intercept

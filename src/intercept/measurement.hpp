@@ -1,0 +1,119 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <contextune/options.hpp>
+
+#include "core/timer.hpp"
+#include "intercept/event_log.hpp"
+
+namespace contextune::intercept {
+
+/// Which work a timed launch is: 16 bits of the search, 32 of its pass, 16 of its site (plus one; 0
+/// is work that belongs to no site). Never 0.
+struct WorkTag {
+  std::uint16_t search = 0;
+  std::uint32_t pass = 0;
+  std::uint16_t slot = 0;
+
+  [[nodiscard]] std::uint64_t pack() const noexcept {
+    return (std::uint64_t{search} << 48U) | (std::uint64_t{pass} << 16U) | slot;
+  }
+  [[nodiscard]] static WorkTag unpack(std::uint64_t tag) noexcept {
+    return {static_cast<std::uint16_t>(tag >> 48U), static_cast<std::uint32_t>(tag >> 16U),
+            static_cast<std::uint16_t>(tag)};
+  }
+};
+
+/// The process's timers, shared by all searches: CUPTI while anything is measured and the program
+/// leaves it to us, else events. Any thread; waits for no GPU work.
+class Measurement {
+ public:
+  struct Timers {
+    std::unique_ptr<LaunchTimer> cupti;  ///< null: none, and `why_no_cupti` says why
+    std::string why_no_cupti;
+    std::unique_ptr<LaunchTimer> events;
+    std::unique_ptr<ClockMonitor> clock;
+    std::function<std::unique_ptr<SpanTimer>()> make_span_timer;
+    /// Takes CUPTI out of the process; false: it refuses. May be empty.
+    std::function<bool()> release_cupti;
+  };
+
+  Measurement(TimerKind kind, Timers timers, EventLog& log);
+  Measurement(const Measurement&) = delete;
+  Measurement& operator=(const Measurement&) = delete;
+
+  /// A number for a new search; 0 when there are no more (65535).
+  [[nodiscard]] std::uint16_t add_search();
+
+  /// Says whether the search needs single launches timed from now on. False: asked for, and no
+  /// timer can be opened (logged).
+  bool want(std::uint16_t search, bool wanted);
+
+  /// The timer to tag a launch with; null while none is open. The same one must be told of the
+  /// launch's end.
+  [[nodiscard]] LaunchTimer* timer() const noexcept {
+    return open_.load(std::memory_order_acquire);
+  }
+  /// "cupti" or "events": the one in use, or last used.
+  [[nodiscard]] const char* timer_name() const noexcept {
+    return name_.load(std::memory_order_relaxed);
+  }
+
+  /// Brings in what has arrived. `wait`: the GPU was synchronised, so everything is there.
+  /// Otherwise it does nothing when the last call was too short a time ago to be worth its cost.
+  void poll(bool wait);
+
+  /// Moves what has arrived for that search to the end of `work`.
+  void take(std::uint16_t search, std::vector<TimedWork>& work);
+
+  /// A search is over: if nobody measures any more and nobody else can be inside the driver, CUPTI
+  /// leaves the process, so that launches cost what they did before.
+  void release_cupti();
+
+  /// Grows when records were lost, to everybody's cost.
+  [[nodiscard]] std::uint64_t losses() const noexcept {
+    return losses_.load(std::memory_order_acquire);
+  }
+
+  /// The program uses CUPTI itself: ours is closed, and events take its place for good.
+  void give_up_cupti(const char* entry_point);
+
+  [[nodiscard]] std::unique_ptr<SpanTimer> make_span_timer() const {
+    return timers_.make_span_timer();
+  }
+  /// Lowest clock and any throttling since the last call by anybody.
+  [[nodiscard]] ClockReading read_clock();
+
+ private:
+  bool open_locked();
+  void close_locked();
+  void collect_locked();
+
+  Timers timers_;
+  EventLog& log_;
+  std::mutex mutex_;
+  std::atomic<LaunchTimer*> open_{nullptr};
+  std::atomic<const char*> name_;
+  std::atomic<std::uint64_t> losses_{0};
+  bool attached_ = false;               ///< CUPTI was opened since it was last released
+  std::vector<pid_t> cupti_threads_;
+  LaunchTimer* chosen_ = nullptr;  ///< to be opened when wanted
+  std::uint64_t dropped_seen_ = 0;
+  std::vector<bool> wanted_;       ///< by search
+  std::size_t num_wanted_ = 0;
+  std::vector<std::vector<TimedWork>> inboxes_;
+  std::vector<TimedWork> arrived_;
+  double last_poll_ = 0;
+  double poll_cost_ = 0;
+};
+
+}  // namespace contextune::intercept

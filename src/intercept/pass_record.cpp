@@ -1,0 +1,94 @@
+#include "intercept/pass_record.hpp"
+
+#include <algorithm>
+
+namespace contextune::intercept {
+
+PassRecord::PassRecord(std::uint64_t number, Measure what, std::span<const std::uint32_t> configs)
+    : pass(number), measure(what), counted(true), configs_(configs.begin(), configs.end()) {}
+
+PassRecord::SiteCount& PassRecord::count(SiteIndex site) {
+  while (sites_.size() <= site) {
+    SiteCount& added = sites_.emplace_back();
+    // A site beyond the plan first appeared in this pass: it runs config 0.
+    if (sites_.size() <= configs_.size()) added.config = configs_[sites_.size() - 1];
+  }
+  return sites_[site];
+}
+
+void PassRecord::launched(SiteIndex site, std::uint32_t calls, std::uint32_t records) {
+  records_ += records;
+  if (site == no_site) return;
+  SiteCount& counted_site = count(site);
+  counted_site.calls += calls;
+  counted_site.records += records;
+}
+
+void PassRecord::failed(SiteIndex site) { count(site).failed = true; }
+
+void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
+  if (arrived_ == 0) {
+    first_start_ = work.start;
+    last_end_ = work.end;
+  } else {
+    first_start_ = std::min(first_start_, work.start);
+    last_end_ = std::max(last_end_, work.end);
+  }
+  ++arrived_;
+  if (slot == 0) return;
+  SiteCount& counted_site = count(slot - 1U);
+  ++counted_site.arrived;
+  counted_site.seconds += work.end - work.start;
+}
+
+std::vector<SiteIndex> PassRecord::sites_launched() const {
+  std::vector<SiteIndex> sites;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i].calls != 0 || sites_[i].failed) sites.push_back(static_cast<SiteIndex>(i));
+  }
+  return sites;
+}
+
+std::vector<SiteIndex> PassRecord::sites_failed() const {
+  std::vector<SiteIndex> sites;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i].failed) sites.push_back(static_cast<SiteIndex>(i));
+  }
+  return sites;
+}
+
+PassResult PassRecord::result(bool mean) const {
+  PassResult result;
+  result.pass = pass;
+  result.sm_clock_hz = clock.sm_hz;
+  result.throttled = clock.throttled;
+  double sum = 0;
+  std::uint32_t calls = 0;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    const SiteCount& site = sites_[i];
+    if (site.calls == 0 && !site.failed) continue;
+    SiteResult& one = result.sites.emplace_back();
+    one.site = static_cast<SiteIndex>(i);
+    one.config = site.config;
+    one.launches = site.calls;
+    if (site.failed) {
+      one.status = SiteResult::Status::LaunchFailed;
+    } else if (site.arrived < site.records || site.records == 0) {
+      one.status = SiteResult::Status::Missing;
+    } else {
+      one.seconds = site.seconds / site.calls;
+      sum += site.seconds;
+      calls += site.calls;
+    }
+  }
+  // A region of which a part is missing has no time.
+  if (mean) {
+    result.region_seconds = calls == 0 ? 0 : sum / calls;
+  } else if (complete() && arrived_ != 0) {
+    result.region_seconds = last_end_ - first_start_;
+  }
+  if (measure == Measure::Span) result.sites.clear();
+  return result;
+}
+
+}  // namespace contextune::intercept

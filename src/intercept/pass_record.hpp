@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/timer.hpp"
+#include "core/tuning.hpp"
+
+namespace contextune::intercept {
+
+/// What was launched in one pass, and what has come in about it. Not thread-safe.
+class PassRecord {
+ public:
+  struct SiteCount {
+    std::uint32_t config = 0;
+    std::uint32_t calls = 0;    ///< launches, or calls of a tunable
+    std::uint32_t records = 0;  ///< that the timer owes for them
+    std::uint32_t arrived = 0;
+    double seconds = 0;         ///< sum of what arrived
+    bool failed = false;
+  };
+
+  PassRecord() = default;
+  PassRecord(std::uint64_t pass, Measure measure, std::span<const std::uint32_t> configs);
+
+  std::uint64_t pass = 0;
+  Measure measure = Measure::Nothing;
+  bool counted = false;
+  bool spoiled = false;
+  bool span_open = false;
+  ClockReading clock;
+
+  void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
+  void failed(SiteIndex site);
+  /// @param slot site plus one; 0: no site's
+  void arrived(std::uint16_t slot, const TimedWork& work);
+
+  [[nodiscard]] bool complete() const noexcept { return arrived_ >= records_; }
+  [[nodiscard]] std::vector<SiteIndex> sites_launched() const;
+  [[nodiscard]] std::vector<SiteIndex> sites_failed() const;
+  /// Sites that miss records are `Missing`. @param mean region time is the sites' mean, not the
+  /// stretch from first start to last end
+  [[nodiscard]] PassResult result(bool mean) const;
+
+ private:
+  SiteCount& count(SiteIndex site);
+
+  std::vector<SiteCount> sites_;
+  std::vector<std::uint32_t> configs_;
+  std::uint64_t records_ = 0;
+  std::uint64_t arrived_ = 0;
+  double first_start_ = 0;
+  double last_end_ = 0;
+};
+
+}  // namespace contextune::intercept

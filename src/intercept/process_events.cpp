@@ -1,0 +1,115 @@
+// What happens to the process as a whole: things go away, break, end.
+#include <exception>
+
+#include "intercept/process_runtime.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// A build that runs when the program ends is waited for at most so long.
+constexpr double build_end_seconds = 5;
+
+}  // namespace
+
+std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
+  std::vector<LaunchRegion*> all;
+  const std::lock_guard lock(mutex_);
+  try {
+    all.reserve(regions_.size());
+    for (const auto& [name, region] : regions_) all.push_back(region.get());
+  } catch (const std::exception&) {
+    all.clear();  // no memory
+  }
+  return all;
+}
+
+void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
+  captures_.end(stream);
+  for (LaunchRegion* region : all_regions()) region->forget_stream(stream);
+}
+
+void ProcessRuntime::context_goes_away(CUcontext context) noexcept {
+  kernels_.invalidate();
+  if (context == nullptr) return;
+  for (LaunchRegion* region : all_regions()) {
+    region->forget_context(context);
+    if (!stopped_.load(std::memory_order_acquire)) region->write_summary();
+  }
+  events_->forget_context(context);
+}
+
+void ProcessRuntime::primary_context(CUdevice device, CUcontext context) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    primaries_[device] = context;
+  } catch (const std::exception&) {
+    // No memory: its events are found out to be lost later.
+  }
+}
+
+void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
+  CUcontext context = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = primaries_.find(device);
+    if (place != primaries_.end()) context = place->second;
+  }
+  context_goes_away(context);
+}
+
+void ProcessRuntime::synchronised() noexcept {
+  if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
+  for (LaunchRegion* region : all_regions()) region->synchronised();
+}
+
+void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {
+  try {
+    if (current_region() == nullptr) return;
+    log_.fallback(FallbackReason::UnsupportedLaunch, current_region()->name(), {},
+                  std::string("A launch by ") + entry_point + " runs as the program wrote it.");
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
+  try {
+    if (!stopped_.load(std::memory_order_acquire)) measurement_.give_up_cupti(entry_point);
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
+  }
+}
+
+void ProcessRuntime::broke(CUresult result) noexcept {
+  if (stopped_.exchange(true)) return;
+  open_.shut();
+  try {
+    log_.fallback(FallbackReason::StickyError, {}, {},
+                  "A launch answered " + gpu::describe(driver_, result) +
+                      "; nothing is tuned any more in this process.");
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+void ProcessRuntime::exiting() noexcept {
+  stopped_.store(true, std::memory_order_release);
+  open_.shut();
+  builds_.stop(build_end_seconds);
+  for (const RegionMark& mark : marks_) {
+    bool entered = false;
+    {
+      const std::lock_guard lock(mutex_);
+      entered = regions_.find(mark.name) != regions_.end();
+    }
+    if (!entered) log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, {});
+  }
+  for (LaunchRegion* region : all_regions()) region->write_summary();
+  forced_.report_unmatched();
+  std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
+  if (frontend_ != nullptr) outside += frontend_->launches_passed();
+  log::write_exit(log_.lines(), outside, log_.simulated());
+}
+
+}  // namespace contextune::intercept

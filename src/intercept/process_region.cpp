@@ -1,0 +1,133 @@
+#include "intercept/process_region.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include "intercept/clock.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// Launches of one window in the stages that compare regions elsewhere.
+constexpr std::uint32_t window_launches = 8;
+
+}  // namespace
+
+ProcessRegion::ProcessRegion(std::string name, const Options& options,
+                             const RegionServices& services)
+    : LaunchRegion(std::move(name), services),
+      options_(tuning_options(options, true)),
+      table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
+             *this),
+      trial_(services, table_) {}
+
+bool ProcessRegion::finished() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::all_of(windows_.begin(), windows_.end(),
+                     [](const Window& window) { return window.search.finished(); });
+}
+
+void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                          std::span<const std::uint32_t> unusable) {
+  say_first_entry();
+  Window* window = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    window = &windows_.emplace_back(name(), options_, services());
+  }
+  site.region = this;
+  site.window = window;
+  (void)window->search.add_site(site, std::move(spec), facts, unusable);
+}
+
+void ProcessRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
+  site.search->site_ready(site, unusable);
+}
+
+CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
+  const Launch launch = launch_of(call);
+  SiteTable::Found found;
+  try {
+    if (table_.has_builds()) table_.finish_builds();
+    found = table_.find(launch);
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+    return services().launcher.as_written(call);
+  }
+  if (found.resolved == nullptr) return services().launcher.as_written(call);
+  Site& site = found.resolved->site();
+  if (site.window == nullptr) return services().launcher.as_written(call);  // one too many
+  Window& window = *static_cast<Window*>(site.window);
+  const bool done = window.search.finished() || services().stopped.load(std::memory_order_acquire);
+  if (is_capturing(launch)) {
+    if (!done) services().log.fallback(FallbackReason::Capture, name(), site.label(), {});
+    return trial_.settled(call, launch, found, done ? site.settled() : 0, &window.search);
+  }
+  // A second thread at the same site does not disturb the window of the first.
+  if (done || window.busy.exchange(true, std::memory_order_acquire)) {
+    return trial_.settled(call, launch, found, site.settled(), &window.search);
+  }
+  const CUresult result = launch_in_window(call, launch, found, window);
+  window.busy.store(false, std::memory_order_release);
+  return result;
+}
+
+CUresult ProcessRegion::launch_in_window(const contextune_launch& call, const Launch& launch,
+                                         const SiteTable::Found& found, Window& window) noexcept {
+  Search& search = window.search;
+  try {
+    if (window.left == 0) {
+      search.begin(now_seconds());
+      window.left = search.compares_regions() ? window_launches : 1;
+    }
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+  }
+  const Site& site = found.resolved->site();
+  const Watch watch = search.watch();
+  const CUresult result =
+      watch == Watch::Nothing
+          ? trial_.settled(call, launch, found, site.settled(), &search)
+          : trial_.watched(call, launch, found, site.planned(), search, watch);
+  if (window.left != 0 && --window.left == 0) {
+    try {
+      search.end(now_seconds());
+    } catch (const std::exception& error) {
+      stop(FallbackReason::InternalError, error.what());
+    }
+  }
+  return result;
+}
+
+void ProcessRegion::write_summary() noexcept {
+  // One line for the region: its sites are searches of their own only inside.
+  log::SummaryEvent event;
+  event.region = name();
+  event.stage = finished() ? "finished" : "table";
+  event.simulated = services().log.simulated();
+  const std::lock_guard lock(mutex_);
+  for (Window& window : windows_) {
+    const SearchFigures figures = window.search.figures();
+    event.passes += figures.passes;
+    event.entries += figures.entries;
+    event.tuning_seconds = std::max(event.tuning_seconds, figures.tuning_seconds);
+    event.sites += figures.sites;
+    event.tuned += figures.tuned;
+    if (!window.search.finished()) event.stage = to_string(figures.stage);
+  }
+  log::write_summary(services().log.lines(), event);
+}
+
+void ProcessRegion::stop(FallbackReason reason, const std::string& text) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Window& window : windows_) {
+    try {
+      window.search.stop(reason, text);
+    } catch (const std::exception&) {
+      // It runs what was settled.
+    }
+  }
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+
+#include "intercept/launch_region.hpp"
+#include "intercept/search.hpp"
+#include "intercept/trial_launch.hpp"
+
+namespace contextune::intercept {
+
+/// The whole process as a region without entries (`process`): every site is a search of its own, each
+/// launch of it a pass, and what the region's time decides elsewhere (refine, confirm) is decided on
+/// windows of the site's launches. It takes the launches that belong to no other region.
+class ProcessRegion final : public LaunchRegion, private SiteOwner {
+ public:
+  ProcessRegion(std::string name, const Options& options, const RegionServices& services);
+
+  [[nodiscard]] bool finished() const noexcept override;
+  CUresult launch(const contextune_launch& call, bool counts) noexcept override;
+  void write_summary() noexcept override;
+  void stop(FallbackReason reason, const std::string& text) noexcept override;
+
+ private:
+  /// A site's search and the window that is open in it.
+  struct Window {
+    Window(const std::string& region, const TuningOptions& options, const RegionServices& services)
+        : search(region, options, RegionClock::Work, services.measurement, services.log) {}
+    Search search;
+    std::atomic<bool> busy{false};  ///< a thread is between begin and end of a launch
+    std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open
+  };
+
+  void entered() noexcept override {}
+  void left() noexcept override {}
+  void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+             std::span<const std::uint32_t> unusable) override;
+  void ready(Site& site, std::span<const std::uint32_t> unusable) override;
+  CUresult launch_in_window(const contextune_launch& call, const Launch& launch,
+                            const SiteTable::Found& found, Window& window) noexcept;
+
+  const TuningOptions options_;
+  SiteTable table_;
+  TrialLaunch trial_;
+  mutable std::mutex mutex_;
+  std::deque<Window> windows_;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,257 @@
+#include "intercept/process_runtime.hpp"
+
+#include <cstring>
+#include <exception>
+
+#include <contextune/error.hpp>
+
+#include "gpu/activity_timer.hpp"
+#include "gpu/clock_monitor.hpp"
+#include "gpu/span_timer.hpp"
+#include "intercept/discovered_region.hpp"
+#include "intercept/environment_options.hpp"
+#include "intercept/hash.hpp"
+#include "intercept/process_region.hpp"
+#include "intercept/program_name.hpp"
+#include "intercept/tuned_region.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr std::size_t most_regions = 1024;
+
+gpu::Driver driver_of(const contextune_frontend* frontend) {
+  return frontend == nullptr ? gpu::open_driver()
+                             : gpu::load_driver(frontend->libcuda, frontend->real_dlsym);
+}
+
+log::RankLog::Settings log_settings(const Options& options) {
+  const char* run = std::getenv("CONTEXTUNE_RUN_ID");
+  return {options.log_dir, rank_from_environment(), run == nullptr ? "" : run, options.log_level};
+}
+
+std::uint64_t mark_of_domain(const char* domain) noexcept {
+  // Apart from LaunchRegion::api_mark.
+  return hash_bytes(2, domain, std::strlen(domain)) | 2U;
+}
+
+}  // namespace
+
+ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Options& options,
+                               const std::vector<std::string>& faults)
+    : frontend_(frontend),
+      options_(options),
+      driver_(driver_of(frontend)),
+      log_(log_settings(options)),
+      launcher_(frontend),
+      kernels_(driver_, options.only, options.exclude, log_),
+      rules_(driver_, program_, options.auto_knobs),
+      builds_(driver_),
+      forced_(options.force, log_),
+      measurement_(options.timer, make_timers(), log_),
+      captures_(driver_),
+      open_(frontend == nullptr ? nullptr : frontend->armed),
+      services_{driver_,   launcher_, kernels_, rules_, builds_, forced_,
+                log_,      measurement_, open_, captures_, stopped_,
+                [this](CUresult result) { broke(result); }, frontend != nullptr},
+      kernel_marks_(kernels_) {
+  if (driver_.simulated) log_.set_simulated();
+  write_start();
+  for (const std::string& one : faults) log_.fault(one);
+  rules_.load(options.space, device_facts(), log_);
+  if (frontend_ != nullptr) start_marks();
+}
+
+Measurement::Timers ProcessRuntime::make_timers() {
+  Measurement::Timers timers;
+  auto cupti = std::make_unique<gpu::ActivityTimer>(driver_);
+  auto events = std::make_unique<gpu::EventTimer>(driver_);
+  events_ = events.get();
+  timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
+  timers.cupti = std::move(cupti);
+  timers.events = std::move(events);
+  CUdevice device = 0;
+  if (driver_.cuDeviceGet(&device, 0) == CUDA_SUCCESS) {
+    timers.clock = gpu::make_clock_monitor(driver_, device);
+  }
+  timers.make_span_timer = [this] { return std::make_unique<gpu::EventSpanTimer>(driver_); };
+  return timers;
+}
+
+DeviceFacts ProcessRuntime::device_facts() noexcept {
+  try {
+    const auto current = gpu::current_device(driver_);
+    int count = 0;
+    if (!current && (driver_.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0)) return {};
+    return kernels_.facts_of(current.value_or(0));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+void ProcessRuntime::write_start() {
+  const DeviceFacts facts = device_facts();
+  log::StartEvent event;
+  event.program = program_name();
+  event.gpu = facts.name;
+  event.compute_capability = std::to_string(facts.compute_capability / 10) + "." +
+                             std::to_string(facts.compute_capability % 10);
+  event.num_sms = facts.num_sms;
+  event.driver = std::to_string(driver_.version / 1000) + "." +
+                 std::to_string(driver_.version % 1000 / 10);
+  event.simulated = driver_.simulated;
+  event.mode = options_.mode;
+  event.regions = options_.region;
+  event.timer = measurement_.timer_name();
+  log::write_start(log_.lines(), event);
+}
+
+void ProcessRuntime::start_marks() {
+  std::vector<std::string> faults;
+  marks_ = parse_region_marks(options_.region, faults);
+  for (const std::string& one : faults) log_.fault(one);
+  if (options_.mode == Mode::Replay) {
+    log_.fallback(FallbackReason::ReplayUnavailable, {}, {}, {});
+  }
+  for (const RegionMark& mark : marks_) {
+    if (mark.kind == RegionMark::Kind::Process) open_.set_background(region_of_mark(mark));
+    if (mark.kind == RegionMark::Kind::Kernel) kernel_marks_.add(mark);
+  }
+  if (!kernel_marks_.empty()) open_.watch_always();
+}
+
+LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
+                                           bool process) {
+  const std::lock_guard lock(mutex_);
+  auto& place = regions_[name];
+  if (place == nullptr) {
+    if (regions_.size() > most_regions) {
+      regions_.erase(name);
+      throw Error("region '" + name + "': there are " + std::to_string(most_regions) +
+                  " regions already; give regions fixed names");
+    }
+    if (options_.discover) {
+      place = std::make_unique<DiscoveredRegion>(name, services_);
+    } else if (process) {
+      place = std::make_unique<ProcessRegion>(name, options, services_);
+    } else {
+      place = std::make_unique<TunedRegion>(name, options, services_);
+    }
+  }
+  return *place;
+}
+
+LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
+  try {
+    Options options = options_;
+    options.mode = Mode::Live;  // nobody can run the program's code again
+    return &find_or_make(mark.name, options, mark.kind == RegionMark::Kind::Process);
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
+    return nullptr;
+  }
+}
+
+Region& ProcessRuntime::region(std::string_view name, const Options& author) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
+  }
+  std::vector<std::string> said_already;
+  return find_or_make(std::string(name), options_from_environment(author, said_already), false);
+}
+
+Region* ProcessRuntime::current_region() noexcept {
+  ThreadState& thread = this_thread();
+  return thread.region != nullptr ? thread.region : open_.only();
+}
+
+CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
+  if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
+  if (!kernel_marks_.empty()) {
+    try {
+      CUcontext context = nullptr;
+      (void)driver_.cuCtxGetCurrent(&context);
+      if (const RegionMark* mark = kernel_marks_.find(call.function, context)) {
+        if (LaunchRegion* region = region_of_mark(*mark)) {
+          region->end_in_process();
+          region->begin_in_process();
+        }
+      }
+    } catch (const std::exception& error) {
+      log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
+    }
+  }
+  ThreadState& thread = this_thread();
+  if (thread.region != nullptr) return thread.region->launch(call, thread.counts);
+  if (LaunchRegion* only = open_.only()) return only->launch(call, true);
+  unassigned_.fetch_add(1, std::memory_order_relaxed);
+  if (open_.several() && !said_unassigned_.load(std::memory_order_relaxed) &&
+      !said_unassigned_.exchange(true)) {
+    log_.fallback(FallbackReason::NoOpenRegion, {}, {}, {});
+  }
+  return launcher_.as_written(call);
+}
+
+void ProcessRuntime::range(contextune_range_kind kind, const char* domain, const char* name,
+                           std::uint64_t id) noexcept {
+  if (domain == nullptr) domain = "";
+  if (kind == contextune_range_push) {
+    push(domain, name == nullptr ? "" : name);
+  } else if (kind == contextune_range_pop) {
+    const EntryFrame frame = this_thread().close(mark_of_domain(domain));
+    if (frame.region != nullptr) frame.region->ended(frame);
+  } else if (kind == contextune_range_start) {
+    for (const RegionMark& mark : marks_) {
+      if (name == nullptr || !mark.opens_on(domain, name)) continue;
+      LaunchRegion* region = region_of_mark(mark);
+      if (region == nullptr) return;
+      try {
+        const std::lock_guard lock(mutex_);
+        if (!ranges_.emplace(id, region).second) return;
+      } catch (const std::exception&) {
+        return;  // no memory: the range is no entry
+      }
+      region->begin_in_process();
+      return;
+    }
+  } else {
+    LaunchRegion* region = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto place = ranges_.find(id);
+      if (place == ranges_.end()) return;
+      region = place->second;
+      ranges_.erase(place);
+    }
+    region->end_in_process();
+  }
+}
+
+void ProcessRuntime::push(const char* domain, const char* name) noexcept {
+  const std::uint64_t mark_number = mark_of_domain(domain);
+  for (const RegionMark& mark : marks_) {
+    if (!mark.opens_on(domain, name)) continue;
+    if (LaunchRegion* region = region_of_mark(mark)) {
+      region->begin_on_thread(mark_number, false);
+      return;
+    }
+  }
+  (void)this_thread().open({mark_number, nullptr, false, false});
+}
+
+void ProcessRuntime::profiler(bool on) noexcept {
+  for (const RegionMark& mark : marks_) {
+    if (mark.kind != RegionMark::Kind::Profiler) continue;
+    LaunchRegion* region = region_of_mark(mark);
+    if (region == nullptr) return;
+    if (on) {
+      region->begin_in_process();
+    } else {
+      region->end_in_process();
+    }
+  }
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gpu/event_timer.hpp"
+#include "intercept/kernel_marks.hpp"
+#include "intercept/launch_region.hpp"
+#include "intercept/program_attributes.hpp"
+#include "intercept/region_mark.hpp"
+#include "intercept/rule_book.hpp"
+#include "intercept/runtime.hpp"
+
+namespace contextune::intercept {
+
+/// The Runtime of this process, with what the hooks need of it. Never destroyed.
+class ProcessRuntime final : public Runtime {
+ public:
+  /// @throws Error if the driver cannot be used
+  ProcessRuntime(const contextune_frontend* frontend, const Options& options,
+                 const std::vector<std::string>& faults);
+
+  [[nodiscard]] const Options& options() const noexcept override { return options_; }
+  [[nodiscard]] bool sees_launches() const noexcept override { return frontend_ != nullptr; }
+  [[nodiscard]] Region& region(std::string_view name, const Options& author) override;
+  [[nodiscard]] Region* current_region() noexcept override;
+  void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
+  [[nodiscard]] DeviceFacts device_facts() noexcept override;
+  void fault(std::string_view text) noexcept override { log_.fault(text); }
+
+  // What the hooks call. Nothing throws.
+  [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
+  void range(contextune_range_kind kind, const char* domain, const char* name,
+             std::uint64_t id) noexcept;
+  void profiler(bool on) noexcept;
+  void handles_go_away() noexcept { kernels_.invalidate(); }
+  void stream_goes_away(CUstream stream) noexcept;
+  void context_goes_away(CUcontext context) noexcept;
+  void primary_context(CUdevice device, CUcontext context) noexcept;
+  void primary_context_goes_away(CUdevice device) noexcept;
+  void synchronised() noexcept;
+  void unsupported_launch(const char* entry_point) noexcept;
+  void program_uses_cupti(const char* entry_point) noexcept;
+  [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
+  [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
+  [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
+
+  /// exit() has begun: everything passes through from now on, and what is known is written.
+  void exiting() noexcept;
+
+ private:
+  LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process);
+  LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
+  void start_marks();
+  void push(const char* domain, const char* name) noexcept;
+  void broke(CUresult result) noexcept;
+  void write_start();
+  [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
+  [[nodiscard]] Measurement::Timers make_timers();
+
+  const contextune_frontend* const frontend_;
+  const Options options_;
+  const gpu::Driver driver_;
+  EventLog log_;
+  const Launcher launcher_;
+  KernelTable kernels_;
+  ProgramAttributes program_;
+  RuleBook rules_;
+  BuildQueue builds_;
+  ForcedConfigs forced_;
+  gpu::EventTimer* events_ = nullptr;
+  Measurement measurement_;
+  CaptureWatch captures_;
+  OpenRegions open_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> said_unassigned_{false};
+  std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
+  const RegionServices services_;
+  std::vector<RegionMark> marks_;
+  KernelMarks kernel_marks_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<LaunchRegion>, std::less<>> regions_;
+  std::map<std::uint64_t, LaunchRegion*> ranges_;  ///< process-wide ranges that are regions
+  std::map<CUdevice, CUcontext> primaries_;
+};
+
+}  // namespace contextune::intercept

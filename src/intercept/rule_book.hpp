@@ -1,0 +1,39 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "intercept/declared_knobs.hpp"
+#include "intercept/safe_attributes.hpp"
+#include "intercept/site_table.hpp"
+
+namespace contextune::intercept {
+
+/// All that is declared about kernels in this process, and the safe attributes for the others if
+/// they are wanted. Any thread.
+class RuleBook final : public KnobSource {
+ public:
+  RuleBook(const gpu::Driver& driver, const ProgramAttributes& program, bool auto_knobs)
+      : attributes_(driver, program), auto_knobs_(auto_knobs) {}
+
+  /// Counts before what was declared earlier for the same kernel.
+  void declare(std::shared_ptr<KernelRule> rule);
+  /// Reads the space files of the option `space`; those that cannot be used are reported.
+  void load(const std::string& paths, const DeviceFacts& device, EventLog& log);
+
+  [[nodiscard]] KnobProvider* provider_of(const KnownKernel& kernel) override;
+  [[nodiscard]] std::mutex& provider_mutex() override { return provider_mutex_; }
+
+ private:
+  SafeAttributes attributes_;
+  const bool auto_knobs_;
+  std::mutex provider_mutex_;
+  std::mutex mutex_;
+  std::deque<DeclaredKnobs> declared_;
+  std::map<std::string, DeclaredKnobs*> by_name_;  ///< normalised
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,74 @@
+#include "intercept/runtime.hpp"
+
+#include <pthread.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <mutex>
+
+#include "intercept/environment_options.hpp"
+#include "intercept/process_runtime.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// Null while there is none, in a forked child, and after a failed start.
+constinit std::atomic<ProcessRuntime*> running{nullptr};
+constinit std::atomic<const char*> limited{
+    "CUDA has not been initialised yet, so there is nothing to tune"};
+
+/// Made on purpose never to be freed: threads may read it for ever.
+const char* for_ever(const std::string& text) {
+  auto* kept = new std::string(text);
+  return kept->c_str();
+}
+
+void in_forked_child() { running.store(nullptr, std::memory_order_release); }
+
+void at_exit() {
+  if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
+}
+
+ProcessRuntime* start_once(const contextune_frontend* frontend) {
+  std::vector<std::string> faults;
+  const Options options = options_from_environment(Options{}, faults);
+  if (options.disable) {
+    limited.store("contextune is switched off: CONTEXTUNE_DISABLE is set");
+    return nullptr;
+  }
+  auto* made = new ProcessRuntime(frontend, options, faults);
+  limited.store(frontend != nullptr
+                    ? ""
+                    : "the frontend is not in this process, so launches are not seen and only "
+                      "tunables are tuned: link contextune::contextune, or start the program "
+                      "with `contextune run`");
+  (void)pthread_atfork(nullptr, nullptr, in_forked_child);
+  (void)std::atexit(at_exit);
+  return made;
+}
+
+}  // namespace
+
+Runtime* Runtime::start(const contextune_frontend* frontend) noexcept {
+  static std::mutex mutex;
+  static bool tried = false;
+  try {
+    const std::lock_guard lock(mutex);
+    if (!tried) {
+      tried = true;
+      running.store(start_once(frontend), std::memory_order_release);
+    }
+  } catch (const std::exception& error) {
+    limited.store(for_ever(error.what()));
+  }
+  return running.load(std::memory_order_acquire);
+}
+
+Runtime* Runtime::get() noexcept { return running.load(std::memory_order_acquire); }
+
+const char* Runtime::why_limited() noexcept { return limited.load(std::memory_order_acquire); }
+
+ProcessRuntime* running_runtime() noexcept { return running.load(std::memory_order_acquire); }
+
+}  // namespace contextune::intercept

@@ -1,0 +1,380 @@
+#include "intercept/search.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "gpu/span_timer.hpp"
+#include "intercept/clock.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// Passes whose results may be outstanding; core gives a result up long before.
+constexpr std::size_t most_pending = 256;
+// Entries after the end that are watched for a site that was first seen late to come again.
+constexpr int most_idle_entries = 64;
+
+}  // namespace
+
+Search::Search(std::string region, const TuningOptions& options, RegionClock clock,
+               Measurement& measurement, EventLog& log)
+    : region_(std::move(region)),
+      clock_(clock),
+      measurement_(measurement),
+      log_(log),
+      id_(measurement.add_search()),
+      observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
+      tuning_(options, &observer_),
+      losses_seen_(measurement.losses()) {
+  if (id_ == 0) {
+    stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
+  }
+}
+
+bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                      std::span<const std::uint32_t> unusable) {
+  const std::lock_guard lock(mutex_);
+  site.search = this;
+  site.set_planned(site.pinned.value_or(0));
+  site.set_settled(site.pinned.value_or(0));
+  if (stopped_) return false;
+  spec.pinned = site.pinned;
+  const SiteSpec named = spec;
+  spec.ready = spec.ready && unusable.empty();
+  site.index = tuning_.add_site(std::move(spec));
+  if (site.index == no_site) return false;
+  observer_.add_site(site.index, named, facts);
+  if (named.ready && !unusable.empty()) tuning_.site_ready(site.index, unusable);
+  sites_.push_back(&site);
+  finished_.store(false, std::memory_order_release);
+  return true;
+}
+
+void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || site.index == no_site) return;
+  tuning_.site_ready(site.index, unusable);
+  finished_.store(tuning_.finished(), std::memory_order_release);
+  if (!tuning_.finished()) sites_when_finished_ = 0;
+}
+
+bool Search::nothing_to_do() const {
+  return stopped_ || (finished_.load(std::memory_order_relaxed) &&
+                      sites_.size() == sites_when_finished_);
+}
+
+void Search::settle_all() {
+  const auto winners = tuning_.winners();
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    const bool known = !stopped_ && i < winners.size();
+    std::uint32_t config = known ? winners[i] : sites_[i]->pinned.value_or(0);
+    if (sites_[i]->dropped) config = 0;
+    sites_[i]->set_settled(config);
+    sites_[i]->set_planned(config);
+  }
+}
+
+PassPlan Search::plan_entry(double now) {
+  const PassPlan plan = tuning_.begin_pass(now);
+  settle_all();
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
+  }
+  const Measure measure =
+      plan.measure == Measure::Span && clock_ == RegionClock::Work ? Measure::Activity
+                                                                   : plan.measure;
+  if (plan.counted && measure == Measure::Activity) {
+    if (!measurement_.want(id_, true)) {
+      stopped_ = true;
+      settle_all();
+      after_change();
+      return {};
+    }
+    observer_.set_timer(measurement_.timer_name());
+  } else if (plan.counted || tuning_.finished()) {
+    (void)measurement_.want(id_, false);
+  }
+  open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);
+  open_->counted = plan.counted;
+  pass_.store(static_cast<std::uint32_t>(plan.pass), std::memory_order_relaxed);
+  touched_.clear();
+  Watch watch = Watch::Count;
+  if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
+  if (plan.counted && measure == Measure::Span) {
+    watch = Watch::Span;
+    if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
+  }
+  watch_.store(watch, std::memory_order_release);
+  return plan;
+}
+
+bool Search::begin(double now) {
+  if (finished()) return false;
+  const std::lock_guard lock(mutex_);
+  if (nothing_to_do()) return false;
+  measurement_.poll(false);
+  drain(false, now);
+  const bool counted = plan_entry(now).counted;
+  after_change();
+  return counted;
+}
+
+bool Search::begin_waiting(const std::function<void()>& synchronise) {
+  // Each round brings everything that is under way, so the next one goes on; the bound is for an
+  // engine that waits for something else.
+  for (int round = 0; round < 8; ++round) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (nothing_to_do()) return false;
+      if (round == 0) {
+        measurement_.poll(false);
+        drain(false, now_seconds());
+      }
+      const PassPlan plan = plan_entry(now_seconds());
+      after_change();
+      if (plan.counted) return true;
+      open_.reset();
+      watch_.store(Watch::Nothing, std::memory_order_release);
+      if (nothing_to_do()) return false;
+    }
+    synchronise();
+    measurement_.poll(true);
+    const std::lock_guard lock(mutex_);
+    drain(true, now_seconds());
+    after_change();
+  }
+  return false;
+}
+
+void Search::end(double now) {
+  if (watch() == Watch::Nothing) return;
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr) return;
+  watch_.store(Watch::Nothing, std::memory_order_release);
+  std::unique_ptr<PassRecord> record = std::move(open_);
+  if (record->span_open) spans_->end();
+  const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
+  const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
+  tuning_.end_pass(record->pass, launched, failed, now);
+  if (record->counted) {
+    record->clock = measurement_.read_clock();
+    const bool no_span = record->measure == Measure::Span && clock_ == RegionClock::Entry &&
+                         !record->span_open;
+    if (record->spoiled || no_span) {
+      tuning_.lose_result(record->pass, now);
+    } else {
+      pending_.push_back(std::move(*record));
+      if (pending_.size() > most_pending) {
+        tuning_.lose_result(pending_.front().pass, now);
+        pending_.pop_front();
+      }
+    }
+  }
+  settle_all();
+  after_change();
+}
+
+void Search::spoil(FallbackReason reason, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (open_ != nullptr && open_->counted) open_->spoiled = true;
+  log_.fallback(reason, region_, {}, text);
+}
+
+void Search::stop(FallbackReason reason, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  log_.fallback(reason, region_, {}, text);
+  stopped_ = true;
+  open_.reset();
+  pending_.clear();
+  watch_.store(Watch::Nothing, std::memory_order_release);
+  settle_all();
+  after_change();
+}
+
+void Search::after_change() {
+  if (!stopped_ && !tuning_.finished()) {
+    finished_.store(false, std::memory_order_release);
+    idle_entries_ = 0;
+    return;
+  }
+  // A search that has nothing to do yet may get sites in the entries to come.
+  const bool may_get_more = !stopped_ && (sites_.empty() || sites_.size() != sites_when_finished_);
+  if (may_get_more && (sites_.empty() || ever_finished_) && ++idle_entries_ < most_idle_entries) {
+    return;
+  }
+  sites_when_finished_ = sites_.size();
+  idle_entries_ = 0;
+  ever_finished_ = true;
+  if (finished_.load(std::memory_order_relaxed)) return;
+  settle_all();
+  if (id_ != 0) (void)measurement_.want(id_, false);
+  measurement_.release_cupti();
+  finished_.store(true, std::memory_order_release);
+  if (clock_ == RegionClock::Entry) summarise();
+}
+
+std::uint64_t Search::tag(SiteIndex site) const noexcept {
+  const auto slot = site < 0xffffU ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
+  return WorkTag{id_, pass_.load(std::memory_order_relaxed), slot}.pack();
+}
+
+void Search::touch(StreamHandle stream, bool issued) noexcept {
+  // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
+  const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
+  if (issued && !per_thread) return;
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || !open_->counted || spans_ == nullptr) return;
+  if (!open_->span_open) {
+    open_->span_open = true;
+    spans_->begin(open_->pass, stream);
+  } else if (per_thread ? issued
+                        : std::find(touched_.begin(), touched_.end(), stream) == touched_.end()) {
+    spans_->touch(stream);
+  } else {
+    return;
+  }
+  if (!per_thread) touched_.push_back(stream);
+}
+
+void Search::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
+                      std::uint32_t records) {
+  const std::lock_guard lock(mutex_);
+  // The entry may have ended on another thread meanwhile; then nobody asks for this launch.
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass) return;
+  open_->launched(site, calls, records);
+}
+
+void Search::failed(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || site == no_site ||
+      static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass) {
+    return;
+  }
+  open_->failed(site);
+}
+
+void Search::drop_winner(Site& site, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  site.dropped = true;
+  site.set_settled(0);
+  site.set_planned(0);
+  log_.fallback(FallbackReason::WinnerFailed, region_, site.label(), text);
+}
+
+PassRecord* Search::find_record(std::uint32_t pass) {
+  if (open_ != nullptr && open_->counted && static_cast<std::uint32_t>(open_->pass) == pass) {
+    return open_.get();
+  }
+  for (PassRecord& record : pending_) {
+    if (static_cast<std::uint32_t>(record.pass) == pass) return &record;
+  }
+  return nullptr;
+}
+
+void Search::collect_spans(double now) {
+  if (spans_ == nullptr) return;
+  span_results_.clear();
+  spans_->collect(span_results_);
+  for (const SpanTimer::Span& span : span_results_) {
+    PassRecord* record = find_record(static_cast<std::uint32_t>(span.tag));
+    if (record == nullptr || record == open_.get()) continue;
+    PassResult result;
+    result.pass = record->pass;
+    result.sm_clock_hz = record->clock.sm_hz;
+    result.throttled = record->clock.throttled;
+    // Entries that overlap on the GPU take from one end to the next, not from begin to end.
+    result.region_seconds =
+        span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
+    tuning_.add_result(result, now);
+    std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
+  }
+}
+
+void Search::lose_everything(double now) {
+  for (const PassRecord& record : pending_) tuning_.lose_result(record.pass, now);
+  pending_.clear();
+}
+
+void Search::drain(bool everything, double now) {
+  work_.clear();
+  measurement_.take(id_, work_);
+  for (const TimedWork& work : work_) {
+    const WorkTag tag = WorkTag::unpack(work.tag);
+    if (PassRecord* record = find_record(tag.pass)) record->arrived(tag.slot, work);
+  }
+  collect_spans(now);
+  if (const auto losses = measurement_.losses(); losses != losses_seen_) {
+    losses_seen_ = losses;
+    return lose_everything(now);
+  }
+  const bool by_span = clock_ == RegionClock::Entry;
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    const bool waits_for_span = by_span && at->measure == Measure::Span;
+    if (everything && waits_for_span) {
+      tuning_.lose_result(at->pass, now);
+    } else if (everything || (!waits_for_span && at->complete())) {
+      tuning_.add_result(at->result(clock_ == RegionClock::Work), now);
+    } else {
+      ++at;
+      continue;
+    }
+    at = pending_.erase(at);
+  }
+}
+
+bool Search::compares_regions() const {
+  const std::lock_guard lock(mutex_);
+  return open_ != nullptr && open_->counted && open_->measure == Measure::Span;
+}
+
+SearchFigures Search::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_locked();
+}
+
+SearchFigures Search::figures_locked() const {
+  SearchFigures figures;
+  figures.passes = tuning_.passes();
+  figures.entries = tuning_.entries();
+  figures.tuning_seconds = tuning_.tuning_seconds();
+  figures.stage = stopped_ ? Stage::Finished : tuning_.stage();
+  figures.sites = sites_.size();
+  figures.tuned = static_cast<std::uint64_t>(
+      std::count_if(sites_.begin(), sites_.end(), [](const Site* s) { return s->settled() != 0; }));
+  return figures;
+}
+
+void Search::forget_stream(StreamHandle stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) spans->forget_stream(stream);
+}
+
+void Search::forget_context(CUcontext context) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) {
+    spans->forget_context(context);
+  }
+}
+
+void Search::write_summary() const {
+  const std::lock_guard lock(mutex_);
+  summarise();
+}
+
+void Search::summarise() const {
+  const SearchFigures figures = figures_locked();
+  log::SummaryEvent event;
+  event.region = region_;
+  event.passes = figures.passes;
+  event.entries = figures.entries;
+  event.tuning_seconds = figures.tuning_seconds;
+  event.stage = to_string(figures.stage);
+  event.sites = figures.sites;
+  event.tuned = figures.tuned;
+  event.simulated = log_.simulated();
+  log::write_summary(log_.lines(), event);
+}
+
+}  // namespace contextune::intercept

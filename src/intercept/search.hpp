@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tuning.hpp"
+#include "intercept/measurement.hpp"
+#include "intercept/pass_record.hpp"
+#include "intercept/site.hpp"
+#include "log/tuning_log.hpp"
+
+namespace contextune::intercept {
+
+/// Where one search takes its time of the whole region from.
+enum class RegionClock {
+  Entry,  ///< an entry of a region: first start to last end, or a span of events
+  Work    ///< a window of one site's launches: the mean of their own times (`process`)
+};
+
+/// What launches of an entry have to report.
+enum class Watch : std::uint8_t {
+  Nothing,  ///< all is settled: the launch path touches nothing shared
+  Count,    ///< which sites were launched
+  Activity, ///< ... and every launch is timed
+  Span      ///< ... and the streams that it uses
+};
+
+/// How far a search has come.
+struct SearchFigures {
+  std::uint64_t passes = 0;
+  std::uint64_t entries = 0;
+  double tuning_seconds = 0;
+  Stage stage = Stage::Table;
+  std::uint64_t sites = 0;
+  std::uint64_t tuned = 0;  ///< sites that run another config than the default
+};
+
+/// One tuning in a running program: makes passes of entries, counts what was launched in them, and
+/// hands the times that come in later to core's Tuning. Any thread; one entry at a time, which the
+/// owner sees to. Lives as long as the process.
+class Search {
+ public:
+  Search(std::string region, const TuningOptions& options, RegionClock clock,
+         Measurement& measurement, EventLog& log);
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  /// Adds a site; from then on the search sets what it plans and settles. `facts` are for the log.
+  /// False: beyond max_sites; the site runs its default.
+  bool add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                std::span<const std::uint32_t> unusable);
+
+  /// The site's variants are all built; `unusable` are those that could not be.
+  void site_ready(Site& site, std::span<const std::uint32_t> unusable);
+
+  /// An entry begins. True: it counts as a pass.
+  bool begin(double now);
+  /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU work.
+  bool begin_waiting(const std::function<void()>& synchronise);
+  /// The entry ends: all its work was issued. Without a begin it does nothing.
+  void end(double now);
+
+  /// Makes no pass of the entry under way, for that reason.
+  void spoil(FallbackReason reason, const std::string& text);
+
+  /// Ends the search for good: every site runs its default from now on (or what it is pinned to).
+  void stop(FallbackReason reason, const std::string& text);
+
+  [[nodiscard]] bool finished() const noexcept {
+    return finished_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] Watch watch() const noexcept { return watch_.load(std::memory_order_acquire); }
+
+  /// Tag for one launch (or one tunable call) of the pass under way.
+  [[nodiscard]] std::uint64_t tag(SiteIndex site) const noexcept;
+
+  /// In a Span pass, around each launch: before (`issued` false) and after.
+  void touch(StreamHandle stream, bool issued) noexcept;
+
+  /// Work of the pass was issued. `calls` count as launches of the site; `records` are what the timer
+  /// will deliver for them. no_site: work that only the region's time depends on.
+  void launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls, std::uint32_t records);
+  /// The site's config could not be launched in this pass; the default ran.
+  void failed(std::uint64_t tag, SiteIndex site);
+
+  /// A launch of a settled site failed: it runs its default from now on.
+  void drop_winner(Site& site, const std::string& text);
+
+  /// The program destroys a stream or a context that a span may depend on.
+  void forget_stream(StreamHandle stream) noexcept;
+  void forget_context(CUcontext context) noexcept;
+
+  /// Whether the entry under way is judged by the region's time.
+  [[nodiscard]] bool compares_regions() const;
+
+  [[nodiscard]] SearchFigures figures() const;
+  void write_summary() const;
+  [[nodiscard]] const std::string& region() const noexcept { return region_; }
+
+ private:
+  [[nodiscard]] PassPlan plan_entry(double now);
+  void settle_all();
+  [[nodiscard]] bool nothing_to_do() const;
+  void drain(bool everything, double now);
+  void collect_spans(double now);
+  void after_change();
+  void lose_everything(double now);
+  void summarise() const;
+  [[nodiscard]] SearchFigures figures_locked() const;
+  [[nodiscard]] PassRecord* find_record(std::uint32_t pass);
+
+  const std::string region_;
+  const RegionClock clock_;
+  Measurement& measurement_;
+  EventLog& log_;
+  std::uint16_t id_;
+  mutable std::mutex mutex_;
+  log::TuningLog observer_;
+  Tuning tuning_;
+  std::vector<Site*> sites_;
+  std::atomic<bool> finished_{false};
+  std::atomic<Watch> watch_{Watch::Nothing};
+  std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
+  bool stopped_ = false;
+  std::unique_ptr<PassRecord> open_;  ///< of the entry under way, while it is watched
+  std::deque<PassRecord> pending_;  ///< passes whose results have not all come
+  std::unique_ptr<SpanTimer> spans_;
+  std::vector<StreamHandle> touched_;
+  std::vector<TimedWork> work_;
+  std::vector<SpanTimer::Span> span_results_;
+  std::uint64_t losses_seen_ = 0;
+  std::size_t sites_when_finished_ = 0;
+  bool ever_finished_ = false;
+  int idle_entries_ = 0;  ///< with nothing to do, while sites may still come
+};
+
+}  // namespace contextune::intercept

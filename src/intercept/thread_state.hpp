@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace contextune::intercept {
+
+class LaunchRegion;
+class TunableCall;
+
+/// One open range or entry of a thread.
+struct EntryFrame {
+  std::uint64_t mark = 0;          ///< what opened it: an NVTX domain, or the API
+  LaunchRegion* region = nullptr;  ///< null: a range that is no region
+  bool counts = false;             ///< it is the region's entry that is a pass
+  bool inner = false;              ///< the region was open on this thread already
+};
+
+/// What contextune knows of one thread. Trivially destructible: the program launches work from
+/// destructors that run after all of ours would have.
+struct ThreadState {
+  static constexpr std::size_t most_frames = 64;
+
+  LaunchRegion* region = nullptr;  ///< innermost
+  bool counts = false;             ///< launches here belong to its pass
+  TunableCall* call = nullptr;     ///< innermost
+  std::uint32_t num_frames = 0;
+  std::uint32_t num_lost = 0;      ///< ranges that were opened beyond most_frames
+  EntryFrame frames[most_frames];
+
+  /// False: there is no room; the matching close is swallowed.
+  bool open(const EntryFrame& frame) noexcept;
+  /// Closes the innermost frame of that mark (and region, unless null).
+  /// @return the frame; without a region if there is none
+  EntryFrame close(std::uint64_t mark, const LaunchRegion* of = nullptr) noexcept;
+  [[nodiscard]] bool is_in(const LaunchRegion* wanted) const noexcept;
+
+ private:
+  void find_innermost() noexcept;
+};
+
+/// This thread's. Of the initial-exec kind it would not fit a library that is opened late.
+[[nodiscard]] ThreadState& this_thread() noexcept;
+
+}  // namespace contextune::intercept

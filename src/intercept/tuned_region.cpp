@@ -1,0 +1,166 @@
+#include "intercept/tuned_region.hpp"
+
+#include <exception>
+
+#include "intercept/clock.hpp"
+#include "intercept/tunable_launch.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr double build_wait_seconds = 0.5;  // of one round; begin_waiting makes several
+
+}  // namespace
+
+TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
+    : LaunchRegion(std::move(name), services),
+      search_(this->name(), tuning_options(options, options.mode != Mode::Body),
+              RegionClock::Entry, services.measurement, services.log),
+      table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
+             *this),
+      trial_(services, table_) {}
+
+bool TunedRegion::finished() const noexcept {
+  return search_.finished() || services().stopped.load(std::memory_order_acquire);
+}
+
+void TunedRegion::entered() noexcept {
+  try {
+    table_.finish_builds();
+    // A pass must not fall into a capture: nothing may be asked of the driver there.
+    if (!services().captures.any()) search_.begin(now_seconds());
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+  }
+}
+
+void TunedRegion::left() noexcept {
+  try {
+    search_.end(now_seconds());
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+  }
+}
+
+void TunedRegion::synchronise() noexcept {
+  (void)services().driver.cuCtxSynchronize();
+  (void)services().builds.wait_idle(build_wait_seconds);
+}
+
+bool TunedRegion::begin_pass() noexcept {
+  if (finished() && !table_.has_builds()) return false;
+  if (this_thread().is_in(this) || !claim_entry()) return false;
+  bool counts = false;
+  try {
+    table_.finish_builds();
+    counts = !services().captures.any() &&
+             search_.begin_waiting([this] {
+               synchronise();
+               table_.finish_builds();
+             });
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+  }
+  if (!counts) {
+    release_entry();
+    return false;
+  }
+  begin_on_thread(api_mark, true);
+  return true;
+}
+
+void TunedRegion::end_pass() noexcept { end_on_thread(api_mark); }
+
+void TunedRegion::abandon_pass() noexcept {
+  stop(FallbackReason::BodyLeft, {});
+  end_on_thread(api_mark);
+}
+
+Site* TunedRegion::tunable(const TunableSpec& given) noexcept {
+  if (given.configs.size() < 2) return nullptr;
+  try {
+    SiteSpec spec;
+    spec.name = given.name;
+    spec.key = given.key;
+    spec.configs = given.configs;
+    spec.objective = given.region_objective ? Objective::Region : Objective::Own;
+    spec.n_warmup = given.n_warmup;
+    spec.n_repeat = given.n_repeat;
+    return table_.tunable(std::move(spec));
+  } catch (const std::exception& error) {
+    services().log.fallback(FallbackReason::InternalError, name(), given.name, error.what());
+    return nullptr;
+  }
+}
+
+void TunedRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                        std::span<const std::uint32_t> unusable) {
+  site.region = this;
+  (void)search_.add_site(site, std::move(spec), facts, unusable);
+}
+
+void TunedRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
+  search_.site_ready(site, unusable);
+}
+
+CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcept {
+  const Launch launch = launch_of(call);
+  if (TunableCall* tunable = this_thread().call) {
+    if (TunableLaunch::belongs_to(*tunable, this)) return launch_in_call(call, launch, *tunable);
+  }
+  SiteTable::Found found;
+  try {
+    found = table_.find(launch);
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+    return services().launcher.as_written(call);
+  }
+  if (is_capturing(launch)) return launch_captured(call, launch, found);
+  const Watch watch = counts ? search_.watch() : Watch::Nothing;
+  std::uint32_t config = 0;
+  if (found.resolved != nullptr) {
+    const Site& site = found.resolved->site();
+    config = watch != Watch::Nothing ? site.planned() : site.settled();
+  }
+  if (watch == Watch::Nothing) return trial_.settled(call, launch, found, config, &search_);
+  return trial_.watched(call, launch, found, config, search_, watch);
+}
+
+CUresult TunedRegion::launch_captured(const contextune_launch& call, const Launch& launch,
+                                      const SiteTable::Found& found) noexcept {
+  // A graph keeps what is captured into it: only what is sure goes there.
+  if (!search_.finished()) {
+    try {
+      search_.spoil(FallbackReason::Capture, {});
+    } catch (const std::exception&) {
+      // Not said, then.
+    }
+    return services().launcher.as_written(call);
+  }
+  const std::uint32_t config = found.resolved == nullptr ? 0 : found.resolved->site().settled();
+  return trial_.settled(call, launch, found, config, &search_);
+}
+
+CUresult TunedRegion::launch_in_call(const contextune_launch& call, const Launch& launch,
+                                     TunableCall& tunable) noexcept {
+  if (is_capturing(launch)) return launch_captured(call, launch, {});
+  return TunableLaunch::issue(tunable, call, launch, services());
+}
+
+void TunedRegion::write_summary() noexcept {
+  try {
+    search_.write_summary();
+  } catch (const std::exception&) {
+    // The summary is lost; the lines before it tell the same.
+  }
+}
+
+void TunedRegion::stop(FallbackReason reason, const std::string& text) noexcept {
+  try {
+    search_.stop(reason, text);
+  } catch (const std::exception&) {
+    // Its sites run what was settled.
+  }
+}
+
+}  // namespace contextune::intercept

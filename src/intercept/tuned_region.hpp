@@ -1,0 +1,43 @@
+#pragma once
+
+#include "intercept/launch_region.hpp"
+#include "intercept/search.hpp"
+#include "intercept/trial_launch.hpp"
+
+namespace contextune::intercept {
+
+/// A region whose entries are passes of one search. See Region.
+class TunedRegion final : public LaunchRegion, private SiteOwner {
+ public:
+  TunedRegion(std::string name, const Options& options, const RegionServices& services);
+
+  [[nodiscard]] bool finished() const noexcept override;
+  [[nodiscard]] bool begin_pass() noexcept override;
+  void end_pass() noexcept override;
+  void abandon_pass() noexcept override;
+  [[nodiscard]] Site* tunable(const TunableSpec& spec) noexcept override;
+
+  CUresult launch(const contextune_launch& call, bool counts) noexcept override;
+  void write_summary() noexcept override;
+  void stop(FallbackReason reason, const std::string& text) noexcept override;
+  void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
+  void forget_context(CUcontext context) noexcept override { search_.forget_context(context); }
+
+ private:
+  void entered() noexcept override;
+  void left() noexcept override;
+  void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+             std::span<const std::uint32_t> unusable) override;
+  void ready(Site& site, std::span<const std::uint32_t> unusable) override;
+  void synchronise() noexcept;
+  CUresult launch_captured(const contextune_launch& call, const Launch& launch,
+                           const SiteTable::Found& found) noexcept;
+  CUresult launch_in_call(const contextune_launch& call, const Launch& launch,
+                          TunableCall& tunable) noexcept;
+
+  Search search_;
+  SiteTable table_;
+  TrialLaunch trial_;
+};
+
+}  // namespace contextune::intercept
