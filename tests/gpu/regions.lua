@@ -18,7 +18,7 @@ kernel "smooth<8, 8>" {
     { width = 128, height = 2 },
   },
   apply = function(config, launch)
-    launch.func = "smooth<" .. config.width .. ", " .. config.height .. ">"
+    launch.kernel = "smooth<" .. config.width .. ", " .. config.height .. ">"
     launch.block.x, launch.block.y = config.width, config.height
     launch.grid.x = launch.args[3] // config.width
     launch.grid.y = launch.args[4] // config.height

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# Runs the test programs on this machine's GPU, bare and under contextune, and compares what they print.
+# Usage: tests/gpu/run.sh BUILD_FOLDER
+# Prints a table and closes with "N passed, N failed"; ends with 1 if anything failed. Logs stay in
+# BUILD_FOLDER/gpu/runs.
+set -uo pipefail
+build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER}" && pwd)
+programs=$build/gpu
+runs=$programs/runs
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+contextune=$build/bin/contextune
+export CONTEXTUNE_TEST_KERNELS=$programs
+rm -rf "$runs" && mkdir -p "$runs"
+passed=0 failed=0 skipped=0
+
+# row NAME passed|failed|skipped REMARK
+row() {
+  printf '%-38s %-8s %s\n' "$1" "$2" "$3"
+  case $2 in passed) passed=$((passed + 1)) ;; failed) failed=$((failed + 1)) ;; *) skipped=$((skipped + 1)) ;; esac
+}
+
+median() { sort -g "$1" | awk '{v[NR]=$1} END {if (NR) printf "%.1f", v[int((NR + 1) / 2)]}'; }
+spread() { sort -g "$1" | awk '{v[NR]=$1} END {if (NR) printf "%.1f-%.1f", v[int(NR*0.1)+1], v[int(NR*0.9)]}'; }
+
+# under NAME LOGDIR OPTIONS -- PROGRAM...: stdout and status of the program under contextune.
+under() {
+  local name=$1; shift
+  local -a options=()
+  while [ "$1" != -- ]; do options+=("$1"); shift; done
+  shift
+  "$contextune" run --log-dir "$runs/$name.log" --report "$runs/$name.report" "${options[@]}" -- "$@" \
+    >"$runs/$name.out" 2>"$runs/$name.err"
+}
+
+# has NAME PATTERN: whether the rank log has such a line.
+has() { grep -qE -- "$2" "$runs/$1.log"/rank-*.log 2>/dev/null; }
+
+# same NAME STATUS: the output is that of the bare run and the program ended with 0.
+same() { [ "$2" -eq 0 ] && cmp -s "$runs/$1.bare" "$runs/$1.out"; }
+
+# compare NAME WANTED_LINE OPTIONS -- PROGRAM...
+compare() {
+  local name=$1 wanted=$2; shift 2
+  local -a command=("$@")
+  while [ "${command[0]}" != -- ]; do command=("${command[@]:1}"); done
+  if ! "${command[@]:1}" >"$runs/$name.bare" 2>"$runs/$name.bare.err"; then
+    row "$name" failed "the program itself failed: $(tail -1 "$runs/$name.bare.err")"
+    return
+  fi
+  under "$name" "$@"
+  local status=$?
+  if ! same "$name" $status; then
+    row "$name" failed "status $status, output $(head -c 60 "$runs/$name.out") instead of $(head -c 60 "$runs/$name.bare")"
+  elif [ -n "$wanted" ] && ! has "$name" "$wanted"; then
+    row "$name" failed "no line like '$wanted' in $runs/$name.log"
+  else
+    row "$name" passed "$(grep -hoE 'event=(confirm|fallback) .*' "$runs/$name.log"/rank-*.log 2>/dev/null | head -1 | cut -c1-90)"
+  fi
+}
+
+printf '%-38s %-8s %s\n' what result remark
+if "$programs/library_tests" >"$runs/library_tests" 2>&1; then
+  row "src/gpu on this GPU" passed "$(tail -2 "$runs/library_tests" | head -1)"
+else
+  row "src/gpu on this GPU" failed "$runs/library_tests"
+fi
+"$here/kernel_times.sh" "$programs" >"$runs/kernel_times" 2>&1
+case $? in
+  0) row "kernel times against ncu" passed "$(tail -1 "$runs/kernel_times")" ;;
+  4) row "kernel times against ncu" skipped "$(tail -1 "$runs/kernel_times")" ;;
+  *) row "kernel times against ncu" failed "$(tail -1 "$runs/kernel_times")" ;;
+esac
+
+if [ ! -x "$contextune" ]; then
+  row "programs under contextune" failed "$contextune is not there"
+  echo "$passed passed, $failed failed"
+  exit 1
+fi
+space=$programs/regions.lua
+for form in static shared per_thread; do
+  # Bare and tuned in alternation; the second tuned run has its own search again (nothing is stored).
+  for turn in 1 2 3; do
+    "$programs/regions_$form" --steps 600 --time "$runs/bare_$form.$turn" >"$runs/regions_$form.bare" 2>&1
+    under "regions_$form" --region nvtx:step --space "$space" --auto -- \
+      "$programs/regions_$form" --steps 600 --time "$runs/tuned_$form.$turn"
+    status=$?
+    tail -n 200 "$runs/tuned_$form.$turn" >>"$runs/tuned_$form" 2>/dev/null
+    tail -n 200 "$runs/bare_$form.$turn" >>"$runs/bare_$form"
+    same "regions_$form" $status || break
+  done
+  if ! same "regions_$form" $status; then
+    row "regions_$form" failed "status $status, other results: $runs/regions_$form.out"
+  elif ! has "regions_$form" 'event=site .*accumulate' || ! has "regions_$form" 'event=site .*smooth' ||
+       ! has "regions_$form" 'event=site .*normalize_rows'; then
+    row "regions_$form" failed "not all three kernels became sites"
+  elif ! has "regions_$form" 'event=trial .*timer=cupti'; then
+    row "regions_$form" failed "CUPTI was not used"
+  else
+    row "regions_$form" passed "bare $(median "$runs/bare_$form") us ($(spread "$runs/bare_$form")), tuned $(median "$runs/tuned_$form") us ($(spread "$runs/tuned_$form"))"
+  fi
+done
+
+compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
+compare cublaslt_auto 'event=site' --auto --region profiler -- "$programs/cublaslt" --steps 300
+compare graph 'reason=' --region nvtx:step --auto -- "$programs/graph"
+compare own_cupti 'reason=' --region nvtx:step --auto -- "$programs/own_cupti" --steps 600
+if python3 -c 'import torch, triton' 2>/dev/null; then
+  compare torch_triton_discover '' --discover --region nvtx:step -- python3 "$programs/torch_triton.py" 60
+  compare torch_triton_auto 'event=site' --auto --region nvtx:step -- python3 "$programs/torch_triton.py" 300
+else
+  row torch_triton skipped "no PyTorch with Triton here"
+fi
+if command -v compute-sanitizer >/dev/null; then
+  compare memcheck 'reason=' --region nvtx:step --auto -- \
+    compute-sanitizer --log-file "$runs/memcheck.txt" "$programs/regions_static" --steps 40
+  tail -1 "$runs/memcheck.txt" | grep -q '0 errors' || row "memcheck finds nothing" failed "$runs/memcheck.txt"
+else
+  row memcheck skipped "no compute-sanitizer here"
+fi
+
+# Launch rate of an empty kernel: bare and under contextune in alternation, before and after tuning.
+for turn in 1 2 3; do
+  "$programs/empty_launch" --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
+  under empty_launch --region nvtx:step --auto -- "$programs/empty_launch" --time "$runs/rate_under.$turn"
+  status=$?
+done
+rates=$(paste -d' ' "$runs"/rate_bare.[123] "$runs"/rate_under.[123] | awk '
+  {bare = $1; under = $4; for (i = 2; i <= 3; ++i) {if ($i < bare) bare = $i; if ($(i+3) < under) under = $(i+3)}
+   printf "%s %.3f", NR == 1 ? "before" : " after", bare / under}')
+if ! same empty_launch $status; then
+  row "launch rate" failed "status $status"
+elif echo "$rates" | awk '{exit !($2 >= 0.98 && $4 >= 0.98)}'; then
+  row "launch rate" passed "of the bare one: $rates"
+else
+  row "launch rate" failed "of the bare one: $rates, wanted 0.98"
+fi
+
+[ "$skipped" -eq 0 ] || echo "$skipped skipped"
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]
