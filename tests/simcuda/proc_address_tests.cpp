@@ -1,10 +1,8 @@
 #include <dlfcn.h>
 
 #include <fstream>
-#include <map>
-#include <regex>
-#include <set>
 #include <sstream>
+#include <string>
 
 #include "session.hpp"
 
@@ -26,6 +24,27 @@ Answer ask(const char* name, int version, cuuint64_t flags = 0) {
   Answer answer{CUDA_SUCCESS, &answer, CU_GET_PROC_ADDRESS_SUCCESS};
   answer.result = cuGetProcAddress_v2(name, &answer.pointer, version, flags, &answer.status);
   return answer;
+}
+
+// One "PFN_cuName_v12000_ptsz" of cudaTypedefs.h.
+struct Typed {
+  std::string name;
+  int version = 0;
+  bool per_thread = false;
+};
+
+std::vector<Typed> typed_in(const std::string& header) {
+  const std::string mark = "*PFN_";
+  std::vector<Typed> found;
+  for (auto at = header.find(mark); at != std::string::npos; at = header.find(mark, at + 1)) {
+    const auto begin = at + mark.size();
+    const std::string word = header.substr(begin, header.find(')', begin) - begin);
+    const auto version = word.rfind("_v");
+    if (version == std::string::npos) continue;
+    found.push_back({word.substr(0, version), std::stoi(word.substr(version + 2)),
+                     word.ends_with("_ptsz") || word.ends_with("_ptds")});
+  }
+  return found;
 }
 
 }  // namespace
@@ -78,14 +97,8 @@ TEST_CASE("Every version in cudaTypedefs.h of an exported name is answered by an
   REQUIRE(file.good());
   std::stringstream text;
   text << file.rdbuf();
-  const std::string header = text.str();
-  const std::regex pattern(R"(\*PFN_(cu\w+?)_v(\d+)(_ptsz|_ptds)?\))");
   int answered = 0;
-  for (std::sregex_iterator match(header.begin(), header.end(), pattern), end; match != end;
-       ++match) {
-    const std::string name = (*match)[1];
-    const int version = std::stoi((*match)[2]);
-    const bool per_thread = (*match)[3].matched;
+  for (const auto& [name, version, per_thread] : typed_in(text.str())) {
     const Answer answer =
         ask(name.c_str(), version, per_thread ? CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM : 0);
     if (answer.pointer == nullptr) continue;  // not simulated
@@ -96,9 +109,7 @@ TEST_CASE("Every version in cudaTypedefs.h of an exported name is answered by an
     REQUIRE(info.dli_sname != nullptr);
     const std::string symbol = info.dli_sname;
     CHECK(symbol.rfind(name, 0) == 0);
-    const bool is_per_thread =
-        symbol.ends_with("_ptsz") || symbol.ends_with("_ptds");
-    CHECK(is_per_thread == per_thread);
+    CHECK((symbol.ends_with("_ptsz") || symbol.ends_with("_ptds")) == per_thread);
   }
   CHECK(answered > 250);
 }

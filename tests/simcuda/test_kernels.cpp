@@ -18,7 +18,7 @@ void add(const Thread& thread, int n, const float* x, float* y) {
 
 void describe_add(const simcuda_launch* launch, simcuda_work* work) {
   const auto n = static_cast<std::size_t>(argument<int>(*launch, 0));
-  work->flops = static_cast<double>(n);
+  work->items = work->flops = static_cast<double>(n);
   simcuda::touch(*work, argument<const float*>(*launch, 1), n * 4, SIMCUDA_READ);
   simcuda::touch(*work, argument<float*>(*launch, 2), n * 4, SIMCUDA_READ | SIMCUDA_WRITE);
 }

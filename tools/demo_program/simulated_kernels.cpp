@@ -35,6 +35,7 @@ void rotate(const simcuda_launch* launch) {
 void describe_rotate(const simcuda_launch* launch, simcuda_work* work) {
   const std::size_t pairs = count_of(launch);
   const auto per_row = static_cast<std::size_t>(argument<int>(*launch, 1));
+  work->items = static_cast<double>(pairs);
   work->flops = 6.0 * static_cast<double>(pairs);
   const double rows = static_cast<double>(pairs) / static_cast<double>(per_row);
   touch(*work, argument<const float*>(*launch, 2), per_row * 4, SIMCUDA_READ).passes = rows;
@@ -48,6 +49,7 @@ void remember(const simcuda_launch* launch) {
   std::copy(q, q + count_of(launch), argument<float*>(*launch, 2));
 }
 void describe_remember(const simcuda_launch* launch, simcuda_work* work) {
+  work->items = static_cast<double>(count_of(launch));
   touch(*work, argument<const float*>(*launch, 1), count_of(launch) * 4, SIMCUDA_READ);
   touch(*work, argument<float*>(*launch, 2), count_of(launch) * 4, SIMCUDA_WRITE);
 }
@@ -74,6 +76,7 @@ void attend(const simcuda_launch* launch) {
 void describe_attend(const simcuda_launch* launch, simcuda_work* work) {
   const std::size_t n = count_of(launch);
   const auto slots = static_cast<std::size_t>(argument<int>(*launch, 1));
+  work->items = static_cast<double>(n);
   work->flops = 2.0 * static_cast<double>(n * slots);
   work->bytes_in_flight = 32;  // the loop over the slots is unrolled
   touch(*work, argument<const float*>(*launch, 3), n * 4, SIMCUDA_READ);
@@ -101,6 +104,7 @@ template <int Batch>
 void describe_project(const simcuda_launch* launch, simcuda_work* work) {
   const std::size_t n = count_of(launch);
   const auto cols = static_cast<std::size_t>(argument<int>(*launch, 1));
+  work->items = static_cast<double>(n);
   work->flops = (2.0 * taps + 12.0) * static_cast<double>(n);  // the index sums count too
   work->bytes_in_flight = 16.0 * Batch;
   work->instruction_parallelism = 1.0 + Batch;

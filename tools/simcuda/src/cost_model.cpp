@@ -9,6 +9,8 @@ namespace {
 
 double or_default(double value, double fallback) { return value > 0 ? value : fallback; }
 
+double cube(double value) { return value * value * value; }
+
 // Launches with equal layouts give the same bytes to the same SMs.
 std::uint64_t layout_of(const LaunchShape& shape, unsigned element_bytes) {
   const std::uint64_t tile =
@@ -101,21 +103,37 @@ double CostModel::wave(double active_blocks, const LaunchShape& shape, const sim
   const double lanes = warps_per_block * profile_.warp_size / std::max(1U, shape.demand.threads);
   const double cycle = 1.0 / profile_.sm_clock;
 
+  // A loop that the threads share runs as long as its longest thread.
+  const double threads = std::max(1.0, shape.blocks * shape.demand.threads);
+  const double items = work.items > 0 ? work.items : threads;
+  const double rounds = std::ceil(items / threads - 1e-9);
+  const double imbalance = rounds * threads / items;
+
   // Four schedulers with four cycles between dependent instructions need 16 independent ones.
   const double independent =
       on_busiest * warps_per_block * or_default(work.instruction_parallelism, 2.0);
   const double issue = std::min(1.0, independent / 16.0);
-  const double arithmetic =
-      work.flops * of_busiest * lanes / (profile_.flops_per_cycle_and_sm * issue) * cycle;
+  const double arithmetic = work.flops * of_busiest * lanes * std::min(imbalance, 2.0) /
+                            (profile_.flops_per_cycle_and_sm * issue) * cycle;
   const double sm_memory = (memory.bytes + memory.repeated_bytes) * of_busiest /
                            profile_.l1_bytes_per_cycle_and_sm * cycle;
   const double throughput = std::max(memory.device_time * share, sm_memory);
 
-  const double threads = std::max(1.0, shape.blocks * shape.demand.threads);
-  const double rounds =
-      std::ceil(memory.bytes / threads / or_default(work.bytes_in_flight, 16.0) - 1e-9);
-  const double chain = rounds * memory.latency + work.block_cycles * cycle;
-  return std::max({arithmetic, throughput, chain, active_blocks * profile_.block_dispatch});
+  const double waits = std::max(
+      1.0, std::ceil(memory.bytes / items / or_default(work.bytes_in_flight, 16.0) - 1e-9));
+  // Several rounds of one item are in flight together as far as the thread's requests allow.
+  const double overlapped = std::max(
+      1.0, std::floor(or_default(work.bytes_in_flight, 16.0) * items / std::max(memory.bytes, 1.0)));
+  const double chain =
+      std::ceil(rounds / overlapped) * waits * memory.latency + work.block_cycles * cycle;
+  const double dispatch = active_blocks * profile_.block_dispatch;
+
+  // Nothing overlaps perfectly: what takes nearly as long as the longest is felt, too.
+  const double longest = std::cbrt(cube(arithmetic) + cube(throughput) + cube(chain) +
+                                   cube(dispatch));
+  // The last blocks of a wave leave room that nobody uses; the fewer there are, the more.
+  const double resident = std::max(1.0, on_busiest);
+  return longest * (1.0 + profile_.drain_share / resident);
 }
 
 void CostModel::take_in(const void* address, std::size_t bytes) {

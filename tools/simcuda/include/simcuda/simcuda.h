@@ -41,6 +41,7 @@ struct simcuda_access {
 
 /* The work of one launch: facts about the kernel, from which the driver derives a time. */
 struct simcuda_work {
+  double items;           /* what the threads share out one by one in a loop; 0: one a thread */
   double flops;           /* additions and multiplications of the whole launch */
   double block_cycles;    /* serial part of a block, such as barriers, in SM cycles */
   double bytes_in_flight; /* what one thread asks for before it waits; 0 means 16 */
