@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -66,10 +67,10 @@ struct Entry {
 static_assert(sizeof(Entry) <= sizeof(contextune_entry) - sizeof(std::uint64_t));
 
 Entry& of(contextune_entry* entry) noexcept {
-  return *reinterpret_cast<Entry*>(&entry->opaque[1]);
+  return *std::launder(static_cast<Entry*>(static_cast<void*>(&entry->opaque[1])));
 }
 const Entry& of(const contextune_entry* entry) noexcept {
-  return *reinterpret_cast<const Entry*>(&entry->opaque[1]);
+  return *std::launder(static_cast<const Entry*>(static_cast<const void*>(&entry->opaque[1])));
 }
 
 void forget_search(Entry& entry) noexcept {

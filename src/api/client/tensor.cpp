@@ -5,7 +5,9 @@
 namespace contextune {
 namespace {
 
-std::string joined(const std::vector<std::int64_t>& numbers) {
+/// "4096x1024"; a number where there is but one.
+Key::Part joined(const std::vector<std::int64_t>& numbers) {
+  if (numbers.size() == 1) return numbers.front();
   std::string text;
   for (const std::int64_t number : numbers) {
     if (!text.empty()) text += 'x';
@@ -32,7 +34,7 @@ Key tensor_key(const std::string& name, const Tensor& tensor) {
                 " strides; give one stride for each dimension, or none");
   }
   Key key;
-  key.add(name + ".shape", tensor.shape.empty() ? std::string("scalar") : joined(tensor.shape));
+  key.add(name + ".shape", tensor.shape.empty() ? Key::Part("scalar") : joined(tensor.shape));
   key.add(name + ".type", tensor.type);
   if (!tensor.strides.empty() && !is_contiguous(tensor)) {
     key.add(name + ".strides", joined(tensor.strides));

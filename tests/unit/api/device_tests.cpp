@@ -1,0 +1,59 @@
+#include <thread>
+#include <vector>
+
+#include <contextune/contextune.hpp>
+
+#include "catch.hpp"
+#include "program.hpp"
+
+using contextune::Config;
+using contextune::ConfigSpace;
+using contextune::RegionOptions;
+using contextune::Tunable;
+
+namespace {
+
+RegionOptions short_table() {
+  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
+}
+
+}  // namespace
+
+TEST_CASE("Each device has winners of its own", "[device]") {
+  std::vector<std::vector<unsigned>> blocks(2);
+  std::vector<CUdeviceptr> y{Program::on(0).floats(8), Program::on(1).floats(8)};
+  // What is best on device 0 is worst on device 1.
+  Tunable add("two_devices", ConfigSpace().parameter("block", {64, 128, 256}),
+              [&](const Config& config, int device) {
+                const auto block = static_cast<unsigned>(config.get_int("block"));
+                blocks[static_cast<std::size_t>(device)].push_back(block);
+                const unsigned launched = device == 0 ? block : block == 256 ? 128 : 256;
+                return Program::on(device).add(y[static_cast<std::size_t>(device)], 8, 1.0F, 1,
+                                               launched);
+              });
+
+  SECTION("in a region that one thread drives both from") {
+    CONTEXTUAL_AUTOTUNE("one_thread", short_table()) {
+      add(0);
+      Program::on(1);
+      add(1);
+      Program::on(0);
+    }
+    CHECK(blocks[0].size() == 7);
+    CHECK(blocks[1].size() == 7);
+  }
+  SECTION("in a region that each device enters on a thread of its own") {
+    std::vector<std::thread> threads;
+    for (int device = 0; device < 2; ++device) {
+      threads.emplace_back([&, device] {
+        Program::on(device);
+        CONTEXTUAL_AUTOTUNE("two_threads", short_table()) { add(device); }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    CHECK(log_lines({"event=winner", "region=two_threads "}).size() == 1);
+    CHECK(log_lines({"event=winner", "region=two_threads@device"}).size() == 1);
+  }
+  CHECK(blocks[0].back() == 128);
+  CHECK(blocks[1].back() == 256);
+}

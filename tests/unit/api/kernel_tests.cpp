@@ -1,0 +1,79 @@
+#include <string>
+#include <vector>
+
+#include <contextune/contextune.hpp>
+
+#include "catch.hpp"
+#include "program.hpp"
+
+using contextune::Config;
+using contextune::ConfigSpace;
+using contextune::Kernel;
+using contextune::Key;
+using contextune::LaunchEdit;
+using contextune::LaunchInfo;
+using contextune::RegionOptions;
+
+namespace {
+
+constexpr int n = 4096;
+
+RegionOptions short_table() {
+  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
+}
+
+void set_block(const Config& config, LaunchEdit& launch) {
+  launch.set_block({static_cast<std::uint32_t>(config.get_int("block"))});
+}
+
+}  // namespace
+
+TEST_CASE("Launches of a declared kernel are tuned where the program makes them", "[kernel]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(n);
+  int sms = 0;
+  Kernel("add")
+      .space(ConfigSpace().parameter("block", {64, 128, 512}))
+      .key([](const LaunchInfo& launch) { return Key{{"n", launch.argument<int>(0)}}; })
+      .prune([](const Config& config, const LaunchInfo&) { return config.get_int("block") < 512; })
+      .apply([&sms](const Config& config, LaunchEdit& launch) {
+        sms = launch.device().num_sms;
+        set_block(config, launch);
+      })
+      .declare();
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("declared", short_table()) {
+    ++runs;
+    REQUIRE(program.add(y, n, 1.0F, 4, 256) == CUDA_SUCCESS);
+  }
+  CHECK(runs == 7);
+  CHECK(sms > 0);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 7.0F));
+  CHECK(log_lines({"event=region", "site=add", "n=4096", "configs=3"}).size() == 1);
+  CHECK(log_lines({"event=winner", "region=declared", "site=add", "block=128"}).size() == 1);
+}
+
+TEST_CASE("A declaration that fails leaves the kernel as the program launches it", "[kernel]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(n);
+  Kernel("add_more")
+      .space(ConfigSpace().parameter("block", {64, 128}))
+      .key([](const LaunchInfo& launch) { return Key{{"n", launch.argument<int>(17)}}; })
+      .apply(&set_block)
+      .declare();
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("failing_key", short_table()) {
+    ++runs;
+    REQUIRE(program.add_more(y, n, 1.0F, 4, 256) == CUDA_SUCCESS);
+  }
+  CHECK(Program::read(y, n) == std::vector<float>(n, static_cast<float>(runs)));
+  CHECK(log_lines({"event=fallback", "reason=rule_error", "there is no argument 17"}).size() == 1);
+}
+
+TEST_CASE("A kernel is refused without configs or without apply", "[kernel]") {
+  CHECK_THROWS_WITH(Kernel("nothing").apply(&set_block).declare(),
+                    Catch::Contains("kernel 'nothing'"));
+  CHECK_THROWS_WITH(
+      Kernel("no_apply").space(ConfigSpace().parameter("block", {64})).declare(),
+      Catch::Contains("without apply"));
+}

@@ -1,0 +1,111 @@
+#include "program.hpp"
+
+#include <simcuda/kernel.hpp>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <stdexcept>
+
+namespace {
+
+using simcuda::argument;
+
+void add(const simcuda::Thread& thread, int n, float value, float* y) {
+  for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
+    y[i] += value;
+}
+
+// Nothing but a serial part that depends on the block, so that it is known which config is best.
+void describe_add(const simcuda_launch* launch, simcuda_work* work) {
+  work->block_cycles = launch->block[0] == 128 ? 20e3 : launch->block[0] == 64 ? 30e3 : 60e3;
+}
+
+const simcuda_kernel add_kernel = simcuda::per_thread_kernel<&add>("add", &describe_add);
+const simcuda_kernel add_more_kernel = simcuda::per_thread_kernel<&add>("add_more", &describe_add);
+
+void require(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) {
+    throw std::runtime_error(std::string(what) + " failed with " +
+                             std::to_string(static_cast<int>(result)));
+  }
+}
+
+}  // namespace
+
+Program& Program::on(int device) {
+  static std::array<std::unique_ptr<Program>, 8> programs;
+  auto& program = programs.at(static_cast<std::size_t>(device));
+  if (!program) program.reset(new Program(device));
+  program->make_current();
+  return *program;
+}
+
+Program::Program(int device) {
+  require(cuInit(0), "cuInit");
+  simcuda_set_noise(0.0, 1);
+  static const std::array<const simcuda_kernel*, 2> kernels{&add_kernel, &add_more_kernel};
+  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels.data(), kernels.size()};
+  if (simcuda_register_kernels(&table) != 0) throw std::runtime_error("simcuda has another version");
+  require(cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
+  make_current();
+  require(cuModuleLoadData(&module_, "simcuda image 1\nkernel add\nkernel add_more\n"),
+          "cuModuleLoadData");
+}
+
+void Program::make_current() const { require(cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
+
+CUfunction Program::function(const char* name) const {
+  CUfunction found = nullptr;
+  require(cuModuleGetFunction(&found, module_, name), "cuModuleGetFunction");
+  return found;
+}
+
+CUdeviceptr Program::floats(std::size_t count) const {
+  CUdeviceptr pointer = 0;
+  require(cuMemAlloc(&pointer, count * sizeof(float)), "cuMemAlloc");
+  require(cuMemsetD8(pointer, 0, count * sizeof(float)), "cuMemsetD8");
+  return pointer;
+}
+
+std::vector<float> Program::read(CUdeviceptr from, std::size_t count) {
+  std::vector<float> values(count);
+  require(cuMemcpyDtoH(values.data(), from, count * sizeof(float)), "cuMemcpyDtoH");
+  return values;
+}
+
+void Program::synchronise() { require(cuCtxSynchronize(), "cuCtxSynchronize"); }
+
+CUresult Program::add(CUdeviceptr y, int n, float value, unsigned grid, unsigned block,
+                      CUstream stream) const {
+  void* arguments[] = {&n, &value, &y};
+  return cuLaunchKernel(function("add"), grid, 1, 1, block, 1, 1, 0, stream, arguments, nullptr);
+}
+
+CUresult Program::add_more(CUdeviceptr y, int n, float value, unsigned grid,
+                           unsigned block) const {
+  void* arguments[] = {&n, &value, &y};
+  return cuLaunchKernel(function("add_more"), grid, 1, 1, block, 1, 1, 0, nullptr, arguments,
+                        nullptr);
+}
+
+std::vector<std::string> log_lines(const std::vector<std::string>& words) {
+  const char* folder = std::getenv("CONTEXTUNE_LOG_DIR");
+  if (folder == nullptr) throw std::runtime_error("CONTEXTUNE_LOG_DIR is not set");
+  std::ifstream log(std::filesystem::path(folder) / "rank-0.log");
+  std::vector<std::string> found;
+  const std::string process = " pid=" + std::to_string(getpid()) + " ";
+  for (std::string line; std::getline(log, line);) {
+    if (line.find(process) == line.npos) continue;
+    if (std::all_of(words.begin(), words.end(),
+                    [&](const std::string& word) { return line.find(word) != line.npos; })) {
+      found.push_back(line);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,144 @@
+#include <stdexcept>
+#include <vector>
+
+#include <contextune/contextune.hpp>
+
+#include "catch.hpp"
+#include "program.hpp"
+
+using contextune::Config;
+using contextune::ConfigSpace;
+using contextune::DeviceSpan;
+using contextune::RegionOptions;
+
+namespace {
+
+constexpr std::size_t n = 1000;
+
+DeviceSpan span_of(CUdeviceptr pointer) {
+  return {reinterpret_cast<void*>(pointer), n * sizeof(float)};
+}
+
+auto adding(const char* name, CUdeviceptr y) {
+  return contextune::Tunable(name, ConfigSpace().parameter("block", {256, 64, 128}),
+                             [y](const Config& config) {
+                               return Program::on().add(
+                                   y, static_cast<int>(n), 1.0F, 4,
+                                   static_cast<unsigned>(config.get_int("block")));
+                             });
+}
+
+}  // namespace
+
+TEST_CASE("Device memory is restored before each further run of the body", "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  const CUdeviceptr z = Program::on().floats(n);
+  Program::on().add(y, static_cast<int>(n), 5.0F, 1, 64);
+  auto add_y = adding("buffers.y", y);
+  auto add_z = adding("buffers.z", z);
+  int runs = 0;
+  bool clean = true;
+  CONTEXTUAL_AUTOTUNE("buffers", {.restore = {span_of(y), span_of(z)}}) {
+    clean = clean && Program::read(y, n) == std::vector<float>(n, 5.0F) &&
+            Program::read(z, n) == std::vector<float>(n, 0.0F);
+    ++runs;
+    add_y();
+    add_z();
+    add_z();
+  }
+  CHECK(runs > 24);
+  CHECK(clean);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 6.0F));
+  CHECK(Program::read(z, n) == std::vector<float>(n, 2.0F));
+}
+
+TEST_CASE("A callable restores before each further run of the body", "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("callable.y", y);
+  int runs = 0;
+  int restores = 0;
+  CONTEXTUAL_AUTOTUNE("callable", {.restore = [&] {
+                                     ++restores;
+                                     cuMemsetD8(y, 0, n * sizeof(float));
+                                   }}) {
+    ++runs;
+    add();
+  }
+  CHECK(runs > 24);
+  CHECK(restores == runs - 1);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+}
+
+TEST_CASE("Work on a stream of the program's own is complete before memory is restored",
+          "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  CUstream stream = nullptr;
+  REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  contextune::Tunable add("stream.y", ConfigSpace().parameter("block", {256, 64, 128}),
+                          [&](const Config& config) {
+                            return Program::on().add(
+                                y, static_cast<int>(n), 1.0F, 4,
+                                static_cast<unsigned>(config.get_int("block")), stream);
+                          });
+  CONTEXTUAL_AUTOTUNE("stream", {.restore = {span_of(y)}}) { add(); }
+  CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+}
+
+TEST_CASE("Leaving the body early restores memory", "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("left.y", y);
+  const auto enter = [&] {
+    int runs = 0;
+    CONTEXTUAL_AUTOTUNE("left", {.restore = {span_of(y)}}) {
+      add();
+      if (++runs == 3) throw std::runtime_error("mine");
+    }
+  };
+  CHECK_THROWS_WITH(enter(), "mine");
+  CHECK(Program::read(y, n) == std::vector<float>(n, 0.0F));
+}
+
+TEST_CASE("What the restore callable throws ends the search and reaches the caller", "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("throwing.y", y);
+  int runs = 0;
+  const auto enter = [&] {
+    CONTEXTUAL_AUTOTUNE("throwing", {.restore = [] { throw std::runtime_error("cannot"); }}) {
+      ++runs;
+      add();
+    }
+  };
+  CHECK_THROWS_WITH(enter(), "cannot");
+  CHECK(runs == 1);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+
+  CONTEXTUAL_AUTOTUNE("throwing", {}) { ++runs; }
+  CHECK(runs == 2);
+}
+
+TEST_CASE("Memory that is not the device's leaves the region untuned, and says so", "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("host.y", y);
+  std::vector<float> host(n);
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("host", {.restore = {{host.data(), n * sizeof(float)}}}) {
+    ++runs;
+    add();
+  }
+  CHECK(runs == 1);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+  CHECK(log_lines({"event=fault", "is not device memory"}).size() == 1);
+}
+
+TEST_CASE("A copy that does not fit leaves the body to run once", "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("large.y", y);
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("large",
+                      {.restore = {{reinterpret_cast<void*>(y), std::size_t{1} << 50U}}}) {
+    ++runs;
+    add();
+  }
+  CHECK(runs == 1);
+  CHECK(log_lines({"event=fault", "region 'large'"}).size() == 1);
+}
