@@ -121,7 +121,8 @@ TEST_CASE("The carve-out trades cache for resident blocks", "[cost]") {
   CUdeviceptr pointer = table;
   const CUfunction reuse = session.function("reuse");
   const auto with_carveout = [&](int percent) {
-    SUCCEEDS(cuFuncSetAttribute(reuse, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent));
+    SUCCEEDS(
+        cuFuncSetAttribute(reuse, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, percent));
     for (int i = 0; i < 2; ++i) SUCCEEDS(session.launch(reuse, 1056, 256, {&pointer}));
     return session.last_time();
   };

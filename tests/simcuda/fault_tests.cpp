@@ -8,7 +8,9 @@
 
 namespace {
 
-void set_fault(const char* text) { REQUIRE(simcuda_set_fault(text) == 0); }
+void set_fault(const char* text) {
+  REQUIRE(simcuda_set_fault(text) == 0);
+}
 
 }  // namespace
 

@@ -165,13 +165,13 @@ TEST_CASE("Kernel nodes can be changed in the graph and in its instance", "[grap
 
   CUkernelNodeAttrValue attribute{};
   attribute.sharedMemCarveout = 100;
-  SUCCEEDS(cuGraphKernelNodeSetAttribute(
-      node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, &attribute));
+  SUCCEEDS(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                         &attribute));
   attribute.sharedMemCarveout = 200;
   CHECK(cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                                       &attribute) == CUDA_ERROR_INVALID_VALUE);
-  SUCCEEDS(cuGraphKernelNodeGetAttribute(
-      node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, &attribute));
+  SUCCEEDS(cuGraphKernelNodeGetAttribute(node, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                         &attribute));
   CHECK(attribute.sharedMemCarveout == 100);
 
   CUgraph copy = nullptr;
@@ -192,7 +192,8 @@ TEST_CASE("Copies, sets and host functions are captured", "[graph]") {
   SUCCEEDS(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
   SUCCEEDS(cuMemsetD32Async(x, 7, 16, stream));
   SUCCEEDS(cuMemcpyDtoHAsync_v2(host.data(), x, 64, stream));
-  SUCCEEDS(cuLaunchHostFunc(stream, [](void*) { ++calls; }, nullptr));
+  SUCCEEDS(cuLaunchHostFunc(
+      stream, [](void*) { ++calls; }, nullptr));
   CUgraph graph = nullptr;
   SUCCEEDS(cuStreamEndCapture(stream, &graph));
   CHECK(host.front() == 0);

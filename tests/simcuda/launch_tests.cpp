@@ -143,7 +143,8 @@ TEST_CASE("A kernel handle launches like a function but is not one", "[launch][l
   CUfunction function = nullptr;
   SUCCEEDS(cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, 25, kernel, 0));
   SUCCEEDS(cuKernelGetFunction(&function, kernel));
-  SUCCEEDS(cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, function));
+  SUCCEEDS(
+      cuFuncGetAttribute(&value, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, function));
   CHECK(value == 25);
   SUCCEEDS(cuLibraryUnload(library));
   CHECK(session.launch(reinterpret_cast<CUfunction>(kernel), 1, 32) == CUDA_ERROR_INVALID_HANDLE);
@@ -165,7 +166,9 @@ TEST_CASE("Modules list what they hold", "[module]") {
   CHECK(bytes == 16);
   SUCCEEDS(cuMemsetD32_v2(counter, 5, 4));
   CUmodule other = nullptr;
-  CHECK(cuModuleLoadData(&other, "\x7f" "ELF") == CUDA_ERROR_NO_BINARY_FOR_GPU);
+  CHECK(cuModuleLoadData(&other,
+                         "\x7f"
+                         "ELF") == CUDA_ERROR_NO_BINARY_FOR_GPU);
   CHECK(cuModuleLoadData(&other, "simcuda image 2\n") == CUDA_ERROR_INVALID_IMAGE);
   CHECK(cuModuleLoadData(&other, "simcuda image 1\nkernel nobody\n") == CUDA_ERROR_NOT_FOUND);
   CHECK(cuModuleLoad(&other, "/nonexistent.cubin") == CUDA_ERROR_FILE_NOT_FOUND);

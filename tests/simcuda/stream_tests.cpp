@@ -57,7 +57,7 @@ TEST_CASE("Small kernels on two streams overlap and large ones take turns", "[st
     SUCCEEDS(cuCtxSynchronize());
     return (simcuda_host_time() - before) / alone;
   };
-  CHECK(both(66) < 1.3);        // a quarter of the device each
+  CHECK(both(66) < 1.3);  // a quarter of the device each
   CHECK(both(2 * 132) > 1.9);
 }
 

@@ -73,16 +73,16 @@ const simcuda_kernel mixed =
     simcuda::whole_launch_kernel<char, double, int, double*>("mixed", &store_mixed, nullptr);
 
 simcuda_kernel hungry_kernel() {
-  simcuda_kernel kernel = simcuda::whole_launch_kernel<>("gemm<64, 64>", nullptr,
-                                                         &describe_arithmetic);
+  simcuda_kernel kernel =
+      simcuda::whole_launch_kernel<>("gemm<64, 64>", nullptr, &describe_arithmetic);
   kernel.registers = 128;
   kernel.static_shared_bytes = 16 << 10;
   return kernel;
 }
 const simcuda_kernel hungry = hungry_kernel();
 
-const simcuda_kernel* const kernels[] = {&empty,  &add_kernel, &fill_kernel, &fill_streaming,
-                                         &arithmetic, &reuse,  &mixed,       &hungry};
+const simcuda_kernel* const kernels[] = {&empty,      &add_kernel, &fill_kernel, &fill_streaming,
+                                         &arithmetic, &reuse,      &mixed,       &hungry};
 
 }  // namespace
 

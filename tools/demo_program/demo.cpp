@@ -89,7 +89,8 @@ class Decoder {
     unsigned n = elements;
     int slot_count = slots;
     int newest = number % slots;
-    CUdeviceptr slot = past_ + std::size_t{elements} * sizeof(float) * static_cast<unsigned>(newest);
+    CUdeviceptr slot =
+        past_ + std::size_t{elements} * sizeof(float) * static_cast<unsigned>(newest);
 
     nvtxRangePushA("decode");
     void* rotate[] = {&pairs, &pairs_per_row, &cosines_, &sines_, &x_, &q_};
@@ -179,8 +180,7 @@ int main(int argc, char** argv) {
       std::printf("step %4d  checksum %016llx\n", number + 1,
                   static_cast<unsigned long long>(decoder.checksum()));
   }
-  std::printf("result     checksum %016llx\n",
-              static_cast<unsigned long long>(decoder.checksum()));
+  std::printf("result     checksum %016llx\n", static_cast<unsigned long long>(decoder.checksum()));
   check(cuDevicePrimaryCtxRelease(device), "cuDevicePrimaryCtxRelease");
   return 0;
 }

@@ -4,8 +4,12 @@
 
 namespace {
 
-__device__ unsigned first() { return blockIdx.x * blockDim.x + threadIdx.x; }
-__device__ unsigned stride() { return gridDim.x * blockDim.x; }
+__device__ unsigned first() {
+  return blockIdx.x * blockDim.x + threadIdx.x;
+}
+__device__ unsigned stride() {
+  return gridDim.x * blockDim.x;
+}
 
 constexpr int taps = 8;
 constexpr int tap_distance = 37;

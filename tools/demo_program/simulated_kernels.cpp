@@ -15,7 +15,9 @@ constexpr int taps = 8;
 constexpr int tap_distance = 37;
 constexpr unsigned update = SIMCUDA_READ | SIMCUDA_WRITE;
 
-std::size_t count_of(const simcuda_launch* launch) { return argument<unsigned>(*launch, 0); }
+std::size_t count_of(const simcuda_launch* launch) {
+  return argument<unsigned>(*launch, 0);
+}
 
 void rotate(const simcuda_launch* launch) {
   const std::size_t pairs = count_of(launch);

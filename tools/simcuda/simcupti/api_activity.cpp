@@ -15,9 +15,9 @@ bool valid(CUpti_ExternalCorrelationKind kind) {
 
 extern "C" {
 
-CUptiResult CUPTIAPI cuptiActivityRegisterCallbacks(
-    CUpti_BuffersCallbackRequestFunc funcBufferRequested,
-    CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
+CUptiResult CUPTIAPI
+cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
+                               CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
   return Collector::instance().set_callbacks(funcBufferRequested, funcBufferCompleted);
 }
 
@@ -60,8 +60,7 @@ CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBuf
                                                 CUpti_Activity** record) {
   if (buffer == nullptr || record == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   uint8_t* next = buffer;
-  if (*record != nullptr)
-    next = reinterpret_cast<uint8_t*>(*record) + simcupti::size_of(*record);
+  if (*record != nullptr) next = reinterpret_cast<uint8_t*>(*record) + simcupti::size_of(*record);
   const auto used = static_cast<size_t>(next - buffer);
   if (used >= validBufferSizeBytes) return CUPTI_ERROR_MAX_LIMIT_REACHED;
   auto* const found = reinterpret_cast<CUpti_Activity*>(static_cast<void*>(next));
@@ -111,8 +110,8 @@ CUptiResult CUPTIAPI cuptiGetDeviceId(CUcontext context, uint32_t* deviceId) {
   return CUPTI_SUCCESS;
 }
 
-CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream stream,
-                                        uint8_t perThreadStream, uint32_t* streamId) {
+CUptiResult CUPTIAPI cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t perThreadStream,
+                                        uint32_t* streamId) {
   if (streamId == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   if (!DriverLink::instance().usable()) return CUPTI_ERROR_NOT_INITIALIZED;
   *streamId = DriverLink::instance().stream_id(context, stream, perThreadStream);

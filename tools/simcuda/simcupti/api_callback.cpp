@@ -14,7 +14,9 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** str) 
   if (str == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
   switch (result) {
 #define RESULT_NAME(NAME) \
-  case NAME: *str = #NAME; return CUPTI_SUCCESS
+  case NAME:              \
+    *str = #NAME;         \
+    return CUPTI_SUCCESS
     RESULT_NAME(CUPTI_SUCCESS);
     RESULT_NAME(CUPTI_ERROR_INVALID_PARAMETER);
     RESULT_NAME(CUPTI_ERROR_INVALID_CONTEXT);
@@ -27,12 +29,14 @@ CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const char** str) 
     RESULT_NAME(CUPTI_ERROR_NOT_SUPPORTED);
     RESULT_NAME(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED);
 #undef RESULT_NAME
-    default: *str = "CUPTI_ERROR_UNKNOWN"; return CUPTI_SUCCESS;
+    default:
+      *str = "CUPTI_ERROR_UNKNOWN";
+      return CUPTI_SUCCESS;
   }
 }
 
-CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle* subscriber,
-                                    CUpti_CallbackFunc callback, void* userdata) {
+CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback,
+                                    void* userdata) {
   return Collector::instance().subscribe(callback, userdata, subscriber);
 }
 
@@ -59,8 +63,8 @@ CUptiResult CUPTIAPI cuptiEnableDomain(uint32_t enable, CUpti_SubscriberHandle s
 }
 
 CUptiResult CUPTIAPI cuptiEnableAllDomains(uint32_t enable, CUpti_SubscriberHandle subscriber) {
-  return Collector::instance().enable_callback(enable != 0, subscriber,
-                                               CUPTI_CB_DOMAIN_DRIVER_API, 0, true);
+  return Collector::instance().enable_callback(enable != 0, subscriber, CUPTI_CB_DOMAIN_DRIVER_API,
+                                               0, true);
 }
 
 }  // extern "C"

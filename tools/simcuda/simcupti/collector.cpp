@@ -34,8 +34,10 @@ bool supported(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
     case CUPTI_ACTIVITY_KIND_DRIVER:
     case CUPTI_ACTIVITY_KIND_RUNTIME:  // there is no runtime: no records
-    case CUPTI_ACTIVITY_KIND_OVERHEAD: return true;
-    default: return false;
+    case CUPTI_ACTIVITY_KIND_OVERHEAD:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -65,7 +67,8 @@ void Collector::listen() {
     const std::lock_guard lock(mutex_);
     if (subscriber_callback_ != nullptr || kinds_.test(CUPTI_ACTIVITY_KIND_DRIVER))
       listener = &activities_and_calls;
-    else if (kinds_.none()) listener = nullptr;
+    else if (kinds_.none())
+      listener = nullptr;
   }
   DriverLink::instance().listen(listener);
 }
@@ -113,16 +116,18 @@ void Collector::add(const Record& record) {
 void Collector::take_activity(const simcuda_activity& activity) {
   const std::lock_guard lock(mutex_);
   const bool concurrent = kinds_.test(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
-  const bool wanted =
-      (activity.kind == SIMCUDA_KERNEL &&
-       (concurrent || kinds_.test(CUPTI_ACTIVITY_KIND_KERNEL))) ||
-      (activity.kind == SIMCUDA_COPY && kinds_.test(CUPTI_ACTIVITY_KIND_MEMCPY)) ||
-      (activity.kind == SIMCUDA_SET && kinds_.test(CUPTI_ACTIVITY_KIND_MEMSET));
+  const bool wanted = (activity.kind == SIMCUDA_KERNEL &&
+                       (concurrent || kinds_.test(CUPTI_ACTIVITY_KIND_KERNEL))) ||
+                      (activity.kind == SIMCUDA_COPY && kinds_.test(CUPTI_ACTIVITY_KIND_MEMCPY)) ||
+                      (activity.kind == SIMCUDA_SET && kinds_.test(CUPTI_ACTIVITY_KIND_MEMSET));
   if (!wanted) return;
   if (kinds_.test(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION)) add_external(activity);
-  if (activity.kind == SIMCUDA_KERNEL) add(kernel_record(activity, concurrent));
-  else if (activity.kind == SIMCUDA_COPY) add(copy_record(activity));
-  else add(set_record(activity));
+  if (activity.kind == SIMCUDA_KERNEL)
+    add(kernel_record(activity, concurrent));
+  else if (activity.kind == SIMCUDA_COPY)
+    add(copy_record(activity));
+  else
+    add(set_record(activity));
   if (record_bytes_ >= wake_bytes_) wake_.notify_one();
 }
 
@@ -137,7 +142,8 @@ void Collector::take_api_call(int enter, std::uint32_t cbid, const char* name,
   {
     const std::lock_guard lock(mutex_);
     const bool selected = cbid < cbid_count && (!driver_api_selected_ || driver_api_.test(cbid));
-    if (enter != 0) entered = now;
+    if (enter != 0)
+      entered = now;
     else if (kinds_.test(CUPTI_ACTIVITY_KIND_DRIVER) && selected)
       add(api_record(cbid, entered, now, correlation, static_cast<std::uint32_t>(result)));
     if (cbid < cbid_count && callbacks_.test(cbid)) {

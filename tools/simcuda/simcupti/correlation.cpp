@@ -35,7 +35,8 @@ CUptiResult Collector::pop_external(CUpti_ExternalCorrelationKind kind, std::uin
   return CUPTI_SUCCESS;
 }
 
-// Runs on the thread that made the driver call. A graph launch reports many activities for one call.
+// Runs on the thread that made the driver call. A graph launch reports many activities for one
+// call.
 void Collector::add_external(const simcuda_activity& activity) {
   if (activity.correlation == of_thread.last_correlation) return;
   for (std::size_t kind = 0; kind < of_thread.stacks.size(); ++kind) {

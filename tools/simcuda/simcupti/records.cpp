@@ -131,13 +131,18 @@ Record api_record(std::uint32_t cbid, double start, double end, std::uint32_t co
 std::size_t size_of(const CUpti_Activity* record) {
   switch (record->kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: return sizeof(KernelRecord);
-    case CUPTI_ACTIVITY_KIND_MEMCPY: return sizeof(CopyRecord);
-    case CUPTI_ACTIVITY_KIND_MEMSET: return sizeof(SetRecord);
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
+      return sizeof(KernelRecord);
+    case CUPTI_ACTIVITY_KIND_MEMCPY:
+      return sizeof(CopyRecord);
+    case CUPTI_ACTIVITY_KIND_MEMSET:
+      return sizeof(SetRecord);
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
       return sizeof(CUpti_ActivityExternalCorrelation);
-    case CUPTI_ACTIVITY_KIND_DRIVER: return sizeof(CUpti_ActivityAPI);
-    default: return 0;
+    case CUPTI_ACTIVITY_KIND_DRIVER:
+      return sizeof(CUpti_ActivityAPI);
+    default:
+      return 0;
   }
 }
 

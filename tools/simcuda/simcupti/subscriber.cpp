@@ -46,8 +46,10 @@ CUptiResult Collector::enable_callback(bool on, CUpti_SubscriberHandle subscribe
     return CUPTI_ERROR_INVALID_PARAMETER;
   if (domain != CUPTI_CB_DOMAIN_DRIVER_API) return CUPTI_SUCCESS;  // nothing else ever calls
   if (whole_domain) {
-    if (on) callbacks_.set();
-    else callbacks_.reset();
+    if (on)
+      callbacks_.set();
+    else
+      callbacks_.reset();
     return CUPTI_SUCCESS;
   }
   if (cbid >= cbid_count) return CUPTI_ERROR_INVALID_PARAMETER;

@@ -50,18 +50,19 @@ SIMCUDA_BOTH_STREAMS(cuStreamBeginCapture, _ptsz, (CUstream hStream), {
   begin_capture(stream_of(hStream, null_stream), CU_STREAM_CAPTURE_MODE_GLOBAL, nullptr, {});
   return CUDA_SUCCESS;
 })
-SIMCUDA_BOTH_STREAMS(cuStreamBeginCapture_v2, _ptsz,
-                     (CUstream hStream, CUstreamCaptureMode mode), {
+SIMCUDA_BOTH_STREAMS(cuStreamBeginCapture_v2, _ptsz, (CUstream hStream, CUstreamCaptureMode mode), {
   begin_capture(stream_of(hStream, null_stream), mode, nullptr, {});
   return CUDA_SUCCESS;
 })
 SIMCUDA_BOTH_STREAMS(cuStreamBeginCaptureToGraph, _ptsz,
                      (CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies,
-                      const CUgraphEdgeData*, size_t numDependencies, CUstreamCaptureMode mode), {
-  begin_capture(stream_of(hStream, null_stream), mode, &driver().handles.get<Graph>(hGraph),
-                nodes_at(dependencies, numDependencies));
-  return CUDA_SUCCESS;
-})
+                      const CUgraphEdgeData*, size_t numDependencies, CUstreamCaptureMode mode),
+                     {
+                       begin_capture(stream_of(hStream, null_stream), mode,
+                                     &driver().handles.get<Graph>(hGraph),
+                                     nodes_at(dependencies, numDependencies));
+                       return CUDA_SUCCESS;
+                     })
 SIMCUDA_BOTH_STREAMS(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph* phGraph), {
   require(phGraph != nullptr);
   *phGraph = nullptr;
@@ -70,48 +71,54 @@ SIMCUDA_BOTH_STREAMS(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph* phGr
 })
 SIMCUDA_BOTH_STREAMS(cuStreamIsCapturing, _ptsz,
                      (CUstream hStream, CUstreamCaptureStatus* captureStatus), {
-  require(captureStatus != nullptr);
-  const Stream& stream = stream_of(hStream, null_stream);
-  check_implicit_dependency(stream);
-  *captureStatus = status_of(stream);
-  return CUDA_SUCCESS;
-})
+                       require(captureStatus != nullptr);
+                       const Stream& stream = stream_of(hStream, null_stream);
+                       check_implicit_dependency(stream);
+                       *captureStatus = status_of(stream);
+                       return CUDA_SUCCESS;
+                     })
 
 SIMCUDA_BOTH_STREAMS(cuStreamGetCaptureInfo, _ptsz,
                      (CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
-                      cuuint64_t* id_out), {
-  CaptureInfo info;
-  info.status = captureStatus_out;
-  info.id = id_out;
-  return get_info(stream_of(hStream, null_stream), info);
-})
+                      cuuint64_t* id_out),
+                     {
+                       CaptureInfo info;
+                       info.status = captureStatus_out;
+                       info.id = id_out;
+                       return get_info(stream_of(hStream, null_stream), info);
+                     })
 SIMCUDA_BOTH_STREAMS(cuStreamGetCaptureInfo_v2, _ptsz,
                      (CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
                       cuuint64_t* id_out, CUgraph* graph_out, const CUgraphNode** dependencies_out,
-                      size_t* numDependencies_out), {
-  return get_info(stream_of(hStream, null_stream),
-                  {captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out});
-})
+                      size_t* numDependencies_out),
+                     {
+                       return get_info(stream_of(hStream, null_stream),
+                                       {captureStatus_out, id_out, graph_out, dependencies_out,
+                                        numDependencies_out});
+                     })
 SIMCUDA_BOTH_STREAMS(cuStreamGetCaptureInfo_v3, _ptsz,
                      (CUstream hStream, CUstreamCaptureStatus* captureStatus_out,
                       cuuint64_t* id_out, CUgraph* graph_out, const CUgraphNode** dependencies_out,
-                      const CUgraphEdgeData** edgeData_out, size_t* numDependencies_out), {
-  return get_info(stream_of(hStream, null_stream),
-                  {captureStatus_out, id_out, graph_out, dependencies_out, numDependencies_out,
-                   edgeData_out});
-})
+                      const CUgraphEdgeData** edgeData_out, size_t* numDependencies_out),
+                     {
+                       return get_info(stream_of(hStream, null_stream),
+                                       {captureStatus_out, id_out, graph_out, dependencies_out,
+                                        numDependencies_out, edgeData_out});
+                     })
 SIMCUDA_BOTH_STREAMS(cuStreamUpdateCaptureDependencies, _ptsz,
                      (CUstream hStream, CUgraphNode* dependencies, size_t numDependencies,
-                      unsigned int flags), {
-  return update_dependencies(stream_of(hStream, null_stream), dependencies, numDependencies,
-                             flags);
-})
+                      unsigned int flags),
+                     {
+                       return update_dependencies(stream_of(hStream, null_stream), dependencies,
+                                                  numDependencies, flags);
+                     })
 SIMCUDA_BOTH_STREAMS(cuStreamUpdateCaptureDependencies_v2, _ptsz,
                      (CUstream hStream, CUgraphNode* dependencies, const CUgraphEdgeData*,
-                      size_t numDependencies, unsigned int flags), {
-  return update_dependencies(stream_of(hStream, null_stream), dependencies, numDependencies,
-                             flags);
-})
+                      size_t numDependencies, unsigned int flags),
+                     {
+                       return update_dependencies(stream_of(hStream, null_stream), dependencies,
+                                                  numDependencies, flags);
+                     })
 
 SIMCUDA_ENTRY(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), {
   require(mode != nullptr && *mode <= CU_STREAM_CAPTURE_MODE_RELAXED);

@@ -75,9 +75,8 @@ SIMCUDA_ENTRY(cuCtxPopCurrent, (CUcontext * pctx), { return pop(pctx); })
 SIMCUDA_ENTRY(cuCtxPopCurrent_v2, (CUcontext * pctx), { return pop(pctx); })
 
 SIMCUDA_ENTRY(cuCtxSetCurrent, (CUcontext ctx), {
-  set_current(ctx == nullptr
-                  ? nullptr
-                  : &driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT));
+  set_current(ctx == nullptr ? nullptr
+                             : &driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT));
   return CUDA_SUCCESS;
 })
 
@@ -98,9 +97,8 @@ SIMCUDA_ENTRY(cuCtxSynchronize, (void), { return synchronize(current_context(), 
 #if CUDA_VERSION >= 13000
 SIMCUDA_ENTRY(cuCtxGetDevice_v2, (CUdevice * device, CUcontext ctx), {
   require(device != nullptr);
-  *device = ctx == nullptr
-                ? current_context().device
-                : driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT).device;
+  *device = ctx == nullptr ? current_context().device
+                           : driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT).device;
   return CUDA_SUCCESS;
 })
 
@@ -114,9 +112,8 @@ SIMCUDA_ENTRY(cuCtxSynchronize_v2, (CUcontext ctx), {
 
 SIMCUDA_ENTRY(cuCtxGetId, (CUcontext ctx, unsigned long long* ctxId), {
   require(ctxId != nullptr);
-  *ctxId = ctx == nullptr
-               ? current_context().id
-               : driver().handles.get<Context>(ctx, CUDA_ERROR_CONTEXT_IS_DESTROYED).id;
+  *ctxId = ctx == nullptr ? current_context().id
+                          : driver().handles.get<Context>(ctx, CUDA_ERROR_CONTEXT_IS_DESTROYED).id;
   return CUDA_SUCCESS;
 })
 
@@ -133,8 +130,10 @@ SIMCUDA_ENTRY(cuCtxSetFlags, (unsigned int flags), {
 
 SIMCUDA_ENTRY(cuCtxGetApiVersion, (CUcontext ctx, unsigned int* version), {
   require(version != nullptr);
-  if (ctx == nullptr) (void)current_context();
-  else (void)driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT);
+  if (ctx == nullptr)
+    (void)current_context();
+  else
+    (void)driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT);
   *version = 3020;
   return CUDA_SUCCESS;
 })

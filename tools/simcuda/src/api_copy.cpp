@@ -40,7 +40,9 @@ CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock&
   return CUDA_SUCCESS;
 }
 
-std::uintptr_t address(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer); }
+std::uintptr_t address(const void* pointer) {
+  return reinterpret_cast<std::uintptr_t>(pointer);
+}
 
 struct Place {
   std::uintptr_t base;
@@ -49,9 +51,9 @@ struct Place {
 
 Place place(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t pitch,
             std::size_t width) {
-  require(type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE ||
-              type == CU_MEMORYTYPE_UNIFIED,
-          CUDA_ERROR_NOT_SUPPORTED);  // arrays are not simulated
+  require(
+      type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED,
+      CUDA_ERROR_NOT_SUPPORTED);  // arrays are not simulated
   return {type == CU_MEMORYTYPE_HOST ? address(host) : static_cast<std::uintptr_t>(device),
           pitch == 0 ? width : pitch};
 }
@@ -83,10 +85,9 @@ CopyOperation three_dimensions(const CUDA_MEMCPY3D* copy) {
   operation.source_pitch = from.pitch;
   operation.destination_pitch = to.pitch;
   operation.source_slice = from.pitch * (copy->srcHeight == 0 ? copy->Height : copy->srcHeight);
-  operation.destination_slice =
-      to.pitch * (copy->dstHeight == 0 ? copy->Height : copy->dstHeight);
-  operation.source = from.base + copy->srcZ * operation.source_slice + copy->srcY * from.pitch +
-                     copy->srcXInBytes;
+  operation.destination_slice = to.pitch * (copy->dstHeight == 0 ? copy->Height : copy->dstHeight);
+  operation.source =
+      from.base + copy->srcZ * operation.source_slice + copy->srcY * from.pitch + copy->srcXInBytes;
   operation.destination = to.base + copy->dstZ * operation.destination_slice +
                           copy->dstY * to.pitch + copy->dstXInBytes;
   operation.width_bytes = copy->WidthInBytes;
@@ -101,67 +102,73 @@ SIMCUDA_BOTH_STREAMS(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t 
                      { return copy_now(null_stream, plain(dst, src, ByteCount), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpyAsync, _ptsz,
                      (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), {
-  return copy_async(stream_of(hStream, null_stream), plain(dst, src, ByteCount));
-})
+                       return copy_async(stream_of(hStream, null_stream),
+                                         plain(dst, src, ByteCount));
+                     })
 
 SIMCUDA_BOTH_STREAMS(cuMemcpyHtoD_v2, _ptds,
                      (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount), {
-  require_device(dstDevice, ByteCount);
-  return copy_now(null_stream, plain(dstDevice, address(srcHost), ByteCount), lock);
-})
+                       require_device(dstDevice, ByteCount);
+                       return copy_now(null_stream, plain(dstDevice, address(srcHost), ByteCount),
+                                       lock);
+                     })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoH_v2, _ptds,
                      (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount), {
-  require_device(srcDevice, ByteCount);
-  return copy_now(null_stream, plain(address(dstHost), srcDevice, ByteCount), lock);
-})
+                       require_device(srcDevice, ByteCount);
+                       return copy_now(null_stream, plain(address(dstHost), srcDevice, ByteCount),
+                                       lock);
+                     })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoD_v2, _ptds,
                      (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), {
-  require_device(srcDevice, ByteCount);
-  require_device(dstDevice, ByteCount);
-  return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
-})
+                       require_device(srcDevice, ByteCount);
+                       require_device(dstDevice, ByteCount);
+                       return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+                     })
 SIMCUDA_BOTH_STREAMS(cuMemcpyHtoDAsync_v2, _ptsz,
                      (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount,
-                      CUstream hStream), {
-  require_device(dstDevice, ByteCount);
-  return copy_async(stream_of(hStream, null_stream),
-                    plain(dstDevice, address(srcHost), ByteCount));
-})
+                      CUstream hStream),
+                     {
+                       require_device(dstDevice, ByteCount);
+                       return copy_async(stream_of(hStream, null_stream),
+                                         plain(dstDevice, address(srcHost), ByteCount));
+                     })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoHAsync_v2, _ptsz,
                      (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), {
-  require_device(srcDevice, ByteCount);
-  return copy_async(stream_of(hStream, null_stream),
-                    plain(address(dstHost), srcDevice, ByteCount));
-})
-SIMCUDA_BOTH_STREAMS(cuMemcpyDtoDAsync_v2, _ptsz,
-                     (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
-                      CUstream hStream), {
-  require_device(srcDevice, ByteCount);
-  require_device(dstDevice, ByteCount);
-  return copy_async(stream_of(hStream, null_stream), plain(dstDevice, srcDevice, ByteCount));
-})
+                       require_device(srcDevice, ByteCount);
+                       return copy_async(stream_of(hStream, null_stream),
+                                         plain(address(dstHost), srcDevice, ByteCount));
+                     })
+SIMCUDA_BOTH_STREAMS(
+    cuMemcpyDtoDAsync_v2, _ptsz,
+    (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), {
+      require_device(srcDevice, ByteCount);
+      require_device(dstDevice, ByteCount);
+      return copy_async(stream_of(hStream, null_stream), plain(dstDevice, srcDevice, ByteCount));
+    })
 SIMCUDA_BOTH_STREAMS(cuMemcpyPeer, _ptds,
                      (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
-                      size_t ByteCount), {
-  require_device(srcDevice, ByteCount);
-  require_device(dstDevice, ByteCount);
-  return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
-})
+                      size_t ByteCount),
+                     {
+                       require_device(srcDevice, ByteCount);
+                       require_device(dstDevice, ByteCount);
+                       return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+                     })
 SIMCUDA_BOTH_STREAMS(cuMemcpyPeerAsync, _ptsz,
                      (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
-                      size_t ByteCount, CUstream hStream), {
-  require_device(srcDevice, ByteCount);
-  require_device(dstDevice, ByteCount);
-  return copy_async(stream_of(hStream, null_stream), plain(dstDevice, srcDevice, ByteCount));
-})
+                      size_t ByteCount, CUstream hStream),
+                     {
+                       require_device(srcDevice, ByteCount);
+                       require_device(dstDevice, ByteCount);
+                       return copy_async(stream_of(hStream, null_stream),
+                                         plain(dstDevice, srcDevice, ByteCount));
+                     })
 
 SIMCUDA_BOTH_STREAMS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
                      { return copy_now(null_stream, two_dimensions(pCopy), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
                      { return copy_now(null_stream, two_dimensions(pCopy), lock); })
-SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream), {
-  return copy_async(stream_of(hStream, null_stream), two_dimensions(pCopy));
-})
+SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream),
+                     { return copy_async(stream_of(hStream, null_stream), two_dimensions(pCopy)); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy),
                      { return copy_now(null_stream, three_dimensions(pCopy), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream), {

@@ -17,30 +17,46 @@ int attribute_value(const DeviceProfile& profile, CUdevice_attribute attribute, 
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X:
     case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y:
       return static_cast<int>(profile.max_threads_per_block);
-    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z: return 64;
-    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X: return 0x7FFFFFFF;
+    case CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z:
+      return 64;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X:
+      return 0x7FFFFFFF;
     case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y:
-    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z: return 65535;
+    case CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z:
+      return 65535;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
       return bytes(profile.shared_per_block_bytes);
-    case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY: return 65536;
-    case CU_DEVICE_ATTRIBUTE_WARP_SIZE: return static_cast<int>(profile.warp_size);
-    case CU_DEVICE_ATTRIBUTE_MAX_PITCH: return 0x7FFFFFFF;
+    case CU_DEVICE_ATTRIBUTE_TOTAL_CONSTANT_MEMORY:
+      return 65536;
+    case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
+      return static_cast<int>(profile.warp_size);
+    case CU_DEVICE_ATTRIBUTE_MAX_PITCH:
+      return 0x7FFFFFFF;
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_BLOCK:
     case CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR:
       return static_cast<int>(profile.registers_per_sm);
-    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: return static_cast<int>(profile.sm_clock / 1e3);
-    case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT: return 512;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: return static_cast<int>(profile.num_sms);
-    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID: return index + 1;
-    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: return 3201000;
-    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: return 6144;
-    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE: return bytes(profile.l2_bytes);
+    case CU_DEVICE_ATTRIBUTE_CLOCK_RATE:
+      return static_cast<int>(profile.sm_clock / 1e3);
+    case CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT:
+      return 512;
+    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+      return static_cast<int>(profile.num_sms);
+    case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
+      return index + 1;
+    case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE:
+      return 3201000;
+    case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH:
+      return 6144;
+    case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+      return bytes(profile.l2_bytes);
     case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
       return static_cast<int>(profile.max_threads_per_sm);
-    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT: return 3;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: return 9;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: return 0;
+    case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
+      return 3;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+      return 9;
+    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+      return 0;
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
       return bytes(profile.shared_per_sm_bytes);
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
@@ -49,11 +65,16 @@ int attribute_value(const DeviceProfile& profile, CUdevice_attribute attribute, 
       return static_cast<int>(profile.max_blocks_per_sm);
     case CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK:
       return bytes(profile.shared_reserved_bytes);
-    case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE: return bytes(profile.l2_bytes * 5 / 8);
-    case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE: return 128 << 20;
-    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO: return 2;
-    case CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT: return 4;
-    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID: return 0;
+    case CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE:
+      return bytes(profile.l2_bytes * 5 / 8);
+    case CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE:
+      return 128 << 20;
+    case CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO:
+      return 2;
+    case CU_DEVICE_ATTRIBUTE_MEM_SYNC_DOMAIN_COUNT:
+      return 4;
+    case CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID:
+      return 0;
     case CU_DEVICE_ATTRIBUTE_GPU_OVERLAP:
     case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
     case CU_DEVICE_ATTRIBUTE_CONCURRENT_KERNELS:
@@ -68,8 +89,10 @@ int attribute_value(const DeviceProfile& profile, CUdevice_attribute attribute, 
     case CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH:
     case CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED:
     case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
-    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH: return 1;
-    default: return 0;  // what is not simulated is not supported
+    case CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH:
+      return 1;
+    default:
+      return 0;  // what is not simulated is not supported
   }
 }
 
@@ -180,9 +203,9 @@ SIMCUDA_ENTRY(cuDeviceCanAccessPeer, (int* canAccessPeer, CUdevice dev, CUdevice
 
 SIMCUDA_ENTRY(cuDeviceGetP2PAttribute,
               (int* value, CUdevice_P2PAttribute attrib, CUdevice srcDevice, CUdevice dstDevice), {
-  require(value != nullptr && srcDevice != dstDevice);
-  (void)driver().device(srcDevice);
-  (void)driver().device(dstDevice);
-  *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? 1 : 0;
-  return CUDA_SUCCESS;
-})
+                require(value != nullptr && srcDevice != dstDevice);
+                (void)driver().device(srcDevice);
+                (void)driver().device(dstDevice);
+                *value = attrib == CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED ? 1 : 0;
+                return CUDA_SUCCESS;
+              })

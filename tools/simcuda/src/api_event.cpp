@@ -9,16 +9,20 @@ using namespace simcuda;
 
 namespace {
 
-Event& event_at(CUevent handle) { return driver().handles.get<Event>(handle); }
+Event& event_at(CUevent handle) {
+  return driver().handles.get<Event>(handle);
+}
 
 CUresult record(Stream& stream, Event& event, unsigned flags) {
   require(flags <= CU_EVENT_RECORD_EXTERNAL);
   require(stream.context == event.context, CUDA_ERROR_INVALID_HANDLE);
   check_implicit_dependency(stream);
-  if (stream.capture == nullptr) record_event(stream, event);
+  if (stream.capture == nullptr)
+    record_event(stream, event);
   else if (flags == CU_EVENT_RECORD_EXTERNAL)
     capture_operation(stream, EventOperation{&event, false});
-  else capture_event_record(stream, event);
+  else
+    capture_event_record(stream, event);
   return CUDA_SUCCESS;
 }
 
@@ -63,9 +67,8 @@ SIMCUDA_ENTRY(cuEventDestroy_v2, (CUevent hEvent), { return destroy(hEvent); })
 SIMCUDA_BOTH_STREAMS(cuEventRecord, _ptsz, (CUevent hEvent, CUstream hStream),
                      { return record(stream_of(hStream, null_stream), event_at(hEvent), 0); })
 SIMCUDA_BOTH_STREAMS(cuEventRecordWithFlags, _ptsz,
-                     (CUevent hEvent, CUstream hStream, unsigned int flags), {
-  return record(stream_of(hStream, null_stream), event_at(hEvent), flags);
-})
+                     (CUevent hEvent, CUstream hStream, unsigned int flags),
+                     { return record(stream_of(hStream, null_stream), event_at(hEvent), flags); })
 
 SIMCUDA_ENTRY(cuEventQuery, (CUevent hEvent), {
   const Event& event = event_at(hEvent);

@@ -7,7 +7,9 @@ using namespace simcuda;
 namespace {
 
 // A CUkernel that was cast to CUfunction is refused here, as by the real driver.
-Function& function_at(CUfunction handle) { return driver().handles.get<Function>(handle); }
+Function& function_at(CUfunction handle) {
+  return driver().handles.get<Function>(handle);
+}
 
 BlockDemand demand_of(const KernelCode& code, int block_size, std::size_t dynamic_bytes) {
   require(block_size > 0);
@@ -29,8 +31,8 @@ CUresult best_block(int* grid, int* block, CUfunction handle, CUoccupancyB2DSize
   require(grid != nullptr && block != nullptr);
   const Context& context = current_context();
   const DeviceProfile& profile = driver().device(context.device).profile;
-  const int largest = static_cast<int>(
-      callee_of(handle, context.device).code->max_threads_per_block);
+  const int largest =
+      static_cast<int>(callee_of(handle, context.device).code->max_threads_per_block);
   const int top = limit > 0 ? std::min(limit, largest) : largest;
   int best = 0;
   for (int size = top; size >= 32; size = size % 32 == 0 ? size - 32 : size / 32 * 32) {
@@ -85,9 +87,9 @@ SIMCUDA_ENTRY(cuFuncGetName, (const char** name, CUfunction hfunc), {
 
 SIMCUDA_ENTRY(cuFuncGetParamInfo,
               (CUfunction func, size_t paramIndex, size_t* paramOffset, size_t* paramSize), {
-  get_parameter(*function_at(func).code, paramIndex, paramOffset, paramSize);
-  return CUDA_SUCCESS;
-})
+                get_parameter(*function_at(func).code, paramIndex, paramOffset, paramSize);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuFuncIsLoaded, (CUfunctionLoadingState * state, CUfunction function), {
   require(state != nullptr);
@@ -103,77 +105,83 @@ SIMCUDA_ENTRY(cuFuncLoad, (CUfunction function), {
 
 SIMCUDA_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessor,
               (int* numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize), {
-  require(numBlocks != nullptr);
-  *numBlocks = resident_blocks(func, blockSize, dynamicSMemSize);
-  return CUDA_SUCCESS;
-})
+                require(numBlocks != nullptr);
+                *numBlocks = resident_blocks(func, blockSize, dynamicSMemSize);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,
               (int* numBlocks, CUfunction func, int blockSize, size_t dynamicSMemSize,
-               unsigned int flags), {
-  require(numBlocks != nullptr && flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
-  *numBlocks = resident_blocks(func, blockSize, dynamicSMemSize);
-  return CUDA_SUCCESS;
-})
+               unsigned int flags),
+              {
+                require(numBlocks != nullptr && flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
+                *numBlocks = resident_blocks(func, blockSize, dynamicSMemSize);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuOccupancyMaxPotentialBlockSize,
               (int* minGridSize, int* blockSize, CUfunction func,
                CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
-               int blockSizeLimit), {
-  return best_block(minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
-                    blockSizeLimit);
-})
+               int blockSizeLimit),
+              {
+                return best_block(minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+                                  dynamicSMemSize, blockSizeLimit);
+              })
 
 SIMCUDA_ENTRY(cuOccupancyMaxPotentialBlockSizeWithFlags,
               (int* minGridSize, int* blockSize, CUfunction func,
                CUoccupancyB2DSize blockSizeToDynamicSMemSize, size_t dynamicSMemSize,
-               int blockSizeLimit, unsigned int flags), {
-  require(flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
-  return best_block(minGridSize, blockSize, func, blockSizeToDynamicSMemSize, dynamicSMemSize,
-                    blockSizeLimit);
-})
+               int blockSizeLimit, unsigned int flags),
+              {
+                require(flags <= CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE);
+                return best_block(minGridSize, blockSize, func, blockSizeToDynamicSMemSize,
+                                  dynamicSMemSize, blockSizeLimit);
+              })
 
 SIMCUDA_ENTRY(cuOccupancyAvailableDynamicSMemPerBlock,
               (size_t * dynamicSmemSize, CUfunction func, int numBlocks, int blockSize), {
-  require(dynamicSmemSize != nullptr && numBlocks > 0);
-  const Context& context = current_context();
-  const DeviceProfile& profile = driver().device(context.device).profile;
-  const Callee callee = callee_of(func, context.device);
-  require(resident_blocks(func, blockSize, 0) >= numBlocks);
-  const std::size_t each = profile.shared_per_sm_bytes / static_cast<unsigned>(numBlocks);
-  const std::size_t taken = profile.shared_reserved_bytes + callee.code->source->static_shared_bytes;
-  *dynamicSmemSize = std::min(each > taken ? each - taken : 0,
-                              profile.shared_per_block_optin_bytes -
-                                  callee.code->source->static_shared_bytes);
-  return CUDA_SUCCESS;
-})
+                require(dynamicSmemSize != nullptr && numBlocks > 0);
+                const Context& context = current_context();
+                const DeviceProfile& profile = driver().device(context.device).profile;
+                const Callee callee = callee_of(func, context.device);
+                require(resident_blocks(func, blockSize, 0) >= numBlocks);
+                const std::size_t each =
+                    profile.shared_per_sm_bytes / static_cast<unsigned>(numBlocks);
+                const std::size_t taken =
+                    profile.shared_reserved_bytes + callee.code->source->static_shared_bytes;
+                *dynamicSmemSize = std::min(each > taken ? each - taken : 0,
+                                            profile.shared_per_block_optin_bytes -
+                                                callee.code->source->static_shared_bytes);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuOccupancyMaxPotentialClusterSize,
               (int* clusterSize, CUfunction func, const CUlaunchConfig* config), {
-  require(clusterSize != nullptr && config != nullptr);
-  const Context& context = current_context();
-  const DeviceProfile& profile = driver().device(context.device).profile;
-  const Callee callee = callee_of(func, context.device);
-  *clusterSize = static_cast<int>(callee.attributes->non_portable_cluster != 0
-                                      ? profile.max_cluster_blocks_non_portable
-                                      : profile.max_cluster_blocks);
-  return CUDA_SUCCESS;
-})
+                require(clusterSize != nullptr && config != nullptr);
+                const Context& context = current_context();
+                const DeviceProfile& profile = driver().device(context.device).profile;
+                const Callee callee = callee_of(func, context.device);
+                *clusterSize = static_cast<int>(callee.attributes->non_portable_cluster != 0
+                                                    ? profile.max_cluster_blocks_non_portable
+                                                    : profile.max_cluster_blocks);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuOccupancyMaxActiveClusters,
               (int* numClusters, CUfunction func, const CUlaunchConfig* config), {
-  require(numClusters != nullptr && config != nullptr);
-  const Context& context = current_context();
-  const DeviceProfile& profile = driver().device(context.device).profile;
-  unsigned blocks = 1;
-  for (unsigned i = 0; i < config->numAttrs; ++i)
-    if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-      blocks = config->attrs[i].value.clusterDim.x * config->attrs[i].value.clusterDim.y *
-               config->attrs[i].value.clusterDim.z;
-  require(blocks > 0);
-  const int block_size =
-      static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
-  const int resident = resident_blocks(func, block_size, config->sharedMemBytes);
-  *numClusters = resident * static_cast<int>(profile.num_sms / blocks);
-  return CUDA_SUCCESS;
-})
+                require(numClusters != nullptr && config != nullptr);
+                const Context& context = current_context();
+                const DeviceProfile& profile = driver().device(context.device).profile;
+                unsigned blocks = 1;
+                for (unsigned i = 0; i < config->numAttrs; ++i)
+                  if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+                    blocks = config->attrs[i].value.clusterDim.x *
+                             config->attrs[i].value.clusterDim.y *
+                             config->attrs[i].value.clusterDim.z;
+                require(blocks > 0);
+                const int block_size =
+                    static_cast<int>(config->blockDimX * config->blockDimY * config->blockDimZ);
+                const int resident = resident_blocks(func, block_size, config->sharedMemBytes);
+                *numClusters = resident * static_cast<int>(profile.num_sms / blocks);
+                return CUDA_SUCCESS;
+              })

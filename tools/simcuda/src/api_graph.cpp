@@ -7,8 +7,12 @@ using namespace simcuda;
 
 namespace {
 
-Graph& graph_at(CUgraph handle) { return driver().handles.get<Graph>(handle); }
-GraphNode& node_at(CUgraphNode handle) { return driver().handles.get<GraphNode>(handle); }
+Graph& graph_at(CUgraph handle) {
+  return driver().handles.get<Graph>(handle);
+}
+GraphNode& node_at(CUgraphNode handle) {
+  return driver().handles.get<GraphNode>(handle);
+}
 
 CUresult give_edges(const Graph& graph, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
   require(count != nullptr);

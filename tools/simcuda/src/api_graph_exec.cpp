@@ -11,8 +11,7 @@ namespace {
 
 CUresult make(CUgraphExec* to, CUgraph handle, unsigned long long flags) {
   require(to != nullptr);
-  *to = reinterpret_cast<CUgraphExec>(
-      instantiate(driver().handles.get<Graph>(handle), flags));
+  *to = reinterpret_cast<CUgraphExec>(instantiate(driver().handles.get<Graph>(handle), flags));
   return CUDA_SUCCESS;
 }
 
@@ -86,12 +85,13 @@ SIMCUDA_ENTRY(cuGraphInstantiateWithFlags,
               { return make(phGraphExec, hGraph, flags); })
 SIMCUDA_BOTH_STREAMS(cuGraphInstantiateWithParams, _ptsz,
                      (CUgraphExec * phGraphExec, CUgraph hGraph,
-                      CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams), {
-  require(instantiateParams != nullptr);
-  instantiateParams->hErrNode_out = nullptr;
-  instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
-  return make(phGraphExec, hGraph, instantiateParams->flags);
-})
+                      CUDA_GRAPH_INSTANTIATE_PARAMS* instantiateParams),
+                     {
+                       require(instantiateParams != nullptr);
+                       instantiateParams->hErrNode_out = nullptr;
+                       instantiateParams->result_out = CUDA_GRAPH_INSTANTIATE_SUCCESS;
+                       return make(phGraphExec, hGraph, instantiateParams->flags);
+                     })
 SIMCUDA_ENTRY(cuGraphExecGetFlags, (CUgraphExec hGraphExec, cuuint64_t* flags), {
   require(flags != nullptr);
   *flags = driver().handles.get<GraphExec>(hGraphExec).flags;
@@ -112,39 +112,42 @@ SIMCUDA_ENTRY(cuGraphExecKernelNodeSetParams_v2,
               { return set_kernel(hGraphExec, hNode, nodeParams); })
 SIMCUDA_ENTRY(cuGraphExecNodeSetParams,
               (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams* nodeParams), {
-  require(nodeParams != nullptr);
-  auto& executable = driver().handles.get<GraphExec>(hGraphExec);
-  GraphExec::Node& target =
-      node_from(executable, &driver().handles.get<GraphNode>(hNode));
-  Operation changed = operation_of(*nodeParams, target.attributes);
-  require(simcuda::type_of(changed) == simcuda::type_of(target.operation));
-  target.operation = std::move(changed);
-  return CUDA_SUCCESS;
-})
+                require(nodeParams != nullptr);
+                auto& executable = driver().handles.get<GraphExec>(hGraphExec);
+                GraphExec::Node& target =
+                    node_from(executable, &driver().handles.get<GraphNode>(hNode));
+                Operation changed = operation_of(*nodeParams, target.attributes);
+                require(simcuda::type_of(changed) == simcuda::type_of(target.operation));
+                target.operation = std::move(changed);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuGraphExecUpdate,
               (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode* hErrorNode_out,
-               CUgraphExecUpdateResult* updateResult_out), {
-  require(hErrorNode_out != nullptr && updateResult_out != nullptr);
-  const GraphNode* error_node = nullptr;
-  *updateResult_out = update(driver().handles.get<GraphExec>(hGraphExec),
-                             driver().handles.get<Graph>(hGraph), error_node);
-  *hErrorNode_out = reinterpret_cast<CUgraphNode>(const_cast<GraphNode*>(error_node));
-  return *updateResult_out == CU_GRAPH_EXEC_UPDATE_SUCCESS ? CUDA_SUCCESS
-                                                           : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-})
+               CUgraphExecUpdateResult* updateResult_out),
+              {
+                require(hErrorNode_out != nullptr && updateResult_out != nullptr);
+                const GraphNode* error_node = nullptr;
+                *updateResult_out = update(driver().handles.get<GraphExec>(hGraphExec),
+                                           driver().handles.get<Graph>(hGraph), error_node);
+                *hErrorNode_out = reinterpret_cast<CUgraphNode>(const_cast<GraphNode*>(error_node));
+                return *updateResult_out == CU_GRAPH_EXEC_UPDATE_SUCCESS
+                           ? CUDA_SUCCESS
+                           : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+              })
 SIMCUDA_ENTRY(cuGraphExecUpdate_v2,
               (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo* resultInfo), {
-  require(resultInfo != nullptr);
-  const GraphNode* error_node = nullptr;
-  *resultInfo = {};
-  resultInfo->result = update(driver().handles.get<GraphExec>(hGraphExec),
-                              driver().handles.get<Graph>(hGraph), error_node);
-  resultInfo->errorNode = reinterpret_cast<CUgraphNode>(const_cast<GraphNode*>(error_node));
-  return resultInfo->result == CU_GRAPH_EXEC_UPDATE_SUCCESS
-             ? CUDA_SUCCESS
-             : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
-})
+                require(resultInfo != nullptr);
+                const GraphNode* error_node = nullptr;
+                *resultInfo = {};
+                resultInfo->result = update(driver().handles.get<GraphExec>(hGraphExec),
+                                            driver().handles.get<Graph>(hGraph), error_node);
+                resultInfo->errorNode =
+                    reinterpret_cast<CUgraphNode>(const_cast<GraphNode*>(error_node));
+                return resultInfo->result == CU_GRAPH_EXEC_UPDATE_SUCCESS
+                           ? CUDA_SUCCESS
+                           : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE;
+              })
 
 SIMCUDA_BOTH_STREAMS(cuGraphUpload, _ptsz, (CUgraphExec hGraphExec, CUstream hStream), {
   (void)stream_of(hStream, null_stream);

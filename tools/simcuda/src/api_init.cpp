@@ -39,7 +39,8 @@ struct ErrorText {
 };
 
 constexpr ErrorText error_texts[] = {
-#define ERROR_TEXT(CODE, TEXT) {CODE, #CODE, TEXT}
+#define ERROR_TEXT(CODE, TEXT) \
+  { CODE, #CODE, TEXT }
     ERROR_TEXT(CUDA_SUCCESS, "no error"),
     ERROR_TEXT(CUDA_ERROR_INVALID_VALUE, "invalid argument"),
     ERROR_TEXT(CUDA_ERROR_OUT_OF_MEMORY, "out of memory"),

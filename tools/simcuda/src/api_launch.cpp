@@ -43,7 +43,9 @@ CUresult launch_kernel(EntryPoint entry, NullStream null_stream, const KernelCal
     return launch_on(null_stream, call.stream, call.f,
                      {{call.grid_x, call.grid_y, call.grid_z},
                       {call.block_x, call.block_y, call.block_z},
-                      call.shared_bytes, call.parameters, call.extra},
+                      call.shared_bytes,
+                      call.parameters,
+                      call.extra},
                      nullptr, 0, correlation);
   });
 }
@@ -55,7 +57,9 @@ CUresult launch_ex(EntryPoint entry, NullStream null_stream, const KernelExCall&
     return launch_on(null_stream, config.hStream, call.f,
                      {{config.gridDimX, config.gridDimY, config.gridDimZ},
                       {config.blockDimX, config.blockDimY, config.blockDimZ},
-                      config.sharedMemBytes, call.parameters, call.extra},
+                      config.sharedMemBytes,
+                      call.parameters,
+                      call.extra},
                      config.attrs, config.numAttrs, correlation);
   });
 }
@@ -69,32 +73,32 @@ CUresult launch_cooperative(EntryPoint entry, NullStream null_stream,
     return launch_on(null_stream, call.stream, call.f,
                      {{call.grid_x, call.grid_y, call.grid_z},
                       {call.block_x, call.block_y, call.block_z},
-                      call.shared_bytes, call.parameters, nullptr},
+                      call.shared_bytes,
+                      call.parameters,
+                      nullptr},
                      &cooperative, 1, correlation);
   });
 }
 
 }  // namespace
 
-#define KERNEL_PARAMETERS                                                                      \
-  CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ,           \
-      unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,                  \
+#define KERNEL_PARAMETERS                                                            \
+  CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, \
+      unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ,        \
       unsigned int sharedMemBytes, CUstream hStream, void **kernelParams
-#define KERNEL_CALL                                                                            \
-  f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream,   \
+#define KERNEL_CALL                                                                          \
+  f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, \
       kernelParams
 
 CUresult CUDAAPI cuLaunchKernel(KERNEL_PARAMETERS, void** extra) {
   return launch_kernel({307, "cuLaunchKernel"}, NullStream::legacy, {KERNEL_CALL, extra});
 }
 CUresult CUDAAPI cuLaunchKernel_ptsz(KERNEL_PARAMETERS, void** extra) {
-  return launch_kernel({442, "cuLaunchKernel_ptsz"}, NullStream::per_thread,
-                       {KERNEL_CALL, extra});
+  return launch_kernel({442, "cuLaunchKernel_ptsz"}, NullStream::per_thread, {KERNEL_CALL, extra});
 }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction f, void** kernelParams,
                                   void** extra) {
-  return launch_ex({652, "cuLaunchKernelEx"}, NullStream::legacy,
-                   {config, f, kernelParams, extra});
+  return launch_ex({652, "cuLaunchKernelEx"}, NullStream::legacy, {config, f, kernelParams, extra});
 }
 CUresult CUDAAPI cuLaunchKernelEx_ptsz(const CUlaunchConfig* config, CUfunction f,
                                        void** kernelParams, void** extra) {

@@ -8,7 +8,9 @@ using namespace simcuda;
 
 namespace {
 
-Function& function_at(CUfunction handle) { return driver().handles.get<Function>(handle); }
+Function& function_at(CUfunction handle) {
+  return driver().handles.get<Function>(handle);
+}
 
 CUresult set_parameter(CUfunction handle, int offset, const void* value, std::size_t bytes) {
   std::vector<std::byte>& packed = function_at(handle).legacy_parameters;
@@ -63,6 +65,5 @@ SIMCUDA_ENTRY(cuParamSetv, (CUfunction hfunc, int offset, void* ptr, unsigned in
 SIMCUDA_ENTRY(cuLaunch, (CUfunction f), { return launch(f, 1, 1, nullptr); })
 SIMCUDA_ENTRY(cuLaunchGrid, (CUfunction f, int grid_width, int grid_height),
               { return launch(f, grid_width, grid_height, nullptr); })
-SIMCUDA_ENTRY(cuLaunchGridAsync,
-              (CUfunction f, int grid_width, int grid_height, CUstream hStream),
+SIMCUDA_ENTRY(cuLaunchGridAsync, (CUfunction f, int grid_width, int grid_height, CUstream hStream),
               { return launch(f, grid_width, grid_height, hStream); })

@@ -19,8 +19,12 @@ CUresult load(CUlibrary* handle, const std::shared_ptr<const ModuleImage>& image
   return CUDA_SUCCESS;
 }
 
-Library& library_at(CUlibrary handle) { return driver().handles.get<Library>(handle); }
-Kernel& kernel_at(CUkernel handle) { return driver().handles.get<Kernel>(handle); }
+Library& library_at(CUlibrary handle) {
+  return driver().handles.get<Library>(handle);
+}
+Kernel& kernel_at(CUkernel handle) {
+  return driver().handles.get<Kernel>(handle);
+}
 
 }  // namespace
 
@@ -64,13 +68,13 @@ SIMCUDA_ENTRY(cuLibraryGetKernelCount, (unsigned int* count, CUlibrary lib), {
 
 SIMCUDA_ENTRY(cuLibraryEnumerateKernels,
               (CUkernel * kernels, unsigned int numKernels, CUlibrary lib), {
-  require(kernels != nullptr);
-  const Library& library = library_at(lib);
-  require(numKernels <= library.kernels.size());
-  for (unsigned i = 0; i < numKernels; ++i)
-    kernels[i] = reinterpret_cast<CUkernel>(library.kernels[i]);
-  return CUDA_SUCCESS;
-})
+                require(kernels != nullptr);
+                const Library& library = library_at(lib);
+                require(numKernels <= library.kernels.size());
+                for (unsigned i = 0; i < numKernels; ++i)
+                  kernels[i] = reinterpret_cast<CUkernel>(library.kernels[i]);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuLibraryGetModule, (CUmodule * pMod, CUlibrary handle), {
   require(pMod != nullptr);
@@ -80,11 +84,11 @@ SIMCUDA_ENTRY(cuLibraryGetModule, (CUmodule * pMod, CUlibrary handle), {
 
 SIMCUDA_ENTRY(cuLibraryGetGlobal,
               (CUdeviceptr * dptr, size_t* bytes, CUlibrary handle, const char* name), {
-  auto& global = global_of(module_of(library_at(handle), current_context()), name);
-  if (dptr != nullptr) *dptr = reinterpret_cast<CUdeviceptr>(global.data());
-  if (bytes != nullptr) *bytes = global.size();
-  return CUDA_SUCCESS;
-})
+                auto& global = global_of(module_of(library_at(handle), current_context()), name);
+                if (dptr != nullptr) *dptr = reinterpret_cast<CUdeviceptr>(global.data());
+                if (bytes != nullptr) *bytes = global.size();
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuKernelGetFunction, (CUfunction * pFunc, CUkernel handle), {
   require(pFunc != nullptr);
@@ -102,18 +106,18 @@ SIMCUDA_ENTRY(cuKernelGetLibrary, (CUlibrary * pLib, CUkernel handle), {
 
 SIMCUDA_ENTRY(cuKernelGetAttribute,
               (int* pi, CUfunction_attribute attrib, CUkernel handle, CUdevice dev), {
-  require(pi != nullptr);
-  Kernel& kernel = kernel_at(handle);
-  *pi = get_attribute(*kernel.code, attributes_of(kernel, dev), attrib);
-  return CUDA_SUCCESS;
-})
+                require(pi != nullptr);
+                Kernel& kernel = kernel_at(handle);
+                *pi = get_attribute(*kernel.code, attributes_of(kernel, dev), attrib);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuKernelSetAttribute,
               (CUfunction_attribute attrib, int val, CUkernel handle, CUdevice dev), {
-  Kernel& kernel = kernel_at(handle);
-  set_attribute(*kernel.code, attributes_of(kernel, dev), attrib, val);
-  return CUDA_SUCCESS;
-})
+                Kernel& kernel = kernel_at(handle);
+                set_attribute(*kernel.code, attributes_of(kernel, dev), attrib, val);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuKernelSetCacheConfig, (CUkernel handle, CUfunc_cache config, CUdevice dev), {
   attributes_of(kernel_at(handle), dev).cache_preference = config;
@@ -128,6 +132,6 @@ SIMCUDA_ENTRY(cuKernelGetName, (const char** name, CUkernel handle), {
 
 SIMCUDA_ENTRY(cuKernelGetParamInfo,
               (CUkernel handle, size_t paramIndex, size_t* paramOffset, size_t* paramSize), {
-  get_parameter(*kernel_at(handle).code, paramIndex, paramOffset, paramSize);
-  return CUDA_SUCCESS;
-})
+                get_parameter(*kernel_at(handle).code, paramIndex, paramOffset, paramSize);
+                return CUDA_SUCCESS;
+              })

@@ -26,8 +26,8 @@ CUresult free_device(CUdeviceptr pointer) {
   forbid_unsafe_call();
   Driver& state = driver();
   const Memory::Block* const block = state.memory.at(pointer);
-  require(block != nullptr && (block->kind == Memory::Kind::device ||
-                               block->kind == Memory::Kind::managed));
+  require(block != nullptr &&
+          (block->kind == Memory::Kind::device || block->kind == Memory::Kind::managed));
   state.device(block->device).cost.cache().forget(block->begin, block->bytes);
   state.memory.release(pointer);
   return CUDA_SUCCESS;
@@ -66,13 +66,14 @@ SIMCUDA_ENTRY(cuMemAlloc_v2, (CUdeviceptr * dptr, size_t bytesize), {
 
 SIMCUDA_ENTRY(cuMemAllocPitch_v2,
               (CUdeviceptr * dptr, size_t* pPitch, size_t WidthInBytes, size_t Height,
-               unsigned int ElementSizeBytes), {
-  require(dptr != nullptr && pPitch != nullptr);
-  require(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
-  *pPitch = (WidthInBytes + 511) / 512 * 512;
-  *dptr = allocate(*pPitch * Height, Memory::Kind::device).begin;
-  return CUDA_SUCCESS;
-})
+               unsigned int ElementSizeBytes),
+              {
+                require(dptr != nullptr && pPitch != nullptr);
+                require(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
+                *pPitch = (WidthInBytes + 511) / 512 * 512;
+                *dptr = allocate(*pPitch * Height, Memory::Kind::device).begin;
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags), {
   require(dptr != nullptr);
@@ -138,18 +139,19 @@ SIMCUDA_ENTRY(cuMemHostGetFlags, (unsigned int* pFlags, void* p), {
 
 SIMCUDA_BOTH_STREAMS(cuMemAllocAsync, _ptsz,
                      (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), {
-  require(dptr != nullptr);
-  Stream& stream = stream_of(hStream, null_stream);
-  // An allocation node would be needed.
-  require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
-  const Context& context = *stream.context;
-  *dptr = driver()
-              .memory
-              .allocate(bytesize, Memory::Kind::device, context.device, handle_of(context),
-                        driver().device(context.device).profile.memory_bytes)
-              .begin;
-  return CUDA_SUCCESS;
-})
+                       require(dptr != nullptr);
+                       Stream& stream = stream_of(hStream, null_stream);
+                       // An allocation node would be needed.
+                       require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
+                       const Context& context = *stream.context;
+                       *dptr = driver()
+                                   .memory
+                                   .allocate(bytesize, Memory::Kind::device, context.device,
+                                             handle_of(context),
+                                             driver().device(context.device).profile.memory_bytes)
+                                   .begin;
+                       return CUDA_SUCCESS;
+                     })
 
 SIMCUDA_BOTH_STREAMS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
   const Stream& stream = stream_of(hStream, null_stream);

@@ -14,7 +14,9 @@ MemoryPool* pool_of_device(Device& device, int index) {
   return device.default_pool;
 }
 
-MemoryPool& pool_at(CUmemoryPool handle) { return driver().handles.get<MemoryPool>(handle); }
+MemoryPool& pool_at(CUmemoryPool handle) {
+  return driver().handles.get<MemoryPool>(handle);
+}
 
 }  // namespace
 
@@ -77,25 +79,30 @@ SIMCUDA_ENTRY(cuMemPoolGetAttribute, (CUmemoryPool pool, CUmemPool_attribute att
   switch (attr) {
     case CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES:
     case CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC:
-    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES: *static_cast<int*>(value) = 1; break;
+    case CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES:
+      *static_cast<int*>(value) = 1;
+      break;
     case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
       *static_cast<cuuint64_t*>(value) = of.release_threshold;
       break;
-    default: *static_cast<cuuint64_t*>(value) = driver().memory.used_bytes(of.device); break;
+    default:
+      *static_cast<cuuint64_t*>(value) = driver().memory.used_bytes(of.device);
+      break;
   }
   return CUDA_SUCCESS;
 })
 
 SIMCUDA_BOTH_STREAMS(cuMemAllocFromPoolAsync, _ptsz,
                      (CUdeviceptr * dptr, size_t bytesize, CUmemoryPool pool, CUstream hStream), {
-  require(dptr != nullptr);
-  const int device = pool_at(pool).device;
-  const Stream& stream = stream_of(hStream, null_stream);
-  require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
-  Memory::Block& block = driver().memory.allocate(
-      bytesize, Memory::Kind::device, device, reinterpret_cast<CUcontext>(stream.context),
-      driver().device(device).profile.memory_bytes);
-  block.pool = pool;
-  *dptr = block.begin;
-  return CUDA_SUCCESS;
-})
+                       require(dptr != nullptr);
+                       const int device = pool_at(pool).device;
+                       const Stream& stream = stream_of(hStream, null_stream);
+                       require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
+                       Memory::Block& block =
+                           driver().memory.allocate(bytesize, Memory::Kind::device, device,
+                                                    reinterpret_cast<CUcontext>(stream.context),
+                                                    driver().device(device).profile.memory_bytes);
+                       block.pool = pool;
+                       *dptr = block.begin;
+                       return CUDA_SUCCESS;
+                     })

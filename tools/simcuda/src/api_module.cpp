@@ -16,7 +16,9 @@ CUresult load_data(CUmodule* module, const void* image) {
   return load(module, image_at(image));
 }
 
-Module& module_at(CUmodule handle) { return driver().handles.get<Module>(handle); }
+Module& module_at(CUmodule handle) {
+  return driver().handles.get<Module>(handle);
+}
 
 }  // namespace
 
@@ -61,18 +63,18 @@ SIMCUDA_ENTRY(cuModuleGetFunctionCount, (unsigned int* count, CUmodule mod), {
 
 SIMCUDA_ENTRY(cuModuleEnumerateFunctions,
               (CUfunction * functions, unsigned int numFunctions, CUmodule mod), {
-  require(functions != nullptr);
-  const Module& module = module_at(mod);
-  require(numFunctions <= module.functions.size());
-  for (unsigned i = 0; i < numFunctions; ++i)
-    functions[i] = reinterpret_cast<CUfunction>(module.functions[i]);
-  return CUDA_SUCCESS;
-})
+                require(functions != nullptr);
+                const Module& module = module_at(mod);
+                require(numFunctions <= module.functions.size());
+                for (unsigned i = 0; i < numFunctions; ++i)
+                  functions[i] = reinterpret_cast<CUfunction>(module.functions[i]);
+                return CUDA_SUCCESS;
+              })
 
 SIMCUDA_ENTRY(cuModuleGetGlobal_v2,
               (CUdeviceptr * dptr, size_t* bytes, CUmodule hmod, const char* name), {
-  std::vector<std::byte>& global = global_of(module_at(hmod), name);
-  if (dptr != nullptr) *dptr = reinterpret_cast<CUdeviceptr>(global.data());
-  if (bytes != nullptr) *bytes = global.size();
-  return CUDA_SUCCESS;
-})
+                std::vector<std::byte>& global = global_of(module_at(hmod), name);
+                if (dptr != nullptr) *dptr = reinterpret_cast<CUdeviceptr>(global.data());
+                if (bytes != nullptr) *bytes = global.size();
+                return CUDA_SUCCESS;
+              })

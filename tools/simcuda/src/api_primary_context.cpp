@@ -50,12 +50,10 @@ SIMCUDA_ENTRY(cuDevicePrimaryCtxReset_v2, (CUdevice dev), {
   release_primary(dev, true);
   return CUDA_SUCCESS;
 })
-SIMCUDA_ENTRY(cuDevicePrimaryCtxSetFlags, (CUdevice dev, unsigned int flags), {
-  return set_flags(dev, flags);
-})
-SIMCUDA_ENTRY(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags), {
-  return set_flags(dev, flags);
-})
+SIMCUDA_ENTRY(cuDevicePrimaryCtxSetFlags, (CUdevice dev, unsigned int flags),
+              { return set_flags(dev, flags); })
+SIMCUDA_ENTRY(cuDevicePrimaryCtxSetFlags_v2, (CUdevice dev, unsigned int flags),
+              { return set_flags(dev, flags); })
 
 SIMCUDA_ENTRY(cuDevicePrimaryCtxGetState, (CUdevice dev, unsigned int* flags, int* active), {
   require(flags != nullptr && active != nullptr);

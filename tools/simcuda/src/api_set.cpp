@@ -26,28 +26,27 @@ CUresult set(Stream& stream, CUdeviceptr destination, std::uint32_t value, unsig
 
 }  // namespace
 
-#define SET_FORMS(BITS, TYPE)                                                                   \
-  SIMCUDA_BOTH_STREAMS(cuMemsetD##BITS##_v2, _ptds, (CUdeviceptr dstDevice, TYPE value, size_t N), \
-                       {                                                                        \
-                         return set(stream_of(nullptr, null_stream), dstDevice, value, BITS / 8, \
-                                    N, 1, 0);                                                   \
-                       })                                                                       \
-  SIMCUDA_BOTH_STREAMS(cuMemsetD##BITS##Async, _ptsz,                                           \
-                       (CUdeviceptr dstDevice, TYPE value, size_t N, CUstream hStream), {       \
-    return set(stream_of(hStream, null_stream), dstDevice, value, BITS / 8, N, 1, 0);           \
-  })                                                                                            \
-  SIMCUDA_BOTH_STREAMS(                                                                         \
-      cuMemsetD2D##BITS##_v2, _ptds,                                                            \
-      (CUdeviceptr dstDevice, size_t dstPitch, TYPE value, size_t Width, size_t Height), {      \
-        return set(stream_of(nullptr, null_stream), dstDevice, value, BITS / 8, Width, Height,  \
-                   dstPitch);                                                                   \
-      })                                                                                        \
-  SIMCUDA_BOTH_STREAMS(cuMemsetD2D##BITS##Async, _ptsz,                                         \
-                       (CUdeviceptr dstDevice, size_t dstPitch, TYPE value, size_t Width,       \
-                        size_t Height, CUstream hStream), {                                     \
-    return set(stream_of(hStream, null_stream), dstDevice, value, BITS / 8, Width, Height,      \
-               dstPitch);                                                                       \
-  })
+#define SET_FORMS(BITS, TYPE)                                                                    \
+  SIMCUDA_BOTH_STREAMS(                                                                          \
+      cuMemsetD##BITS##_v2, _ptds, (CUdeviceptr dstDevice, TYPE value, size_t N),                \
+      { return set(stream_of(nullptr, null_stream), dstDevice, value, BITS / 8, N, 1, 0); })     \
+  SIMCUDA_BOTH_STREAMS(                                                                          \
+      cuMemsetD##BITS##Async, _ptsz,                                                             \
+      (CUdeviceptr dstDevice, TYPE value, size_t N, CUstream hStream),                           \
+      { return set(stream_of(hStream, null_stream), dstDevice, value, BITS / 8, N, 1, 0); })     \
+  SIMCUDA_BOTH_STREAMS(                                                                          \
+      cuMemsetD2D##BITS##_v2, _ptds,                                                             \
+      (CUdeviceptr dstDevice, size_t dstPitch, TYPE value, size_t Width, size_t Height), {       \
+        return set(stream_of(nullptr, null_stream), dstDevice, value, BITS / 8, Width, Height,   \
+                   dstPitch);                                                                    \
+      })                                                                                         \
+  SIMCUDA_BOTH_STREAMS(cuMemsetD2D##BITS##Async, _ptsz,                                          \
+                       (CUdeviceptr dstDevice, size_t dstPitch, TYPE value, size_t Width,        \
+                        size_t Height, CUstream hStream),                                        \
+                       {                                                                         \
+                         return set(stream_of(hStream, null_stream), dstDevice, value, BITS / 8, \
+                                    Width, Height, dstPitch);                                    \
+                       })
 
 SET_FORMS(8, unsigned char)
 SET_FORMS(16, unsigned short)

@@ -66,11 +66,11 @@ SIMCUDA_BOTH_STREAMS(cuStreamGetCtx, _ptsz, (CUstream hStream, CUcontext* pctx),
 #if CUDA_VERSION >= 12050
 SIMCUDA_BOTH_STREAMS(cuStreamGetCtx_v2, _ptsz,
                      (CUstream hStream, CUcontext* pCtx, CUgreenCtx* pGreenCtx), {
-  require(pCtx != nullptr && pGreenCtx != nullptr);
-  *pCtx = reinterpret_cast<CUcontext>(stream_of(hStream, null_stream).context);
-  *pGreenCtx = nullptr;
-  return CUDA_SUCCESS;
-})
+                       require(pCtx != nullptr && pGreenCtx != nullptr);
+                       *pCtx = reinterpret_cast<CUcontext>(stream_of(hStream, null_stream).context);
+                       *pGreenCtx = nullptr;
+                       return CUDA_SUCCESS;
+                     })
 #endif
 #if CUDA_VERSION >= 12080
 SIMCUDA_BOTH_STREAMS(cuStreamGetDevice, _ptsz, (CUstream hStream, CUdevice* device), {
@@ -100,57 +100,71 @@ SIMCUDA_BOTH_STREAMS(cuStreamSynchronize, _ptsz, (CUstream hStream), {
 
 SIMCUDA_BOTH_STREAMS(cuStreamWaitEvent, _ptsz,
                      (CUstream hStream, CUevent hEvent, unsigned int Flags), {
-  require(Flags <= CU_EVENT_WAIT_EXTERNAL);
-  Stream& stream = stream_of(hStream, null_stream);
-  auto& event = driver().handles.get<Event>(hEvent);
-  if (Flags == CU_EVENT_WAIT_EXTERNAL && stream.capture != nullptr) {
-    capture_operation(stream, EventOperation{&event, true});
-    return CUDA_SUCCESS;
-  }
-  if (stream.capture != nullptr || event.capture != nullptr) capture_event_wait(stream, event);
-  else wait_for_event(stream, event);
-  return CUDA_SUCCESS;
-})
+                       require(Flags <= CU_EVENT_WAIT_EXTERNAL);
+                       Stream& stream = stream_of(hStream, null_stream);
+                       auto& event = driver().handles.get<Event>(hEvent);
+                       if (Flags == CU_EVENT_WAIT_EXTERNAL && stream.capture != nullptr) {
+                         capture_operation(stream, EventOperation{&event, true});
+                         return CUDA_SUCCESS;
+                       }
+                       if (stream.capture != nullptr || event.capture != nullptr)
+                         capture_event_wait(stream, event);
+                       else
+                         wait_for_event(stream, event);
+                       return CUDA_SUCCESS;
+                     })
 
-SIMCUDA_BOTH_STREAMS(cuStreamAddCallback, _ptsz,
-                     (CUstream hStream, CUstreamCallback callback, void* userData,
-                      unsigned int flags), {
-  require(callback != nullptr && flags == 0);
-  Stream& stream = stream_of(hStream, null_stream);
-  forbid_while_capturing(stream);
-  enqueue(stream, HostOperation{&StreamCallback::call,
-                                new StreamCallback{callback, hStream, userData}});
-  return CUDA_SUCCESS;
-})
+SIMCUDA_BOTH_STREAMS(
+    cuStreamAddCallback, _ptsz,
+    (CUstream hStream, CUstreamCallback callback, void* userData, unsigned int flags), {
+      require(callback != nullptr && flags == 0);
+      Stream& stream = stream_of(hStream, null_stream);
+      forbid_while_capturing(stream);
+      enqueue(stream, HostOperation{&StreamCallback::call,
+                                    new StreamCallback{callback, hStream, userData}});
+      return CUDA_SUCCESS;
+    })
 
 SIMCUDA_BOTH_STREAMS(cuStreamGetAttribute, _ptsz,
                      (CUstream hStream, CUstreamAttrID attr, CUstreamAttrValue* value_out), {
-  require(value_out != nullptr);
-  const Stream& stream = stream_of(hStream, null_stream);
-  *value_out = {};
-  switch (attr) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: *value_out = stream.access_policy; break;
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
-      *value_out = stream.synchronization_policy;
-      break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: value_out->priority = stream.priority; break;
-    default: throw Failure{CUDA_ERROR_INVALID_VALUE};
-  }
-  return CUDA_SUCCESS;
-})
+                       require(value_out != nullptr);
+                       const Stream& stream = stream_of(hStream, null_stream);
+                       *value_out = {};
+                       switch (attr) {
+                         case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+                           *value_out = stream.access_policy;
+                           break;
+                         case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+                           *value_out = stream.synchronization_policy;
+                           break;
+                         case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+                           value_out->priority = stream.priority;
+                           break;
+                         default:
+                           throw Failure{CUDA_ERROR_INVALID_VALUE};
+                       }
+                       return CUDA_SUCCESS;
+                     })
 
 SIMCUDA_BOTH_STREAMS(cuStreamSetAttribute, _ptsz,
                      (CUstream hStream, CUstreamAttrID attr, const CUstreamAttrValue* value), {
-  require(value != nullptr);
-  Stream& stream = stream_of(hStream, null_stream);
-  switch (attr) {
-    case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW: stream.access_policy = *value; break;
-    case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY: stream.synchronization_policy = *value; break;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: stream.priority = value->priority; break;
-    default: throw Failure{CUDA_ERROR_INVALID_VALUE};
-  }
-  return CUDA_SUCCESS;
-})
+                       require(value != nullptr);
+                       Stream& stream = stream_of(hStream, null_stream);
+                       switch (attr) {
+                         case CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+                           stream.access_policy = *value;
+                           break;
+                         case CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY:
+                           stream.synchronization_policy = *value;
+                           break;
+                         case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+                           stream.priority = value->priority;
+                           break;
+                         default:
+                           throw Failure{CUDA_ERROR_INVALID_VALUE};
+                       }
+                       return CUDA_SUCCESS;
+                     })
 
 SIMCUDA_BOTH_STREAMS(cuStreamCopyAttributes, _ptsz, (CUstream dst, CUstream src), {
   const Stream& from = stream_of(src, null_stream);

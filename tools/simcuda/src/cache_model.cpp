@@ -23,8 +23,8 @@ CacheModel::Hits CacheModel::touch(const Access& access) {
   for (; last != stretches_.end() && last->first < end; ++last) {
     const auto bytes = static_cast<double>(last->second.end - last->first);
     // What came after a stretch pushed it out from its beginning on.
-    const double pushed = std::max(0.0, taken_in_ - last->second.stamp + bytes -
-                                            static_cast<double>(capacity_));
+    const double pushed =
+        std::max(0.0, taken_in_ - last->second.stamp + bytes - static_cast<double>(capacity_));
     const double warm = std::max(0.0, bytes - pushed) * access.pressure;
     const double near_share = last->second.layout == access.layout ? 1.0 : near_by_chance;
     hits.near_bytes += warm * near_share;

@@ -7,9 +7,13 @@ namespace simcuda {
 
 namespace {
 
-double or_default(double value, double fallback) { return value > 0 ? value : fallback; }
+double or_default(double value, double fallback) {
+  return value > 0 ? value : fallback;
+}
 
-double cube(double value) { return value * value * value; }
+double cube(double value) {
+  return value * value * value;
+}
 
 // Launches with equal layouts give the same bytes to the same SMs.
 std::uint64_t layout_of(const LaunchShape& shape, unsigned element_bytes) {
@@ -26,8 +30,8 @@ LaunchCost CostModel::launch(const LaunchShape& shape, const simcuda_work& work)
       shared_configuration(profile_, shape.demand, shape.carveout_percent);
   const unsigned resident =
       std::max(1U, blocks_per_sm(profile_, shape.demand, cost.shared_configuration_bytes));
-  const std::size_t l1 = profile_.l1_bytes - std::min(profile_.l1_bytes,
-                                                      cost.shared_configuration_bytes);
+  const std::size_t l1 =
+      profile_.l1_bytes - std::min(profile_.l1_bytes, cost.shared_configuration_bytes);
   const Traffic memory = traffic(shape, work, resident, l1);
 
   const double slots = static_cast<double>(resident) * profile_.num_sms;
@@ -60,10 +64,10 @@ CostModel::Traffic CostModel::traffic(const LaunchShape& shape, const simcuda_wo
     const auto bytes = static_cast<double>(access.bytes);
     if (bytes <= 0) continue;
     // The first pass comes from L2 or DRAM.
-    const CacheModel::Hits hits = cache_.touch(
-        {reinterpret_cast<std::uintptr_t>(access.address), access.bytes,
-         layout_of(shape, access.element_bytes), (access.flags & SIMCUDA_STREAMING) == 0,
-         pressure});
+    const CacheModel::Hits hits =
+        cache_.touch({reinterpret_cast<std::uintptr_t>(access.address), access.bytes,
+                      layout_of(shape, access.element_bytes),
+                      (access.flags & SIMCUDA_STREAMING) == 0, pressure});
     // Later passes hit in L1 as far as the tiles of all resident blocks fit there.
     const double again = (or_default(access.passes, 1.0) - 1.0) * bytes;
     const double held = static_cast<double>(access.tile_bytes) * resident;
@@ -83,7 +87,8 @@ CostModel::Traffic CostModel::traffic(const LaunchShape& shape, const simcuda_wo
                                                                                           : 0.0;
     sum.bytes += far + near + hits.miss_bytes + written_back;
     sum.repeated_bytes += in_l1;
-    sum.device_time += (near + written_back) / profile_.l2_near_bandwidth + dram / profile_.dram_bandwidth +
+    sum.device_time += (near + written_back) / profile_.l2_near_bandwidth +
+                       dram / profile_.dram_bandwidth +
                        (far + absorbed) / profile_.l2_far_bandwidth;
     if (!write_only)
       waiting += near * profile_.l2_near_latency + far * profile_.l2_far_latency +
@@ -122,15 +127,15 @@ double CostModel::wave(double active_blocks, const LaunchShape& shape, const sim
   const double waits = std::max(
       1.0, std::ceil(memory.bytes / items / or_default(work.bytes_in_flight, 16.0) - 1e-9));
   // Several rounds of one item are in flight together as far as the thread's requests allow.
-  const double overlapped = std::max(
-      1.0, std::floor(or_default(work.bytes_in_flight, 16.0) * items / std::max(memory.bytes, 1.0)));
+  const double overlapped = std::max(1.0, std::floor(or_default(work.bytes_in_flight, 16.0) *
+                                                     items / std::max(memory.bytes, 1.0)));
   const double chain =
       std::ceil(rounds / overlapped) * waits * memory.latency + work.block_cycles * cycle;
   const double dispatch = active_blocks * profile_.block_dispatch;
 
   // Nothing overlaps perfectly: what takes nearly as long as the longest is felt, too.
-  const double longest = std::cbrt(cube(arithmetic) + cube(throughput) + cube(chain) +
-                                   cube(dispatch));
+  const double longest =
+      std::cbrt(cube(arithmetic) + cube(throughput) + cube(chain) + cube(dispatch));
   // The last blocks of a wave leave room that nobody uses; the fewer there are, the more.
   const double resident = std::max(1.0, on_busiest);
   return longest * (1.0 + profile_.drain_share / resident);

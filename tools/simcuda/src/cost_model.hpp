@@ -40,9 +40,9 @@ class CostModel {
 
  private:
   struct Traffic {
-    double bytes = 0;          // asked of L2 and DRAM
-    double device_time = 0;    // at full throughput
-    double latency = 0;        // mean wait, seconds
+    double bytes = 0;           // asked of L2 and DRAM
+    double device_time = 0;     // at full throughput
+    double latency = 0;         // mean wait, seconds
     double repeated_bytes = 0;  // served by L1
   };
 

@@ -35,7 +35,7 @@ struct DeviceProfile {
   double l2_far_latency = 0.22e-6;
   double block_start = 0.2e-6;
   double block_dispatch = 0.4e-9;
-  double drain_share = 0.1;  // of a wave, with one block on each SM
+  double drain_share = 0.1;     // of a wave, with one block on each SM
   double kernel_base = 0.4e-6;  // with block_start: an empty kernel reads 0.6 us
   double carveout_switch = 0.25e-6;
 

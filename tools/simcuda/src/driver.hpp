@@ -69,7 +69,9 @@ class Driver {
   int device_count_ = 1;
 };
 
-[[nodiscard]] inline Driver& driver() { return Driver::instance(); }
+[[nodiscard]] inline Driver& driver() {
+  return Driver::instance();
+}
 
 /// The lock of the driver, held by the entry point that is running.
 using DriverLock = std::unique_lock<std::mutex>;
@@ -96,21 +98,18 @@ CUresult api(Body&& body) noexcept {
 
 /// Defines an entry point with a stream argument and its form for the per-thread default stream.
 /// In the body `null_stream` says what stream 0 means and `lock` is the driver's lock.
-#define SIMCUDA_BOTH_STREAMS(NAME, SUFFIX, PARAMETERS, ...)                                  \
-  CUresult CUDAAPI NAME PARAMETERS {                                                         \
-    [[maybe_unused]] constexpr auto null_stream = simcuda::NullStream::legacy;               \
-    return simcuda::api(                                                                     \
-        [&]([[maybe_unused]] simcuda::DriverLock& lock) -> CUresult __VA_ARGS__);            \
-  }                                                                                          \
-  CUresult CUDAAPI NAME##SUFFIX PARAMETERS {                                                 \
-    [[maybe_unused]] constexpr auto null_stream = simcuda::NullStream::per_thread;           \
-    return simcuda::api(                                                                     \
-        [&]([[maybe_unused]] simcuda::DriverLock& lock) -> CUresult __VA_ARGS__);            \
+#define SIMCUDA_BOTH_STREAMS(NAME, SUFFIX, PARAMETERS, ...)                                        \
+  CUresult CUDAAPI NAME PARAMETERS {                                                               \
+    [[maybe_unused]] constexpr auto null_stream = simcuda::NullStream::legacy;                     \
+    return simcuda::api([&]([[maybe_unused]] simcuda::DriverLock & lock) -> CUresult __VA_ARGS__); \
+  }                                                                                                \
+  CUresult CUDAAPI NAME##SUFFIX PARAMETERS {                                                       \
+    [[maybe_unused]] constexpr auto null_stream = simcuda::NullStream::per_thread;                 \
+    return simcuda::api([&]([[maybe_unused]] simcuda::DriverLock & lock) -> CUresult __VA_ARGS__); \
   }
 
 /// Defines any other entry point.
-#define SIMCUDA_ENTRY(NAME, PARAMETERS, ...)                                                 \
-  CUresult CUDAAPI NAME PARAMETERS {                                                         \
-    return simcuda::api(                                                                     \
-        [&]([[maybe_unused]] simcuda::DriverLock& lock) -> CUresult __VA_ARGS__);            \
+#define SIMCUDA_ENTRY(NAME, PARAMETERS, ...)                                                       \
+  CUresult CUDAAPI NAME PARAMETERS {                                                               \
+    return simcuda::api([&]([[maybe_unused]] simcuda::DriverLock & lock) -> CUresult __VA_ARGS__); \
   }

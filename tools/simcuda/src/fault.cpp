@@ -25,13 +25,20 @@ bool set_field(Fault& fault, std::string_view field) {
   unsigned value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error != std::errc{} || end != digits.data() + digits.size()) return false;
-  if (name == "block") fault.block = value;
-  else if (name == "grid") fault.grid = value;
-  else if (name == "shared") fault.shared = value;
-  else if (name == "after") fault.after = value;
-  else if (name == "times") fault.times = value;
-  else if (name == "error") fault.error = static_cast<CUresult>(value);
-  else return false;
+  if (name == "block")
+    fault.block = value;
+  else if (name == "grid")
+    fault.grid = value;
+  else if (name == "shared")
+    fault.shared = value;
+  else if (name == "after")
+    fault.after = value;
+  else if (name == "times")
+    fault.times = value;
+  else if (name == "error")
+    fault.error = static_cast<CUresult>(value);
+  else
+    return false;
   return true;
 }
 

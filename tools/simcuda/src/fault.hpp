@@ -13,9 +13,9 @@ namespace simcuda {
 struct Fault {
   enum class Kind { launch_fail, wrong_result, sticky, hang, no_device };
   Kind kind = Kind::launch_fail;
-  std::string kernel;  // "*" for any
-  std::optional<unsigned> block;  // threads of a block
-  std::optional<unsigned> grid;   // blocks of the grid
+  std::string kernel;              // "*" for any
+  std::optional<unsigned> block;   // threads of a block
+  std::optional<unsigned> grid;    // blocks of the grid
   std::optional<unsigned> shared;  // dynamic shared bytes
   unsigned after = 0;              // matching launches that go well first
   std::optional<unsigned> times;   // matching launches that fail, then no more

@@ -82,8 +82,9 @@ void run_graph(Stream& stream, const GraphExec& graph) {
 }
 
 GraphExec::Node& node_from(GraphExec& graph, const GraphNode* origin) {
-  const auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(),
-                                  [&](const GraphExec::Node& node) { return node.origin == origin; });
+  const auto found =
+      std::find_if(graph.nodes.begin(), graph.nodes.end(),
+                   [&](const GraphExec::Node& node) { return node.origin == origin; });
   require(found != graph.nodes.end());
   return *found;
 }

@@ -104,7 +104,8 @@ Operation operation_of(const CUgraphNodeParams& parameters,
   switch (parameters.type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
       return Operation(kernel_operation(parameters_of(parameters.kernel), attributes));
-    case CU_GRAPH_NODE_TYPE_MEMCPY: return copy_operation(parameters.memcpy.copyParams);
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+      return copy_operation(parameters.memcpy.copyParams);
     case CU_GRAPH_NODE_TYPE_MEMSET: {
       const CUDA_MEMSET_NODE_PARAMS_v2& set = parameters.memset;
       return set_operation({set.dst, set.pitch, set.value, set.elementSize, set.width, set.height});
@@ -112,12 +113,14 @@ Operation operation_of(const CUgraphNodeParams& parameters,
     case CU_GRAPH_NODE_TYPE_HOST:
       require(parameters.host.fn != nullptr);
       return HostOperation{parameters.host.fn, parameters.host.userData};
-    case CU_GRAPH_NODE_TYPE_EMPTY: return EmptyOperation{};
+    case CU_GRAPH_NODE_TYPE_EMPTY:
+      return EmptyOperation{};
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
       return EventOperation{&handles.get<Event>(parameters.eventWait.event), true};
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:
       return EventOperation{&handles.get<Event>(parameters.eventRecord.event), false};
-    default: throw Failure{CUDA_ERROR_NOT_SUPPORTED};
+    default:
+      throw Failure{CUDA_ERROR_NOT_SUPPORTED};
   }
 }
 

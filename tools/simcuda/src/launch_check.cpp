@@ -40,9 +40,9 @@ void check_resources(const Launch& launch, const KernelAttributes& attributes,
                      const DeviceProfile& profile) {
   require(launch.dynamic_shared_bytes <=
           static_cast<unsigned>(std::max(0, attributes.max_dynamic_shared_bytes)));
-  const BlockDemand demand{static_cast<unsigned>(volume(launch.block)), launch.code->registers,
-                           std::size_t{launch.code->source->static_shared_bytes} +
-                               launch.dynamic_shared_bytes};
+  const BlockDemand demand{
+      static_cast<unsigned>(volume(launch.block)), launch.code->registers,
+      std::size_t{launch.code->source->static_shared_bytes} + launch.dynamic_shared_bytes};
   const std::size_t shared = shared_configuration(profile, demand, launch.carveout_percent);
   const unsigned resident = blocks_per_sm(profile, demand, shared);
   require(resident > 0, CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
@@ -54,7 +54,9 @@ void check_resources(const Launch& launch, const KernelAttributes& attributes,
 void take_attribute(Launch& launch, const CUlaunchAttribute& attribute) {
   const CUlaunchAttributeValue& value = attribute.value;
   switch (attribute.id) {
-    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE: launch.cooperative = value.cooperative != 0; return;
+    case CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      launch.cooperative = value.cooperative != 0;
+      return;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
       launch.cluster = {value.clusterDim.x, value.clusterDim.y, value.clusterDim.z};
       return;
@@ -62,7 +64,9 @@ void take_attribute(Launch& launch, const CUlaunchAttribute& attribute) {
       launch.carveout_percent = static_cast<int>(value.sharedMemCarveout);
       require(launch.carveout_percent >= -1 && launch.carveout_percent <= 100);
       return;
-    case CU_LAUNCH_ATTRIBUTE_PRIORITY: launch.priority = value.priority; return;
+    case CU_LAUNCH_ATTRIBUTE_PRIORITY:
+      launch.priority = value.priority;
+      return;
     case CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       launch.cluster_scheduling = static_cast<int>(value.clusterSchedulingPolicyPreference);
       return;
@@ -74,19 +78,20 @@ void take_attribute(Launch& launch, const CUlaunchAttribute& attribute) {
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
     case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION:
-    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING: return;
+    case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
+      return;
     case CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT:
     case CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT:
     case CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE:
       throw Failure{CUDA_ERROR_NOT_SUPPORTED};
-    default: throw Failure{CUDA_ERROR_INVALID_VALUE};
+    default:
+      throw Failure{CUDA_ERROR_INVALID_VALUE};
   }
 }
 
 void point_into(Launch& launch, std::byte* packed) {
   launch.arguments.clear();
-  for (const std::size_t offset : launch.code->offsets)
-    launch.arguments.push_back(packed + offset);
+  for (const std::size_t offset : launch.code->offsets) launch.arguments.push_back(packed + offset);
 }
 
 void take_arguments(Launch& launch, const LaunchArguments& arguments) {
@@ -96,9 +101,12 @@ void take_arguments(Launch& launch, const LaunchArguments& arguments) {
     std::byte* packed = nullptr;
     std::size_t bytes = 0;
     for (void** at = arguments.extra; *at != CU_LAUNCH_PARAM_END; at += 2) {
-      if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER) packed = static_cast<std::byte*>(at[1]);
-      else if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE) bytes = *static_cast<std::size_t*>(at[1]);
-      else throw Failure{CUDA_ERROR_INVALID_VALUE};
+      if (*at == CU_LAUNCH_PARAM_BUFFER_POINTER)
+        packed = static_cast<std::byte*>(at[1]);
+      else if (*at == CU_LAUNCH_PARAM_BUFFER_SIZE)
+        bytes = *static_cast<std::size_t*>(at[1]);
+      else
+        throw Failure{CUDA_ERROR_INVALID_VALUE};
     }
     require(count == 0 || (packed != nullptr && bytes >= launch.code->parameter_bytes));
     point_into(launch, packed);

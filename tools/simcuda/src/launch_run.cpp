@@ -33,9 +33,9 @@ LaunchCost cost_of(Device& device, const Launch& launch, const simcuda_launch& v
                    const simcuda_work& work) {
   LaunchShape shape;
   shape.blocks = static_cast<double>(view.grid[0]) * view.grid[1] * view.grid[2];
-  shape.demand = {view.block[0] * view.block[1] * view.block[2], launch.code->registers,
-                  std::size_t{launch.code->source->static_shared_bytes} +
-                      launch.dynamic_shared_bytes};
+  shape.demand = {
+      view.block[0] * view.block[1] * view.block[2], launch.code->registers,
+      std::size_t{launch.code->source->static_shared_bytes} + launch.dynamic_shared_bytes};
   shape.carveout_percent = launch.carveout_percent;
   return device.cost.launch(shape, work);
 }

@@ -23,8 +23,7 @@ Memory::Block& Memory::allocate(std::size_t bytes, Kind kind, int device, CUcont
   require(bytes > 0);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   require(rounded >= bytes, CUDA_ERROR_OUT_OF_MEMORY);
-  if (on_device(kind))
-    require(used_[device] + rounded <= limit_bytes, CUDA_ERROR_OUT_OF_MEMORY);
+  if (on_device(kind)) require(used_[device] + rounded <= limit_bytes, CUDA_ERROR_OUT_OF_MEMORY);
   void* const memory = std::aligned_alloc(alignment, rounded);
   require(memory != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   if (on_device(kind)) used_[device] += rounded;

@@ -35,10 +35,9 @@ struct ModuleImage {
   std::vector<KernelCode> kernels;
   std::vector<Global> globals;
 
-  /// @throws Failure: INVALID_IMAGE for other text, SHARED_OBJECT_INIT_FAILED for a kernel file that
-  /// does not load, NOT_FOUND for a kernel that nobody registered.
-  static std::shared_ptr<const ModuleImage> parse(std::string_view text,
-                                                  const std::string& folder);
+  /// @throws Failure: INVALID_IMAGE for other text, SHARED_OBJECT_INIT_FAILED for a kernel file
+  /// that does not load, NOT_FOUND for a kernel that nobody registered.
+  static std::shared_ptr<const ModuleImage> parse(std::string_view text, const std::string& folder);
   /// Reads FILE.sim where it exists, so that a program can name a cubin that only a real GPU reads;
   /// else FILE. @throws Failure: FILE_NOT_FOUND, or as parse().
   static std::shared_ptr<const ModuleImage> read(const std::string& path);

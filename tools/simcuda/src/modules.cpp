@@ -6,8 +6,7 @@
 
 namespace simcuda {
 
-Module* make_module(Context& context, std::shared_ptr<const ModuleImage> image,
-                    Library* library) {
+Module* make_module(Context& context, std::shared_ptr<const ModuleImage> image, Library* library) {
   Driver& state = driver();
   const DeviceProfile& profile = state.device(context.device).profile;
   auto* const module = state.handles.make<Module>();
@@ -71,24 +70,35 @@ int get_attribute(const KernelCode& code, const KernelAttributes& attributes,
       return static_cast<int>(code.max_threads_per_block);
     case CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
       return static_cast<int>(code.source->static_shared_bytes);
-    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: return 0;
-    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: return static_cast<int>(code.source->local_bytes);
-    case CU_FUNC_ATTRIBUTE_NUM_REGS: return static_cast<int>(code.registers);
+    case CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+      return 0;
+    case CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      return static_cast<int>(code.source->local_bytes);
+    case CU_FUNC_ATTRIBUTE_NUM_REGS:
+      return static_cast<int>(code.registers);
     case CU_FUNC_ATTRIBUTE_PTX_VERSION:
-    case CU_FUNC_ATTRIBUTE_BINARY_VERSION: return 90;
-    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: return 0;
+    case CU_FUNC_ATTRIBUTE_BINARY_VERSION:
+      return 90;
+    case CU_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+      return 0;
     case CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
       return attributes.max_dynamic_shared_bytes;
-    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: return attributes.carveout_percent;
-    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: return 0;
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH: return static_cast<int>(attributes.cluster[0]);
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT: return static_cast<int>(attributes.cluster[1]);
-    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH: return static_cast<int>(attributes.cluster[2]);
+    case CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      return attributes.carveout_percent;
+    case CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET:
+      return 0;
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH:
+      return static_cast<int>(attributes.cluster[0]);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
+      return static_cast<int>(attributes.cluster[1]);
+    case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
+      return static_cast<int>(attributes.cluster[2]);
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
       return attributes.non_portable_cluster;
     case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
       return attributes.cluster_scheduling;
-    default: throw Failure{CUDA_ERROR_INVALID_VALUE};
+    default:
+      throw Failure{CUDA_ERROR_INVALID_VALUE};
   }
 }
 
@@ -109,8 +119,8 @@ void set_attribute(const KernelCode& code, KernelAttributes& attributes,
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT:
     case CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH:
       require(value >= 0);
-      attributes.cluster[static_cast<std::size_t>(attribute -
-                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)] =
+      attributes
+          .cluster[static_cast<std::size_t>(attribute - CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH)] =
           static_cast<unsigned>(value);
       return;
     case CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED:
@@ -120,7 +130,8 @@ void set_attribute(const KernelCode& code, KernelAttributes& attributes,
       require(value >= 0 && value <= 2);
       attributes.cluster_scheduling = value;
       return;
-    default: throw Failure{CUDA_ERROR_INVALID_VALUE};
+    default:
+      throw Failure{CUDA_ERROR_INVALID_VALUE};
   }
 }
 

@@ -29,7 +29,17 @@ struct Module;
 /// Handles, under the driver's lock.
 struct Object {
   enum class Kind : unsigned char {
-    context, stream, event, module, function, library, kernel, graph, graph_node, graph_exec, pool
+    context,
+    stream,
+    event,
+    module,
+    function,
+    library,
+    kernel,
+    graph,
+    graph_node,
+    graph_exec,
+    pool
   };
   explicit Object(Kind k) : object_kind(k) {}
   Object(const Object&) = delete;
@@ -46,9 +56,9 @@ struct Stream : Object {
   std::uint32_t id = 0;
   unsigned flags = 0;
   int priority = 0;
-  bool blocking = true;   // waits for the legacy stream, and the other way round
-  double ready = 0;       // when all its work is done, in virtual seconds
-  bool hung = false;      // its work never ends
+  bool blocking = true;  // waits for the legacy stream, and the other way round
+  double ready = 0;      // when all its work is done, in virtual seconds
+  bool hung = false;     // its work never ends
   struct Interval {
     double start = 0, end = 0, utilisation = 0;
   };

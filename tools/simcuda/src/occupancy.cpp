@@ -16,7 +16,9 @@ std::size_t at_least(std::size_t bytes) {
   return shared_steps_kib.back() * 1024;
 }
 
-unsigned round_up(unsigned value, unsigned step) { return (value + step - 1) / step * step; }
+unsigned round_up(unsigned value, unsigned step) {
+  return (value + step - 1) / step * step;
+}
 
 }  // namespace
 

@@ -68,12 +68,14 @@ class HostFunctionThread {
 
 // CUPTI's numbers of memory kinds.
 std::uint32_t memory_kind(const Memory::Block* block) {
-  if (block == nullptr) return 1;                                   // pageable
+  if (block == nullptr) return 1;  // pageable
   if (block->kind == Memory::Kind::device) return 3;
-  return block->kind == Memory::Kind::managed ? 5 : 2;              // managed, pinned
+  return block->kind == Memory::Kind::managed ? 5 : 2;  // managed, pinned
 }
 
-bool on_device(std::uint32_t kind) { return kind == 3 || kind == 5; }
+bool on_device(std::uint32_t kind) {
+  return kind == 3 || kind == 5;
+}
 
 simcuda_activity activity_on(const Stream& stream, const Span& span, double submitted,
                              std::uint32_t correlation, GraphOrigin origin) {
@@ -115,11 +117,12 @@ void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlati
   const std::uint32_t to = memory_kind(to_block);
   const bool peers = on_device(from) && on_device(to) && from_block->device != to_block->device;
   double bandwidth = device.profile.host_copy_bandwidth;
-  if (peers) bandwidth = device.profile.peer_copy_bandwidth;
-  else if (on_device(from) && on_device(to)) bandwidth = device.profile.dram_bandwidth / 2;
-  const double seconds =
-      (device.profile.copy_latency + static_cast<double>(bytes) / bandwidth) *
-      device.noise.factor();
+  if (peers)
+    bandwidth = device.profile.peer_copy_bandwidth;
+  else if (on_device(from) && on_device(to))
+    bandwidth = device.profile.dram_bandwidth / 2;
+  const double seconds = (device.profile.copy_latency + static_cast<double>(bytes) / bandwidth) *
+                         device.noise.factor();
   if (on_device(to))
     state.device(to_block->device)
         .cost.take_in(reinterpret_cast<const void*>(copy.destination), bytes);
@@ -131,8 +134,8 @@ void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlati
   activity.bytes = bytes;
   activity.source_kind = from;
   activity.destination_kind = to;
-  activity.copy_kind = on_device(from) ? (on_device(to) ? (peers ? 10U : 8U) : 2U)
-                                       : (on_device(to) ? 1U : 9U);
+  activity.copy_kind =
+      on_device(from) ? (on_device(to) ? (peers ? 10U : 8U) : 2U) : (on_device(to) ? 1U : 9U);
   state.report(activity);
 }
 
@@ -151,9 +154,9 @@ void run_set(Stream& stream, const SetOperation& set, std::uint32_t correlation,
       std::memcpy(row + x * set.element_bytes, &set.value, set.element_bytes);
   }
   const std::size_t bytes = set.width * set.element_bytes * set.height;
-  const double seconds = (device.profile.copy_latency +
-                          static_cast<double>(bytes) / device.profile.l2_far_bandwidth) *
-                         device.noise.factor();
+  const double seconds =
+      (device.profile.copy_latency + static_cast<double>(bytes) / device.profile.l2_far_bandwidth) *
+      device.noise.factor();
   device.cost.take_in(reinterpret_cast<const void*>(set.destination), bytes);
   const double submitted = state.host_time;
   const Span span = schedule_work(stream, seconds);
@@ -214,8 +217,10 @@ void run_operation(Stream& stream, const Operation& operation, std::uint32_t cor
     void operator()(const HostOperation& call) const { run_host_function(stream, call); }
     void operator()(const EventOperation& event) const {
       if (driver().handles.find<Event>(event.event) == nullptr) return;  // destroyed since
-      if (event.wait) wait_for_event(stream, *event.event);
-      else record_event(stream, *event.event);
+      if (event.wait)
+        wait_for_event(stream, *event.event);
+      else
+        record_event(stream, *event.event);
     }
   };
   std::visit(Runner{stream, correlation, origin}, operation);
@@ -223,14 +228,18 @@ void run_operation(Stream& stream, const Operation& operation, std::uint32_t cor
 
 void enqueue(Stream& stream, const Operation& operation) {
   check_implicit_dependency(stream);
-  if (stream.capture != nullptr) capture_operation(stream, operation);
-  else run_operation(stream, operation, driver().next_correlation++);
+  if (stream.capture != nullptr)
+    capture_operation(stream, operation);
+  else
+    run_operation(stream, operation, driver().next_correlation++);
 }
 
 void enqueue_launch(Stream& stream, const Launch& launch, std::uint32_t correlation) {
   check_implicit_dependency(stream);
-  if (stream.capture != nullptr) capture_operation(stream, OwnedLaunch(launch));
-  else run_launch(stream, launch, correlation);
+  if (stream.capture != nullptr)
+    capture_operation(stream, OwnedLaunch(launch));
+  else
+    run_launch(stream, launch, correlation);
 }
 
 }  // namespace simcuda

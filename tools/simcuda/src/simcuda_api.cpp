@@ -9,7 +9,9 @@ using namespace simcuda;
 #pragma GCC visibility push(default)
 extern "C" {
 
-unsigned simcuda_version(void) { return SIMCUDA_VERSION; }
+unsigned simcuda_version(void) {
+  return SIMCUDA_VERSION;
+}
 
 int simcuda_register_kernels(const struct simcuda_kernel_table* table) {
   if (table == nullptr) return -1;
@@ -80,8 +82,8 @@ int simcuda_context_device(void* context) {
 
 uint32_t simcuda_stream_id(void* context, void* stream, int per_thread) {
   const DriverLock lock(driver().mutex);
-  Context* const of = context == nullptr ? current_context_or_null()
-                                         : driver().handles.find<Context>(context);
+  Context* const of =
+      context == nullptr ? current_context_or_null() : driver().handles.find<Context>(context);
   if (of == nullptr) return 0;
   if (const Stream* const found = driver().handles.find<Stream>(stream)) return found->id;
   const bool mine = stream == CU_STREAM_PER_THREAD || (stream == nullptr && per_thread != 0);

@@ -45,8 +45,8 @@ Span schedule_work(Stream& stream, double seconds, double utilisation) {
   if (stream.queued > stream.queue.size())
     state.host_time = std::max(state.host_time, stream.queue[slot]);
 
-  double start = std::max(state.host_time + profile.submit_latency,
-                          stream.ready + profile.stream_gap);
+  double start =
+      std::max(state.host_time + profile.submit_latency, stream.ready + profile.stream_gap);
   if (stream.blocking) {
     if (context.legacy == &stream) {
       for (const Stream* const other : context.streams)

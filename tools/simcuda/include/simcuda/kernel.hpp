@@ -100,15 +100,7 @@ using Run = void (*)(const simcuda_launch*);
 template <auto Function>
 [[nodiscard]] constexpr simcuda_kernel per_thread_kernel(const char* name, Describe describe) {
   using Form = detail::PerThread<Function>;
-  return {name,
-          &Form::run,
-          describe,
-          Form::parameters.data(),
-          Form::parameters.size(),
-          0,
-          0,
-          0,
-          0};
+  return {name, &Form::run, describe, Form::parameters.data(), Form::parameters.size(), 0, 0, 0, 0};
 }
 
 /// A kernel written as what the whole launch does; `Arguments` are its parameter types in order.
@@ -122,13 +114,12 @@ template <class... Arguments>
 }  // namespace simcuda
 
 /// Exports kernels from a kernel file: SIMCUDA_KERNEL_FILE(&first, &second);
-#define SIMCUDA_KERNEL_FILE(...)                                                         \
-  static const struct simcuda_kernel* const simcuda_kernel_list[] = {__VA_ARGS__};       \
-  extern "C" {                                                                           \
-  extern const struct simcuda_kernel_table simcuda_kernels                               \
-      __attribute__((visibility("default")));                                            \
-  const struct simcuda_kernel_table simcuda_kernels = {                                  \
-      SIMCUDA_VERSION, simcuda_kernel_list,                                              \
-      sizeof simcuda_kernel_list / sizeof *simcuda_kernel_list};                         \
-  }                                                                                      \
+#define SIMCUDA_KERNEL_FILE(...)                                                                   \
+  static const struct simcuda_kernel* const simcuda_kernel_list[] = {__VA_ARGS__};                 \
+  extern "C" {                                                                                     \
+  extern const struct simcuda_kernel_table simcuda_kernels __attribute__((visibility("default"))); \
+  const struct simcuda_kernel_table simcuda_kernels = {                                            \
+      SIMCUDA_VERSION, simcuda_kernel_list,                                                        \
+      sizeof simcuda_kernel_list / sizeof *simcuda_kernel_list};                                   \
+  }                                                                                                \
   static_assert(SIMCUDA_VERSION == 1)

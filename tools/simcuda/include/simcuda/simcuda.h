@@ -103,7 +103,7 @@ void simcuda_flush_cache(int device);
 /* One piece of finished or scheduled GPU work, for the simulated CUPTI. */
 enum simcuda_activity_kind { SIMCUDA_KERNEL = 1, SIMCUDA_COPY = 2, SIMCUDA_SET = 3 };
 struct simcuda_activity {
-  int kind; /* simcuda_activity_kind */
+  int kind;          /* simcuda_activity_kind */
   double start, end; /* virtual seconds */
   double submitted;
   uint32_t device, context, stream, correlation;
