@@ -66,12 +66,21 @@ void Comparison::look() {
   bound_ = bound.low;
   if (bound.low > 0) {
     verdict_ = Verdict::Faster;
-  } else if (target_ >= limits_.max_pairs || (planned_ >= 2 * limits_.min_pairs && !(gain_ > 0))) {
-    // No gain after two looks will not become one that is worth the passes.
+  } else if (target_ >= limits_.max_pairs ||
+             (planned_ >= 2 * limits_.min_pairs && hopeless(bound))) {
     verdict_ = Verdict::NotShown;
   } else {
     target_ = std::min(2 * target_, limits_.max_pairs);
   }
+}
+
+bool Comparison::hopeless(const Bound& bound) const {
+  const auto most = static_cast<std::size_t>(limits_.max_pairs);
+  const double shrink = std::sqrt(static_cast<double>(gains_.size()) / static_cast<double>(most));
+  // Even a gain that is one standard error larger than it seems would not be shown in the end.
+  const double in_the_end =
+      bound.error * shrink * t_quantile(confidence_tail / num_looks_, most - 1);
+  return !(bound.mean + bound.error > in_the_end);
 }
 
 double Comparison::before() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/region_sample.hpp"
+#include "core/statistics.hpp"
 
 namespace contextune {
 
@@ -15,7 +16,8 @@ struct ConfirmLimits {
 
 /// One comparison of two whole states of the region, by alternating passes (A B B A).
 /// Looks after min_pairs, twice, four times as many; each look may err with its share of 5 %, so
-/// that looking often does not make a false gain more likely.
+/// that looking often does not make a false gain more likely. Gives up early where more pairs are
+/// not going to show a gain.
 class Comparison {
  public:
   enum class Verdict { Open, Faster, NotShown };
@@ -35,6 +37,7 @@ class Comparison {
 
  private:
   void look();
+  [[nodiscard]] bool hopeless(const Bound& bound) const;
   void plan();
 
   ConfirmLimits limits_;

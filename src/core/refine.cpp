@@ -55,6 +55,19 @@ std::vector<Assignment> Refine::arms_of(const Move& move) const {
   return arms;
 }
 
+std::size_t Refine::preferred(const Race& race) const {
+  const std::size_t best = race.best();
+  const Move& move = moves_[next_move_ - 1];
+  if (move.sites.size() != 1) return best;
+  // As in the table, ties go to the default: a gain that cannot be shown is not worth confirming.
+  for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+    if (arms_[arm][move.sites.front()] != 0) continue;
+    const double behind = race.relative_to_first(arm) - race.relative_to_first(best);
+    if (behind < limits_.race.tolerance) return arm;
+  }
+  return best;
+}
+
 void Refine::note_distances(const Move& move) {
   if (move.sites.size() != 1) return;
   const Race& race = race_.front();
@@ -104,7 +117,7 @@ void Refine::complete(std::span<const RegionSample> samples) {
   }
   note_distances(moves_[next_move_ - 1]);
   const Assignment before = current_;
-  current_ = arms_[race.best()];
+  current_ = arms_[preferred(race)];
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const auto& gone = excluded_[i];
     if (std::find(gone.begin(), gone.end(), current_[i]) != gone.end()) current_[i] = 0;

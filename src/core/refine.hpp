@@ -53,6 +53,7 @@ class Refine {
   [[nodiscard]] std::vector<Assignment> arms_of(const Move& move) const;
   void fill_batch();
   void note_distances(const Move& move);
+  [[nodiscard]] std::size_t preferred(const Race& race) const;
 
   std::vector<RefineSite> sites_;
   std::vector<std::vector<std::uint32_t>> excluded_;  ///< by site

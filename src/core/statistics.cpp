@@ -115,7 +115,8 @@ double t_quantile(double tail, std::size_t degrees) {
 
 Bound paired_bound(std::span<const double> gains, double tail) {
   if (gains.size() < 2) {
-    return {gains.empty() ? nothing : gains[0], -std::numeric_limits<double>::infinity()};
+    const double infinite = std::numeric_limits<double>::infinity();
+    return {gains.empty() ? nothing : gains[0], -infinite, infinite};
   }
   std::vector<double> sorted(gains.begin(), gains.end());
   std::sort(sorted.begin(), sorted.end());
@@ -130,7 +131,7 @@ Bound paired_bound(std::span<const double> gains, double tail) {
   const double share = static_cast<double>(kept.size()) / static_cast<double>(n);
   const double error = deviation(winsorized) / (share * std::sqrt(static_cast<double>(n)));
   const double centre = mean(kept);
-  return {centre, centre - t_quantile(tail, kept.size() - 1) * error};
+  return {centre, centre - t_quantile(tail, kept.size() - 1) * error, error};
 }
 
 }  // namespace contextune

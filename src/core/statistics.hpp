@@ -43,6 +43,7 @@ class PooledNoise {
 struct Bound {
   double mean = 0;
   double low = 0;
+  double error = 0;  ///< standard error of the mean
 };
 
 /// Bound of the mean of paired gains, 10 % trimmed at each end (Tukey and McLaughlin), so that one

@@ -103,8 +103,9 @@ class Tuning {
   /// @throws Error if it has no configs or pins one that it does not have
   SiteIndex add_site(SiteSpec spec);
 
-  /// All its configs can be launched now. They may also have changed from what was declared:
-  /// those that could not be built are given in `unusable` and count as failed.
+  /// All its configs can be launched now but those in `unusable`, which could not be built and
+  /// count as failed. Owed for every site that was added unready, even if nothing could be built:
+  /// until then finished() is false, and entries may be Waiting::Builds.
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {});
 
   /// An entry begins. If the one before never ended, it counts as abandoned.

@@ -184,7 +184,7 @@ double Tuning::Engine::own_cost(const TuningSite& site, std::uint32_t config) co
     const Trial& trial = site.progress->trials()[config];
     return trial.given_up() ? nothing : cost_of(trial.measured(), options_.selection);
   }
-  return config == site.known || site.trivial ? median(site.idle_samples) : nothing;
+  return config == 0 || site.trivial ? median(site.idle_samples) : nothing;
 }
 
 double Tuning::Engine::own_gain(const TuningSite& site) const {

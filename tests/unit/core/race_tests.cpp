@@ -168,3 +168,21 @@ TEST_CASE("The baseline learns the noise from passes that change nothing", "[bas
   CHECK(baseline.excess(Measure::Span, 0, 30e-6) == 0);
   CHECK(baseline.excess(Measure::Activity, 1, 30e-6) == 0);
 }
+
+TEST_CASE("A comparison that is not going to show a gain gives up early", "[confirm]") {
+  Comparison comparison({4, 32});
+  std::mt19937_64 engine(2);
+  int passes = 0;
+  while (!comparison.batch().empty()) {
+    std::vector<RegionSample> samples;
+    for (const bool winners : comparison.batch()) {
+      double sum = -6;
+      for (int k = 0; k < 12; ++k) sum += static_cast<double>(engine() >> 11) * 0x1p-53;
+      samples.push_back({(winners ? 1.01 : 1) * (1 + 0.003 * sum), 0});
+      ++passes;
+    }
+    comparison.complete(samples);
+  }
+  CHECK(comparison.verdict() == Comparison::Verdict::NotShown);
+  CHECK(passes == 16);
+}
