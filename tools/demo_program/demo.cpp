@@ -139,7 +139,7 @@ class Decoder {
 int usage(int status) {
   std::fputs(
       "usage: contextune_demo [--steps N] [--device N]\n"
-      "Runs N steps (400) of a toy decoder and prints checksums of its values.\n",
+      "Runs N steps (500) of a toy decoder and prints checksums of its values.\n",
       status == 0 ? stdout : stderr);
   return status;
 }
@@ -147,7 +147,7 @@ int usage(int status) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  int steps = 400;
+  int steps = 500;
   int ordinal = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
