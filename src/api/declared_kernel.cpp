@@ -47,9 +47,11 @@ int declare_kernel(const contextune_kernel* kernel) noexcept {
       return 0;
     }
     Pending& kept = pending();
-    const std::lock_guard lock(kept.mutex);
+    std::unique_lock lock(kept.mutex);
     kept.rules.push_back(std::move(rule));
     kept.any.store(true, std::memory_order_release);
+    lock.unlock();
+    intercept::Runtime::at_start(&hand_over_declarations);
     return 0;
   } catch (const std::exception& error) {
     return fail(error.what());

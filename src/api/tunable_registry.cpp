@@ -124,10 +124,10 @@ uint32_t begin_call(contextune_tunable* tunable, uint32_t key, contextune_call* 
   if (problem == nullptr) return 0;
   const int device = current_device();
   Region* region = now->current_region();
-  TunableSite* site = nullptr;
-  if (region == nullptr) {
-    site = problem->find_settled(device);
-  } else {
+  // The region of the whole process is where calls outside of regions end up.
+  const bool outside = region == nullptr || region->name() == "process";
+  TunableSite* site = outside ? problem->find_settled(device) : nullptr;
+  if (site == nullptr && region != nullptr) {
     site = problem->find(region, device);
     try {
       if (site == nullptr) site = add_site(*tunable, *problem, *region, device);

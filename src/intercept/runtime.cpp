@@ -18,6 +18,9 @@ constinit std::atomic<ProcessRuntime*> running{nullptr};
 constinit std::atomic<const char*> limited{
     "CUDA has not been initialised yet, so there is nothing to tune"};
 
+constinit std::mutex starting;
+void (*started)(Runtime&) = nullptr;  // guarded by `starting`
+
 /// Made on purpose never to be freed: threads may read it for ever.
 const char* for_ever(const std::string& text) {
   auto* kept = new std::string(text);
@@ -51,18 +54,25 @@ ProcessRuntime* start_once(const contextune_frontend* frontend) {
 }  // namespace
 
 Runtime* Runtime::start(const contextune_frontend* frontend) noexcept {
-  static std::mutex mutex;
   static bool tried = false;
   try {
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(starting);
     if (!tried) {
       tried = true;
-      running.store(start_once(frontend), std::memory_order_release);
+      ProcessRuntime* made = start_once(frontend);
+      if (made != nullptr && started != nullptr) started(*made);
+      running.store(made, std::memory_order_release);
     }
   } catch (const std::exception& error) {
     limited.store(for_ever(error.what()));
   }
   return running.load(std::memory_order_acquire);
+}
+
+void Runtime::at_start(void (*call)(Runtime&)) noexcept {
+  const std::lock_guard lock(starting);
+  started = call;
+  if (Runtime* runtime = get()) call(*runtime);
 }
 
 Runtime* Runtime::get() noexcept { return running.load(std::memory_order_acquire); }

@@ -24,6 +24,10 @@ class Runtime {
   /// driver, contextune is disabled, or it could not start; `why_off` says why.
   static Runtime* start(const contextune_frontend* frontend) noexcept;
 
+  /// `call` gets the runtime as soon as it has started, before a launch is looked at; at once if it
+  /// has. For what was declared before CUDA was initialised; there is one such call.
+  static void at_start(void (*call)(Runtime&)) noexcept;
+
   /// The runtime if there is one and it is not inert, else null. A few nanoseconds.
   [[nodiscard]] static Runtime* get() noexcept;
 

@@ -33,6 +33,7 @@ TEST_CASE("Each device has winners of its own", "[device]") {
               });
 
   SECTION("in a region that one thread drives both from") {
+    Program::on(0);
     CONTEXTUAL_AUTOTUNE("one_thread", short_table()) {
       add(0);
       Program::on(1);
@@ -47,7 +48,9 @@ TEST_CASE("Each device has winners of its own", "[device]") {
     for (int device = 0; device < 2; ++device) {
       threads.emplace_back([&, device] {
         Program::on(device);
-        CONTEXTUAL_AUTOTUNE("two_threads", short_table()) { add(device); }
+        CONTEXTUAL_AUTOTUNE("two_threads", short_table()) {
+          add(device);
+        }
       });
     }
     for (std::thread& thread : threads) thread.join();

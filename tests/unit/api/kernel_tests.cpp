@@ -34,7 +34,9 @@ TEST_CASE("Launches of a declared kernel are tuned where the program makes them"
   int sms = 0;
   Kernel("add")
       .space(ConfigSpace().parameter("block", {64, 128, 512}))
-      .key([](const LaunchInfo& launch) { return Key{{"n", launch.argument<int>(0)}}; })
+      .key([](const LaunchInfo& launch) {
+        return Key{{"n", launch.argument<int>(0)}};
+      })
       .prune([](const Config& config, const LaunchInfo&) { return config.get_int("block") < 512; })
       .apply([&sms](const Config& config, LaunchEdit& launch) {
         sms = launch.device().num_sms;
@@ -49,8 +51,28 @@ TEST_CASE("Launches of a declared kernel are tuned where the program makes them"
   CHECK(runs == 7);
   CHECK(sms > 0);
   CHECK(Program::read(y, n) == std::vector<float>(n, 7.0F));
-  CHECK(log_lines({"event=region", "site=add", "n=4096", "configs=3"}).size() == 1);
+  CHECK(log_lines({"event=site", "site=add", "n=4096", "configs=3"}).size() == 1);
   CHECK(log_lines({"event=winner", "region=declared", "site=add", "block=128"}).size() == 1);
+}
+
+// Long before CUDA is initialised, as a static object of a program would.
+const bool declared_early = [] {
+  Kernel("declared_early")
+      .space(ConfigSpace().parameter("block", {64, 128}))
+      .apply(&set_block)
+      .declare();
+  return true;
+}();
+
+TEST_CASE("A kernel that is declared before CUDA is initialised is tuned", "[kernel]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(n);
+  REQUIRE(declared_early);
+  CONTEXTUAL_AUTOTUNE("early", short_table()) {
+    REQUIRE(program.launch("declared_early", y, n, 1.0F, 4, 256) == CUDA_SUCCESS);
+  }
+  CHECK(log_lines({"event=winner", "region=early", "site=declared_early", "block=128"}).size() ==
+        1);
 }
 
 TEST_CASE("A declaration that fails leaves the kernel as the program launches it", "[kernel]") {
@@ -58,13 +80,15 @@ TEST_CASE("A declaration that fails leaves the kernel as the program launches it
   const CUdeviceptr y = program.floats(n);
   Kernel("add_more")
       .space(ConfigSpace().parameter("block", {64, 128}))
-      .key([](const LaunchInfo& launch) { return Key{{"n", launch.argument<int>(17)}}; })
+      .key([](const LaunchInfo& launch) {
+        return Key{{"n", launch.argument<int>(17)}};
+      })
       .apply(&set_block)
       .declare();
   int runs = 0;
   CONTEXTUAL_AUTOTUNE("failing_key", short_table()) {
     ++runs;
-    REQUIRE(program.add_more(y, n, 1.0F, 4, 256) == CUDA_SUCCESS);
+    REQUIRE(program.launch("add_more", y, n, 1.0F, 4, 256) == CUDA_SUCCESS);
   }
   CHECK(Program::read(y, n) == std::vector<float>(n, static_cast<float>(runs)));
   CHECK(log_lines({"event=fallback", "reason=rule_error", "there is no argument 17"}).size() == 1);
@@ -73,7 +97,6 @@ TEST_CASE("A declaration that fails leaves the kernel as the program launches it
 TEST_CASE("A kernel is refused without configs or without apply", "[kernel]") {
   CHECK_THROWS_WITH(Kernel("nothing").apply(&set_block).declare(),
                     Catch::Contains("kernel 'nothing'"));
-  CHECK_THROWS_WITH(
-      Kernel("no_apply").space(ConfigSpace().parameter("block", {64})).declare(),
-      Catch::Contains("without apply"));
+  CHECK_THROWS_WITH(Kernel("no_apply").space(ConfigSpace().parameter("block", {64})).declare(),
+                    Catch::Contains("without apply"));
 }

@@ -28,6 +28,8 @@ void describe_add(const simcuda_launch* launch, simcuda_work* work) {
 
 const simcuda_kernel add_kernel = simcuda::per_thread_kernel<&add>("add", &describe_add);
 const simcuda_kernel add_more_kernel = simcuda::per_thread_kernel<&add>("add_more", &describe_add);
+const simcuda_kernel early_kernel =
+    simcuda::per_thread_kernel<&add>("declared_early", &describe_add);
 
 void require(CUresult result, const char* what) {
   if (result != CUDA_SUCCESS) {
@@ -49,16 +51,21 @@ Program& Program::on(int device) {
 Program::Program(int device) {
   require(cuInit(0), "cuInit");
   simcuda_set_noise(0.0, 1);
-  static const std::array<const simcuda_kernel*, 2> kernels{&add_kernel, &add_more_kernel};
+  static const std::array<const simcuda_kernel*, 3> kernels{&add_kernel, &add_more_kernel,
+                                                            &early_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels.data(), kernels.size()};
-  if (simcuda_register_kernels(&table) != 0) throw std::runtime_error("simcuda has another version");
+  if (simcuda_register_kernels(&table) != 0)
+    throw std::runtime_error("simcuda has another version");
   require(cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
   make_current();
-  require(cuModuleLoadData(&module_, "simcuda image 1\nkernel add\nkernel add_more\n"),
+  require(cuModuleLoadData(&module_,
+                           "simcuda image 1\nkernel add\nkernel add_more\nkernel declared_early\n"),
           "cuModuleLoadData");
 }
 
-void Program::make_current() const { require(cuCtxSetCurrent(context_), "cuCtxSetCurrent"); }
+void Program::make_current() const {
+  require(cuCtxSetCurrent(context_), "cuCtxSetCurrent");
+}
 
 CUfunction Program::function(const char* name) const {
   CUfunction found = nullptr;
@@ -79,19 +86,19 @@ std::vector<float> Program::read(CUdeviceptr from, std::size_t count) {
   return values;
 }
 
-void Program::synchronise() { require(cuCtxSynchronize(), "cuCtxSynchronize"); }
+void Program::synchronise() {
+  require(cuCtxSynchronize(), "cuCtxSynchronize");
+}
 
 CUresult Program::add(CUdeviceptr y, int n, float value, unsigned grid, unsigned block,
                       CUstream stream) const {
-  void* arguments[] = {&n, &value, &y};
-  return cuLaunchKernel(function("add"), grid, 1, 1, block, 1, 1, 0, stream, arguments, nullptr);
+  return launch("add", y, n, value, grid, block, stream);
 }
 
-CUresult Program::add_more(CUdeviceptr y, int n, float value, unsigned grid,
-                           unsigned block) const {
+CUresult Program::launch(const char* kernel, CUdeviceptr y, int n, float value, unsigned grid,
+                         unsigned block, CUstream stream) const {
   void* arguments[] = {&n, &value, &y};
-  return cuLaunchKernel(function("add_more"), grid, 1, 1, block, 1, 1, 0, nullptr, arguments,
-                        nullptr);
+  return cuLaunchKernel(function(kernel), grid, 1, 1, block, 1, 1, 0, stream, arguments, nullptr);
 }
 
 std::vector<std::string> log_lines(const std::vector<std::string>& words) {

@@ -23,8 +23,9 @@ class Program {
   /// `add`: every float of y grows by `value`. Fastest in blocks of 128, however many.
   CUresult add(CUdeviceptr y, int n, float value, unsigned grid, unsigned block,
                CUstream stream = nullptr) const;
-  /// The same work under another name.
-  CUresult add_more(CUdeviceptr y, int n, float value, unsigned grid, unsigned block) const;
+  /// The same work by another kernel: `add_more` or `declared_early`.
+  CUresult launch(const char* kernel, CUdeviceptr y, int n, float value, unsigned grid,
+                  unsigned block, CUstream stream = nullptr) const;
 
  private:
   explicit Program(int device);

@@ -208,7 +208,9 @@ TEST_CASE("A region inside another is tuned by itself", "[region]") {
   Adding outer("nested.outer");
   CONTEXTUAL_AUTOTUNE("outer", short_table()) {
     outer.tunable();
-    CONTEXTUAL_AUTOTUNE("inner", short_table()) { inner.tunable(); }
+    CONTEXTUAL_AUTOTUNE("inner", short_table()) {
+      inner.tunable();
+    }
   }
   CHECK(outer.blocks.size() == 7);
   CHECK(outer.blocks.back() == 128);
@@ -240,8 +242,8 @@ TEST_CASE("Threads in regions of their own are tuned at the same time", "[region
       Program::on();
       const std::string name = "thread" + std::to_string(i);
       Adding adding((name + ".add").c_str());
-      CONTEXTUAL_AUTOTUNE(name, {.repeatable = true, .n_warmup = 0, .refine = false,
-                                 .confirm = false}) {
+      CONTEXTUAL_AUTOTUNE(name,
+                          {.repeatable = true, .n_warmup = 0, .refine = false, .confirm = false}) {
         adding.tunable();
       }
       last[i] = adding.blocks.back();
@@ -259,7 +261,9 @@ TEST_CASE("What a second thread does in a region meanwhile runs once and right",
     if (runs_of_second > 0) continue;
     std::thread([&] {
       Program::on();
-      CONTEXTUAL_AUTOTUNE("shared", short_table()) { ++runs_of_second; }
+      CONTEXTUAL_AUTOTUNE("shared", short_table()) {
+        ++runs_of_second;
+      }
     }).join();
   }
   CHECK(runs_of_second == 1);
@@ -270,7 +274,9 @@ TEST_CASE("An option that cannot have its value is refused before the body runs"
   Program::on();
   bool ran = false;
   const auto enter = [&](const RegionOptions& options) {
-    CONTEXTUAL_AUTOTUNE("refused", options) { ran = true; }
+    CONTEXTUAL_AUTOTUNE("refused", options) {
+      ran = true;
+    }
   };
   CHECK_THROWS_AS(enter({.n_repeat = 0}), contextune::Error);
   CHECK_THROWS_AS(enter({.n_warmup = -1}), contextune::Error);

@@ -20,12 +20,11 @@ DeviceSpan span_of(CUdeviceptr pointer) {
 }
 
 auto adding(const char* name, CUdeviceptr y) {
-  return contextune::Tunable(name, ConfigSpace().parameter("block", {256, 64, 128}),
-                             [y](const Config& config) {
-                               return Program::on().add(
-                                   y, static_cast<int>(n), 1.0F, 4,
-                                   static_cast<unsigned>(config.get_int("block")));
-                             });
+  return contextune::Tunable(
+      name, ConfigSpace().parameter("block", {256, 64, 128}), [y](const Config& config) {
+        return Program::on().add(y, static_cast<int>(n), 1.0F, 4,
+                                 static_cast<unsigned>(config.get_int("block")));
+      });
 }
 
 }  // namespace
@@ -58,9 +57,9 @@ TEST_CASE("A callable restores before each further run of the body", "[restore]"
   int runs = 0;
   int restores = 0;
   CONTEXTUAL_AUTOTUNE("callable", {.restore = [&] {
-                                     ++restores;
-                                     cuMemsetD8(y, 0, n * sizeof(float));
-                                   }}) {
+                        ++restores;
+                        cuMemsetD8(y, 0, n * sizeof(float));
+                      }}) {
     ++runs;
     add();
   }
@@ -74,13 +73,14 @@ TEST_CASE("Work on a stream of the program's own is complete before memory is re
   const CUdeviceptr y = Program::on().floats(n);
   CUstream stream = nullptr;
   REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
-  contextune::Tunable add("stream.y", ConfigSpace().parameter("block", {256, 64, 128}),
-                          [&](const Config& config) {
-                            return Program::on().add(
-                                y, static_cast<int>(n), 1.0F, 4,
-                                static_cast<unsigned>(config.get_int("block")), stream);
-                          });
-  CONTEXTUAL_AUTOTUNE("stream", {.restore = {span_of(y)}}) { add(); }
+  contextune::Tunable add(
+      "stream.y", ConfigSpace().parameter("block", {256, 64, 128}), [&](const Config& config) {
+        return Program::on().add(y, static_cast<int>(n), 1.0F, 4,
+                                 static_cast<unsigned>(config.get_int("block")), stream);
+      });
+  CONTEXTUAL_AUTOTUNE("stream", {.restore = {span_of(y)}}) {
+    add();
+  }
   CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
 }
 
@@ -112,7 +112,9 @@ TEST_CASE("What the restore callable throws ends the search and reaches the call
   CHECK(runs == 1);
   CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
 
-  CONTEXTUAL_AUTOTUNE("throwing", {}) { ++runs; }
+  CONTEXTUAL_AUTOTUNE("throwing", {}) {
+    ++runs;
+  }
   CHECK(runs == 2);
 }
 
@@ -134,8 +136,7 @@ TEST_CASE("A copy that does not fit leaves the body to run once", "[restore]") {
   const CUdeviceptr y = Program::on().floats(n);
   auto add = adding("large.y", y);
   int runs = 0;
-  CONTEXTUAL_AUTOTUNE("large",
-                      {.restore = {{reinterpret_cast<void*>(y), std::size_t{1} << 50U}}}) {
+  CONTEXTUAL_AUTOTUNE("large", {.restore = {{reinterpret_cast<void*>(y), std::size_t{1} << 50U}}}) {
     ++runs;
     add();
   }

@@ -33,7 +33,9 @@ TEST_CASE("A tunable keeps a winner for each key", "[tunable]") {
   // For small n the default is the fastest there is; for the others 128.
   Tunable add(
       "keyed", ConfigSpace().parameter("block", {256, 64, 128}),
-      [](int n) { return Key{{"n", n}}; },
+      [](int n) {
+        return Key{{"n", n}};
+      },
       [&](const Config& config, int n) {
         const unsigned block = block_of(config);
         blocks[n].push_back(block);
@@ -101,7 +103,9 @@ TEST_CASE("What the default throws is the caller's", "[tunable]") {
                  [](const Config&) { throw std::out_of_range("mine"); });
   CHECK_THROWS_AS(broken(), std::out_of_range);
   const auto enter = [&] {
-    CONTEXTUAL_AUTOTUNE("broken", short_table()) { broken(); }
+    CONTEXTUAL_AUTOTUNE("broken", short_table()) {
+      broken();
+    }
   };
   CHECK_THROWS_AS(enter(), std::out_of_range);
 }
@@ -162,7 +166,9 @@ TEST_CASE("Passes of a tunable may differ from those of its region", "[tunable]"
                 return program.add(y, 8, 1.0F, 1, block_of(config));
               });
   add.set_passes(1, 4);
-  CONTEXTUAL_AUTOTUNE("own_passes", short_table()) { add(); }
+  CONTEXTUAL_AUTOTUNE("own_passes", short_table()) {
+    add();
+  }
   CHECK(calls == 2 * 5 + 1);
   CHECK_THROWS_AS(add.set_passes(-1, 1), contextune::Error);
   CHECK_THROWS_AS(add.set_passes(0, 0), contextune::Error);
@@ -187,10 +193,14 @@ TEST_CASE("Configs and keys with texts, fractions and truth values reach the log
       "texts",
       ConfigSpace({Config{{"kind", "two words"}, {"share", 0.5}, {"fused", true}},
                    Config{{"kind", "a=b"}, {"share", 2.0}, {"fused", false}}}),
-      [](const std::string& layout) { return Key{{"layout", layout}, {"n", 8}}; },
+      [](const std::string& layout) {
+        return Key{{"layout", layout}, {"n", 8}};
+      },
       [&](const Config&, const std::string&) { return program.add(y, 8, 1.0F, 1, 64); });
-  CONTEXTUAL_AUTOTUNE("texts", short_table()) { add(std::string("row major")); }
-  CHECK(log_lines({"event=winner", "site=texts", "two words", "share=0.5", "fused=true",
-                   "row major"})
-            .size() == 1);
+  CONTEXTUAL_AUTOTUNE("texts", short_table()) {
+    add(std::string("row major"));
+  }
+  CHECK(
+      log_lines({"event=winner", "site=texts", "two words", "share=0.5", "fused=true", "row major"})
+          .size() == 1);
 }
