@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <contextune/error.hpp>
 
@@ -113,7 +114,8 @@ PassPlan Tuning::Engine::begin_pass(double now) {
   }
   last_now_ = now;
   advance();
-  if (waited_ >= options_.result_patience && !pending_.empty()) {
+  if (waited_ >= options_.result_patience &&
+      now - waiting_since_ >= options_.result_patience_seconds && !pending_.empty()) {
     give_up_waiting();
     advance();
   }
@@ -148,7 +150,7 @@ PassPlan Tuning::Engine::begin_pass(double now) {
     pending_.emplace(*open_, std::move(pass));
   } else if (plan.waiting == Waiting::Nothing && stage_ != Stage::Finished) {
     plan.waiting = Waiting::Results;
-    ++waited_;
+    if (waited_++ == 0) waiting_since_ = now;
   }
   plan.configs = plan_;
   return plan;
@@ -349,10 +351,10 @@ void Tuning::Engine::abandon_open_pass() {
 }
 
 void Tuning::Engine::give_up_waiting() {
-  waited_ = 0;
+  const std::uint64_t waited = std::exchange(waited_, 0);
   observer_.fallback(FallbackReason::LateResults, no_site,
                      "The results of " + std::to_string(pending_.size()) +
-                         " passes did not come in " + std::to_string(options_.result_patience) +
+                         " passes did not come in " + std::to_string(waited) +
                          " entries and count as missing.");
   while (!pending_.empty()) resolve(pending_.begin(), nullptr);
 }

@@ -144,6 +144,7 @@ class Tuning::Engine {
   std::uint64_t passes_ = 0;
   std::uint64_t entries_ = 0;
   std::uint64_t waited_ = 0;
+  double waiting_since_ = 0;
   double first_now_ = std::numeric_limits<double>::quiet_NaN();
   double last_now_ = 0;
   double finished_at_ = 0;

@@ -46,8 +46,27 @@ TEST_CASE("Entries that wait for results are not counted and run what is known s
   CHECK(region.winner(0) == 1);
 }
 
+TEST_CASE("A program that runs ahead of its GPU is waited for in time, not in entries",
+          "[results]") {
+  FakeRegion region(ancestor(0, 1));
+  region.lag = 100'000;
+  region.sites.push_back({"a", {2e-6, 1e-6}});
+  const double patience = ancestor(0, 1).result_patience_seconds;
+  while (region.now < 0.9 * patience) {
+    region.entry();
+    region.now += patience / 1000;
+  }
+  CHECK(region.num_entries > 2 * ancestor(0, 1).result_patience);
+  CHECK(region.recorder.count(FallbackReason::LateResults) == 0);
+  for (const PassResult& result : region.results) region.tuning.add_result(result, region.now);
+  CHECK(region.tuning.finished());
+  CHECK(region.winner(0) == 1);
+}
+
 TEST_CASE("A tuning whose results never come ends with the defaults", "[results]") {
-  FakeRegion region(TuningOptions{});
+  TuningOptions options;
+  options.result_patience_seconds = 0;
+  FakeRegion region(options);
   region.lose_all = true;
   region.sites.push_back({"a", {2e-6, 1e-6}});
   region.run(2 * (16 + 70));
