@@ -49,11 +49,20 @@ bool Measurement::want(std::uint16_t search, bool wanted) {
   return !wanted;
 }
 
+void Measurement::say(const char* action, double begin) {
+  log_.lines().write(LogLevel::Info, "timer",
+                     {{"action", action},
+                      {"timer", chosen_ != nullptr ? chosen_->name() : ""},
+                      {"time_us", (now_seconds() - begin) * 1e6}});
+}
+
 bool Measurement::open_locked() {
   std::string why;
   const bool is_cupti = chosen_ != nullptr && chosen_ == timers_.cupti.get();
   const auto threads_before = is_cupti && !attached_ ? thread_ids() : std::vector<pid_t>{};
+  const double begin = now_seconds();
   if (chosen_ != nullptr && chosen_->open(why)) {
+    say("open", begin);
     if (is_cupti && !attached_) {
       attached_ = true;
       cupti_threads_.clear();
@@ -81,7 +90,9 @@ void Measurement::close_locked() {
   LaunchTimer* timer = open_.exchange(nullptr, std::memory_order_acq_rel);
   timer->flush(false);
   timer->collect(arrived_);
+  const double begin = now_seconds();
   timer->close();
+  say("close", begin);
   collect_locked();
   if (timers_.clock != nullptr) timers_.clock->watch(false);
 }
@@ -105,8 +116,10 @@ void Measurement::collect_locked() {
 void Measurement::release_cupti() {
   const std::lock_guard lock(mutex_);
   if (!attached_ || num_wanted_ != 0 || !timers_.release_cupti) return;
+  const double begin = now_seconds();
   if (!other_threads_may_call_driver(cupti_threads_) && timers_.release_cupti()) {
     attached_ = false;
+    say("release", begin);
     return;
   }
   log_.fallback(FallbackReason::CuptiStays, {}, {}, {});

@@ -95,6 +95,8 @@ class Measurement {
 
  private:
   bool open_locked();
+  /// What tuning costs beside its passes: one line in the log.
+  void say(const char* action, double begin);
   void close_locked();
   void collect_locked();
 

@@ -358,13 +358,15 @@ void Search::forget_context(CUcontext context) noexcept {
   }
 }
 
-void Search::write_summary() const {
+void Search::write_summary() {
   const std::lock_guard lock(mutex_);
   summarise();
 }
 
-void Search::summarise() const {
+void Search::summarise() {
   const SearchFigures figures = figures_locked();
+  if (figures == summarised_) return;
+  summarised_ = figures;
   log::SummaryEvent event;
   event.region = region_;
   event.passes = figures.passes;

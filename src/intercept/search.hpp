@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ struct SearchFigures {
   Stage stage = Stage::Table;
   std::uint64_t sites = 0;
   std::uint64_t tuned = 0;  ///< sites that run another config than the default
+
+  bool operator==(const SearchFigures&) const = default;
 };
 
 /// One tuning in a running program: makes passes of entries, counts what was launched in them, and
@@ -103,7 +106,8 @@ class Search {
   [[nodiscard]] bool compares_regions() const;
 
   [[nodiscard]] SearchFigures figures() const;
-  void write_summary() const;
+  /// Writes the `summary` line, unless nothing has changed since it was last written.
+  void write_summary();
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
@@ -114,7 +118,7 @@ class Search {
   void collect_spans(double now);
   void after_change();
   void lose_everything(double now);
-  void summarise() const;
+  void summarise();
   [[nodiscard]] SearchFigures figures_locked() const;
   [[nodiscard]] PassRecord* find_record(std::uint32_t pass);
 
@@ -137,6 +141,7 @@ class Search {
   std::vector<StreamHandle> touched_;
   std::vector<TimedWork> work_;
   std::vector<SpanTimer::Span> span_results_;
+  std::optional<SearchFigures> summarised_;
   std::uint64_t losses_seen_ = 0;
   std::size_t sites_when_finished_ = 0;
   bool ever_finished_ = false;

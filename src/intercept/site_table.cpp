@@ -21,6 +21,12 @@ std::string hex(std::uint64_t number) {
   return {digits.data(), end};
 }
 
+/// 256 for {256, 1, 1}, "16x16" for {16, 16, 1}.
+Key::Part extent_part(const Dim3& extent) {
+  if (extent[1] == 1 && extent[2] == 1) return std::int64_t{extent[0]};
+  return log::extent_text(extent);
+}
+
 }  // namespace
 
 SiteTable::SiteTable(std::string region, std::size_t max_sites, const Services& services,
@@ -154,12 +160,12 @@ Key SiteTable::key_of(const KernelLaunch& at, int device) {
   auto& grids = grids_[at.kernel.code_hash + static_cast<std::uint64_t>(device)];
   if (grids.count(grid) == 0 && grids.size() >= most_grids) {
     for (auto& extent : grid) extent = std::bit_ceil(std::min(extent, 1U << 31U));
-    key.add("grid", "to:" + log::extent_text(grid));
+    key.add("grid", "to:" + log::extent_text(grid));  // a bucket: up to that
   } else {
     grids.insert(grid);
-    key.add("grid", log::extent_text(grid));
+    key.add("grid", extent_part(grid));
   }
-  key.add("block", log::extent_text(launch.block));
+  key.add("block", extent_part(launch.block));
   key.add("shared", std::int64_t{launch.shared_bytes});
   return key;
 }

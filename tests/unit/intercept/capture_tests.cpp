@@ -1,0 +1,104 @@
+#include "fixture.hpp"
+
+using namespace contextune;
+
+namespace {
+
+struct Capture {
+  explicit Capture(Program& of) : program(of) {
+    const Simulation& simulation = Simulation::get();
+    const auto find = [&](const char* name) {
+      return simulation.driver.find_symbol(simulation.library, name);
+    };
+    const auto create = reinterpret_cast<decltype(&cuStreamCreate)>(find("cuStreamCreate"));
+    REQUIRE(create(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    start = reinterpret_cast<CUresult (*)(CUstream, CUstreamCaptureMode)>(
+        find("cuStreamBeginCapture_v2"));
+    stop = reinterpret_cast<decltype(&cuStreamEndCapture)>(find("cuStreamEndCapture"));
+  }
+  void begin() {
+    program.runtime().captures().begin(stream);
+    REQUIRE(start(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+  }
+  void end() {
+    CUgraph graph = nullptr;
+    REQUIRE(stop(stream, &graph) == CUDA_SUCCESS);
+    REQUIRE(graph != nullptr);
+    program.runtime().captures().end(stream);
+  }
+
+  Program& program;
+  CUstream stream = nullptr;
+  CUresult (*start)(CUstream, CUstreamCaptureMode) = nullptr;
+  decltype(&cuStreamEndCapture) stop = nullptr;
+};
+
+std::shared_ptr<TestRule> blocks(std::initializer_list<int> values) {
+  auto rule = std::make_shared<TestRule>("add");
+  rule->list = values_of("block", values);
+  return rule;
+}
+
+}  // namespace
+
+TEST_CASE("A captured launch is no trial, and the capture stays whole", "[capture]") {
+  Program program;
+  program.runtime().declare(blocks({64, 256}));
+  Capture capture(program);
+  Adder adder(1000);
+  for (int i = 0; i < 4; ++i) {
+    program.push("step");
+    capture.begin();
+    CHECK(adder.run(program, 8, 128, 0, capture.stream) == CUDA_SUCCESS);
+    capture.end();
+    program.pop();
+  }
+  CHECK(program.lines("trial").empty());
+  CHECK(program.said("fallback", {"reason=capture", "region=step"}));
+  adder.holds(0);
+  // Without captures the same region is tuned from here on.
+  program.steps(6, [&] { adder.run(program); });
+  CHECK(program.said("winner", {"site=add "}));
+  adder.holds(6);
+}
+
+TEST_CASE("A region inside a capture makes no pass", "[capture]") {
+  Program program;
+  program.runtime().declare(blocks({64}));
+  Capture capture(program);
+  Adder adder(1000);
+  capture.begin();
+  for (int i = 0; i < 3; ++i) {
+    program.push("step");
+    CHECK(adder.run(program, 8, 128, 0, capture.stream) == CUDA_SUCCESS);
+    program.pop();
+  }
+  capture.end();
+  CHECK(program.lines("trial").empty());
+  CHECK(program.lines("stage").empty());
+}
+
+TEST_CASE("A capture that is known to have ended does not stop the search", "[capture]") {
+  Program program;
+  program.runtime().declare(blocks({64, 256}));
+  Capture capture(program);
+  program.runtime().captures().begin(capture.stream);  // its end was not seen
+  Adder adder(1000);
+  program.steps(6, [&] { adder.run(program); });
+  CHECK(program.said("winner", {"site=add "}));
+}
+
+TEST_CASE("A graph gets the winner once it is sure", "[capture]") {
+  Program program;
+  program.runtime().declare(blocks({1024}));
+  Capture capture(program);
+  Adder adder(1 << 16);
+  program.steps(6, [&] { adder.run(program, 1, 32); });
+  REQUIRE(program.said("winner", {"block=1024"}));
+  program.push("step");
+  capture.begin();
+  CHECK(adder.run(program, 1, 32, 0, capture.stream) == CUDA_SUCCESS);
+  capture.end();
+  program.pop();
+  CHECK_FALSE(program.said("fallback", {"reason=capture"}));
+}

@@ -1,0 +1,284 @@
+#include "fixture.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <utility>
+#include <simcuda/kernel.hpp>
+
+using namespace contextune;
+namespace files = std::filesystem;
+
+namespace {
+
+std::mutex seen_mutex;
+std::vector<SeenLaunch> seen;
+
+void note(const char* kernel, const simcuda_launch& launch) {
+  const std::lock_guard lock(seen_mutex);
+  seen.push_back({kernel, launch.grid[0], launch.block[0], launch.dynamic_shared_bytes});
+}
+
+void add_all(const simcuda_launch& launch) {
+  const int n = simcuda::argument<int>(launch, 0);
+  auto* const x = simcuda::argument<float*>(launch, 2);
+  for (int i = 0; i < n; ++i) x[i] += simcuda::argument<float>(launch, 1);
+}
+void add(const simcuda_launch* launch) {
+  note("add", *launch);
+  add_all(*launch);
+}
+void add_twin(const simcuda_launch* launch) {
+  note("add_twin", *launch);
+  add_all(*launch);
+}
+void other(const simcuda_launch* launch) { note("other", *launch); }
+
+void describe_add(const simcuda_launch* launch, simcuda_work* work) {
+  const auto n = static_cast<std::size_t>(simcuda::argument<int>(*launch, 0));
+  work->items = work->flops = static_cast<double>(n);
+  simcuda::touch(*work, simcuda::argument<float*>(*launch, 2), n * 4, SIMCUDA_READ | SIMCUDA_WRITE);
+}
+void describe_other(const simcuda_launch*, simcuda_work* work) { work->flops = 1e6; }
+
+constexpr simcuda_kernel add_kernel =
+    simcuda::whole_launch_kernel<int, float, float*>("_Z3addifPf", &add, &describe_add);
+constexpr simcuda_kernel twin_kernel =
+    simcuda::whole_launch_kernel<int, float, float*>("_Z8add_twinifPf", &add_twin, &describe_add);
+constexpr simcuda_kernel other_kernel =
+    simcuda::whole_launch_kernel<>("_Z5otherv", &other, &describe_other);
+constexpr simcuda_kernel nccl_kernel =
+    simcuda::whole_launch_kernel<int, float, float*>("ncclDevKernel_Sum", &add, &describe_add);
+
+constexpr const char* image =
+    "simcuda image 1\nkernel _Z3addifPf\nkernel _Z8add_twinifPf\nkernel _Z5otherv\n"
+    "kernel ncclDevKernel_Sum\n";
+
+constexpr const char* const names[] = {
+#define CONTEXTUNE_ENTRY(name, ...) #name,
+#include "preload/registry/driver.def"
+#include "preload/registry/cupti.def"
+#undef CONTEXTUNE_ENTRY
+};
+
+const char* name_of(contextune_fn fn) { return names[fn]; }
+void* real(contextune_fn fn) { return dlsym(Simulation::get().library, names[fn]); }
+std::uint64_t passed() { return 0; }
+
+template <typename Function>
+Function symbol(void* library, const char* name) {
+  return reinterpret_cast<Function>(dlsym(library, name));
+}
+
+}  // namespace
+
+Simulation& Simulation::get() {
+  static auto* one = new Simulation;
+  return *one;
+}
+
+Simulation::Simulation() {
+  library = dlopen(CONTEXTUNE_SIMCUDA, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  static const simcuda_kernel* const kernels[] = {&add_kernel, &twin_kernel, &other_kernel,
+                                                  &nccl_kernel};
+  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
+  REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library, "simcuda_register_kernels")(
+              &table) == 0);
+  driver = gpu::load_driver(library, &dlsym);
+  gpu::check(driver, driver.cuInit(0), "cuInit");
+  gpu::check(driver, driver.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
+  gpu::check(driver, driver.cuCtxSetCurrent(context), "cuCtxSetCurrent");
+  module = load();
+}
+
+CUmodule Simulation::load() const {
+  CUmodule loaded = nullptr;
+  const auto load_data = symbol<decltype(&cuModuleLoadData)>(library, "cuModuleLoadData");
+  REQUIRE(load_data(&loaded, image) == CUDA_SUCCESS);
+  return loaded;
+}
+
+CUfunction Simulation::function(CUmodule of, const char* name) const {
+  CUfunction found = nullptr;
+  REQUIRE(driver.cuModuleGetFunction(&found, of, name) == CUDA_SUCCESS);
+  return found;
+}
+
+CUdeviceptr Simulation::memory(std::size_t count) const {
+  CUdeviceptr pointer = 0;
+  REQUIRE(driver.cuMemAlloc(&pointer, count * sizeof(float)) == CUDA_SUCCESS);
+  REQUIRE(driver.cuMemsetD8Async(pointer, 0, count * sizeof(float), nullptr) == CUDA_SUCCESS);
+  REQUIRE(driver.cuCtxSynchronize() == CUDA_SUCCESS);
+  return pointer;
+}
+
+std::vector<float> Simulation::floats(CUdeviceptr from, std::size_t count) const {
+  std::vector<float> values(count);
+  REQUIRE(driver.cuMemcpyDtoH(values.data(), from, count * sizeof(float)) == CUDA_SUCCESS);
+  return values;
+}
+
+void Simulation::fault(const std::string& text) const {
+  REQUIRE(symbol<decltype(&simcuda_set_fault)>(library, "simcuda_set_fault")(text.c_str()) == 0);
+}
+
+std::vector<SeenLaunch> take_seen() {
+  const std::lock_guard lock(seen_mutex);
+  return std::exchange(seen, {});
+}
+
+LaunchChange TestRule::by_name(const Config& config) {
+  LaunchChange change;
+  for (const auto& [name, value] : config.entries()) {
+    if (name == "function") {
+      change.function = std::get<std::string>(value);
+      continue;
+    }
+    const auto number = static_cast<std::uint32_t>(std::get<std::int64_t>(value));
+    if (name == "block") change.block = {{number, 1, 1}};
+    if (name == "grid") change.grid = {{number, 1, 1}};
+    if (name == "shared_bytes") change.shared_bytes = number;
+  }
+  return change;
+}
+
+std::vector<Config> values_of(const char* name, std::initializer_list<int> values) {
+  std::vector<Config> configs;
+  for (const int value : values) configs.push_back(Config{{name, std::int64_t{value}}});
+  return configs;
+}
+
+Options Program::quick() {
+  Options options;
+  options.region = "nvtx:step";
+  options.n_warmup = 0;
+  options.n_repeat = 1;
+  options.refine = false;
+  options.confirm = false;
+  options.max_slowdown = 0;
+  options.cutoff = 0;
+  options.timer = TimerKind::Events;  // of several runtimes only one could have CUPTI
+  options.margin = 0;
+  return options;
+}
+
+Program::Program(Options options) {
+  const Simulation& simulation = Simulation::get();
+  simulation.fault("");
+  symbol<decltype(&simcuda_set_noise)>(simulation.library, "simcuda_set_noise")(0.0, 1);
+  simulation.driver.cuCtxSetCurrent(simulation.context);
+  (void)take_seen();
+  static std::atomic<int> number{0};
+  folder_ = (files::temp_directory_path() /
+             ("contextune_intercept_" + std::to_string(getpid()) + "_" +
+              std::to_string(number.fetch_add(1))))
+                .string();
+  options.log_dir = folder_;
+  frontend_.version = CONTEXTUNE_ABI_VERSION;
+  frontend_.size = sizeof frontend_;
+  frontend_.libcuda = simulation.library;
+  frontend_.real_dlsym = &dlsym;
+  frontend_.real = &real;
+  frontend_.name = &name_of;
+  frontend_.armed = &armed;
+  frontend_.launches_passed = &passed;
+  runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});
+}
+
+Program::~Program() {
+  end();
+  // As in a process, it never goes away: threads and timers may still know it.
+  static auto& kept = *new std::vector<intercept::ProcessRuntime*>;
+  kept.push_back(runtime_);
+  std::error_code ignored;
+  files::remove_all(folder_, ignored);
+}
+
+CUresult Program::launch(CUfunction function, unsigned grid, unsigned block,
+                         std::vector<void*> arguments, unsigned shared_bytes, CUstream stream) {
+  if (std::atomic_ref<std::uint32_t>(armed).load() == 0) {
+    return Simulation::get().driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared_bytes,
+                                                   stream, arguments.data(), nullptr);
+  }
+  contextune_launch call{};
+  call.fn = contextune_fn_cuLaunchKernel;
+  call.function = function;
+  call.grid[0] = grid;
+  call.block[0] = block;
+  call.grid[1] = call.grid[2] = call.block[1] = call.block[2] = 1;
+  call.shared_bytes = shared_bytes;
+  call.stream = stream;
+  call.kernel_params = arguments.data();
+  return runtime_->launch(call);
+}
+
+CUresult Program::launch_ex(CUlaunchConfig config, CUfunction function,
+                            std::vector<void*> arguments) {
+  contextune_launch call{};
+  call.fn = contextune_fn_cuLaunchKernelEx;
+  call.function = function;
+  call.config = &config;
+  call.kernel_params = arguments.data();
+  return runtime_->launch(call);
+}
+
+void Program::push(const char* name, const char* domain) {
+  runtime_->range(contextune_range_push, domain, name, 0);
+}
+void Program::pop(const char* domain) {
+  runtime_->range(contextune_range_pop, domain, nullptr, 0);
+}
+void Program::synchronise() {
+  REQUIRE(Simulation::get().driver.cuCtxSynchronize() == CUDA_SUCCESS);
+  runtime_->synchronised();
+}
+void Program::end() { runtime_->exiting(); }
+
+void Program::steps(int times, const std::function<void()>& body) {
+  for (int i = 0; i < times; ++i) {
+    push("step");
+    body();
+    pop();
+    synchronise();
+  }
+}
+
+std::vector<std::string> Program::lines(const std::string& event) const {
+  std::vector<std::string> found;
+  std::ifstream file(folder_ + "/rank-0.log");
+  for (std::string line; std::getline(file, line);) {
+    if (line.find(" event=" + event + " ") != std::string::npos) found.push_back(line);
+  }
+  return found;
+}
+
+bool Program::said(const std::string& event, std::vector<std::string> texts) const {
+  for (const std::string& line : lines(event)) {
+    bool all = true;
+    for (const std::string& text : texts) all = all && line.find(text) != std::string::npos;
+    if (all) return true;
+  }
+  return false;
+}
+
+Adder::Adder(int elements, const char* kernel)
+    : n(elements),
+      x(Simulation::get().memory(static_cast<std::size_t>(elements))),
+      function(Simulation::get().function(Simulation::get().module, kernel)) {}
+
+CUresult Adder::run(Program& program, unsigned grid, unsigned block, unsigned shared_bytes,
+                    CUstream stream) {
+  return program.launch(function, grid, block, {&n, &value, &x}, shared_bytes, stream);
+}
+
+void Adder::holds(float expected) const {
+  for (const float one : Simulation::get().floats(x, static_cast<std::size_t>(n))) {
+    REQUIRE(one == expected);
+  }
+}

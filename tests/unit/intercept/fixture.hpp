@@ -1,0 +1,131 @@
+#pragma once
+
+#include <simcuda/simcuda.h>
+
+#include <array>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "intercept/process_runtime.hpp"
+
+/// What a simulated kernel was launched with.
+struct SeenLaunch {
+  std::string kernel;
+  unsigned grid = 0;
+  unsigned block = 0;
+  unsigned shared_bytes = 0;
+
+  bool operator==(const SeenLaunch&) const = default;
+};
+
+/// The simulated driver with one context and the kernels of fixture.cpp; made once, since a process
+/// has one driver. Without noise and without faults at the start of each Program.
+class Simulation {
+ public:
+  static Simulation& get();
+
+  /// Loads the module again under the same kernels.
+  CUmodule load() const;
+  [[nodiscard]] CUfunction function(CUmodule module, const char* name) const;
+  [[nodiscard]] CUdeviceptr memory(std::size_t count) const;
+  [[nodiscard]] std::vector<float> floats(CUdeviceptr from, std::size_t count) const;
+  void fault(const std::string& text) const;
+
+  void* library = nullptr;
+  contextune::gpu::Driver driver;
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+
+ private:
+  Simulation();
+};
+
+/// Kernels that ran since the last call.
+std::vector<SeenLaunch> take_seen();
+
+/// A rule of the test's own. Functions that are left empty do nothing.
+struct TestRule final : contextune::KernelRule {
+  using View = contextune::LaunchView;
+  using Reads = contextune::LaunchReads;
+
+  explicit TestRule(std::string of) : kernel_name(std::move(of)) {}
+  [[nodiscard]] std::string_view kernel() const override { return kernel_name; }
+  [[nodiscard]] std::string_view origin() const override { return "test"; }
+  contextune::Key key(const View& view, Reads& reads) override {
+    return make_key ? make_key(view, reads) : contextune::Key{};
+  }
+  std::vector<contextune::Config> configs(const View&) override { return list; }
+  contextune::LaunchChange apply(const contextune::Config& config, const View& view,
+                                 Reads& reads) override {
+    ++applied;
+    return make ? make(config, view, reads) : by_name(config);
+  }
+  /// block, grid, shared_bytes and function as the config says.
+  static contextune::LaunchChange by_name(const contextune::Config& config);
+
+  std::string kernel_name;
+  std::vector<contextune::Config> list;
+  std::function<contextune::Key(const View&, Reads&)> make_key;
+  std::function<contextune::LaunchChange(const contextune::Config&, const View&, Reads&)> make;
+  int applied = 0;
+};
+
+/// {{name=first}, {name=second}, ...}
+std::vector<contextune::Config> values_of(const char* name, std::initializer_list<int> values);
+
+/// One program with contextune in it: a runtime of its own and a log folder of its own. Calls of the
+/// driver go the way that the frontend would send them.
+class Program {
+ public:
+  explicit Program(contextune::Options options = quick());
+  ~Program();
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  /// Options with one region `nvtx:step`, a short schedule and neither refine nor confirm.
+  static contextune::Options quick();
+
+  CUresult launch(CUfunction function, unsigned grid, unsigned block, std::vector<void*> arguments,
+                  unsigned shared_bytes = 0, CUstream stream = nullptr);
+  CUresult launch_ex(CUlaunchConfig config, CUfunction function, std::vector<void*> arguments);
+  void push(const char* name, const char* domain = "");
+  void pop(const char* domain = "");
+  void synchronise();
+  /// The exit of the program, as far as contextune is concerned.
+  void end();
+
+  /// `times` entries of the region `step`, with a synchronisation after each.
+  void steps(int times, const std::function<void()>& body);
+
+  [[nodiscard]] std::vector<std::string> lines(const std::string& event) const;
+  /// Whether a line of that event holds all of the texts.
+  [[nodiscard]] bool said(const std::string& event, std::vector<std::string> texts) const;
+
+  contextune::intercept::ProcessRuntime& runtime() { return *runtime_; }
+  std::uint32_t armed = 0;
+
+ private:
+  std::string folder_;
+  contextune_frontend frontend_{};
+  contextune::intercept::ProcessRuntime* runtime_;
+};
+
+/// The kernel `add` on its own memory: x[i] += value.
+struct Adder {
+  explicit Adder(int elements, const char* kernel = "_Z3addifPf");
+  /// A launch that adds to all elements, whatever becomes of grid and block.
+  CUresult run(Program& program, unsigned grid = 8, unsigned block = 128,
+               unsigned shared_bytes = 0, CUstream stream = nullptr);
+  /// Checks that every element is `expected`.
+  void holds(float expected) const;
+
+  int n;
+  float value = 1;
+  CUdeviceptr x;
+  CUfunction function;
+};

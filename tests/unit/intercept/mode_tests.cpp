@@ -1,0 +1,153 @@
+#include "fixture.hpp"
+
+using namespace contextune;
+
+namespace {
+
+std::shared_ptr<TestRule> blocks(const char* kernel, std::initializer_list<int> values) {
+  auto rule = std::make_shared<TestRule>(kernel);
+  rule->list = values_of("block", values);
+  return rule;
+}
+
+}  // namespace
+
+TEST_CASE("In process mode every site counts its own launches", "[mode]") {
+  Options options = Program::quick();
+  options.region = "process";
+  options.confirm = true;
+  Program program(options);
+  program.runtime().declare(blocks("add", {32, 1024}));
+  program.runtime().declare(blocks("add_twin", {32}));
+  CHECK(program.armed == 1);
+  Adder often(1 << 16);
+  Adder seldom(1 << 16, "_Z8add_twinifPf");
+  for (int i = 0; i < 200; ++i) {
+    often.run(program, 1, 128);
+    if (i % 40 == 0) seldom.run(program, 1, 128);
+    program.synchronise();
+  }
+  CHECK(program.said("winner", {"site=add ", "config=2", "block=1024"}));
+  CHECK(program.said("confirm", {"region=process", "verdict=kept"}));
+  CHECK(program.said("trial", {"site=add_twin", "pass=1"}));
+  const auto seen = take_seen();
+  CHECK(seen.back().block == 1024);
+  often.holds(200);
+  seldom.holds(5);
+  program.end();
+  CHECK(program.said("summary", {"region=process", "sites=2", "tuned=1"}));
+}
+
+TEST_CASE("Launches of marked regions are not the process's", "[mode]") {
+  Options options = Program::quick();
+  options.region = "process;nvtx:step";
+  Program program(options);
+  program.runtime().declare(blocks("add", {64}));
+  Adder adder(100);
+  program.steps(3, [&] { adder.run(program); });
+  CHECK(program.said("site", {"region=step"}));
+  CHECK_FALSE(program.said("site", {"region=process"}));
+  adder.run(program);
+  CHECK(program.said("site", {"region=process"}));
+}
+
+TEST_CASE("A kernel can begin each entry", "[mode]") {
+  Options options = Program::quick();
+  options.region = "kernel:^other$";
+  Program program(options);
+  program.runtime().declare(blocks("add", {64, 256}));
+  Adder adder(1000);
+  const CUfunction other = Simulation::get().function(Simulation::get().module, "_Z5otherv");
+  adder.run(program);  // before the first period
+  for (int i = 0; i < 8; ++i) {
+    program.launch(other, 1, 32, {});
+    adder.run(program);
+    adder.run(program);
+    program.synchronise();
+  }
+  CHECK(program.said("trial", {"pass=0", "launches=2", "block=", "region=kernel:^other$"}) ==
+        false);  // config 0 has no parameters here
+  CHECK(program.said("trial", {"pass=0", "launches=2", "region=kernel:^other$"}));
+  CHECK(program.said("trial", {"pass=2", "launches=2", "block=256"}));
+  CHECK(program.said("winner", {"region=kernel:^other$"}));
+  adder.holds(17);
+}
+
+TEST_CASE("The profiler's start and stop mark a region", "[mode]") {
+  Options options = Program::quick();
+  options.region = "profiler";
+  Program program(options);
+  program.runtime().declare(blocks("add", {64, 256}));
+  Adder adder(1000);
+  program.runtime().profiler(false);  // a stop without a start
+  for (int i = 0; i < 6; ++i) {
+    program.runtime().profiler(true);
+    CHECK(program.armed == 1);
+    adder.run(program);
+    program.runtime().profiler(false);
+    CHECK(program.armed == 0);
+    program.synchronise();
+  }
+  CHECK(program.said("winner", {"region=profiler"}));
+}
+
+TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]") {
+  Options options = Program::quick();
+  options.timer = TimerKind::Auto;
+  {
+    Program program(options);
+    program.runtime().declare(blocks("add", {32, 1024}));
+    Adder adder(1 << 16);
+    program.steps(8, [&] { adder.run(program, 1, 128); });
+    CHECK(program.said("trial", {"timer=cupti", "time_us="}));
+    CHECK(program.said("winner", {"config=2"}));
+  }
+  SECTION("and by events once the program uses it itself") {
+    Program program(options);
+    program.runtime().declare(blocks("add", {32, 512, 1024}));
+    Adder adder(1 << 16);
+    program.steps(2, [&] { adder.run(program, 1, 128); });
+    program.runtime().program_uses_cupti("cuptiSubscribe");
+    program.steps(12, [&] { adder.run(program, 1, 128); });
+    CHECK(program.said("fallback", {"reason=program_uses_cupti", "cuptiSubscribe"}));
+    CHECK(program.said("trial", {"timer=events"}));
+    CHECK(program.said("winner", {"config=3", "block=1024"}));
+    adder.holds(14);
+  }
+}
+
+TEST_CASE("Entries that follow each other without a wait are tuned as well", "[mode]") {
+  Options options = Program::quick();
+  options.confirm = true;
+  Program program(options);
+  program.runtime().declare(blocks("add", {32, 1024}));
+  Adder adder(1 << 16);
+  for (int i = 0; i < 400; ++i) {
+    program.push("step");
+    adder.run(program, 1, 128);
+    program.pop();
+    if (i % 16 == 15) program.synchronise();
+  }
+  CHECK(program.said("confirm", {"verdict=kept"}));
+  CHECK(program.said("winner", {"config=2"}));
+  program.synchronise();
+  adder.holds(400);
+}
+
+TEST_CASE("Replay is declined with its reason", "[mode]") {
+  Options options = Program::quick();
+  options.mode = Mode::Replay;
+  Program program(options);
+  CHECK(program.said("fallback", {"reason=replay_unavailable"}));
+}
+
+TEST_CASE("A space file that cannot be used is named and leaves the program alone", "[mode]") {
+  Options options = Program::quick();
+  options.space = "/no/such/space.lua";
+  Program program(options);
+  CHECK(program.said("fault", {"/no/such/space.lua"}));
+  CHECK(program.said("fallback", {"reason=space_file"}));
+  Adder adder(100);
+  program.steps(3, [&] { adder.run(program); });
+  adder.holds(3);
+}

@@ -1,0 +1,72 @@
+#include "catch.hpp"
+#include "intercept/pass_record.hpp"
+
+using namespace contextune;
+using intercept::PassRecord;
+
+namespace {
+
+TimedWork work(double start, double end) { return {0, start, end, true}; }
+
+}  // namespace
+
+TEST_CASE("A sample is the sum of a site's launches divided by their number", "[pass_record]") {
+  const std::uint32_t configs[] = {3, 0};
+  PassRecord record(7, Measure::Activity, configs);
+  for (int i = 0; i < 40; ++i) record.launched(0, 1, 1);
+  record.launched(1, 1, 1);
+  CHECK_FALSE(record.complete());
+  for (int i = 0; i < 40; ++i) record.arrived(1, work(i, i + 0.25 + (i % 2) * 0.5));
+  record.arrived(2, work(50, 52));
+  REQUIRE(record.complete());
+  const PassResult result = record.result(false);
+  CHECK(result.pass == 7);
+  REQUIRE(result.sites.size() == 2);
+  CHECK(result.sites[0].config == 3);
+  CHECK(result.sites[0].launches == 40);
+  CHECK(result.sites[0].seconds == Approx(0.5));
+  CHECK(result.region_seconds == Approx(52));
+}
+
+TEST_CASE("Work that is no site's counts for the region's time", "[pass_record]") {
+  PassRecord record(0, Measure::Activity, {});
+  record.launched(0, 1, 1);
+  record.launched(no_site, 0, 1);
+  record.arrived(1, work(1, 2));
+  CHECK_FALSE(record.complete());
+  record.arrived(0, work(5, 6));
+  CHECK(record.result(false).region_seconds == Approx(5));
+}
+
+TEST_CASE("A site that misses records is missing, and so is the region's time", "[pass_record]") {
+  PassRecord record(0, Measure::Activity, {});
+  record.launched(0, 1, 1);
+  record.launched(1, 1, 1);
+  record.arrived(1, work(1, 2));
+  const PassResult result = record.result(false);
+  CHECK(result.sites[0].status == SiteResult::Status::Measured);
+  CHECK(result.sites[1].status == SiteResult::Status::Missing);
+  CHECK(result.region_seconds == 0);
+}
+
+TEST_CASE("A config that could not be launched is reported as such", "[pass_record]") {
+  const std::uint32_t configs[] = {2};
+  PassRecord record(0, Measure::Activity, configs);
+  record.failed(0);
+  record.launched(0, 1, 0);
+  record.launched(no_site, 0, 1);
+  record.arrived(0, work(1, 2));
+  CHECK(record.sites_failed() == std::vector<SiteIndex>{0});
+  CHECK(record.sites_launched() == std::vector<SiteIndex>{0});
+  const PassResult result = record.result(false);
+  CHECK(result.sites[0].status == SiteResult::Status::LaunchFailed);
+  CHECK(result.sites[0].config == 2);
+}
+
+TEST_CASE("Of a window of launches the region's time is their mean", "[pass_record]") {
+  PassRecord record(0, Measure::Activity, {});
+  record.launched(0, 2, 2);
+  record.arrived(1, work(1, 2));
+  record.arrived(1, work(100, 103));
+  CHECK(record.result(true).region_seconds == Approx(2));
+}

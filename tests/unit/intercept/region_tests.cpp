@@ -1,0 +1,194 @@
+#include "fixture.hpp"
+
+using namespace contextune;
+
+namespace {
+
+std::shared_ptr<TestRule> blocks_of(const char* kernel, std::initializer_list<int> blocks) {
+  auto rule = std::make_shared<TestRule>(kernel);
+  rule->list = values_of("block", blocks);
+  return rule;
+}
+
+/// Blocks that `kernel` ran with since the last call, in order.
+std::vector<unsigned> blocks_seen(const std::string& kernel) {
+  std::vector<unsigned> blocks;
+  for (const SeenLaunch& one : take_seen()) {
+    if (one.kernel == kernel) blocks.push_back(one.block);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("All sites advance in every pass, as the table says", "[region]") {
+  Options options = Program::quick();
+  options.n_repeat = 2;
+  Program program(options);
+  program.runtime().declare(blocks_of("add", {64}));
+  program.runtime().declare(blocks_of("add_twin", {64, 256}));
+  Adder first(1000);
+  Adder second(1000, "_Z8add_twinifPf");
+  program.steps(6, [&] {
+    first.run(program);
+    second.run(program);
+  });
+  std::vector<unsigned> add;
+  std::vector<unsigned> twin;
+  for (const SeenLaunch& one : take_seen()) {
+    (one.kernel == "add" ? add : twin).push_back(one.block);
+  }
+  CHECK(std::vector<unsigned>(add.begin(), add.begin() + 4) ==
+        std::vector<unsigned>{128, 128, 64, 64});
+  CHECK(add[4] == add[5]);
+  CHECK(twin == std::vector<unsigned>{128, 128, 64, 64, 256, 256});
+  first.holds(6);
+  second.holds(6);
+  CHECK(program.lines("trial").size() == 10);
+  CHECK(program.said("trial", {"pass=3", "site=add ", "config=1", "block=64", "iter=1"}));
+  CHECK(program.said("site", {"site=add_twin", "configs=3", "provider=declared"}));
+}
+
+TEST_CASE("Winners stay when the search is over, and entries are no longer passes", "[region]") {
+  Program program;
+  program.runtime().declare(blocks_of("add", {32, 1024}));
+  Adder adder(1 << 16);
+  program.steps(20, [&] { adder.run(program, 1, 128); });
+  REQUIRE(program.said("winner", {"site=add "}));
+  const auto blocks = blocks_seen("add");
+  REQUIRE(blocks.size() == 20);
+  // One block of 1024 threads is the fastest way here.
+  for (std::size_t i = 5; i < 20; ++i) CHECK(blocks[i] == 1024);
+  CHECK(program.said("winner", {"config=2", "block=1024", "simulated=yes"}));
+  CHECK(program.runtime().region("step", {}).finished());
+  adder.holds(20);
+}
+
+TEST_CASE("Refine and confirm end in a verdict, and the program's results stay", "[region]") {
+  Options options = Program::quick();
+  options.n_warmup = 1;
+  options.n_repeat = 2;
+  options.refine = options.confirm = true;
+  options.margin = 0.01;
+  Program program(options);
+  program.runtime().declare(blocks_of("add", {32, 512, 1024}));
+  program.runtime().declare(blocks_of("add_twin", {32, 1024}));
+  Adder first(1 << 18);
+  Adder second(1 << 18, "_Z8add_twinifPf");
+  program.steps(150, [&] {
+    first.run(program, 4, 64);
+    second.run(program, 4, 64);
+  });
+  CHECK(program.said("confirm", {"verdict=kept", "region=step", "simulated=yes"}));
+  CHECK(program.said("stage", {"stage=finished"}));
+  CHECK(program.said("summary", {"region=step", "stage=finished", "sites=2"}));
+  first.holds(150);
+  second.holds(150);
+}
+
+TEST_CASE("A launch belongs to the innermost region of its thread", "[region]") {
+  Options options = Program::quick();
+  options.region = "nvtx:outer;nvtx:inner";
+  Program program(options);
+  program.runtime().declare(blocks_of("add", {64, 256}));
+  Adder adder(1000);
+  for (int i = 0; i < 6; ++i) {
+    program.push("outer");
+    adder.run(program);
+    program.push("inner");
+    adder.run(program);
+    adder.run(program);
+    program.pop();
+    program.pop();
+    program.synchronise();
+  }
+  CHECK(program.said("trial", {"region=outer", "launches=1"}));
+  CHECK(program.said("trial", {"region=inner", "launches=2"}));
+  CHECK(program.said("winner", {"region=outer"}));
+  CHECK(program.said("winner", {"region=inner"}));
+  adder.holds(18);
+}
+
+TEST_CASE("A region entered from inside itself is one entry", "[region]") {
+  Program program;
+  program.runtime().declare(blocks_of("add", {64}));
+  Adder adder(1000);
+  program.steps(4, [&] {
+    adder.run(program);
+    program.push("step");
+    adder.run(program);
+    program.pop();
+    adder.run(program);
+  });
+  CHECK(program.said("trial", {"launches=3"}));
+  CHECK_FALSE(program.said("trial", {"launches=1"}));
+  CHECK(program.said("fallback", {"reason=nested_region"}));
+}
+
+TEST_CASE("Launches outside of regions are not shown, and run as written", "[region]") {
+  Program program;
+  program.runtime().declare(blocks_of("add", {64}));
+  Adder adder(1000);
+  CHECK(program.armed == 0);
+  adder.run(program);
+  program.push("something else");
+  CHECK(program.armed == 0);
+  program.push("step");
+  CHECK(program.armed == 1);
+  program.pop();
+  CHECK(program.armed == 0);
+  program.pop();
+  program.pop();  // one too many
+  CHECK(program.armed == 0);
+  CHECK(blocks_seen("add") == std::vector<unsigned>{128});
+}
+
+TEST_CASE("Ranges of the process may begin and end on different threads' behalf", "[region]") {
+  Program program;
+  program.runtime().declare(blocks_of("add", {64, 256}));
+  Adder adder(1000);
+  for (std::uint64_t id = 1; id < 6; ++id) {
+    program.runtime().range(contextune_range_start, "", "step", id);
+    adder.run(program);
+    program.runtime().range(contextune_range_end, "", nullptr, id);
+    program.synchronise();
+  }
+  program.runtime().range(contextune_range_end, "", nullptr, 99);
+  CHECK(program.said("winner", {"region=step"}));
+  CHECK(program.armed == 0);
+  adder.holds(5);
+}
+
+TEST_CASE("A region that is never entered is said so at the end", "[region]") {
+  Options options = Program::quick();
+  options.region = "nvtx:nowhere";
+  Program program(options);
+  program.end();
+  CHECK(program.said("fallback", {"reason=region_never_entered", "region=nowhere"}));
+}
+
+TEST_CASE("A region without anything to tune settles by itself", "[region]") {
+  Program program;
+  Adder adder(1000);
+  program.steps(100, [&] { adder.run(program); });
+  CHECK(program.runtime().region("step", {}).finished());
+  CHECK(program.lines("site").empty());
+  adder.holds(100);
+}
+
+TEST_CASE("From exit on everything passes through", "[region]") {
+  Program program;
+  program.runtime().declare(blocks_of("add", {64}));
+  Adder adder(1000);
+  program.push("step");
+  adder.run(program);
+  program.end();
+  CHECK(program.armed == 0);
+  adder.run(program);
+  program.pop();
+  CHECK(program.said("summary", {"launches_outside="}));
+  program.push("step");
+  adder.run(program);
+  program.pop();
+  adder.holds(3);
+}

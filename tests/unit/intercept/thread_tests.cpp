@@ -1,0 +1,136 @@
+#include <barrier>
+#include <thread>
+
+#include "fixture.hpp"
+
+using namespace contextune;
+
+namespace {
+
+std::shared_ptr<TestRule> blocks(std::initializer_list<int> values) {
+  auto rule = std::make_shared<TestRule>("add");
+  rule->list = values_of("block", values);
+  return rule;
+}
+
+void use_context() { Simulation::get().driver.cuCtxSetCurrent(Simulation::get().context); }
+
+}  // namespace
+
+TEST_CASE("Two threads in two regions are tuned side by side", "[thread]") {
+  Options options = Program::quick();
+  options.region = "nvtx:left;nvtx:right";
+  Program program(options);
+  program.runtime().declare(blocks({64, 256, 512}));
+  std::vector<Adder> adders;
+  adders.emplace_back(1000);
+  adders.emplace_back(1000);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      use_context();
+      for (int step = 0; step < 40; ++step) {
+        program.push(i == 0 ? "left" : "right");
+        adders[i].run(program);
+        program.pop();
+        Simulation::get().driver.cuCtxSynchronize();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(program.said("winner", {"region=left"}));
+  CHECK(program.said("winner", {"region=right"}));
+  adders[0].holds(40);
+  adders[1].holds(40);
+  CHECK(program.armed == 0);
+}
+
+TEST_CASE("A second thread in a region at the same time is not measured", "[thread]") {
+  Program program;
+  program.runtime().declare(blocks({64}));
+  Adder first(1000);
+  Adder second(1000);
+  std::barrier both(2);
+  std::thread other([&] {
+    use_context();
+    both.arrive_and_wait();  // the first one is in
+    program.push("step");
+    for (int i = 0; i < 3; ++i) second.run(program);
+    program.pop();
+    both.arrive_and_wait();
+  });
+  program.push("step");
+  first.run(program);
+  both.arrive_and_wait();
+  both.arrive_and_wait();
+  program.pop();
+  other.join();
+  program.synchronise();
+  program.steps(3, [&] { first.run(program); });
+  CHECK(program.said("trial", {"pass=0", "launches=1"}));
+  CHECK_FALSE(program.said("trial", {"launches=4"}));
+  first.holds(4);
+  second.holds(3);
+}
+
+TEST_CASE("A helper thread's launches belong to the only open region", "[thread]") {
+  Program program;
+  program.runtime().declare(blocks({64, 256}));
+  Adder adder(1000);
+  program.steps(6, [&] {
+    std::thread([&] {
+      use_context();
+      adder.run(program);
+    }).join();
+  });
+  CHECK(program.said("winner", {"region=step", "site=add "}));
+  adder.holds(6);
+}
+
+TEST_CASE("With several regions open a stranger's launch belongs to none, said once", "[thread]") {
+  Options options = Program::quick();
+  options.region = "nvtx:a;nvtx:b";
+  Program program(options);
+  program.runtime().declare(blocks({64}));
+  Adder adder(1000);
+  program.push("a");
+  program.push("b");
+  for (int i = 0; i < 3; ++i) {
+    std::thread([&] {
+      use_context();
+      adder.run(program);
+    }).join();
+  }
+  program.pop();
+  program.pop();
+  CHECK(program.lines("fallback").size() == 1);
+  CHECK(program.said("fallback", {"reason=no_open_region"}));
+  program.end();
+  CHECK(program.said("summary", {"launches_outside=3"}));
+  adder.holds(3);
+}
+
+TEST_CASE("Many threads in one region keep every launch", "[thread]") {
+  const bool process = GENERATE(false, true);
+  Options options = Program::quick();
+  options.region = process ? "process" : "nvtx:step";
+  Program program(options);
+  program.runtime().declare(blocks({32, 64, 256, 512}));
+  std::vector<Adder> adders;
+  for (int i = 0; i < 4; ++i) adders.emplace_back(200);
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < adders.size(); ++i) {
+    threads.emplace_back([&, i] {
+      use_context();
+      for (int step = 0; step < 60; ++step) {
+        program.push("step");
+        adders[i].run(program, static_cast<unsigned>(step % 5 + 1));
+        program.pop();
+        if (step % 7 == 0) Simulation::get().driver.cuCtxSynchronize();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  program.synchronise();
+  for (const Adder& adder : adders) adder.holds(60);
+}
