@@ -1,5 +1,6 @@
 #include "log/tuning_log.hpp"
 
+#include <chrono>
 #include <cmath>
 #include <variant>
 
@@ -54,9 +55,14 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
 }
 
 void TuningLog::stage(Stage stage, std::uint32_t generation) {
-  log_.write(
-      LogLevel::Info, "stage",
-      {{"region", region_}, {"stage", contextune::to_string(stage)}, {"generation", generation}});
+  const auto now = std::chrono::steady_clock::now();
+  if (!first_stage_) first_stage_ = now;
+  const std::chrono::duration<double, std::micro> elapsed = now - *first_stage_;
+  log_.write(LogLevel::Info, "stage",
+             {{"region", region_},
+              {"stage", contextune::to_string(stage)},
+              {"generation", generation},
+              {"elapsed_us", elapsed.count()}});
 }
 
 void TuningLog::trial(const TrialEvent& event) {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +63,7 @@ class TuningLog final : public TuningObserver {
   std::string region_;
   std::string timer_;
   bool simulated_;
+  std::optional<std::chrono::steady_clock::time_point> first_stage_;  ///< when the tuning began
   std::vector<Site> sites_;
 };
 
