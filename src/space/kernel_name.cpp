@@ -77,16 +77,16 @@ std::string with_plain_numbers(std::string_view name) {
       continue;
     }
     bool to_bool = false;
-    at += cast_length(name.substr(at), to_bool);
-    std::size_t end = at;
+    const std::size_t start = at + cast_length(name.substr(at), to_bool);
+    std::size_t end = start;
     if (end < name.size() && name[end] == '-') ++end;
     const std::size_t digits = end;
     while (end < name.size() && is_digit(name[end])) ++end;
-    const std::string_view number = name.substr(at, end - at);
     if (end == digits) {
-      if (end < name.size() && end == at) result += name[at++];
+      result += name[at++];
       continue;
     }
+    const std::string_view number = name.substr(start, end - start);
     std::size_t suffix = end;
     while (suffix < name.size() && (name[suffix] == 'u' || name[suffix] == 'l' ||
                                     name[suffix] == 'U' || name[suffix] == 'L')) {

@@ -83,7 +83,7 @@ TEST_CASE("A huge file is refused without being read") {
   REQUIRE(::truncate(path.c_str(), off_t{1} << 30) == 0);
   const auto start = std::chrono::steady_clock::now();
   CHECK(contains(error_for(path), "has 1073741824 bytes, more than the 262144"));
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(200));
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(2));
 }
 
 TEST_CASE("Precompiled chunks and bytes that are no text are refused") {

@@ -27,6 +27,8 @@ TEST_CASE("Names are compared without blanks, casts, return types and parameters
   CHECK(normalised_name("(") == "(");
   CHECK(normalised_name("()") == "()");
   CHECK(normalised_name("k<1,") == "k<1,");
+  CHECK(normalised_name("k<-x, (int)-y>") == "k<-x,(int)-y>");
+  CHECK(normalised_name("k<-") == "k<-");
 }
 
 TEST_CASE("A rule is found by demangled name or by symbol") {

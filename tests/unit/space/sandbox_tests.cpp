@@ -1,4 +1,4 @@
-#include <chrono>
+#include <time.h>
 
 #include "catch.hpp"
 #include "space_fixture.hpp"
@@ -8,12 +8,18 @@ using namespace contextune::space::test;
 
 namespace {
 
-/// Loads the text and checks that it ends well within a second, sanitizers and a busy machine
-/// included.
+/// Seconds of processor time of this thread: a busy machine must not fail a test.
+double processor_seconds() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+/// Loads the text and checks that it ends within a second.
 std::string timed_load_error(const std::string& text) {
-  const auto start = std::chrono::steady_clock::now();
+  const double start = processor_seconds();
   std::string message = load_error(text);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(2500));
+  CHECK(processor_seconds() - start < 1.0);
   return message;
 }
 
@@ -66,7 +72,7 @@ TEST_CASE("An endless loop ends with an error in every place") {
   CHECK(contains(timed_load_error("::a:: goto a"), endless));
   CHECK(contains(timed_load_error("for i = 1, math.huge do end"), endless));
 
-  const auto start = std::chrono::steady_clock::now();
+  const double start = processor_seconds();
   CHECK(key_error("kernel 'k' {\nkey = function()\nwhile true do end end }") ==
         "FILE:3: kernel 'k': key: " + endless);
   CHECK(configs_error("kernel 'k' { space = { a = {1, 2, 3} }, apply = function() end,\n"
@@ -75,7 +81,7 @@ TEST_CASE("An endless loop ends with an error in every place") {
   CHECK(
       apply_error("kernel 'k' { space = { a = {1} },\napply = function()\n\nrepeat until false end "
                   "}") == "FILE:4: kernel 'k': apply: " + endless);
-  CHECK(std::chrono::steady_clock::now() - start < std::chrono::milliseconds(6000));
+  CHECK(processor_seconds() - start < 3.0);
 }
 
 TEST_CASE("Pruning many configs shares one limit") {
