@@ -25,7 +25,8 @@ static_assert(offsetof(CopyRecord, correlationId) ==
 static_assert(offsetof(CopyRecord, end) == offsetof(CUpti_ActivityMemcpy6, end));
 #endif
 
-/// Whether a driver call puts work on the GPU that launch_begin and launch_end may enclose.
-[[nodiscard]] bool makes_gpu_work(CUpti_driver_api_trace_cbid call) noexcept;
+/// Whether a call puts work on the GPU; by CUPTI's number of the call.
+[[nodiscard]] bool driver_call_makes_work(CUpti_CallbackId call) noexcept;
+[[nodiscard]] bool runtime_call_makes_work(CUpti_CallbackId call) noexcept;
 
 }  // namespace contextune::gpu

@@ -4,6 +4,7 @@ namespace contextune::gpu {
 namespace {
 
 constexpr std::size_t num_slots = std::size_t{1} << 15;
+constexpr std::size_t max_unknown_calls = std::size_t{1} << 12;
 constexpr std::size_t max_untied = std::size_t{1} << 14;
 // A window this long before the first record keeps times positive when records come out of order.
 constexpr std::uint64_t origin_slack = 1'000'000'000;
@@ -33,8 +34,35 @@ void ActivityRecords::tie(Launch& launch, const Work& work) {
   tied_.push_back(timed);
 }
 
-void ActivityRecords::add_launch(std::uint32_t correlation, std::uint64_t tag) {
+void ActivityRecords::add_call(std::uint32_t correlation, std::uint32_t thread, std::uint64_t start,
+                               std::uint64_t end) {
   const std::lock_guard lock(mutex_);
+  calls_.push_back(Call{correlation, thread, start, end});
+}
+
+void ActivityRecords::resolve(LaunchLog& launches) {
+  std::vector<Call> calls;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.assign(unknown_calls_.begin(), unknown_calls_.end());
+    calls.insert(calls.end(), calls_.begin(), calls_.end());
+    unknown_calls_.clear();
+    calls_.clear();
+  }
+  for (const Call& call : calls) {
+    const auto tag = launches.find_tag(call.thread, call.start, call.end);
+    const std::lock_guard lock(mutex_);
+    if (tag) {
+      add_launch(call.correlation, *tag);
+      continue;
+    }
+    // Its thread may be on its way out of the call still, with the launch not yet in the log.
+    if (unknown_calls_.size() == max_unknown_calls) unknown_calls_.pop_front();
+    unknown_calls_.push_back(call);
+  }
+}
+
+void ActivityRecords::add_launch(std::uint32_t correlation, std::uint64_t tag) {
   Launch& launch = slot(correlation);
   launch = Launch{correlation, true, false, tag};
   const auto [first, last] = untied_.equal_range(correlation);
@@ -73,6 +101,7 @@ void ActivityRecords::settle() {
   const std::lock_guard lock(mutex_);
   untied_.clear();
   untied_order_.clear();
+  unknown_calls_.clear();
 }
 
 void ActivityRecords::take(std::vector<TimedWork>& work) {

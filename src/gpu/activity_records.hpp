@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/timer.hpp"
+#include "gpu/launch_log.hpp"
 
 namespace contextune::gpu {
 
@@ -17,11 +18,15 @@ class ActivityRecords {
  public:
   ActivityRecords();
 
-  /// A launch with this correlation id was made for `tag`.
-  void add_launch(std::uint32_t correlation, std::uint64_t tag);
+  /// A thread made a call that may have launched something, in CUPTI's nanoseconds.
+  void add_call(std::uint32_t correlation, std::uint32_t thread, std::uint64_t start,
+                std::uint64_t end);
 
   /// GPU work of a launch, in CUPTI's nanoseconds. Work without a time is counted as bad.
   void add_work(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, bool kernel);
+
+  /// Looks up the calls that have been added.
+  void resolve(LaunchLog& launches);
 
   /// All records of all launches so far have been added: work that is not tied yet belongs to
   /// launches that nobody asked to be timed, and is forgotten.
@@ -44,16 +49,25 @@ class ActivityRecords {
     bool seen = false;
     std::uint64_t tag = 0;
   };
+  struct Call {
+    std::uint32_t correlation = 0;
+    std::uint32_t thread = 0;
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+  };
   struct Work {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     bool kernel = true;
   };
   [[nodiscard]] Launch& slot(std::uint32_t correlation);
+  void add_launch(std::uint32_t correlation, std::uint64_t tag);
   void tie(Launch& launch, const Work& work);
 
   mutable std::mutex mutex_;
-  std::vector<Launch> launches_;  // by the low bits of the id, which CUPTI counts up
+  std::vector<Call> calls_;
+  std::deque<Call> unknown_calls_;  // not found yet: of nobody's interest, or not yet in the log
+  std::vector<Launch> launches_;    // by the low bits of the id, which CUPTI counts up
   std::unordered_multimap<std::uint32_t, Work> untied_;
   std::deque<std::uint32_t> untied_order_;  // oldest first; may name what was tied since
   std::vector<TimedWork> tied_;

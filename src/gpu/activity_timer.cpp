@@ -10,11 +10,13 @@ namespace {
 // Whom CUPTI's callbacks belong to. Set once attached, so that a callback always finds its buffers.
 std::atomic<ActivityTimer*> owner{nullptr};
 
-// How many correlation ids this thread has pushed and not popped. Trivial, so that a thread may end
-// at any time.
-thread_local std::uint32_t pushed = 0;
-
-constexpr auto external_kind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;  // profilers take 0 and 1
+// The launch that this thread is making. Trivial, so that a thread may end at any time.
+struct Started {
+  const ActivityTimer* timer;
+  std::uint64_t tag;
+  std::uint64_t begin;
+};
+thread_local Started started{nullptr, 0, 0};
 
 }  // namespace
 
@@ -57,11 +59,10 @@ void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes)
   auto* start = const_cast<std::uint8_t*>(buffer);  // CUPTI's signature; it only reads
   while (cupti_->cuptiActivityGetNextRecord(start, valid_bytes, &record) == CUPTI_SUCCESS) {
     switch (record->kind) {
-      case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
-        const auto& launch = *reinterpret_cast<const CUpti_ActivityExternalCorrelation*>(record);
-        if (launch.externalKind == external_kind) {
-          records_.add_launch(launch.correlationId, launch.externalId);
-        }
+      case CUPTI_ACTIVITY_KIND_DRIVER:
+      case CUPTI_ACTIVITY_KIND_RUNTIME: {
+        const auto& call = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
+        records_.add_call(call.correlationId, call.threadId, call.start, call.end);
         break;
       }
       case CUPTI_ACTIVITY_KIND_KERNEL:
@@ -131,8 +132,8 @@ bool ActivityTimer::attach(std::string& why) {
 
 bool ActivityTimer::enable(std::string& why) {
   for (const CUpti_ActivityKind kind :
-       {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-        CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER}) {
+       {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
+        CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME}) {
     const CUptiResult result = cupti_->cuptiActivityEnable(kind);
     if (result != CUPTI_SUCCESS) {
       why = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
@@ -143,16 +144,18 @@ bool ActivityTimer::enable(std::string& why) {
     }
     enabled_.push_back(kind);
   }
-  trace_launches_only();
+  record_launching_calls_only();
   return true;
 }
 
-void ActivityTimer::trace_launches_only() {
-  if (cupti_->cuptiActivityEnableDriverApi == nullptr) return;
+void ActivityTimer::record_launching_calls_only() {
   for (std::uint32_t call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
-    if (!makes_gpu_work(static_cast<CUpti_driver_api_trace_cbid>(call))) {
-      (void)cupti_->cuptiActivityEnableDriverApi(call, 0);
-    }
+    if (cupti_->cuptiActivityEnableDriverApi == nullptr) break;
+    if (!driver_call_makes_work(call)) (void)cupti_->cuptiActivityEnableDriverApi(call, 0);
+  }
+  for (std::uint32_t call = 1; call < CUPTI_RUNTIME_TRACE_CBID_SIZE; ++call) {
+    if (cupti_->cuptiActivityEnableRuntimeApi == nullptr) break;
+    if (!runtime_call_makes_work(call)) (void)cupti_->cuptiActivityEnableRuntimeApi(call, 0);
   }
 }
 
@@ -182,34 +185,41 @@ bool ActivityTimer::release() {
 }
 
 void ActivityTimer::launch_begin(std::uint64_t tag, StreamHandle) noexcept {
-  if (!is_open()) return;
+  // Within a launch that is being timed everything is that one's work.
+  if (!is_open() || started.timer == this) return;
   inside_.fetch_add(1);
-  if (!open_.load() ||
-      cupti_->cuptiActivityPushExternalCorrelationId(external_kind, tag) != CUPTI_SUCCESS) {
+  std::uint64_t now = 0;
+  if (!open_.load() || cupti_->cuptiGetTimestamp(&now) != CUPTI_SUCCESS) {
     inside_.fetch_sub(1);
     return;
   }
-  ++pushed;
+  started = Started{this, tag, now};
 }
 
-void ActivityTimer::launch_end(std::uint64_t, StreamHandle) noexcept {
-  if (pushed == 0) return;
-  --pushed;
-  std::uint64_t ignored = 0;
-  (void)cupti_->cuptiActivityPopExternalCorrelationId(external_kind, &ignored);
-  launches_.fetch_add(1, std::memory_order_relaxed);
+void ActivityTimer::launch_end(std::uint64_t tag, StreamHandle) noexcept {
+  if (started.timer != this || started.tag != tag) return;
+  started.timer = nullptr;
+  std::uint64_t now = 0;
+  const bool timed = cupti_->cuptiGetTimestamp(&now) == CUPTI_SUCCESS;
+  if (timed && launch_log_.add({tag, started.begin, now})) {
+    launches_.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    lost_.fetch_add(1, std::memory_order_relaxed);
+  }
   inside_.fetch_sub(1);
 }
 
 void ActivityTimer::flush(bool wait) {
   if (!attached_) return;
-  (void)cupti_->cuptiActivityFlushAll(0);
-  if (!wait) return;
   const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
+  (void)cupti_->cuptiActivityFlushAll(0);
+  records_.resolve(launch_log_);
+  if (!wait) return;
   // The forced flush takes 0.2 ms on an H200; it is needed when a launch made no work (it failed,
   // or was captured), which cannot be told from records that are late.
   if (records_.launches_seen() - seen_settled_ < launches - launches_settled_) {
     (void)cupti_->cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+    records_.resolve(launch_log_);
   }
   records_.settle();
   launches_settled_ = launches;
@@ -217,6 +227,7 @@ void ActivityTimer::flush(bool wait) {
 }
 
 void ActivityTimer::collect(std::vector<TimedWork>& work) {
+  records_.resolve(launch_log_);
   records_.take(work);
 }
 

@@ -18,10 +18,9 @@ namespace contextune::gpu {
 /// Times launches with CUPTI's activity records of kernels, copies and memsets. Never subscribes to
 /// callbacks.
 ///
-/// How a record finds its launch: an external correlation id is pushed around the launching call.
-/// CUPTI (13.0) writes the records that resolve these ids only while it records driver calls, so
-/// these are on, except for all entry points that do not launch anything. Everything else that
-/// CUPTI could record stays off.
+/// A record finds its launch through the record of the call that made it (LaunchLog says why not by
+/// an external correlation id), so driver and runtime calls are recorded, except for all that make
+/// no GPU work. CUPTI has a switch for each call, which works only on top of the switch for all.
 ///
 /// Records arrive only through flush: CUPTI's own flush period delivers full buffers only.
 ///
@@ -66,7 +65,7 @@ class ActivityTimer final : public LaunchTimer {
   [[nodiscard]] bool attach(std::string& why);
   [[nodiscard]] bool enable(std::string& why);
   void disable();
-  void trace_launches_only();
+  void record_launching_calls_only();
   void consume(const std::uint8_t* buffer, std::size_t valid_bytes);
 
   static void buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records);
@@ -76,13 +75,14 @@ class ActivityTimer final : public LaunchTimer {
   const Driver& driver_;
   std::optional<CuptiLibrary> cupti_;
   std::unique_ptr<ActivityBuffers> buffers_;
+  LaunchLog launch_log_;
   ActivityRecords records_;
   std::vector<CUpti_ActivityKind> enabled_;
   bool attached_ = false;
   std::atomic<bool> open_{false};
   std::atomic<std::uint32_t> inside_{0};  // threads between launch_begin and launch_end
   std::atomic<std::uint64_t> launches_{0};
-  std::atomic<std::uint64_t> lost_{0};  // records that CUPTI dropped
+  std::atomic<std::uint64_t> lost_{0};  // records and launches that nobody could keep
   std::uint64_t launches_settled_ = 0;
   std::uint64_t seen_settled_ = 0;
 };

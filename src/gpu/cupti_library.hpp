@@ -12,14 +12,15 @@ namespace contextune::gpu {
 /// The entry points of CUPTI's activity API, under the names of cupti.h: none of them routed
 /// through the frontend, which watches the program's own use of them. A value.
 struct CuptiLibrary {
-#define CONTEXTUNE_CUPTI_REQUIRED(X)                                                         \
-  X(cuptiActivityRegisterCallbacks)                                                          \
-  X(cuptiActivityEnable) X(cuptiActivityDisable) X(cuptiActivityFlushAll)                    \
-      X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords)                     \
-          X(cuptiActivityPushExternalCorrelationId) X(cuptiActivityPopExternalCorrelationId) \
-              X(cuptiGetTimestamp) X(cuptiGetResultString) X(cuptiFinalize)
-#define CONTEXTUNE_CUPTI_OPTIONAL(X) \
-  X(cuptiActivitySetAttribute) X(cuptiActivityEnableDriverApi) X(cuptiGetVersion)
+// clang-format off
+#define CONTEXTUNE_CUPTI_REQUIRED(X)                                                          \
+  X(cuptiActivityRegisterCallbacks) X(cuptiActivityEnable) X(cuptiActivityDisable)            \
+  X(cuptiActivityFlushAll) X(cuptiActivityGetNextRecord) X(cuptiActivityGetNumDroppedRecords) \
+  X(cuptiGetTimestamp) X(cuptiGetResultString) X(cuptiFinalize)
+#define CONTEXTUNE_CUPTI_OPTIONAL(X)                                                          \
+  X(cuptiActivitySetAttribute) X(cuptiActivityEnableDriverApi)                                \
+  X(cuptiActivityEnableRuntimeApi) X(cuptiGetVersion)
+// clang-format on
 #define CONTEXTUNE_CUPTI_MEMBER(name) decltype(&::name) name = nullptr;
   CONTEXTUNE_CUPTI_REQUIRED(CONTEXTUNE_CUPTI_MEMBER)
   CONTEXTUNE_CUPTI_OPTIONAL(CONTEXTUNE_CUPTI_MEMBER)

@@ -231,8 +231,11 @@ TEST_CASE("One subscriber sees the launches, a second one is refused", "[cupti]"
 TEST_CASE("Driver calls are recorded for the entry points that were chosen", "[cupti]") {
   Session session;
   const Profiling profiling;
-  CUPTI_SUCCEEDS(cuptiActivityEnableDriverApi(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, 1));
   CUPTI_SUCCEEDS(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_DRIVER));
+  for (CUpti_CallbackId call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
+    CUPTI_SUCCEEDS(
+        cuptiActivityEnableDriverApi(call, call == CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel));
+  }
   const CUfunction empty = session.function("empty");
   SUCCEEDS(session.launch(empty, 1, 32));
   SUCCEEDS(cuLaunchCooperativeKernel(empty, 1, 1, 1, 32, 1, 1, 0, nullptr, nullptr));

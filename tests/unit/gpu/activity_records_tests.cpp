@@ -12,7 +12,21 @@ namespace {
 
 constexpr std::uint64_t t0 = 1'790'000'000'000'000'000;  // a nanosecond of the year 2026
 
-std::vector<TimedWork> take(ActivityRecords& records) {
+/// Records of launches by this thread that are in a log.
+struct Records : ActivityRecords {
+  LaunchLog log;
+  std::uint64_t time = t0;
+
+  /// A launch for `tag`, and the record of its call.
+  void add_launch(std::uint32_t correlation, std::uint64_t tag) {
+    REQUIRE(log.add({tag, time + 10, time + 40}));
+    add_call(correlation, static_cast<std::uint32_t>(pthread_self()), time + 15, time + 35);
+    resolve(log);
+    time += 100;
+  }
+};
+
+std::vector<TimedWork> take(Records& records) {
   std::vector<TimedWork> work;
   records.take(work);
   return work;
@@ -21,7 +35,7 @@ std::vector<TimedWork> take(ActivityRecords& records) {
 }  // namespace
 
 TEST_CASE("Work finds its launch in either order", "[activity]") {
-  ActivityRecords records;
+  Records records;
   records.add_launch(7, 100);
   records.add_work(7, t0, t0 + 2500, true);
   records.add_work(8, t0 + 3000, t0 + 4000, false);
@@ -39,7 +53,7 @@ TEST_CASE("Work finds its launch in either order", "[activity]") {
 }
 
 TEST_CASE("Times resolve a nanosecond far from 1970", "[activity]") {
-  ActivityRecords records;
+  Records records;
   records.add_launch(1, 1);
   records.add_work(1, t0, t0 + 1, true);
   const auto work = take(records);
@@ -48,7 +62,7 @@ TEST_CASE("Times resolve a nanosecond far from 1970", "[activity]") {
 }
 
 TEST_CASE("Every kernel of a graph launch has the launch's tag", "[activity]") {
-  ActivityRecords records;
+  Records records;
   records.add_work(5, t0, t0 + 10, true);
   records.add_launch(5, 9);
   records.add_work(5, t0 + 20, t0 + 30, true);
@@ -57,7 +71,7 @@ TEST_CASE("Every kernel of a graph launch has the launch's tag", "[activity]") {
 }
 
 TEST_CASE("Work without a usable time is counted, not reported", "[activity]") {
-  ActivityRecords records;
+  Records records;
   records.add_launch(1, 1);
   records.add_work(1, 0, 0, true);
   records.add_work(1, t0, t0 - 1, true);
@@ -67,7 +81,7 @@ TEST_CASE("Work without a usable time is counted, not reported", "[activity]") {
 }
 
 TEST_CASE("Work of launches that nobody tagged is forgotten", "[activity]") {
-  ActivityRecords records;
+  Records records;
   records.add_work(3, t0, t0 + 10, true);
   records.settle();
   records.add_launch(3, 1);
@@ -82,7 +96,7 @@ TEST_CASE("Work of launches that nobody tagged is forgotten", "[activity]") {
 }
 
 TEST_CASE("A correlation id that comes again belongs to the newest launch", "[activity]") {
-  ActivityRecords records;
+  Records records;
   records.add_launch(1, 1);
   records.add_launch(1 + (1u << 15), 2);  // the same place in the table
   records.add_work(1 + (1u << 15), t0, t0 + 10, true);

@@ -2,6 +2,8 @@
 
 #include <cstring>
 #include <memory>
+
+#include <pthread.h>
 #include <utility>
 
 #include "gpu/activity_kinds.hpp"
@@ -19,11 +21,12 @@ constexpr std::size_t record_bytes = 256;
 
 std::size_t write(const FakeCupti::Record& record, std::uint8_t* at) {
   std::memset(at, 0, record_bytes);
-  if (record.kind == CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) {
-    auto* external = reinterpret_cast<CUpti_ActivityExternalCorrelation*>(at);
-    external->externalKind = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM2;
-    external->externalId = record.external;
-    external->correlationId = record.correlation;
+  if (record.kind == CUPTI_ACTIVITY_KIND_DRIVER || record.kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
+    auto* call = reinterpret_cast<CUpti_ActivityAPI*>(at);
+    call->correlationId = record.correlation;
+    call->threadId = record.thread;
+    call->start = record.start;
+    call->end = record.end;
   } else {
     auto* kernel = reinterpret_cast<contextune::gpu::KernelRecord*>(at);
     kernel->start = record.start;
@@ -71,19 +74,32 @@ FakeCupti& FakeCupti::get() {
   return fake();
 }
 
+void FakeCupti::enter_runtime() {
+  runtime_start = ++clock;
+}
+
+void FakeCupti::leave_runtime() {
+  if (enabled.count(CUPTI_ACTIVITY_KIND_RUNTIME) != 0 &&
+      silent_runtime.count(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) == 0) {
+    records.push_back({CUPTI_ACTIVITY_KIND_RUNTIME, correlation,
+                       static_cast<std::uint32_t>(pthread_self()), runtime_start, ++clock});
+  }
+  runtime_start = 0;
+}
+
 void FakeCupti::launch(int kernels, std::uint64_t nanoseconds) {
   ++correlation;
-  const bool resolves = enabled.count(CUPTI_ACTIVITY_KIND_DRIVER) != 0 &&
-                        silent.count(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) == 0 &&
-                        enabled.count(CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION) != 0;
-  if (resolves && !external.empty()) {
-    records.push_back(
-        {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION, correlation, external.back(), 0, 0});
+  const std::uint64_t start = ++clock;
+  if (runtime_start == 0 && enabled.count(CUPTI_ACTIVITY_KIND_DRIVER) != 0 &&
+      silent.count(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) == 0) {
+    records.push_back({CUPTI_ACTIVITY_KIND_DRIVER, correlation,
+                       static_cast<std::uint32_t>(pthread_self()), start, ++clock});
   }
-  for (int i = 0; i < kernels && enabled.count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) != 0; ++i) {
-    records.push_back(
-        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, correlation, 0, clock, clock + nanoseconds});
-    clock += nanoseconds;
+  if (enabled.count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == 0) return;
+  for (int i = 0; i < kernels; ++i) {
+    records.push_back({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, correlation, 0, gpu_clock,
+                       gpu_clock + nanoseconds});
+    gpu_clock += nanoseconds;
   }
 }
 
@@ -103,6 +119,7 @@ CuptiLibrary FakeCupti::make() {
     if (fake().enable_result != CUPTI_SUCCESS) return fake().enable_result;
     fake().enabled.insert(kind);
     if (kind == CUPTI_ACTIVITY_KIND_DRIVER) fake().silent.clear();
+    if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) fake().silent_runtime.clear();
     return CUPTI_SUCCESS;
   };
   cupti.cuptiActivityDisable = [](CUpti_ActivityKind kind) {
@@ -116,25 +133,19 @@ CuptiLibrary FakeCupti::make() {
     }
     return CUPTI_SUCCESS;
   };
+  cupti.cuptiActivityEnableRuntimeApi = [](CUpti_CallbackId call, std::uint8_t enable) {
+    if (enable == 0) fake().silent_runtime.insert(call);
+    return CUPTI_SUCCESS;
+  };
   cupti.cuptiActivityFlushAll = flush;
   cupti.cuptiActivityGetNextRecord = next;
   cupti.cuptiActivityGetNumDroppedRecords = [](CUcontext, std::uint32_t, std::size_t* dropped) {
     *dropped = std::exchange(fake().dropped, 0);
     return CUPTI_SUCCESS;
   };
-  cupti.cuptiActivityPushExternalCorrelationId = [](CUpti_ExternalCorrelationKind,
-                                                    std::uint64_t id) {
-    fake().external.push_back(id);
-    return CUPTI_SUCCESS;
+  cupti.cuptiGetTimestamp = [](std::uint64_t* time) {
+    return *time = ++fake().clock, CUPTI_SUCCESS;
   };
-  cupti.cuptiActivityPopExternalCorrelationId = [](CUpti_ExternalCorrelationKind,
-                                                   std::uint64_t* id) {
-    if (fake().external.empty()) return CUPTI_ERROR_QUEUE_EMPTY;
-    *id = fake().external.back();
-    fake().external.pop_back();
-    return CUPTI_SUCCESS;
-  };
-  cupti.cuptiGetTimestamp = [](std::uint64_t* time) { return *time = fake().clock, CUPTI_SUCCESS; };
   cupti.cuptiGetResultString = [](CUptiResult, const char** text) {
     return *text = "CUPTI_ERROR_FAKE", CUPTI_SUCCESS;
   };

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <set>
 #include <vector>
 
@@ -15,7 +14,7 @@ struct FakeCupti {
   CUptiResult enable_result = CUPTI_SUCCESS;
   std::set<CUpti_ActivityKind> enabled;
   std::set<std::uint32_t> silent;  // driver calls that are not recorded
-  std::vector<std::uint64_t> external;
+  std::set<std::uint32_t> silent_runtime;
   int finalized = 0;
   int flushes = 0;
   int forced_flushes = 0;
@@ -25,6 +24,9 @@ struct FakeCupti {
 
   /// The program launches: `kernels` pieces of work of `nanoseconds` each.
   void launch(int kernels = 1, std::uint64_t nanoseconds = 2500);
+  /// Around everything else, launch_begin too: the launch is made by cudaLaunchKernel.
+  void enter_runtime();
+  void leave_runtime();
 
   /// A fresh one each time.
   static contextune::gpu::CuptiLibrary make();
@@ -34,13 +36,14 @@ struct FakeCupti {
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   std::uint32_t correlation = 0;
   std::uint64_t clock = 1'790'000'000'000'000'000;
+  std::uint64_t gpu_clock = clock;
   struct Record {
     CUpti_ActivityKind kind = CUPTI_ACTIVITY_KIND_INVALID;
     std::uint32_t correlation = 0;
-    std::uint64_t external = 0;
+    std::uint32_t thread = 0;
     std::uint64_t start = 0;
     std::uint64_t end = 0;
   };
   std::vector<Record> records;
-  std::map<const std::uint8_t*, std::vector<Record>> delivered;
+  std::uint64_t runtime_start = 0;  // 0: not in a call of the runtime
 };

@@ -80,6 +80,8 @@ CUptiResult Collector::enable(CUpti_ActivityKind kind) {
   {
     const std::lock_guard lock(mutex_);
     kinds_.set(static_cast<std::size_t>(kind));
+    // The switches of single entry points work only on top of the switch for all (CUPTI 13.0).
+    if (kind == CUPTI_ACTIVITY_KIND_DRIVER) driver_api_.set();
     first = !std::exchange(opened_, true);
     if (!working_) {
       working_ = true;
@@ -104,7 +106,6 @@ CUptiResult Collector::disable(CUpti_ActivityKind kind) {
 
 void Collector::select_driver_api(std::uint32_t cbid, bool on) {
   const std::lock_guard lock(mutex_);
-  driver_api_selected_ = true;
   if (cbid < cbid_count) driver_api_.set(cbid, on);
 }
 
@@ -141,7 +142,7 @@ void Collector::take_api_call(int enter, std::uint32_t cbid, const char* name,
   void* data = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    const bool selected = cbid < cbid_count && (!driver_api_selected_ || driver_api_.test(cbid));
+    const bool selected = cbid < cbid_count && driver_api_.test(cbid);
     if (enter != 0)
       entered = now;
     else if (kinds_.test(CUPTI_ACTIVITY_KIND_DRIVER) && selected)
@@ -263,7 +264,6 @@ void Collector::finalize() {
     record_bytes_ = 0;
     flush_period_ms_ = 0;
     opened_ = false;
-    driver_api_selected_ = false;
     driver_api_.reset();
   }
   if (DriverLink::instance().usable()) listen();

@@ -63,7 +63,6 @@ class Collector {
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
   std::bitset<128> kinds_;
-  bool driver_api_selected_ = false;
   std::bitset<cbid_count> driver_api_;
   std::deque<Record> records_;
   std::size_t record_bytes_ = 0;
