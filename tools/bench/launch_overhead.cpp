@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -172,8 +173,33 @@ int measure(const Case& which, int batches, int launches) {
   return middle <= which.limit ? 0 : 1;
 }
 
+/// What the cases leave behind: a space for the empty kernel, and rank logs.
+class Scratch {
+ public:
+  Scratch() : folder_(std::filesystem::temp_directory_path() / "contextune-launch-XXXXXX") {
+    if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no temporary folder");
+    std::ofstream(space())
+        << "kernel \"empty\" {\n"
+           "  space = { block = { 32, 64, 128 } },\n"
+           "  apply = function(config, launch) launch.block.x = config.block end,\n"
+           "}\n";
+  }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  [[nodiscard]] std::string space() const { return folder_ + "/space.lua"; }
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
 /// Starts this program again with the frontend preloaded. Returns its exit code.
-int run_case(const Case& which, const std::string& frontend,
+int run_case(const Case& which, const std::string& frontend, const Scratch& scratch,
              const std::vector<std::string>& counts) {
   std::fflush(stdout);
   const pid_t child = fork();
@@ -182,6 +208,8 @@ int run_case(const Case& which, const std::string& frontend,
     setenv("LD_PRELOAD", frontend.c_str(), 1);
     setenv("CONTEXTUNE_DISABLE", which.disable, 1);
     setenv("CONTEXTUNE_REGION", which.region, 1);
+    setenv("CONTEXTUNE_SPACE", scratch.space().c_str(), 1);
+    setenv("CONTEXTUNE_LOG_DIR", scratch.folder().c_str(), 0);  // the caller's, where it has one
     execl("/proc/self/exe", "launch_overhead", "--measure", which.name, counts[0].c_str(),
           counts[1].c_str(), static_cast<char*>(nullptr));
     _exit(127);
@@ -231,6 +259,7 @@ int run_all(const std::vector<std::string>& arguments) {
       std::filesystem::exists(std::filesystem::path(frontend).replace_filename("libcontextune.so"));
   std::printf("%-16s %10s %12s %9s   %-18s %8s\n", "launch, in ns", "driver", "frontend", "extra",
               "middle half", "rate");
+  const Scratch scratch;
   int result = 0;
   bool ran = false;
   for (const Case& which : cases) {
@@ -240,7 +269,7 @@ int run_all(const std::vector<std::string>& arguments) {
       std::printf("%-16s skipped: there is no libcontextune.so beside the frontend\n", which.name);
       continue;
     }
-    const int code = run_case(which, frontend, counts);
+    const int code = run_case(which, frontend, scratch, counts);
     if (code > 1) return code;
     result |= code;
   }
