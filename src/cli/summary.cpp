@@ -36,12 +36,13 @@ std::string heading(const ProcessReport& process) {
 
 std::string gain_text(const ConfirmReport& confirm) {
   if (!std::isfinite(confirm.gain)) return {};
-  const bool faster = confirm.gain >= 0;
-  std::string text = ", " + percent_text(std::abs(confirm.gain)) + (faster ? " less" : " more");
-  if (std::isfinite(confirm.bound)) {
-    text += " (with 95 % confidence at least " + percent_text(confirm.bound) + " less)";
+  std::string text = ", " + percent_text(std::abs(confirm.gain));
+  text += confirm.gain >= 0 ? " less" : " more";
+  if (!std::isfinite(confirm.bound)) return text;
+  if (confirm.bound > 0) {
+    return text + " (with 95 % confidence at least " + percent_text(confirm.bound) + ")";
   }
-  return text;
+  return text + " (its 95 % bound, " + percent_text(confirm.bound) + ", is not above zero)";
 }
 
 std::string verdict_text(const ConfirmReport& confirm) {
@@ -197,15 +198,15 @@ std::string kernel_list(const ProcessReport& process, std::size_t width) {
     double total = 0;
     for (const KernelReport& kernel : kernels) total += seconds(kernel);
     TextTable table({0, 1, 2, 5, 6});
-    table.add({"share", "time", "launches", "grid", "block", "registers", "shared", "kernel"});
+    table.add({"share", "time", "launches", "grid", "block", "registers", "shared", "kernel",
+               "parameters"});
     for (const KernelReport& kernel : kernels) {
-      std::string name = kernel.key.empty() ? kernel.name : kernel.name + " " + kernel.key;
-      if (!kernel.params.empty()) name += " (" + kernel.params + ")";
       table.add({percent_text(total > 0 ? seconds(kernel) / total : log::not_known),
                  time_text(kernel.seconds), std::to_string(kernel.launches), printable(kernel.grid),
                  printable(kernel.block), std::to_string(kernel.registers),
                  std::to_string(kernel.shared_bytes),
-                 shortened(printable(name), std::max<std::size_t>(width / 2, 30))});
+                 shortened(printable(kernel.name), std::max<std::size_t>(width / 3, 30)),
+                 shortened(printable(kernel.params), 40)});
     }
     text += "contextune: kernels of region " + region_title(process, region) + "\n" +
             table.to_string("  ");

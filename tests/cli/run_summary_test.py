@@ -23,7 +23,7 @@ class Summary(CommandTest):
         for text in (
             "Simulated GPU, 132 SMs, driver 13.0, launches timed by cupti",
             "region time 124 us with the defaults, 110 us with the winners, 11.3 % less "
-            "(with 95 % confidence at least 10.1 % less), 8 pairs of passes (simulated): "
+            "(with 95 % confidence at least 10.1 %), 8 pairs of passes (simulated): "
             "the winners are kept",
             "22 passes of 30 entries, 500 ms of tuning (simulated); finished",
             "launch_failed, decode, kernel-1: Too many threads.",
@@ -32,6 +32,13 @@ class Summary(CommandTest):
             self.assertIn(text, report)
         self.assertRegex(report, r"kernel-0 +block=64 +5\.00 us +block=128 +4\.00 us +20\.0 %")
         self.assertRegex(report, r"kernel-1 +block=64 +5\.00 us +the default +5\.00 us +-")
+
+    def test_winners_that_were_not_shown_to_be_faster_are_said_so(self):
+        report = self.report_of(golden_log().replace(
+            "verdict=kept before_us=124 after_us=110 gain=0.113 bound=0.101",
+            "verdict=defaults before_us=124 after_us=125 gain=-0.008 bound=-0.02"))
+        self.assertIn("0.8 % more (its 95 % bound, -2.0 %, is not above zero)", report)
+        self.assertIn("not shown to be faster: the defaults are kept", report)
 
     def test_simulated_figures_are_marked_and_real_ones_are_not(self):
         report = self.report_of(golden_log())
@@ -131,7 +138,7 @@ class Discover(CommandTest):
         report = (self.work / "report.txt").read_text()
         rows = [line.split() for line in report.splitlines() if "cupti" not in line and "%" in line]
         self.assertEqual([row[0] for row in rows], ["90.0", "10.0"])
-        self.assertRegex(report, r"90\.0 % +90\.0 ms +10 +8x4 +16x16 +64 +1024 +gemm<64, 64> n=7")
+        self.assertRegex(report, r"90\.0 % +90\.0 ms +10 +8x4 +16x16 +64 +1024 +gemm<64, 64> +ptr ptr ptr i32")
 
     def test_a_space_file_is_written(self):
         self.discover()
