@@ -80,17 +80,18 @@ void DiscoveredRegion::synchronised() noexcept {
     const double now = now_seconds();
     if (now - last_written_ < seconds_between_lines) return;
     last_written_ = now;
-    write_kernels();
+    write_kernels(false);
   } catch (const std::exception&) {
     // The sums go on; lines come with the next end.
   }
 }
 
-void DiscoveredRegion::write_kernels() {
+void DiscoveredRegion::write_kernels(bool all) {
   const std::lock_guard lock(mutex_);
   if (!changed_) return;
   changed_ = false;
   for (const Seen& seen : seen_) {
+    if (!all && seen.timed == 0) continue;
     log::KernelEvent event;
     event.region = name();
     event.kernel = seen.kernel->identity.name;
@@ -116,11 +117,7 @@ void DiscoveredRegion::write_kernels() {
 
 void DiscoveredRegion::write_summary() noexcept {
   try {
-    {
-      const std::lock_guard lock(mutex_);
-      work_.clear();
-    }
-    write_kernels();
+    write_kernels(true);
   } catch (const std::exception&) {
     // The lines written so far stand.
   }

@@ -36,7 +36,8 @@ class DiscoveredRegion final : public LaunchRegion, private SiteOwner {
   void ready(Site&, std::span<const std::uint32_t>) override {}
   [[nodiscard]] std::uint64_t count(Binding& binding, const Launch& launch);
   void collect();
-  void write_kernels();
+  /// @param all also those of which no time has come yet
+  void write_kernels(bool all);
 
   SiteTable table_;
   const std::uint16_t search_;

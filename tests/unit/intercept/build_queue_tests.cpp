@@ -27,7 +27,7 @@ const gpu::Driver& driver() {
 LaunchChange from_file(const std::string& path) {
   LaunchChange change;
   change.module = path;
-  change.function = "f";
+  change.function.assign("kernel");
   return change;
 }
 
