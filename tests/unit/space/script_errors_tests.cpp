@@ -167,21 +167,32 @@ TEST_CASE("Arguments that the driver does not tell are named") {
                  "the arguments of this launch cannot be read"));
 }
 
-TEST_CASE("A launch that a script keeps is not there afterwards") {
+TEST_CASE("Objects that a script keeps show the call that runs, never an old one") {
   const auto rule = one_rule(R"(
-    local kept = {}
+    local kept_grid, kept_config
     kernel "k" {
       space = { a = {1} },
-      key = function(launch) kept.launch = launch; kept.grid = launch.grid; return 1 end,
-      apply = function(config, launch) kept.config = config end,
-    }
-    kernel_later = function() return kept.grid.x end
-  )");
-  TestLaunch launch = saxpy_launch();
+      key = function(launch)
+        if kept_config then return kept_config.a end
+        kept_grid = launch.grid
+        return 1
+      end,
+      apply = function(config, launch)
+        kept_config = config
+        launch.block = kept_grid.x
+      end,
+    })");
   LaunchReads reads;
-  static_cast<void>(rule->key(launch.view(), reads));
-  CHECK(contains(load_error("local x = kernel and device.num_sms\nlocal y = launch"),
-                 "FILE:2: 'launch' has no value here"));
+  TestLaunch first = saxpy_launch();
+  static_cast<void>(rule->key(first.grid(100).view(), reads));
+  TestLaunch second = saxpy_launch();
+  const LaunchChange change =
+      rule->apply(Config{{"a", std::int64_t{1}}}, second.grid(200).view(), reads);
+  CHECK(change.block == std::array<std::uint32_t, 3>{200, 1, 1});
+  CHECK(to_string(reads) == "grid");
+  CHECK(contains(message_of([&] { static_cast<void>(rule->key(first.view(), reads)); }),
+                 "kernel 'k': key: config can be used only while prune or apply runs"));
+  CHECK(contains(load_error("\nlocal y = launch"), "FILE:2: 'launch' has no value here"));
 }
 
 TEST_CASE("A rule works on after an error") {
