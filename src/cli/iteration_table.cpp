@@ -33,11 +33,11 @@ std::string line_of(const std::string& first, const std::vector<std::string>& ce
 IterationTable iteration_table(const log::RegionReport& region) {
   IterationTable table;
   const std::size_t num_sites = region.sites.size();
+  table.sites = site_labels(region, 40);
   std::map<std::uint64_t, std::vector<std::string>> passes;
   std::vector<std::uint64_t> last_pass(num_sites, 0);
   for (std::size_t i = 0; i < num_sites; ++i) {
     const log::SiteReport& site = region.sites[i];
-    table.sites.push_back(site_label(site, 40));
     for (const log::TrialReport& trial : site.trials) {
       auto& cells = passes[trial.pass];
       cells.resize(num_sites);

@@ -78,6 +78,19 @@ void select_run(LogContents& contents, const std::string& run) {
   contents.other_runs.assign(others.begin(), others.end());
 }
 
+// What the numbers of the table's configs mean.
+void print_configs(const log::RegionReport& region) {
+  const std::vector<std::string> labels = site_labels(region, 40);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    TextTable table({0});
+    for (const auto& [number, parameters] : region.sites[i].configs) {
+      table.add({"config-" + std::to_string(number), config_text(region.sites[i], number)});
+    }
+    if (!table.empty())
+      std::cout << "\n  configs of " << labels[i] << "\n" << table.to_string("    ");
+  }
+}
+
 void print_text(const LogContents& contents) {
   for (const log::ProcessReport& process : contents.processes) {
     std::cout << process_summary(process, text_width);
@@ -87,6 +100,7 @@ void print_text(const LogContents& contents) {
       std::cout << "\n  what every site of " << region_title(process, region)
                 << " ran in every pass\n\n"
                 << to_markdown(table, text_width);
+      print_configs(region);
     }
     const std::string kernels = kernel_list(process, text_width);
     if (!kernels.empty()) std::cout << "\n" << kernels;

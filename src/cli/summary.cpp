@@ -91,10 +91,21 @@ double default_seconds(const SiteReport& site) {
   return samples[samples.size() / 2];
 }
 
-std::vector<std::string> site_row(const SiteReport& site, std::size_t width) {
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (end > 0) words.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return words;
+}
+
+std::vector<std::string> site_row(const SiteReport& site, const std::string& label,
+                                  std::size_t width) {
   const double before = default_seconds(site);
-  std::vector<std::string> row = {site_label(site, width / 3),
-                                  shortened(config_text(site, 0), width / 5), time_text(before)};
+  std::vector<std::string> row = {label, shortened(config_text(site, 0), width / 5),
+                                  time_text(before)};
   if (!site.winner) {
     row.insert(row.end(), {"undecided", "-", "-"});
     return row;
@@ -102,7 +113,7 @@ std::vector<std::string> site_row(const SiteReport& site, std::size_t width) {
   const bool is_default = site.winner->config == 0;
   const double after = site.winner->seconds;
   row.push_back(is_default ? "the default"
-                           : shortened(config_text(site, site.winner->config), width / 4));
+                           : shortened(config_text(site, site.winner->config), width * 2 / 5));
   row.push_back(time_text(is_default ? before : after));
   row.push_back(is_default || !(before > 0) ? "-" : percent_text(1 - after / before));
   return row;
@@ -116,7 +127,10 @@ std::string region_text(const ProcessReport& process, const RegionReport& region
   if (region.sites.empty()) return text;
   TextTable table({2, 4, 5});
   table.add({"site", "default", "time", "winner", "time", "less"});
-  for (const SiteReport& site : region.sites) table.add(site_row(site, width));
+  const std::vector<std::string> labels = site_labels(region, width / 3);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    table.add(site_row(region.sites[i], labels[i], width));
+  }
   return text + table.to_string("    ");
 }
 
@@ -142,9 +156,25 @@ std::string region_title(const ProcessReport& process, const RegionReport& regio
   return printable(region.name) + mark(process);
 }
 
-std::string site_label(const SiteReport& site, std::size_t width) {
-  const std::string text = site.key.empty() ? site.name : site.name + " " + site.key;
-  return shortened(printable(text), std::max<std::size_t>(width, 20));
+std::vector<std::string> site_labels(const RegionReport& region, std::size_t width) {
+  std::vector<std::string> labels;
+  for (const SiteReport& site : region.sites) {
+    std::vector<std::string> others;  // parts of the keys of all sites of that name
+    std::size_t num_same = 0;
+    for (const SiteReport& other : region.sites) {
+      if (other.name != site.name) continue;
+      ++num_same;
+      const auto parts = words_of(other.key);
+      others.insert(others.end(), parts.begin(), parts.end());
+    }
+    std::string label = site.name;
+    for (const std::string& part : words_of(site.key)) {
+      const auto shared = std::count(others.begin(), others.end(), part);
+      if (static_cast<std::size_t>(shared) < num_same) label += " " + part;
+    }
+    labels.push_back(shortened(printable(label), std::max<std::size_t>(width, 20)));
+  }
+  return labels;
 }
 
 std::string config_text(const SiteReport& site, std::uint32_t config) {

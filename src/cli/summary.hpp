@@ -22,8 +22,10 @@ namespace contextune::cli {
 /// Of the regions that were asked for as `nvtx:NAME`, those of which the log has no entry.
 [[nodiscard]] std::vector<std::string> regions_never_entered(const log::ProcessReport& process);
 
-/// "saxpy n=1048576", cut to `width`.
-[[nodiscard]] std::string site_label(const log::SiteReport& site, std::size_t width);
+/// What to call the sites of a region, each at most `width` wide: by name, and where several have
+/// the same name by those parts of their keys that tell them apart: "saxpy n=1048576".
+[[nodiscard]] std::vector<std::string> site_labels(const log::RegionReport& region,
+                                                   std::size_t width);
 
 /// "block=256 per_sm=4" of a config; of the default without parameters "as launched".
 [[nodiscard]] std::string config_text(const log::SiteReport& site, std::uint32_t config);

@@ -28,6 +28,19 @@ class Logs(CommandTest):
         self.assertIn(GOLDEN_TABLE, result.stdout)
         self.assertIn("the winners are kept", result.stdout)
 
+    def test_the_numbers_of_configs_are_explained(self):
+        self.write(lines())
+        output = self.contextune("logs").stdout
+        self.assertRegex(output, r"configs of kernel-1\n +config-0 +block=64\n +config-1 +block=128\n"
+                                 r" +config-2 +block=256\n")
+
+    def test_sites_of_one_name_are_told_apart_by_what_differs(self):
+        text = "".join(
+            f'event=trial region=r pass=0 site={site} key="code=aa n={n}" config=0 iter=0 '
+            "launches=1 time_us=1 timer=cupti\n" for site, n in (("x", 1), ("x", 2), ("y", 1)))
+        self.write(lines(text=text))
+        self.assertRegex(self.contextune("logs").stdout, r"\| pass +\| x n=1 +\| x n=2 +\| y +\|")
+
     def test_every_rank_is_shown(self):
         self.write(lines())
         self.write(lines(rank=1, pid=4243), rank=1)
