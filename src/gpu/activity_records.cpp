@@ -104,6 +104,13 @@ void ActivityRecords::settle() {
   unknown_calls_.clear();
 }
 
+void ActivityRecords::forget_correlations() {
+  settle();
+  const std::lock_guard lock(mutex_);
+  calls_.clear();
+  launches_.assign(num_slots, Launch{});
+}
+
 void ActivityRecords::take(std::vector<TimedWork>& work) {
   const std::lock_guard lock(mutex_);
   work.insert(work.end(), tied_.begin(), tied_.end());

@@ -181,6 +181,10 @@ bool ActivityTimer::release() {
   attached_ = false;
   owner.store(nullptr);
   buffers_->reclaim();
+  records_.resolve(launch_log_);
+  records_.forget_correlations();
+  launches_settled_ = launches_.load(std::memory_order_relaxed);
+  seen_settled_ = records_.launches_seen();
   return true;
 }
 

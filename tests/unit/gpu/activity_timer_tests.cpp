@@ -151,12 +151,21 @@ TEST_CASE("Release takes CUPTI out of the process and it can be opened again", "
   for (int round = 1; round <= 3; ++round) {
     REQUIRE(timer.open(why));
     CHECK(timer.attached());
-    launch(timer, 1);
+    const auto tag = static_cast<std::uint64_t>(round);
+    FakeCupti::get().enter_runtime();  // its record comes behind that of its work
+    launch(timer, tag);
+    FakeCupti::get().leave_runtime();
+    timer.flush(true);
+    CHECK(FakeCupti::get().forced_flushes == 0);
+    launch(timer, tag + 100);
     CHECK(timer.release());
     CHECK_FALSE(timer.attached());
     CHECK_FALSE(timer.is_open());
     CHECK(FakeCupti::get().finalized == round);
-    CHECK(collect(timer).size() == 1);
+    const auto work = collect(timer);
+    REQUIRE(work.size() == 2);
+    CHECK(work[0].tag == tag);
+    CHECK(work[1].tag == tag + 100);
   }
   CHECK(timer.release());
   CHECK(FakeCupti::get().finalized == 3);

@@ -153,6 +153,7 @@ CuptiLibrary FakeCupti::make() {
     ++fake().finalized;
     fake().enabled.clear();
     fake().registered = false;
+    fake().correlation = 0;
     return CUPTI_SUCCESS;
   };
   return cupti;
