@@ -1,0 +1,179 @@
+/* The C functions as a C program uses them, on the simulated driver: a region with a tunable and a
+ * kernel that is declared with callbacks. Ends with 0 if all is as it should be. */
+#include <contextune/contextune.h>
+
+#include <cuda.h>
+#include <simcuda/simcuda.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static int failures;
+#define CHECK(what)                                          \
+  do {                                                       \
+    if (!(what)) {                                           \
+      ++failures;                                            \
+      fprintf(stderr, "line %d: not so: %s\n", __LINE__, #what); \
+    }                                                        \
+  } while (0)
+
+static void describe(const struct simcuda_launch* launch, struct simcuda_work* work) {
+  work->block_cycles = launch->block[0] == 128 ? 20e3 : 60e3;
+}
+static const struct simcuda_parameter parameters[] = {{4, 4}};
+static const struct simcuda_kernel tuned = {"tuned", NULL, describe, parameters, 1, 0, 0, 0, 0};
+static const struct simcuda_kernel declared = {"declared", NULL, describe, parameters, 1, 0, 0, 0, 0};
+static const struct simcuda_kernel* const kernels[] = {&tuned, &declared};
+static const struct simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 2};
+
+static const char* const blocks[] = {"block=256", "block=128", "block=64"};
+static const unsigned block_sizes[] = {256, 128, 64};
+static int num_restores;
+static int user_data;
+
+static int restore(void* user) {
+  CHECK(user == &user_data);
+  ++num_restores;
+  return 0;
+}
+
+static int write_key(void* user, contextune_launch_view* launch, char* key, size_t key_bytes,
+                     char* error, size_t error_bytes) {
+  int n;
+  (void)error;
+  (void)error_bytes;
+  CHECK(user == &user_data);
+  CHECK(launch->num_arguments == 1 && launch->argument_bytes[0] == sizeof n);
+  CHECK(strcmp(launch->kernel, "declared") == 0);
+  memcpy(&n, launch->arguments[0], sizeof n);
+  launch->reads = 0;
+  launch->read_arguments = 1;
+  snprintf(key, key_bytes, "n=%d", n);
+  return 0;
+}
+
+static int prune(void* user, size_t config, contextune_launch_view* launch, int* keep, char* error,
+                 size_t error_bytes) {
+  (void)user;
+  (void)error;
+  (void)error_bytes;
+  *keep = block_sizes[config] != launch->block[0];
+  return 0;
+}
+
+static int apply(void* user, size_t config, contextune_launch_view* launch,
+                 contextune_launch_change* change, char* error, size_t error_bytes) {
+  (void)user;
+  (void)error;
+  (void)error_bytes;
+  CHECK(launch->num_sms > 0);
+  launch->reads = 0;
+  change->block[0] = block_sizes[config];
+  return 0;
+}
+
+static void check_misuse(void) {
+  static const char* const twice[] = {"a=1", "a=1"};
+  static const char* const unreadable[] = {"a"};
+  contextune_kernel kernel = {0};
+  CHECK(contextune_tunable_create("none", NULL, 0) == NULL);
+  CHECK(strstr(contextune_error(), "'none' has no configs") != NULL);
+  CHECK(contextune_tunable_create("twice", twice, 2) == NULL);
+  CHECK(strstr(contextune_error(), "twice") != NULL);
+  CHECK(contextune_tunable_create("unreadable", unreadable, 1) == NULL);
+  CHECK(strstr(contextune_error(), "name=value") != NULL);
+  CHECK(contextune_declare_kernel(&kernel) == -1);
+  CHECK(strstr(contextune_error(), "sizeof(contextune_kernel)") != NULL);
+  kernel.size = sizeof kernel;
+  kernel.kernel = "x";
+  CHECK(contextune_declare_kernel(&kernel) == -1);
+  CHECK(strstr(contextune_error(), "without `apply`") != NULL);
+}
+
+static void check_options(void) {
+  contextune_entry entry;
+  contextune_region_begin(&entry, "options");
+  CHECK(contextune_region_tunes(&entry) == 1);
+  CHECK(contextune_region_option(&entry, "n_repeat", "5") == 0);
+  CHECK(contextune_region_option(&entry, "n_repeat", "none") == -1);
+  CHECK(strstr(contextune_error(), "n_repeat") != NULL);
+  CHECK(contextune_region_option(&entry, "no_such", "5") == -1);
+  CHECK(strstr(contextune_error(), "no_such") != NULL);
+  CHECK(contextune_region_option(&entry, "log_dir", "x") == -1);
+  CHECK(strstr(contextune_error(), "CONTEXTUNE_LOG_DIR") != NULL);
+  CHECK(contextune_region_next(&entry) == 1);
+  CHECK(contextune_region_option(&entry, "n_repeat", "5") == 0 || *contextune_error() != '\0');
+  CHECK(contextune_region_next(&entry) == 0);
+  contextune_region_end(&entry);
+  contextune_region_end(&entry);
+}
+
+int main(void) {
+  CUcontext context;
+  CUmodule module;
+  CUfunction tuned_function, declared_function;
+  contextune_kernel kernel = {0};
+  contextune_tunable* tunable;
+  contextune_entry entry;
+  unsigned last = 0;
+  int runs = 0;
+
+  check_misuse();
+  CHECK(cuInit(0) == CUDA_SUCCESS);
+  simcuda_set_noise(0, 1);
+  CHECK(simcuda_register_kernels(&table) == 0);
+  CHECK(cuDevicePrimaryCtxRetain(&context, 0) == CUDA_SUCCESS);
+  CHECK(cuCtxSetCurrent(context) == CUDA_SUCCESS);
+  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel tuned\nkernel declared\n") ==
+        CUDA_SUCCESS);
+  CHECK(cuModuleGetFunction(&tuned_function, module, "tuned") == CUDA_SUCCESS);
+  CHECK(cuModuleGetFunction(&declared_function, module, "declared") == CUDA_SUCCESS);
+  CHECK(contextune_current_state() == contextune_state_full);
+  CHECK(*contextune_state_reason() == '\0');
+  check_options();
+
+  kernel.size = sizeof kernel;
+  kernel.kernel = "declared";
+  kernel.configs = blocks;
+  kernel.num_configs = 3;
+  kernel.n_warmup = -1;
+  kernel.n_repeat = -1;
+  kernel.user = &user_data;
+  kernel.key = write_key;
+  kernel.prune = prune;
+  kernel.apply = apply;
+  CHECK(contextune_declare_kernel(&kernel) == 0);
+
+  tunable = contextune_tunable_create("by_hand", blocks, 3);
+  CHECK(tunable != NULL);
+  CHECK(tunable == contextune_tunable_create("by_hand", blocks, 3));
+  CHECK(contextune_tunable_key(tunable, NULL) == 0);
+  CHECK(contextune_tunable_key(tunable, "n=7") == contextune_tunable_key(tunable, "n=7"));
+  CHECK(contextune_tunable_key(tunable, "n=7") != contextune_tunable_key(tunable, "n=8"));
+
+  contextune_region_begin(&entry, "c");
+  CHECK(contextune_region_option(&entry, "n_warmup", "1") == 0);
+  CHECK(contextune_region_option(&entry, "n_repeat", "2") == 0);
+  CHECK(contextune_region_restore_call(&entry, restore, &user_data) == 0);
+  while (contextune_region_next(&entry)) {
+    int n = 7;
+    void* arguments[] = {&n};
+    contextune_call call;
+    CUresult result;
+    const unsigned config =
+        contextune_tunable_begin(tunable, contextune_tunable_key(tunable, "n=7"), &call);
+    ++runs;
+    last = block_sizes[config];
+    result = cuLaunchKernel(tuned_function, 8, 1, 1, last, 1, 1, 0, NULL, arguments, NULL);
+    CHECK(contextune_tunable_end(&call, result == CUDA_SUCCESS) == 0);
+    CHECK(contextune_tunable_end(&call, 0) == 0);
+    CHECK(cuLaunchKernel(declared_function, 8, 1, 1, 256, 1, 1, 0, NULL, arguments, NULL) ==
+          CUDA_SUCCESS);
+  }
+  contextune_region_end(&entry);
+  CHECK(runs > 9);
+  CHECK(num_restores == runs - 1);
+  CHECK(last == 128);
+  if (failures == 0) printf("ok after %d runs\n", runs);
+  return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,45 @@
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "catch.hpp"
+
+namespace {
+
+struct Ended {
+  std::string output;
+  int status = 0;
+  bool operator==(const Ended&) const = default;
+};
+
+Ended run(const std::string& command) {
+  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  REQUIRE(pipe != nullptr);
+  Ended ended;
+  std::array<char, 256> buffer{};
+  while (std::fgets(buffer.data(), static_cast<int>(buffer.size()), pipe) != nullptr) {
+    ended.output += buffer.data();
+  }
+  ended.status = pclose(pipe);
+  return ended;
+}
+
+}  // namespace
+
+TEST_CASE("A program that ends inside a region ends as it would without contextune", "[leaving]") {
+  const std::string client = CONTEXTUNE_TEST_LEAVING_CLIENT;
+  for (const char* how :
+       {"exit", "quick_exit", "abort", "throw", "sigterm", "sigkill", "thread", "end"}) {
+    INFO(how);
+    const Ended tuned = run("exec " + client + " " + how);
+    const Ended untuned = run("CONTEXTUNE_DISABLE=1 exec " + client + " " + how);
+    CHECK(tuned.output == untuned.output);
+    CHECK(tuned.status == untuned.status);
+    CHECK(tuned.output.find("in the region") == 0);
+  }
+  CHECK(WEXITSTATUS(run(client + " exit").status) == 7);
+  CHECK(run(client + " end").output == "in the region\ny is 1\nat exit\n");
+}

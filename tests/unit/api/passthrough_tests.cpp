@@ -1,0 +1,58 @@
+#include <stdexcept>
+#include <string>
+
+#include <contextune/contextune.hpp>
+
+#include "catch.hpp"
+
+using contextune::Config;
+using contextune::ConfigSpace;
+using contextune::Tunable;
+
+// The program runs without a driver.
+
+TEST_CASE("Without a driver a region runs its body once", "[passthrough]") {
+  CHECK(contextune_current_state() == contextune_state_off);
+  CHECK(std::string(contextune_state_reason()) != "");
+  int runs = 0;
+  int restores = 0;
+  int memory = 0;
+  CONTEXTUAL_AUTOTUNE("body", {.restore = [&] { ++restores; }}) {
+    ++runs;
+  }
+  CONTEXTUAL_AUTOTUNE("body", {.restore = {{&memory, sizeof memory}}}) {
+    ++runs;
+  }
+  CONTEXTUAL_AUTOTUNE("body", {.repeatable = true, .n_warmup = 5}) {
+    CONTEXTUAL_AUTOTUNE("inner", {.repeatable = true}) {
+      ++runs;
+    }
+  }
+  CHECK(runs == 3);
+  CHECK(restores == 0);
+  CHECK(contextune::region("value", {.repeatable = true}, [] { return std::string("x"); }) == "x");
+}
+
+TEST_CASE("Without a driver the body may be left as any block", "[passthrough]") {
+  const auto leave = [] {
+    CONTEXTUAL_AUTOTUNE("left", {.repeatable = true}) return 5;
+    return 6;
+  };
+  CHECK(leave() == 5);
+  CHECK_THROWS_AS(contextune::region("left", {}, []() -> int { throw std::out_of_range("mine"); }),
+                  std::out_of_range);
+}
+
+TEST_CASE("Without a driver a tunable runs its default", "[passthrough]") {
+  Tunable tunable("default", ConfigSpace().parameter("x", {7, 8}),
+                  [](const Config& config) { return config.get_int("x"); });
+  CHECK(tunable() == 7);
+  CONTEXTUAL_AUTOTUNE("tunable", {.repeatable = true}) CHECK(tunable() == 7);
+}
+
+TEST_CASE("Without a driver a kernel can be declared", "[passthrough]") {
+  CHECK_NOTHROW(contextune::Kernel("saxpy")
+                    .space(ConfigSpace().parameter("block", {64, 128}))
+                    .apply([](const Config&, contextune::LaunchEdit&) {})
+                    .declare());
+}
