@@ -97,4 +97,37 @@ bool runtime_call_makes_work(CUpti_CallbackId call) noexcept {
   }
 }
 
+bool is_graph_call(CUpti_ActivityKind kind, CUpti_CallbackId call) noexcept {
+  if (kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
+    switch (call) {
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v10000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_v10000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphUpload_v10000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphUpload_ptsz_v10000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiateWithFlags_v11040:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiateWithParams_v12000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiateWithParams_ptsz_v12000:
+      case CUPTI_RUNTIME_TRACE_CBID_cudaGraphInstantiate_v12000:
+        return true;
+      default:
+        return false;
+    }
+  }
+  switch (call) {
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiate_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphUpload:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphUpload_ptsz:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithFlags:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams:
+    case CUPTI_DRIVER_TRACE_CBID_cuGraphInstantiateWithParams_ptsz:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace contextune::gpu

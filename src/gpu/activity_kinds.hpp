@@ -29,4 +29,7 @@ static_assert(offsetof(CopyRecord, end) == offsetof(CUpti_ActivityMemcpy6, end))
 [[nodiscard]] bool driver_call_makes_work(CUpti_CallbackId call) noexcept;
 [[nodiscard]] bool runtime_call_makes_work(CUpti_CallbackId call) noexcept;
 
+/// Whether a call makes or launches a CUDA graph; `kind` is that of its record.
+[[nodiscard]] bool is_graph_call(CUpti_ActivityKind kind, CUpti_CallbackId call) noexcept;
+
 }  // namespace contextune::gpu

@@ -32,7 +32,8 @@ class ActivityRecords {
   /// launches that nobody asked to be timed, and is forgotten.
   void settle();
 
-  /// CUPTI counts correlation ids from the beginning again: none that was seen means the same any more.
+  /// CUPTI counts correlation ids from the beginning again: none that was seen means the same any
+  /// more.
   void forget_correlations();
 
   /// Appends what was tied since the last call. Times count from the first record ever seen:

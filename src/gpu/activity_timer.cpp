@@ -62,6 +62,7 @@ void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes)
       case CUPTI_ACTIVITY_KIND_DRIVER:
       case CUPTI_ACTIVITY_KIND_RUNTIME: {
         const auto& call = *reinterpret_cast<const CUpti_ActivityAPI*>(record);
+        if (is_graph_call(call.kind, call.cbid)) graphs_.store(true);
         records_.add_call(call.correlationId, call.threadId, call.start, call.end);
         break;
       }
@@ -151,11 +152,13 @@ bool ActivityTimer::enable(std::string& why) {
 void ActivityTimer::record_launching_calls_only() {
   for (std::uint32_t call = 1; call < CUPTI_DRIVER_TRACE_CBID_SIZE; ++call) {
     if (cupti_->cuptiActivityEnableDriverApi == nullptr) break;
-    if (!driver_call_makes_work(call)) (void)cupti_->cuptiActivityEnableDriverApi(call, 0);
+    if (driver_call_makes_work(call) || is_graph_call(CUPTI_ACTIVITY_KIND_DRIVER, call)) continue;
+    (void)cupti_->cuptiActivityEnableDriverApi(call, 0);
   }
   for (std::uint32_t call = 1; call < CUPTI_RUNTIME_TRACE_CBID_SIZE; ++call) {
     if (cupti_->cuptiActivityEnableRuntimeApi == nullptr) break;
-    if (!runtime_call_makes_work(call)) (void)cupti_->cuptiActivityEnableRuntimeApi(call, 0);
+    if (runtime_call_makes_work(call) || is_graph_call(CUPTI_ACTIVITY_KIND_RUNTIME, call)) continue;
+    (void)cupti_->cuptiActivityEnableRuntimeApi(call, 0);
   }
 }
 
@@ -171,11 +174,15 @@ void ActivityTimer::close() {
   (void)cupti_->cuptiActivityFlushAll(0);
 }
 
+void ActivityTimer::note_graph() noexcept {
+  if (attached()) graphs_.store(true);
+}
+
 bool ActivityTimer::release() {
   close();
   if (!attached_) return true;
   // Sequentially consistent with launch_begin: it sees that we are closed, or we see it inside.
-  if (inside_.load() != 0) return false;
+  if (inside_.load() != 0 || graphs_.load()) return false;
   (void)cupti_->cuptiActivityFlushAll(0);
   if (cupti_->cuptiFinalize() != CUPTI_SUCCESS) return false;
   attached_ = false;

@@ -171,6 +171,35 @@ TEST_CASE("Release takes CUPTI out of the process and it can be opened again", "
   CHECK(FakeCupti::get().finalized == 3);
 }
 
+TEST_CASE("A graph that has met CUPTI keeps it in the process", "[activity]") {
+  const Driver driver = FakeDriver::make();
+  std::string why;
+  {
+    ActivityTimer timer(driver, FakeCupti::make());
+    timer.note_graph();  // not attached: nothing to spare
+    REQUIRE(timer.open(why));
+    CHECK(timer.release());
+    REQUIRE(timer.open(why));
+    timer.close();
+    timer.note_graph();  // closed, but attached
+    CHECK_FALSE(timer.release());
+    CHECK(FakeCupti::get().finalized == 1);
+    REQUIRE(timer.open(why));
+    launch(timer, 1);
+    timer.flush(true);
+    CHECK(collect(timer).size() == 1);
+  }
+  {
+    ActivityTimer timer(driver, FakeCupti::make());
+    REQUIRE(timer.open(why));
+    FakeCupti::get().launch_call = CUPTI_DRIVER_TRACE_CBID_cuGraphLaunch;
+    launch(timer, 1, 4);
+    CHECK_FALSE(timer.release());
+    CHECK(FakeCupti::get().finalized == 0);
+    CHECK(collect(timer).size() == 4);
+  }
+}
+
 TEST_CASE("Release waits for no launch: it says no", "[activity]") {
   const Driver driver = FakeDriver::make();
   ActivityTimer timer(driver, FakeCupti::make());

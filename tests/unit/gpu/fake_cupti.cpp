@@ -25,6 +25,7 @@ std::size_t write(const FakeCupti::Record& record, std::uint8_t* at) {
     auto* call = reinterpret_cast<CUpti_ActivityAPI*>(at);
     call->correlationId = record.correlation;
     call->threadId = record.thread;
+    call->cbid = record.call;
     call->start = record.start;
     call->end = record.end;
   } else {
@@ -82,7 +83,8 @@ void FakeCupti::leave_runtime() {
   if (enabled.count(CUPTI_ACTIVITY_KIND_RUNTIME) != 0 &&
       silent_runtime.count(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000) == 0) {
     records.push_back({CUPTI_ACTIVITY_KIND_RUNTIME, correlation,
-                       static_cast<std::uint32_t>(pthread_self()), runtime_start, ++clock});
+                       static_cast<std::uint32_t>(pthread_self()), runtime_start, ++clock,
+                       CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000});
   }
   runtime_start = 0;
 }
@@ -91,14 +93,14 @@ void FakeCupti::launch(int kernels, std::uint64_t nanoseconds) {
   ++correlation;
   const std::uint64_t start = ++clock;
   if (runtime_start == 0 && enabled.count(CUPTI_ACTIVITY_KIND_DRIVER) != 0 &&
-      silent.count(CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel) == 0) {
+      silent.count(launch_call) == 0) {
     records.push_back({CUPTI_ACTIVITY_KIND_DRIVER, correlation,
-                       static_cast<std::uint32_t>(pthread_self()), start, ++clock});
+                       static_cast<std::uint32_t>(pthread_self()), start, ++clock, launch_call});
   }
   if (enabled.count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == 0) return;
   for (int i = 0; i < kernels; ++i) {
     records.push_back({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, correlation, 0, gpu_clock,
-                       gpu_clock + nanoseconds});
+                       gpu_clock + nanoseconds, 0});
     gpu_clock += nanoseconds;
   }
 }

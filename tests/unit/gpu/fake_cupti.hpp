@@ -21,6 +21,7 @@ struct FakeCupti {
   std::size_t dropped = 0;
   bool hold_back = false;  // work is not finished: only a forced flush gives it out
   bool registered = false;
+  std::uint32_t launch_call = CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel;  // by which launch() launches
 
   /// The program launches: `kernels` pieces of work of `nanoseconds` each.
   void launch(int kernels = 1, std::uint64_t nanoseconds = 2500);
@@ -43,6 +44,7 @@ struct FakeCupti {
     std::uint32_t thread = 0;
     std::uint64_t start = 0;
     std::uint64_t end = 0;
+    std::uint32_t call = 0;
   };
   std::vector<Record> records;
   std::uint64_t runtime_start = 0;  // 0: not in a call of the runtime
