@@ -2,8 +2,6 @@
 
 #include <exception>
 #include <functional>
-#include <memory>
-#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -45,29 +43,27 @@ class RegionLoop {
 
 /// Runs `body` in the region `name`: until the region is tuned and then once with the winners if
 /// the options say `repeatable` or give `restore`, else once, as one pass. Gives the value of the
-/// last run, which may be void, move-only or a reference; values of earlier runs are destroyed
-/// before the body runs again. Throws what the body throws, after the region was left. @throws
-/// Error as RegionLoop
+/// last run, which may be void, move-only or a reference; values of earlier runs are gone before
+/// the body runs again. What the body throws goes on to the caller, after the region was left.
+/// @throws Error as RegionLoop
 template <class Body>
 decltype(auto) region(const std::string& name, const RegionOptions& options, Body&& body) {
   using Result = std::invoke_result_t<Body&>;
   RegionLoop loop(name, options);
+  bool again = loop.next();  // true: the body runs at least once
   if constexpr (std::is_void_v<Result>) {
-    while (loop.next()) std::invoke(body);
-  } else if constexpr (std::is_reference_v<Result>) {
-    std::remove_reference_t<Result>* last = nullptr;
-    while (loop.next()) {
-      Result result = std::invoke(body);
-      last = std::addressof(result);
-    }
-    return static_cast<Result>(*last);
+    for (; again; again = loop.next()) std::invoke(body);
   } else {
-    std::optional<Result> last;
-    while (loop.next()) {
-      last.reset();
-      last.emplace(std::invoke(body));
+    for (;;) {
+      Result result = std::invoke(body);
+      again = loop.next();
+      if (again) continue;
+      if constexpr (std::is_reference_v<Result>) {
+        return static_cast<Result>(result);
+      } else {
+        return result;
+      }
     }
-    return Result(std::move(*last));
   }
 }
 

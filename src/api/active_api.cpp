@@ -44,11 +44,12 @@ const contextune_api* find_attached_copy() noexcept {
   return nullptr;
 }
 
-/// Looking through all objects is dear, and another copy rare: in calls 1, 2, 4, 8, ...
+/// Looking through all objects is dear, and another copy rare: in the first 16 calls, and then in
+/// calls 32, 64, 128, ...
 bool worth_looking() noexcept {
   static std::atomic<std::uint64_t> calls{0};
   const std::uint64_t call = calls.fetch_add(1, std::memory_order_relaxed) + 1;
-  return (call & (call - 1)) == 0;
+  return call <= 16 || (call & (call - 1)) == 0;
 }
 
 }  // namespace

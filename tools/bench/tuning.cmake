@@ -35,7 +35,7 @@ function(contextune_nvcc_program name source)
             -gencode arch=compute_${CONTEXTUNE_GPU_ARCHITECTURE},code=sm_${CONTEXTUNE_GPU_ARCHITECTURE}
             ${source} ${archives} $<TARGET_FILE:contextune_client>
             -Xlinker --no-as-needed $<TARGET_FILE:contextune_preload>
-            $<TARGET_FILE:contextune_shared> -Xlinker -rpath,\\$$ORIGIN/../lib -o ${program}
+            $<TARGET_FILE:contextune_shared> -Xlinker "-rpath,\$ORIGIN/../lib" -o ${program}
     DEPENDS ${source} ${ARGN} contextune_client contextune_preload contextune_shared
     COMMENT "nvcc ${name}" VERBATIM)
   add_custom_target(contextune_gpu_${name} ALL DEPENDS ${program})

@@ -1,7 +1,9 @@
 """The C functions as Python uses them, through ctypes: in a process without a driver every call passes
-through, and on the simulated driver, where the library is loaded late, a tunable is tuned.
+through, and on the simulated driver, where the library is loaded late, a tunable is tuned. Where the
+process was started with the frontend (STATE 2), LIBCONTEXTUNE may be another copy than the one that the
+frontend attached, and forwards to that.
 
-Usage: c_interface.py LIBCONTEXTUNE [LIBCUDA]
+Usage: c_interface.py LIBCONTEXTUNE [LIBCUDA KERNEL_FILE [STATE]]
 """
 import ctypes
 import sys
@@ -35,22 +37,24 @@ def create(library, name, configs):
 
 
 class Gpu:
-    """The driver's functions that this needs, and two kernels that simcuda brings itself."""
+    """The simulated driver with the kernel `paced`, whose time depends on its block."""
 
-    def __init__(self, path):
+    def __init__(self, path, kernel_file):
         self.cuda = ctypes.CDLL(path)
         assert self.cuda.cuInit(0) == 0
-        context = ctypes.c_void_p()
+        context, module = ctypes.c_void_p(), ctypes.c_void_p()
+        self.function = ctypes.c_void_p()
         assert self.cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
         assert self.cuda.cuCtxSetCurrent(context) == 0
-        self.buffer = ctypes.c_uint64()
-        assert self.cuda.cuMemAlloc_v2(ctypes.byref(self.buffer), ctypes.c_size_t(1 << 26)) == 0
+        image = f"simcuda image 1\nlibrary {kernel_file}\n".encode()
+        assert self.cuda.cuModuleLoadData(ctypes.byref(module), image) == 0
+        assert self.cuda.cuModuleGetFunction(ctypes.byref(self.function), module, b"paced") == 0
 
-    def fill(self, size_bytes):
-        return self.cuda.cuMemsetD8_v2(self.buffer, 0, ctypes.c_size_t(size_bytes))
+    def launch(self, block):
+        return self.cuda.cuLaunchKernel(self.function, 8, 1, 1, block, 1, 1, 0, None, None, None)
 
 
-def main(library_path, driver_path=None):
+def main(library_path, driver_path=None, kernel_file=None, state="1"):
     library = load(library_path)
     assert library.contextune_version().count(b".") == 2
     assert library.contextune_current_state() == 0
@@ -59,12 +63,13 @@ def main(library_path, driver_path=None):
     assert create(library, "empty", []) is None
     assert b"'empty' has no configs" in library.contextune_error()
 
-    tunable = create(library, "fill", ["kib=65536", "kib=64", "kib=16384"])
-    sizes = [65536 << 10, 64 << 10, 16384 << 10]
-    gpu = Gpu(driver_path) if driver_path else None
+    blocks = [256, 128, 64]
+    tunable = create(library, "paced", [f"block={block}" for block in blocks])
+    gpu = Gpu(driver_path, kernel_file) if driver_path else None
     if gpu:
-        assert library.contextune_current_state() == 1, library.contextune_state_reason()
-        assert b"frontend" in library.contextune_state_reason()
+        assert library.contextune_current_state() == int(state), library.contextune_state_reason()
+        if state == "1":
+            assert b"frontend" in library.contextune_state_reason()
 
     entry = Entry()
     library.contextune_region_begin(ctypes.byref(entry), b"python")
@@ -75,7 +80,7 @@ def main(library_path, driver_path=None):
         call = Call()
         config = library.contextune_tunable_begin(tunable, 0, ctypes.byref(call))
         if gpu:
-            assert gpu.fill(sizes[config]) == 0
+            assert gpu.launch(blocks[config]) == 0
         assert library.contextune_tunable_end(ctypes.byref(call), 1) == 0
         runs += 1
     library.contextune_region_end(ctypes.byref(entry))
@@ -88,4 +93,6 @@ def main(library_path, driver_path=None):
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--help"]:
+        sys.exit(print(__doc__))
     main(*sys.argv[1:])

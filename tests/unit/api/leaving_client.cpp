@@ -22,9 +22,14 @@ int main(int argc, char** argv) {
   std::printf("in the region\n");
   std::fflush(stdout);
   std::atexit([] { std::puts("at exit"); });
+  contextune::Tunable add("add", contextune::ConfigSpace().parameter("block", {256, 64, 128}),
+                          [&](const contextune::Config& config) {
+                            return program.add(y, 8, 1.0F, 1,
+                                               static_cast<unsigned>(config.get_int("block")));
+                          });
   int runs = 0;
   CONTEXTUAL_AUTOTUNE("leaving", {.restore = {{reinterpret_cast<void*>(y), 32}}}) {
-    program.add(y, 8, 1.0F, 1, 64);
+    add();
     // Some passes in, where there are passes.
     if (++runs < 3 && contextune_current_state() == contextune_state_full) {
       if (std::strcmp(how, "end") != 0) continue;
