@@ -41,6 +41,9 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
     case contextune_fn_cuStreamBeginCaptureToGraph:
     case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
       return runtime->captures().begin(capture_stream(fn, args));
+    case contextune_fn_cuGraphLaunch:
+    case contextune_fn_cuGraphLaunch_ptsz:
+      return runtime->graph_is_used();
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
       return runtime->stream_goes_away(argument<CUstream>(args, 0));
@@ -94,6 +97,14 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuCtxSynchronize:
     case contextune_fn_cuCtxSynchronize_v2:
       return runtime.synchronised();
+    case contextune_fn_cuGraphInstantiate:
+    case contextune_fn_cuGraphInstantiate_v2:
+    case contextune_fn_cuGraphInstantiateWithFlags:
+    case contextune_fn_cuGraphInstantiateWithParams:
+    case contextune_fn_cuGraphInstantiateWithParams_ptsz:
+    case contextune_fn_cuGraphUpload:
+    case contextune_fn_cuGraphUpload_ptsz:
+      return runtime.graph_is_used();
     case contextune_fn_cuLaunch:
     case contextune_fn_cuLaunchGrid:
     case contextune_fn_cuLaunchGridAsync:

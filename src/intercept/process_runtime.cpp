@@ -68,6 +68,7 @@ Measurement::Timers ProcessRuntime::make_timers() {
   auto cupti = std::make_unique<gpu::ActivityTimer>(driver_);
   auto events = std::make_unique<gpu::EventTimer>(driver_);
   events_ = events.get();
+  activity_ = cupti.get();
   timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
   timers.cupti = std::move(cupti);
   timers.events = std::move(events);
@@ -159,7 +160,9 @@ Region& ProcessRuntime::region(std::string_view name, const Options& author) {
     if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
   }
   std::vector<std::string> said_already;
-  return find_or_make(std::string(name), options_from_environment(author, said_already), false);
+  Options options = options_from_environment(author, said_already);
+  options.mode = author.mode;  // the author knows whether the body may run again
+  return find_or_make(std::string(name), options, false);
 }
 
 Region* ProcessRuntime::current_region() noexcept {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpu/activity_timer.hpp"
 #include "gpu/event_timer.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
@@ -43,6 +44,8 @@ class ProcessRuntime final : public Runtime {
   void primary_context(CUdevice device, CUcontext context) noexcept;
   void primary_context_goes_away(CUdevice device) noexcept;
   void synchronised() noexcept;
+  /// The program makes or launches a CUDA graph: CUPTI must then not be taken out any more.
+  void graph_is_used() noexcept { activity_->note_graph(); }
   void unsupported_launch(const char* entry_point) noexcept;
   void program_uses_cupti(const char* entry_point) noexcept;
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
@@ -73,6 +76,7 @@ class ProcessRuntime final : public Runtime {
   BuildQueue builds_;
   ForcedConfigs forced_;
   gpu::EventTimer* events_ = nullptr;
+  gpu::ActivityTimer* activity_ = nullptr;
   Measurement measurement_;
   CaptureWatch captures_;
   OpenRegions open_;
