@@ -101,8 +101,11 @@ for form in static shared per_thread; do
 done
 
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
-compare cublaslt_auto 'event=site' --auto --region profiler -- "$programs/cublaslt" --steps 3000
-compare graph 'reason=' --region nvtx:step --auto -- "$programs/graph"
+compare cublaslt_auto 'event=site' --auto --region profiler -- "$programs/cublaslt" --steps 15000
+# Several times: a graph that meets CUPTI's end at the wrong moment fails only in some runs.
+for turn in 1 2 3 4 5; do
+  compare "graph_$turn" 'reason=capture' --region nvtx:step --auto -- "$programs/graph" --steps 400
+done
 compare own_cupti 'reason=' --region nvtx:step --auto -- "$programs/own_cupti" --steps 3000
 if python3 -c 'import torch, triton' 2>/dev/null; then
   compare torch_triton_discover '' --discover --region nvtx:step -- python3 "$programs/torch_triton.py" 60
@@ -111,12 +114,17 @@ else
   row torch_triton skipped "no PyTorch with Triton here"
 fi
 if command -v compute-sanitizer >/dev/null; then
-  # The tool may keep our library out of its program; then the report says that nothing was tuned.
+  # The sanitizer answers the program's look-ups of the driver itself: either nothing is seen of the
+  # program, and the report says so, or CUPTI is taken, and the log says so.
   compare memcheck '' --region nvtx:step --auto -- \
     compute-sanitizer --log-file "$runs/memcheck.txt" "$programs/regions_static" --steps 40
-  has memcheck 'reason=' || grep -q 'nothing was tuned' "$runs/memcheck.report" ||
-    row "memcheck is explained" failed "$runs/memcheck.report"
-  tail -1 "$runs/memcheck.txt" | grep -q '0 errors' || row "memcheck finds nothing" failed "$runs/memcheck.txt"
+  if ! tail -1 "$runs/memcheck.txt" | grep -q ' 0 errors'; then
+    row "memcheck finds nothing" failed "$runs/memcheck.txt"
+  elif has memcheck 'reason=no_cupti' || grep -q 'nothing was tuned' "$runs/memcheck.report"; then
+    row "memcheck: reason given" passed "$(grep -h 'nothing was tuned' "$runs/memcheck.report" | cut -c1-90)"
+  else
+    row "memcheck: reason given" failed "neither in $runs/memcheck.log nor in $runs/memcheck.report"
+  fi
 else
   row memcheck skipped "no compute-sanitizer here"
 fi
