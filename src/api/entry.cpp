@@ -79,11 +79,14 @@ void forget_search(Entry& entry) noexcept {
 }
 
 /// Who repeats: what the operator said, else what the author said, else whoever can.
-Mode mode_of(const Runtime& runtime, const Search& search) {
+Mode mode_of(Runtime& runtime, const Search& search) {
   Mode mode = runtime.options().mode;
   if (mode == Mode::Auto) mode = search.author.mode;
   if (mode == Mode::Live) return mode;
-  return search.may_repeat() ? Mode::Body : Mode::Live;
+  if (mode == Mode::Replay) runtime.fallback(FallbackReason::ReplayUnavailable, search.name, {});
+  if (search.may_repeat()) return Mode::Body;
+  runtime.fallback(FallbackReason::NotRepeatable, search.name, {});
+  return Mode::Live;
 }
 
 /// The region of a first entry, and its snapshot where the body is to be repeated.

@@ -32,6 +32,10 @@ class ProcessRuntime final : public Runtime {
   void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
   [[nodiscard]] DeviceFacts device_facts() noexcept override;
   void fault(std::string_view text) noexcept override { log_.fault(text); }
+  void fallback(FallbackReason reason, std::string_view region,
+                std::string_view text) noexcept override {
+    log_.fallback(reason, region, {}, text);
+  }
 
   // What the hooks call. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;

@@ -6,6 +6,7 @@
 
 #include <contextune/options.hpp>
 
+#include "core/fallback_reason.hpp"
 #include "core/kernel_rule.hpp"
 #include "intercept/region.hpp"
 #include "preload/contextune_abi.h"
@@ -60,6 +61,11 @@ class Runtime {
 
   /// One `fault` line in the rank log: what was wrong with an input, where, and what to do.
   virtual void fault(std::string_view text) noexcept = 0;
+
+  /// One `fallback` line: why a region is not tuned, or not as was asked for. Only the first of its
+  /// kind is written; an empty text stands for the sentence of the reason.
+  virtual void fallback(FallbackReason reason, std::string_view region,
+                        std::string_view text) noexcept = 0;
 
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

@@ -31,6 +31,12 @@ const simcuda_kernel add_more_kernel = simcuda::per_thread_kernel<&add>("add_mor
 const simcuda_kernel early_kernel =
     simcuda::per_thread_kernel<&add>("declared_early", &describe_add);
 
+std::filesystem::path log_file() {
+  const char* folder = std::getenv("CONTEXTUNE_LOG_DIR");
+  if (folder == nullptr) throw std::runtime_error("CONTEXTUNE_LOG_DIR is not set");
+  return std::filesystem::path(folder) / "rank-0.log";
+}
+
 void require(CUresult result, const char* what) {
   if (result != CUDA_SUCCESS) {
     throw std::runtime_error(std::string(what) + " failed with " +
@@ -49,6 +55,9 @@ Program& Program::on(int device) {
 }
 
 Program::Program(int device) {
+  // An earlier process may have had this one's number.
+  static const bool fresh_log = std::filesystem::remove(log_file());
+  static_cast<void>(fresh_log);
   require(cuInit(0), "cuInit");
   simcuda_set_noise(0.0, 1);
   static const std::array<const simcuda_kernel*, 3> kernels{&add_kernel, &add_more_kernel,
@@ -102,9 +111,7 @@ CUresult Program::launch(const char* kernel, CUdeviceptr y, int n, float value, 
 }
 
 std::vector<std::string> log_lines(const std::vector<std::string>& words) {
-  const char* folder = std::getenv("CONTEXTUNE_LOG_DIR");
-  if (folder == nullptr) throw std::runtime_error("CONTEXTUNE_LOG_DIR is not set");
-  std::ifstream log(std::filesystem::path(folder) / "rank-0.log");
+  std::ifstream log(log_file());
   std::vector<std::string> found;
   const std::string process = " pid=" + std::to_string(getpid()) + " ";
   for (std::string line; std::getline(log, line);) {

@@ -143,6 +143,7 @@ TEST_CASE("A body that may not be repeated runs once an entry, and each entry is
   CHECK(runs == 200);
   CHECK(Program::read(adding.y, 1).front() == 200.0F);
   CHECK(adding.blocks.front() == 256);
+  CHECK(log_lines({"event=fallback", "reason=not_repeatable", "region=live"}).size() == 1);
   CHECK(std::count(adding.blocks.begin(), adding.blocks.end(), 64U) >= 2);
   CHECK(adding.blocks.back() == 128);
 }
