@@ -11,7 +11,7 @@ else()
   target_link_libraries(contextune_catch INTERFACE Catch2::Catch2)
   target_compile_definitions(contextune_catch INTERFACE CONTEXTUNE_CATCH2_VERSION=2)
 endif()
-target_link_libraries(contextune_catch_main PRIVATE contextune_build_flags contextune_catch)
+target_link_libraries(contextune_catch_main PRIVATE contextune_catch)
 # Catch2 2 is one header of 18,000 lines: read once for all tests. It has to be read by a program, as
 # the code of libraries is generated differently.
 add_executable(contextune_catch_header ${PROJECT_SOURCE_DIR}/tests/catch_header.cpp
