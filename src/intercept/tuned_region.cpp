@@ -8,7 +8,7 @@
 namespace contextune::intercept {
 namespace {
 
-constexpr double build_wait_seconds = 0.5;  // of one round; begin_waiting makes several
+constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes several
 
 }  // namespace
 
