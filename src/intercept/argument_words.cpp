@@ -13,8 +13,7 @@ std::string_view word_of_size(std::size_t size_bytes) {
 
 }  // namespace
 
-std::string argument_words(const std::string& parameters,
-                           std::span<const ArgumentLayout> layouts) {
+std::string argument_words(const std::string& parameters, std::span<const ArgumentLayout> layouts) {
   const auto types = space::types_of_parameters(parameters);
   std::string words;
   for (std::size_t i = 0; i < layouts.size(); ++i) {

@@ -51,8 +51,8 @@ Resolved* Memo::insert(const Launch& launch, Site& site) {
   if (!hash_of(launch, hash)) return nullptr;
   std::vector<std::byte> bytes;
   for (const Argument& argument : read_) {
-    const auto* data = static_cast<const std::byte*>(
-        argument_of(launch, argument.index, argument.layout));
+    const auto* data =
+        static_cast<const std::byte*>(argument_of(launch, argument.index, argument.layout));
     bytes.insert(bytes.end(), data, data + argument.layout.size_bytes);
   }
   all_.push_back(std::make_unique<Resolved>(site, hash, std::move(bytes)));

@@ -16,7 +16,8 @@
 namespace contextune::intercept {
 
 /// Launches of one shape whose arguments agree in all bytes that the site's rule looks at: which
-/// site they are, and how each config launches them. Variants appear one by one; null: not made yet.
+/// site they are, and how each config launches them. Variants appear one by one; null: not made
+/// yet.
 class Resolved {
  public:
   Resolved(Site& site, std::uint64_t hash, std::vector<std::byte> bytes)
@@ -93,7 +94,7 @@ struct Binding {
   std::atomic<std::uint64_t> epoch{0};  ///< of the kernel table, when this was made
   std::atomic<Kind> kind{Kind::AsWritten};
   std::atomic<const Memo*> memo{nullptr};
-  std::atomic<std::uint16_t> slot{0};   ///< in discovery
+  std::atomic<std::uint16_t> slot{0};  ///< in discovery
 
   // Under the site table's lock:
   const KnownKernel* kernel = nullptr;

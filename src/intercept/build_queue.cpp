@@ -23,8 +23,7 @@ std::chrono::duration<double> seconds_of(double seconds) {
 
 }  // namespace
 
-const BuildQueue::Result* BuildQueue::find_or_start(const LaunchChange& change,
-                                                    CUcontext context) {
+const BuildQueue::Result* BuildQueue::find_or_start(const LaunchChange& change, CUcontext context) {
   const std::lock_guard lock(mutex_);
   const auto [place, fresh] = results_.try_emplace(name_of(change));
   if (!fresh) return place->second.get();

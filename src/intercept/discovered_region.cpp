@@ -71,7 +71,9 @@ void DiscoveredRegion::collect() {
   }
 }
 
-void DiscoveredRegion::left() noexcept { synchronised(); }
+void DiscoveredRegion::left() noexcept {
+  synchronised();
+}
 
 void DiscoveredRegion::synchronised() noexcept {
   if (search_ == 0 || services().stopped.load(std::memory_order_acquire)) return;
@@ -101,8 +103,8 @@ void DiscoveredRegion::write_kernels(bool all) {
     event.launches = seen.launches;
     // Launches whose records were lost took what the others did.
     if (seen.timed != 0) {
-      event.seconds = seen.seconds * static_cast<double>(seen.launches) /
-                      static_cast<double>(seen.timed);
+      event.seconds =
+          seen.seconds * static_cast<double>(seen.launches) / static_cast<double>(seen.timed);
     }
     event.grid = seen.shape.grid;
     event.block = seen.shape.block;

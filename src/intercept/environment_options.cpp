@@ -22,8 +22,8 @@ Options options_from_environment(const Options& defaults, std::vector<std::strin
 }
 
 int rank_from_environment() noexcept {
-  for (const char* name :
-       {"CONTEXTUNE_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"}) {
+  for (const char* name : {"CONTEXTUNE_RANK", "RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK",
+                           "PMI_RANK", "SLURM_PROCID"}) {
     const char* text = std::getenv(name);
     if (text == nullptr) continue;
     const char* end = text + std::strlen(text);

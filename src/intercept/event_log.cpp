@@ -20,6 +20,8 @@ void EventLog::fallback(FallbackReason reason, std::string_view region, std::str
   }
 }
 
-void EventLog::fault(std::string_view text) noexcept { log::write_fault(log_, text); }
+void EventLog::fault(std::string_view text) noexcept {
+  log::write_fault(log_, text);
+}
 
 }  // namespace contextune::intercept

@@ -11,8 +11,8 @@
 
 namespace contextune::intercept {
 
-/// The rank log as the runtime uses it: each fallback once per (reason, region, site, text), and known to
-/// everybody whether the device is a simulated one. Any thread; nothing throws.
+/// The rank log as the runtime uses it: each fallback once per (reason, region, site, text), and
+/// known to everybody whether the device is a simulated one. Any thread; nothing throws.
 class EventLog {
  public:
   explicit EventLog(const log::RankLog::Settings& settings) : log_(settings) {}

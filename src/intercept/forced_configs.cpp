@@ -44,17 +44,16 @@ ForcedConfigs::ForcedConfigs(const std::string& option, EventLog& log) : log_(lo
   }
 }
 
-std::optional<std::uint32_t> ForcedConfigs::find(const std::string& region,
-                                                 const std::string& name, const Key& key,
-                                                 std::span<const Config> configs) {
+std::optional<std::uint32_t> ForcedConfigs::find(const std::string& region, const std::string& name,
+                                                 const Key& key, std::span<const Config> configs) {
   const std::lock_guard lock(mutex_);
   for (Pin& pin : pins_) {
     if (!matches(pin.given.site, name, key)) continue;
     pin.matched = true;
     if (const auto config = find_config(configs, pin.given.config)) return config;
     log_.fallback(FallbackReason::ForceUnmatched, region, name,
-                  "\"" + pin.given.site + "\" has no config \"" + pin.given.config +
-                      "\"; it has " + std::to_string(configs.size()) + ", numbered from 0.");
+                  "\"" + pin.given.site + "\" has no config \"" + pin.given.config + "\"; it has " +
+                      std::to_string(configs.size()) + ", numbered from 0.");
   }
   return std::nullopt;
 }

@@ -89,8 +89,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuKernelSetCacheConfig:
       return on_attribute_set(runtime, fn, args);
     case contextune_fn_cuDevicePrimaryCtxRetain:
-      return runtime.primary_context(argument<CUdevice>(args, 1),
-                                     *argument<CUcontext*>(args, 0));
+      return runtime.primary_context(argument<CUdevice>(args, 1), *argument<CUcontext*>(args, 0));
     case contextune_fn_cuStreamSynchronize:
     case contextune_fn_cuStreamSynchronize_ptsz:
     case contextune_fn_cuEventSynchronize:
@@ -154,18 +153,18 @@ void on_program_uses_cupti(contextune_fn fn) noexcept {
   }
 }
 
-constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
-                                sizeof(contextune_core),
-                                on_launch,
-                                on_before,
-                                on_after,
-                                on_range,
-                                on_program_uses_cupti};
+constexpr contextune_core table{
+    CONTEXTUNE_ABI_VERSION, sizeof(contextune_core), on_launch, on_before, on_after, on_range,
+    on_program_uses_cupti};
 
 }  // namespace
 
-const contextune_core* hook_table() noexcept { return &table; }
+const contextune_core* hook_table() noexcept {
+  return &table;
+}
 
-void set_hook_frontend(const contextune_frontend* frontend) noexcept { attached = frontend; }
+void set_hook_frontend(const contextune_frontend* frontend) noexcept {
+  attached = frontend;
+}
 
 }  // namespace contextune::intercept

@@ -24,7 +24,7 @@ struct KernelLaunch {
 /// What a config makes of a launch, launch attributes included. Absent: as the program wrote it.
 struct VariantSpec {
   LaunchChange change;
-  std::optional<int> carveout;            ///< percent of the SM's memory that is shared memory
+  std::optional<int> carveout;  ///< percent of the SM's memory that is shared memory
   std::optional<int> priority;
   std::optional<int> cluster_scheduling;  ///< CUclusterSchedulingPolicy
 };

@@ -20,7 +20,7 @@ struct Launch {
   Dim3 grid{1, 1, 1};
   Dim3 block{1, 1, 1};
   std::uint32_t shared_bytes = 0;
-  CUstream stream = nullptr;      ///< never null: default streams by their special handles
+  CUstream stream = nullptr;        ///< never null: default streams by their special handles
   CUstream given_stream = nullptr;  ///< as given
   void** kernel_params = nullptr;
   void** extra = nullptr;
@@ -37,7 +37,8 @@ struct Launch {
   [[nodiscard]] Dim3 cluster() const noexcept;
   /// Hash of what the attributes say. Padding and addresses do not count.
   [[nodiscard]] std::uint64_t attributes_hash() const noexcept;
-  /// Block and grid may not be changed under these attributes, or the launch is not an ordinary one.
+  /// Block and grid may not be changed under these attributes, or the launch is not an ordinary
+  /// one.
   [[nodiscard]] bool has_fixed_shape() const noexcept;
 };
 

@@ -15,8 +15,8 @@ LaunchKey::LaunchKey(const Launch& launch) noexcept
 
 std::uint64_t LaunchKey::hash() const noexcept {
   // Two chains that the processor can work on at once.
-  std::uint64_t a = mix(reinterpret_cast<std::uintptr_t>(function),
-                        (std::uint64_t{grid[0]} << 32U) | block[0]);
+  std::uint64_t a =
+      mix(reinterpret_cast<std::uintptr_t>(function), (std::uint64_t{grid[0]} << 32U) | block[0]);
   std::uint64_t b = mix(reinterpret_cast<std::uintptr_t>(context) ^ attributes_hash,
                         (std::uint64_t{grid[1]} << 32U) | block[1]);
   a = mix(a, (std::uint64_t{grid[2]} << 32U) | block[2]);

@@ -29,8 +29,8 @@ struct RegionServices {
   Measurement& measurement;
   OpenRegions& open;
   CaptureWatch& captures;
-  const std::atomic<bool>& stopped;    ///< nothing is tuned any more: exit(), or a broken context
-  std::function<void(CUresult)> broke; ///< a launch found the context broken
+  const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
+  std::function<void(CUresult)> broke;  ///< a launch found the context broken
   bool sees_launches = false;
 
   [[nodiscard]] SiteTable::Services for_sites() const {
@@ -38,8 +38,8 @@ struct RegionServices {
   }
 };
 
-/// A region as the hooks see it. The entries of all kinds of regions are kept here: whose entry is a
-/// pass, and what is nested in what.
+/// A region as the hooks see it. The entries of all kinds of regions are kept here: whose entry is
+/// a pass, and what is nested in what.
 class LaunchRegion : public Region {
  public:
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
@@ -96,7 +96,6 @@ class LaunchRegion : public Region {
   void say_first_entry() noexcept;
 
  private:
-
   const std::string name_;
   const RegionServices& services_;
   std::atomic<bool> occupied_{false};

@@ -54,15 +54,13 @@ CUresult Launcher::plain(const Launch& launch, const Variant& variant) const noe
   const Dim3& grid = variant.grid;
   const Dim3& block = variant.block;
   if (launch.cooperative) {
-    return cooperative_[launch.per_thread_streams](variant.function, grid[0], grid[1], grid[2],
-                                                   block[0], block[1], block[2],
-                                                   variant.shared_bytes, launch.given_stream,
-                                                   launch.kernel_params);
+    return cooperative_[launch.per_thread_streams](
+        variant.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+        variant.shared_bytes, launch.given_stream, launch.kernel_params);
   }
-  return kernel_[launch.per_thread_streams](variant.function, grid[0], grid[1], grid[2], block[0],
-                                            block[1], block[2], variant.shared_bytes,
-                                            launch.given_stream, launch.kernel_params,
-                                            launch.extra);
+  return kernel_[launch.per_thread_streams](
+      variant.function, grid[0], grid[1], grid[2], block[0], block[1], block[2],
+      variant.shared_bytes, launch.given_stream, launch.kernel_params, launch.extra);
 }
 
 CUresult Launcher::extended(const Launch& launch, const Variant& variant) const noexcept {

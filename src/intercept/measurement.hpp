@@ -106,11 +106,11 @@ class Measurement {
   std::atomic<LaunchTimer*> open_{nullptr};
   std::atomic<const char*> name_;
   std::atomic<std::uint64_t> losses_{0};
-  bool attached_ = false;               ///< CUPTI was opened since it was last released
+  bool attached_ = false;  ///< CUPTI was opened since it was last released
   std::vector<pid_t> cupti_threads_;
   LaunchTimer* chosen_ = nullptr;  ///< to be opened when wanted
   std::uint64_t dropped_seen_ = 0;
-  std::vector<bool> wanted_;       ///< by search
+  std::vector<bool> wanted_;  ///< by search
   std::size_t num_wanted_ = 0;
   std::vector<std::vector<TimedWork>> inboxes_;
   std::vector<TimedWork> arrived_;

@@ -24,7 +24,9 @@ void PassRecord::launched(SiteIndex site, std::uint32_t calls, std::uint32_t rec
   counted_site.records += records;
 }
 
-void PassRecord::failed(SiteIndex site) { count(site).failed = true; }
+void PassRecord::failed(SiteIndex site) {
+  count(site).failed = true;
+}
 
 void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
   if (arrived_ == 0) {

@@ -16,7 +16,7 @@ class PassRecord {
     std::uint32_t calls = 0;    ///< launches, or calls of a tunable
     std::uint32_t records = 0;  ///< that the timer owes for them
     std::uint32_t arrived = 0;
-    double seconds = 0;         ///< sum of what arrived
+    double seconds = 0;  ///< sum of what arrived
     bool failed = false;
   };
 

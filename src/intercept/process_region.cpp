@@ -86,10 +86,9 @@ CUresult ProcessRegion::launch_in_window(const contextune_launch& call, const La
   }
   const Site& site = found.resolved->site();
   const Watch watch = search.watch();
-  const CUresult result =
-      watch == Watch::Nothing
-          ? trial_.settled(call, launch, found, site.settled(), &search)
-          : trial_.watched(call, launch, found, site.planned(), search, watch);
+  const CUresult result = watch == Watch::Nothing
+                              ? trial_.settled(call, launch, found, site.settled(), &search)
+                              : trial_.watched(call, launch, found, site.planned(), search, watch);
   if (window.left != 0 && --window.left == 0) {
     try {
       search.end(now_seconds());

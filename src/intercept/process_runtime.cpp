@@ -52,9 +52,19 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       measurement_(options.timer, make_timers(), log_),
       captures_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
-      services_{driver_,   launcher_, kernels_, rules_, builds_, forced_,
-                log_,      measurement_, open_, captures_, stopped_,
-                [this](CUresult result) { broke(result); }, frontend != nullptr},
+      services_{driver_,
+                launcher_,
+                kernels_,
+                rules_,
+                builds_,
+                forced_,
+                log_,
+                measurement_,
+                open_,
+                captures_,
+                stopped_,
+                [this](CUresult result) { broke(result); },
+                frontend != nullptr},
       kernel_marks_(kernels_) {
   if (driver_.simulated) log_.set_simulated();
   write_start();
@@ -99,8 +109,8 @@ void ProcessRuntime::write_start() {
   event.compute_capability = std::to_string(facts.compute_capability / 10) + "." +
                              std::to_string(facts.compute_capability % 10);
   event.num_sms = facts.num_sms;
-  event.driver = std::to_string(driver_.version / 1000) + "." +
-                 std::to_string(driver_.version % 1000 / 10);
+  event.driver =
+      std::to_string(driver_.version / 1000) + "." + std::to_string(driver_.version % 1000 / 10);
   event.simulated = driver_.simulated;
   event.mode = options_.mode;
   event.regions = options_.region;

@@ -20,9 +20,9 @@ class Site;
 struct TunableSpec {
   std::string name;
   Key key;
-  std::vector<Config> configs;  ///< 0 is the default
+  std::vector<Config> configs;    ///< 0 is the default
   bool region_objective = false;  ///< judged by the region's time, not by its own
-  std::optional<int> n_warmup;  ///< absent: the region's
+  std::optional<int> n_warmup;    ///< absent: the region's
   std::optional<int> n_repeat;
 };
 

@@ -14,7 +14,9 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\n") - first + 1);
 }
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string quoted(std::string_view text) {
+  return "\"" + std::string(text) + "\"";
+}
 
 std::optional<RegionMark> parse_mark(std::string_view text, std::string& fault) {
   RegionMark mark;
@@ -51,8 +53,8 @@ std::optional<RegionMark> parse_mark(std::string_view text, std::string& fault) 
   if (kind == "kernel" && !rest.empty()) {
     mark.kind = RegionMark::Kind::Kernel;
     try {
-      mark.kernel = std::regex(rest.begin(), rest.end(),
-                               std::regex::ECMAScript | std::regex::optimize);
+      mark.kernel =
+          std::regex(rest.begin(), rest.end(), std::regex::ECMAScript | std::regex::optimize);
     } catch (const std::regex_error& error) {
       fault = "region " + quoted(text) + ": the regular expression cannot be read (" +
               error.what() + ")";

@@ -19,11 +19,11 @@ namespace contextune::intercept {
 struct RegionMark {
   enum class Kind { Nvtx, Profiler, Kernel, Process };
   Kind kind = Kind::Process;
-  std::string text;         ///< as given; names the region where the mark has no name of its own
-  std::string name;         ///< of the region, in the log
-  bool any_domain = true;   ///< Nvtx
-  std::string domain;       ///< Nvtx
-  std::regex kernel;        ///< Kernel
+  std::string text;        ///< as given; names the region where the mark has no name of its own
+  std::string name;        ///< of the region, in the log
+  bool any_domain = true;  ///< Nvtx
+  std::string domain;      ///< Nvtx
+  std::regex kernel;       ///< Kernel
 
   [[nodiscard]] bool opens_on(std::string_view range_domain, std::string_view range_name) const {
     return kind == Kind::Nvtx && name == range_name && (any_domain || domain == range_domain);

@@ -27,7 +27,9 @@ const char* for_ever(const std::string& text) {
   return kept->c_str();
 }
 
-void in_forked_child() { running.store(nullptr, std::memory_order_release); }
+void in_forked_child() {
+  running.store(nullptr, std::memory_order_release);
+}
 
 void at_exit() {
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
@@ -75,10 +77,16 @@ void Runtime::at_start(void (*call)(Runtime&)) noexcept {
   if (Runtime* runtime = get()) call(*runtime);
 }
 
-Runtime* Runtime::get() noexcept { return running.load(std::memory_order_acquire); }
+Runtime* Runtime::get() noexcept {
+  return running.load(std::memory_order_acquire);
+}
 
-const char* Runtime::why_limited() noexcept { return limited.load(std::memory_order_acquire); }
+const char* Runtime::why_limited() noexcept {
+  return limited.load(std::memory_order_acquire);
+}
 
-ProcessRuntime* running_runtime() noexcept { return running.load(std::memory_order_acquire); }
+ProcessRuntime* running_runtime() noexcept {
+  return running.load(std::memory_order_acquire);
+}
 
 }  // namespace contextune::intercept

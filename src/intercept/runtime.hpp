@@ -13,8 +13,8 @@
 
 namespace contextune::intercept {
 
-/// Everything that contextune is in this process: options, regions, timers, the rank log. Made once,
-/// never destroyed (the program's own exit handlers may still launch). Any thread.
+/// Everything that contextune is in this process: options, regions, timers, the rank log. Made
+/// once, never destroyed (the program's own exit handlers may still launch). Any thread.
 ///
 /// Inert in a forked child until its exec, and from the start of exit() on: everything then passes
 /// through and no CUDA call is made.
@@ -32,8 +32,8 @@ class Runtime {
   /// The runtime if there is one and it is not inert, else null. A few nanoseconds.
   [[nodiscard]] static Runtime* get() noexcept;
 
-  /// Why there is no runtime, or why it sees no launches: a sentence; "" when all is well. Valid for
-  /// ever.
+  /// Why there is no runtime, or why it sees no launches: a sentence; "" when all is well. Valid
+  /// for ever.
   [[nodiscard]] static const char* why_limited() noexcept;
 
   virtual ~Runtime() = default;

@@ -36,8 +36,7 @@ void SafeAttributes::add_carveouts(const KernelLaunch& at, std::vector<Config>& 
   const std::uint64_t needed = (size_of(launch).blocks() + sms - 1) / sms;
   const bool together =
       launch.cooperative || gpu::fits_in_one_wave(driver_, at.device, at.kernel, size_of(launch));
-  for (const int percent :
-       gpu::carveout_percentages(at.device, at.kernel, launch.shared_bytes)) {
+  for (const int percent : gpu::carveout_percentages(at.device, at.kernel, launch.shared_bytes)) {
     if (percent != 0 && percent != 50 && percent != 100) continue;
     const std::size_t held =
         at.device.max_shared_bytes_per_sm * static_cast<std::size_t>(percent) / 100;
@@ -82,8 +81,8 @@ void SafeAttributes::add_scheduling(const KernelLaunch& at, std::vector<Config>&
     }
   }
   const gpu::PriorityRange range = gpu::priority_range(driver_);
-  if (range.greatest < range.least &&
-      launch.attribute(CU_LAUNCH_ATTRIBUTE_PRIORITY) == nullptr && !launch.cooperative) {
+  if (range.greatest < range.least && launch.attribute(CU_LAUNCH_ATTRIBUTE_PRIORITY) == nullptr &&
+      !launch.cooperative) {
     configs.push_back(Config{{"priority", std::int64_t{range.greatest}}});
   }
 }

@@ -60,8 +60,8 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
 }
 
 bool Search::nothing_to_do() const {
-  return stopped_ || (finished_.load(std::memory_order_relaxed) &&
-                      sites_.size() == sites_when_finished_);
+  return stopped_ ||
+         (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
 }
 
 void Search::settle_all() {
@@ -81,9 +81,9 @@ PassPlan Search::plan_entry(double now) {
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
   }
-  const Measure measure =
-      plan.measure == Measure::Span && clock_ == RegionClock::Work ? Measure::Activity
-                                                                   : plan.measure;
+  const Measure measure = plan.measure == Measure::Span && clock_ == RegionClock::Work
+                              ? Measure::Activity
+                              : plan.measure;
   if (plan.counted && measure == Measure::Activity) {
     if (!measurement_.want(id_, true)) {
       stopped_ = true;
@@ -159,8 +159,8 @@ void Search::end(double now) {
   tuning_.end_pass(record->pass, launched, failed, now);
   if (record->counted) {
     record->clock = measurement_.read_clock();
-    const bool no_span = record->measure == Measure::Span && clock_ == RegionClock::Entry &&
-                         !record->span_open;
+    const bool no_span =
+        record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
     if (record->spoiled || no_span) {
       tuning_.lose_result(record->pass, now);
     } else {
@@ -242,7 +242,8 @@ void Search::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
                       std::uint32_t records) {
   const std::lock_guard lock(mutex_);
   // The entry may have ended on another thread meanwhile; then nobody asks for this launch.
-  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass) return;
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
   open_->launched(site, calls, records);
 }
 

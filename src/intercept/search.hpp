@@ -29,10 +29,10 @@ enum class RegionClock {
 
 /// What launches of an entry have to report.
 enum class Watch : std::uint8_t {
-  Nothing,  ///< all is settled: the launch path touches nothing shared
-  Count,    ///< which sites were launched
-  Activity, ///< ... and every launch is timed
-  Span      ///< ... and the streams that it uses
+  Nothing,   ///< all is settled: the launch path touches nothing shared
+  Count,     ///< which sites were launched
+  Activity,  ///< ... and every launch is timed
+  Span       ///< ... and the streams that it uses
 };
 
 /// How far a search has come.
@@ -67,7 +67,8 @@ class Search {
 
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
-  /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU work.
+  /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
+  /// work.
   bool begin_waiting(const std::function<void()>& synchronise);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
@@ -78,9 +79,7 @@ class Search {
   /// Ends the search for good: every site runs its default from now on (or what it is pinned to).
   void stop(FallbackReason reason, const std::string& text);
 
-  [[nodiscard]] bool finished() const noexcept {
-    return finished_.load(std::memory_order_acquire);
-  }
+  [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
   [[nodiscard]] Watch watch() const noexcept { return watch_.load(std::memory_order_acquire); }
 
   /// Tag for one launch (or one tunable call) of the pass under way.
@@ -89,8 +88,8 @@ class Search {
   /// In a Span pass, around each launch: before (`issued` false) and after.
   void touch(StreamHandle stream, bool issued) noexcept;
 
-  /// Work of the pass was issued. `calls` count as launches of the site; `records` are what the timer
-  /// will deliver for them. no_site: work that only the region's time depends on.
+  /// Work of the pass was issued. `calls` count as launches of the site; `records` are what the
+  /// timer will deliver for them. no_site: work that only the region's time depends on.
   void launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls, std::uint32_t records);
   /// The site's config could not be launched in this pass; the default ran.
   void failed(std::uint64_t tag, SiteIndex site);
@@ -136,7 +135,7 @@ class Search {
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
   bool stopped_ = false;
   std::unique_ptr<PassRecord> open_;  ///< of the entry under way, while it is watched
-  std::deque<PassRecord> pending_;  ///< passes whose results have not all come
+  std::deque<PassRecord> pending_;    ///< passes whose results have not all come
   std::unique_ptr<SpanTimer> spans_;
   std::vector<StreamHandle> touched_;
   std::vector<TimedWork> work_;

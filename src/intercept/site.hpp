@@ -22,15 +22,15 @@ class Search;
 /// written once, before the site is published.
 class Site {
  public:
-  std::string name;            ///< of the kernel or tunable
+  std::string name;  ///< of the kernel or tunable
   Key key;
   std::string key_text;
   std::vector<Config> configs;
   KnobProvider* provider = nullptr;  ///< null: a tunable, or nothing to change
   Search* search = nullptr;
   LaunchRegion* region = nullptr;
-  void* window = nullptr;            ///< of ProcessRegion
-  SiteIndex index = no_site;         ///< in `search`; no_site: runs `settled` always
+  void* window = nullptr;     ///< of ProcessRegion
+  SiteIndex index = no_site;  ///< in `search`; no_site: runs `settled` always
   std::optional<std::uint32_t> pinned;
   bool dropped = false;  ///< its winner stopped working; under the search's lock
 

@@ -76,10 +76,10 @@ void SiteTable::refresh(Binding& binding, const Launch& launch) {
   if (kernel != binding.kernel || kernel == nullptr) {
     binding.memo.store(nullptr, std::memory_order_release);
     binding.kernel = kernel;
-    binding.provider = kernel == nullptr || kernel->excluded || only_look_ ||
-                               launch.has_fixed_shape()
-                           ? nullptr
-                           : services_.knobs.provider_of(*kernel);
+    binding.provider =
+        kernel == nullptr || kernel->excluded || only_look_ || launch.has_fixed_shape()
+            ? nullptr
+            : services_.knobs.provider_of(*kernel);
     binding.kind.store(
         binding.provider == nullptr ? Binding::Kind::AsWritten : Binding::Kind::Tuned,
         std::memory_order_relaxed);

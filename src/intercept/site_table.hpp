@@ -58,8 +58,7 @@ class SiteTable {
     EventLog& log;
   };
 
-  SiteTable(std::string region, std::size_t max_sites, const Services& services,
-            SiteOwner& owner);
+  SiteTable(std::string region, std::size_t max_sites, const Services& services, SiteOwner& owner);
 
   /// What the launch is: null `resolved` means that it runs as written.
   struct Found {

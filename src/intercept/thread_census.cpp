@@ -46,6 +46,8 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
   });
 }
 
-void name_this_thread(const char* name) { (void)pthread_setname_np(pthread_self(), name); }
+void name_this_thread(const char* name) {
+  (void)pthread_setname_np(pthread_self(), name);
+}
 
 }  // namespace contextune::intercept

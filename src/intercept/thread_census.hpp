@@ -9,8 +9,8 @@ namespace contextune::intercept {
 /// The threads of this process, sorted; empty if the system does not tell.
 [[nodiscard]] std::vector<pid_t> thread_ids();
 
-/// Whether threads of the program may be inside the driver now: any but the caller, the driver's own
-/// (named cuda...), ours (named contextune...), and `known`.
+/// Whether threads of the program may be inside the driver now: any but the caller, the driver's
+/// own (named cuda...), ours (named contextune...), and `known`.
 [[nodiscard]] bool other_threads_may_call_driver(const std::vector<pid_t>& known);
 
 /// Names this thread, for debuggers and for the census.

@@ -7,7 +7,9 @@ constinit thread_local ThreadState state;
 
 }  // namespace
 
-ThreadState& this_thread() noexcept { return state; }
+ThreadState& this_thread() noexcept {
+  return state;
+}
 
 bool ThreadState::open(const EntryFrame& frame) noexcept {
   if (num_frames == most_frames) {

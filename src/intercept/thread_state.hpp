@@ -25,7 +25,7 @@ struct ThreadState {
   bool counts = false;             ///< launches here belong to its pass
   TunableCall* call = nullptr;     ///< innermost
   std::uint32_t num_frames = 0;
-  std::uint32_t num_lost = 0;      ///< ranges that were opened beyond most_frames
+  std::uint32_t num_lost = 0;  ///< ranges that were opened beyond most_frames
   EntryFrame frames[most_frames];
 
   /// False: there is no room; the matching close is swallowed.

@@ -6,8 +6,8 @@
 namespace contextune::intercept {
 
 /// One launch through the real driver under one config: times it where the search wants that, and
-/// launches as written in the same breath where the config cannot be launched. Shared by the kinds of
-/// regions. Any thread.
+/// launches as written in the same breath where the config cannot be launched. Shared by the kinds
+/// of regions. Any thread.
 class TrialLaunch {
  public:
   TrialLaunch(const RegionServices& services, SiteTable& table)

@@ -40,7 +40,8 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
   ThreadState& thread = this_thread();
   outer_ = thread.call;
   thread.call = this;
-  const bool here = (thread.region != nullptr ? thread.region : services.open.only()) == site->region;
+  const bool here =
+      (thread.region != nullptr ? thread.region : services.open.only()) == site->region;
   Search& search = *site->search;
   const Watch watch = search.watch();
   watched_ = here && (thread.region == nullptr || thread.counts) && watch != Watch::Nothing;

@@ -14,8 +14,8 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
-      search_(this->name(), tuning_options(options, options.mode != Mode::Body),
-              RegionClock::Entry, services.measurement, services.log),
+      search_(this->name(), tuning_options(options, options.mode != Mode::Body), RegionClock::Entry,
+              services.measurement, services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(services, table_) {}
@@ -53,11 +53,10 @@ bool TunedRegion::begin_pass() noexcept {
   bool counts = false;
   try {
     table_.finish_builds();
-    counts = !services().captures.any() &&
-             search_.begin_waiting([this] {
-               synchronise();
-               table_.finish_builds();
-             });
+    counts = !services().captures.any() && search_.begin_waiting([this] {
+      synchronise();
+      table_.finish_builds();
+    });
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }
@@ -69,7 +68,9 @@ bool TunedRegion::begin_pass() noexcept {
   return true;
 }
 
-void TunedRegion::end_pass() noexcept { end_on_thread(api_mark); }
+void TunedRegion::end_pass() noexcept {
+  end_on_thread(api_mark);
+}
 
 void TunedRegion::abandon_pass() noexcept {
   stop(FallbackReason::BodyLeft, {});

@@ -70,8 +70,7 @@ std::string prepare_function(Variant& variant, const KernelLaunch& launch,
            " takes at most " + std::to_string(kernel->max_threads);
   }
   if (!gpu::allow_dynamic_shared(driver, *kernel, variant.shared_bytes)) {
-    return std::to_string(variant.shared_bytes) +
-           " bytes of dynamic shared memory; at most " +
+    return std::to_string(variant.shared_bytes) + " bytes of dynamic shared memory; at most " +
            std::to_string(gpu::max_dynamic_shared_bytes(launch.device, *kernel)) + " are possible";
   }
   return {};
@@ -88,10 +87,9 @@ Variant unusable(std::string why) {
 bool is_as_written(const VariantSpec& spec, const KernelLaunch& launch) {
   const LaunchChange& change = spec.change;
   const Launch& written = launch.launch;
-  const bool same_function =
-      change.module.empty() && change.source.empty() &&
-      (change.function.empty() || change.function == launch.kernel.name ||
-       change.function == launch.kernel.symbol);
+  const bool same_function = change.module.empty() && change.source.empty() &&
+                             (change.function.empty() || change.function == launch.kernel.name ||
+                              change.function == launch.kernel.symbol);
   const Dim3 cluster = written.cluster();
   return same_function && !spec.carveout && !spec.priority && !spec.cluster_scheduling &&
          change.grid.value_or(written.grid) == written.grid &&
@@ -101,7 +99,7 @@ bool is_as_written(const VariantSpec& spec, const KernelLaunch& launch) {
 }
 
 std::optional<Variant> make_variant(const VariantSpec& spec, const KernelLaunch& launch,
-                            const gpu::Driver& driver, BuildQueue& builds) {
+                                    const gpu::Driver& driver, BuildQueue& builds) {
   const LaunchChange& change = spec.change;
   Variant variant;
   variant.function = launch.launch.function;

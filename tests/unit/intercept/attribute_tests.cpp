@@ -73,6 +73,7 @@ TEST_CASE("Dynamic shared memory beyond 48 KiB is allowed for the variant", "[at
   bool used = false;
   for (const SeenLaunch& one : take_seen()) used = used || one.shared_bytes == 100 << 10;
   CHECK(used);
-  CHECK(program.said("fallback", {"reason=build_failed", "1048576 bytes of dynamic shared memory"}));
+  CHECK(
+      program.said("fallback", {"reason=build_failed", "1048576 bytes of dynamic shared memory"}));
   adder.holds(5);
 }

@@ -42,7 +42,8 @@ TEST_CASE("A build is made once, elsewhere, and its error is kept", "[build_queu
   const std::uint64_t before = queue().done();
   CHECK(queue().find_or_start(from_file("/no/such/file.cubin"), nullptr) == nullptr);
   REQUIRE(queue().wait_idle(20));
-  const BuildQueue::Result* result = queue().find_or_start(from_file("/no/such/file.cubin"), nullptr);
+  const BuildQueue::Result* result =
+      queue().find_or_start(from_file("/no/such/file.cubin"), nullptr);
   REQUIRE(result != nullptr);
   CHECK(result->function == nullptr);
   CHECK(result->error.find("/no/such/file.cubin") != std::string::npos);

@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <mutex>
-#include <utility>
 #include <simcuda/kernel.hpp>
+#include <utility>
 
 using namespace contextune;
 namespace files = std::filesystem;
@@ -37,14 +37,18 @@ void add_twin(const simcuda_launch* launch) {
   note("add_twin", *launch);
   add_all(*launch);
 }
-void other(const simcuda_launch* launch) { note("other", *launch); }
+void other(const simcuda_launch* launch) {
+  note("other", *launch);
+}
 
 void describe_add(const simcuda_launch* launch, simcuda_work* work) {
   const auto n = static_cast<std::size_t>(simcuda::argument<int>(*launch, 0));
   work->items = work->flops = static_cast<double>(n);
   simcuda::touch(*work, simcuda::argument<float*>(*launch, 2), n * 4, SIMCUDA_READ | SIMCUDA_WRITE);
 }
-void describe_other(const simcuda_launch*, simcuda_work* work) { work->flops = 1e6; }
+void describe_other(const simcuda_launch*, simcuda_work* work) {
+  work->flops = 1e6;
+}
 
 constexpr simcuda_kernel add_kernel =
     simcuda::whole_launch_kernel<int, float, float*>("_Z3addifPf", &add, &describe_add);
@@ -59,16 +63,24 @@ constexpr const char* image =
     "simcuda image 1\nkernel _Z3addifPf\nkernel _Z8add_twinifPf\nkernel _Z5otherv\n"
     "kernel ncclDevKernel_Sum\n";
 
-constexpr const char* const names[] = {
-#define CONTEXTUNE_ENTRY(name, ...) #name,
-#include "preload/registry/driver.def"
+const char* name_of(contextune_fn fn) {
+  switch (fn) {
+#define CONTEXTUNE_ENTRY(name, ...) \
+  case contextune_fn_##name:        \
+    return #name;
 #include "preload/registry/cupti.def"
+#include "preload/registry/driver.def"
 #undef CONTEXTUNE_ENTRY
-};
-
-const char* name_of(contextune_fn fn) { return names[fn]; }
-void* real(contextune_fn fn) { return dlsym(Simulation::get().library, names[fn]); }
-std::uint64_t passed() { return 0; }
+    default:
+      return "";
+  }
+}
+void* real(contextune_fn fn) {
+  return dlsym(Simulation::get().library, name_of(fn));
+}
+std::uint64_t passed() {
+  return 0;
+}
 
 template <typename Function>
 Function symbol(void* library, const char* name) {
@@ -88,8 +100,8 @@ Simulation::Simulation() {
   static const simcuda_kernel* const kernels[] = {&add_kernel, &twin_kernel, &other_kernel,
                                                   &nccl_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
-  REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library, "simcuda_register_kernels")(
-              &table) == 0);
+  REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
+                                                      "simcuda_register_kernels")(&table) == 0);
   driver = gpu::load_driver(library, &dlsym);
   gpu::check(driver, driver.cuInit(0), "cuInit");
   gpu::check(driver, driver.cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
@@ -175,9 +187,8 @@ Program::Program(Options options) {
   simulation.driver.cuCtxSetCurrent(simulation.context);
   (void)take_seen();
   static std::atomic<int> number{0};
-  folder_ = (files::temp_directory_path() /
-             ("contextune_intercept_" + std::to_string(getpid()) + "_" +
-              std::to_string(number.fetch_add(1))))
+  folder_ = (files::temp_directory_path() / ("contextune_intercept_" + std::to_string(getpid()) +
+                                             "_" + std::to_string(number.fetch_add(1))))
                 .string();
   options.log_dir = folder_;
   frontend_.version = CONTEXTUNE_ABI_VERSION;
@@ -238,7 +249,9 @@ void Program::synchronise() {
   REQUIRE(Simulation::get().driver.cuCtxSynchronize() == CUDA_SUCCESS);
   runtime_->synchronised();
 }
-void Program::end() { runtime_->exiting(); }
+void Program::end() {
+  runtime_->exiting();
+}
 
 void Program::steps(int times, const std::function<void()>& body) {
   for (int i = 0; i < times; ++i) {

@@ -78,8 +78,8 @@ struct TestRule final : contextune::KernelRule {
 /// {{name=first}, {name=second}, ...}
 std::vector<contextune::Config> values_of(const char* name, std::initializer_list<int> values);
 
-/// One program with contextune in it: a runtime of its own and a log folder of its own. Calls of the
-/// driver go the way that the frontend would send them.
+/// One program with contextune in it: a runtime of its own and a log folder of its own. Calls of
+/// the driver go the way that the frontend would send them.
 class Program {
  public:
   explicit Program(contextune::Options options = quick());
@@ -119,8 +119,8 @@ class Program {
 struct Adder {
   explicit Adder(int elements, const char* kernel = "_Z3addifPf");
   /// A launch that adds to all elements, whatever becomes of grid and block.
-  CUresult run(Program& program, unsigned grid = 8, unsigned block = 128,
-               unsigned shared_bytes = 0, CUstream stream = nullptr);
+  CUresult run(Program& program, unsigned grid = 8, unsigned block = 128, unsigned shared_bytes = 0,
+               CUstream stream = nullptr);
   /// Checks that every element is `expected`.
   void holds(float expected) const;
 

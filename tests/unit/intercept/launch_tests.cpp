@@ -34,21 +34,30 @@ CUresult CUDAAPI cooperative(CUfunction f, unsigned gx, unsigned, unsigned, unsi
 }
 template <int Form>
 CUresult CUDAAPI extended(const CUlaunchConfig* config, CUfunction f, void**, void**) {
-  received = {Form == 0 ? "ex" : "ex_ptsz",  f,
-              config->gridDimX,              config->blockDimX,
-              config->sharedMemBytes,        config->hStream,
+  received = {Form == 0 ? "ex" : "ex_ptsz",
+              f,
+              config->gridDimX,
+              config->blockDimX,
+              config->sharedMemBytes,
+              config->hStream,
               {config->attrs, config->attrs + config->numAttrs}};
   return CUDA_SUCCESS;
 }
 
 void* real(contextune_fn fn) {
   switch (fn) {
-    case contextune_fn_cuLaunchKernel: return reinterpret_cast<void*>(&plain<0>);
-    case contextune_fn_cuLaunchKernel_ptsz: return reinterpret_cast<void*>(&plain<1>);
-    case contextune_fn_cuLaunchKernelEx: return reinterpret_cast<void*>(&extended<0>);
-    case contextune_fn_cuLaunchKernelEx_ptsz: return reinterpret_cast<void*>(&extended<1>);
-    case contextune_fn_cuLaunchCooperativeKernel: return reinterpret_cast<void*>(&cooperative);
-    default: return nullptr;
+    case contextune_fn_cuLaunchKernel:
+      return reinterpret_cast<void*>(&plain<0>);
+    case contextune_fn_cuLaunchKernel_ptsz:
+      return reinterpret_cast<void*>(&plain<1>);
+    case contextune_fn_cuLaunchKernelEx:
+      return reinterpret_cast<void*>(&extended<0>);
+    case contextune_fn_cuLaunchKernelEx_ptsz:
+      return reinterpret_cast<void*>(&extended<1>);
+    case contextune_fn_cuLaunchCooperativeKernel:
+      return reinterpret_cast<void*>(&cooperative);
+    default:
+      return nullptr;
   }
 }
 

@@ -6,7 +6,9 @@ using intercept::PassRecord;
 
 namespace {
 
-TimedWork work(double start, double end) { return {0, start, end, true}; }
+TimedWork work(double start, double end) {
+  return {0, start, end, true};
+}
 
 }  // namespace
 

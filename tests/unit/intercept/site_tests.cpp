@@ -200,9 +200,8 @@ TEST_CASE("A handle that comes back after an unload is looked at anew", "[site]"
   program.runtime().declare(rule_of("add_twin", values_of("block", {64, 256})));
   const Simulation& simulation = Simulation::get();
   Adder adder(100);
-  const auto unload =
-      reinterpret_cast<decltype(&cuModuleUnload)>(simulation.driver.find_symbol(
-          simulation.library, "cuModuleUnload"));
+  const auto unload = reinterpret_cast<decltype(&cuModuleUnload)>(
+      simulation.driver.find_symbol(simulation.library, "cuModuleUnload"));
   for (int round = 0; round < 6; ++round) {
     CUmodule module = simulation.load();
     const bool twin = round % 2 == 1;
@@ -232,7 +231,8 @@ TEST_CASE("Another function of the same module may be a config", "[site]") {
   for (const SeenLaunch& one : take_seen()) kernels.insert(one.kernel);
   CHECK(kernels == std::set<std::string>{"add", "add_twin"});
   CHECK(program.said("fallback", {"reason=build_failed", "does not take the arguments of add"}));
-  CHECK(program.said("fallback", {"reason=build_failed", "there is no kernel nothing", "add_twin"}));
+  CHECK(
+      program.said("fallback", {"reason=build_failed", "there is no kernel nothing", "add_twin"}));
 }
 
 TEST_CASE("A rule that throws leaves its kernel as written, and is named", "[site]") {

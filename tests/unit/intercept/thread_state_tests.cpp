@@ -5,7 +5,9 @@ using namespace contextune::intercept;
 
 namespace {
 
-LaunchRegion* region(std::uintptr_t number) { return reinterpret_cast<LaunchRegion*>(number); }
+LaunchRegion* region(std::uintptr_t number) {
+  return reinterpret_cast<LaunchRegion*>(number);
+}
 
 }  // namespace
 

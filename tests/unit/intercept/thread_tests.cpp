@@ -13,7 +13,9 @@ std::shared_ptr<TestRule> blocks(std::initializer_list<int> values) {
   return rule;
 }
 
-void use_context() { Simulation::get().driver.cuCtxSetCurrent(Simulation::get().context); }
+void use_context() {
+  Simulation::get().driver.cuCtxSetCurrent(Simulation::get().context);
+}
 
 }  // namespace
 

@@ -112,8 +112,7 @@ TEST_CASE("A body that is left early ends the search without winners", "[tunable
   CHECK(program.armed == 0);
 }
 
-TEST_CASE("A tunable outside of its region runs what is settled and is not measured",
-          "[tunable]") {
+TEST_CASE("A tunable outside of its region runs what is settled and is not measured", "[tunable]") {
   Program program;
   Region& region = program.runtime().region("decode", body());
   Site* site = region.tunable(spec_of("scale", {128, 1024}));
@@ -147,8 +146,7 @@ TEST_CASE("Declared kernels and tunables share a region's passes", "[tunable]") 
   CHECK(program.said("winner", {"site=add_twin", "config=2"}));
 }
 
-TEST_CASE("The search in a region may wait: refine and confirm end inside one call",
-          "[tunable]") {
+TEST_CASE("The search in a region may wait: refine and confirm end inside one call", "[tunable]") {
   Program program;
   Options options;
   options.mode = Mode::Body;
