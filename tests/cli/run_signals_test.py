@@ -168,7 +168,9 @@ class JobControl(CommandTest):
         program = self.script("ticks.py", "import time\nprint('ready', flush=True)\n"
                               "for _ in range(100):\n    open('ticks', 'a').write('x')\n"
                               "    time.sleep(0.05)\n")
-        process = self.start(*program)
+        # A group of its own, whose parent is in the session: where nobody could wake it, the kernel
+        # lets nobody stop it.
+        process = self.start(*program, process_group=0)
         ticks = self.work / "ticks"
         wait_until(lambda: ticks.exists())
         process.send_signal(signal.SIGTSTP)

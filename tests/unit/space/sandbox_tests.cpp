@@ -1,5 +1,3 @@
-#include <time.h>
-
 #include "catch.hpp"
 #include "space_fixture.hpp"
 
@@ -7,21 +5,6 @@ using namespace contextune;
 using namespace contextune::space::test;
 
 namespace {
-
-/// Seconds of processor time of this thread: a busy machine must not fail a test.
-double processor_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
-/// Loads the text and checks that it ends within a second.
-std::string timed_load_error(const std::string& text) {
-  const double start = processor_seconds();
-  std::string message = load_error(text);
-  CHECK(processor_seconds() - start < 1.0);
-  return message;
-}
 
 const std::string endless = "did not end within 10000000 steps; look for a loop that never ends";
 
@@ -67,12 +50,11 @@ TEST_CASE("Nothing of the process can be reached through what is there") {
 }
 
 TEST_CASE("An endless loop ends with an error in every place") {
-  CHECK(timed_load_error("\nwhile true do end") == "FILE:2: " + endless);
-  CHECK(timed_load_error("\n\nlocal function f() return f() end\nf()").starts_with("FILE:3: "));
-  CHECK(contains(timed_load_error("::a:: goto a"), endless));
-  CHECK(contains(timed_load_error("for i = 1, math.huge do end"), endless));
+  CHECK(load_error("\nwhile true do end") == "FILE:2: " + endless);
+  CHECK(load_error("\n\nlocal function f() return f() end\nf()").starts_with("FILE:3: "));
+  CHECK(contains(load_error("::a:: goto a"), endless));
+  CHECK(contains(load_error("for i = 1, math.huge do end"), endless));
 
-  const double start = processor_seconds();
   CHECK(key_error("kernel 'k' {\nkey = function()\nwhile true do end end }") ==
         "FILE:3: kernel 'k': key: " + endless);
   CHECK(configs_error("kernel 'k' { space = { a = {1, 2, 3} }, apply = function() end,\n"
@@ -81,7 +63,6 @@ TEST_CASE("An endless loop ends with an error in every place") {
   CHECK(
       apply_error("kernel 'k' { space = { a = {1} },\napply = function()\n\nrepeat until false end "
                   "}") == "FILE:4: kernel 'k': apply: " + endless);
-  CHECK(processor_seconds() - start < 3.0);
 }
 
 TEST_CASE("Pruning many configs shares one limit") {
@@ -113,7 +94,7 @@ TEST_CASE("Single steps that take long do not add up to endless time") {
            "local f = ('%d'):rep(10) while true do local s = f:format(1,2,3,4,5,6,7,8,9,10) end",
        }) {
     INFO(body);
-    CHECK(contains(timed_load_error(body), "did not end within"));
+    CHECK(contains(load_error(body), "did not end within"));
   }
 }
 
@@ -130,7 +111,7 @@ TEST_CASE("Memory is limited for one text, one table and all together") {
            "local s = string.format('%99.99f', 1):rep(20000)",
        }) {
     INFO(body);
-    const std::string message = timed_load_error(body);
+    const std::string message = load_error(body);
     CHECK(contains(message, "FILE:1: "));
     CHECK((contains(message,
                     "asked for more memory than a space file may have (16 MiB in all, 1 "
