@@ -15,6 +15,8 @@
 #include "cli/space_files.hpp"
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
+#include "log/events.hpp"
+#include "log/rank_of_environment.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -33,13 +35,20 @@ std::string start_failure(const std::string& program, int error) {
   return text + "\n";
 }
 
+// Says in the rank log that nothing of the run was seen. The `errno` of the failure, or 0.
+int log_silence(const RunSetup& setup) {
+  log::RankLog log({setup.log_folder, log::rank_of_environment(), setup.run, LogLevel::Info});
+  log::write_fallback(log, FallbackReason::NothingSeen, {}, {}, {});
+  return log.last_error();
+}
+
 // Why a run left no line in the logs, as far as can be told from here.
-std::string why_silent(const RunSetup& setup, const std::string& program) {
+std::string why_silent(const RunSetup& setup, const std::string& program, int log_error) {
   std::string text = "contextune: nothing was tuned: the rank log in " + setup.log_folder +
-                     " has no line of this run.\n";
-  if (const std::string why = why_not_writable(setup.log_folder); !why.empty()) {
-    return text + "  The folder cannot be written (" + why +
-           "): give another one with --log-dir. The program may have been tuned all the same.\n";
+                     " has no line of the program.\n";
+  if (log_error != 0) {
+    return text + "  It cannot be written (" + std::strerror(log_error) +
+           "): give another folder with --log-dir. The program may have been tuned all the same.\n";
   }
   const std::vector<std::string> obstacles = preload_obstacles(program);
   for (const std::string& obstacle : obstacles) text += "  " + obstacle + ".\n";
@@ -50,12 +59,7 @@ std::string why_silent(const RunSetup& setup, const std::string& program) {
          program + "` tells more.\n";
 }
 
-void report(const RunSetup& setup, const RunRequest& request, const RunWatch& watch,
-            Reporter& reporter) {
-  if (watch.num_lines() == 0) {
-    reporter.say(why_silent(setup, request.command.front()));
-    return;
-  }
+void report(const RunSetup& setup, const RunWatch& watch, Reporter& reporter) {
   std::size_t said = 0;
   for (const log::ProcessReport& process : watch.processes()) {
     if (said++ > 0) reporter.say("\n");
@@ -83,8 +87,13 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
   };
   const int status = program.wait(reporter.listening() ? look_period : 0, look);
   try {
-    if (reporter.listening() || setup.options.discover) watch.finish();
-    if (reporter.listening()) report(setup, request, watch, reporter);
+    watch.finish();
+    if (watch.num_lines() == 0) {
+      const int error = log_silence(setup);
+      reporter.say(why_silent(setup, request.command.front(), error));
+    } else if (reporter.listening()) {
+      report(setup, watch, reporter);
+    }
     if (setup.options.discover) write_space_file(request, watch, reporter);
   } catch (const std::exception& error) {
     reporter.say(std::string("contextune: ") + error.what() + "\n");

@@ -59,15 +59,16 @@ RunSetup prepare_run(const RunRequest& request) {
                                      [&](const OptionInfo& info) { return info.name == name; });
     setup.environment.set(option->variable, option_text(setup.options, name));
   }
+  if (setup.options.region.empty()) {
+    setup.options.region = "process";
+    setup.environment.set("CONTEXTUNE_REGION", setup.options.region);
+  }
   setup.run = log::random_run_id();
   setup.log_folder = absolute(setup.options.log_dir);
   setup.environment.set("CONTEXTUNE_RUN_ID", setup.run);
   setup.environment.set("CONTEXTUNE_LOG_DIR", setup.log_folder);
   if (!setup.options.space.empty()) {
     setup.environment.set("CONTEXTUNE_SPACE", absolute_list(setup.options.space));
-  }
-  if (!setup.options.cache_dir.empty()) {
-    setup.environment.set("CONTEXTUNE_CACHE_DIR", absolute(setup.options.cache_dir));
   }
   setup.environment.unset("CONTEXTUNE_REPORT");  // ours alone: a run inside of this one has its own
   if (setup.options.disable) return setup;

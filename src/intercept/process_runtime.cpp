@@ -15,6 +15,7 @@
 #include "intercept/program_name.hpp"
 #include "intercept/tuned_region.hpp"
 #include "log/events.hpp"
+#include "log/rank_of_environment.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -28,7 +29,7 @@ gpu::Driver driver_of(const contextune_frontend* frontend) {
 
 log::RankLog::Settings log_settings(const Options& options) {
   const char* run = std::getenv("CONTEXTUNE_RUN_ID");
-  return {options.log_dir, rank_from_environment(), run == nullptr ? "" : run, options.log_level};
+  return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run, options.log_level};
 }
 
 std::uint64_t mark_of_domain(const char* domain) noexcept {
@@ -70,7 +71,11 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   write_start();
   for (const std::string& one : faults) log_.fault(one);
   rules_.load(options.space, device_facts(), log_);
-  if (frontend_ != nullptr) start_marks();
+  if (frontend_ != nullptr) {
+    start_marks();
+  } else {
+    log_.fallback(FallbackReason::LoadedLate, {}, {}, {});
+  }
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

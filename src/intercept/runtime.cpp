@@ -42,6 +42,7 @@ ProcessRuntime* start_once(const contextune_frontend* frontend) {
     limited.store("contextune is switched off: CONTEXTUNE_DISABLE is set");
     return nullptr;
   }
+  find_misspelt_variables(faults);
   auto* made = new ProcessRuntime(frontend, options, faults);
   limited.store(frontend != nullptr
                     ? ""

@@ -159,6 +159,7 @@ void Search::end(double now) {
   tuning_.end_pass(record->pass, launched, failed, now);
   if (record->counted) {
     record->clock = measurement_.read_clock();
+    if (record->clock.throttled) log_.fallback(FallbackReason::Throttled, region_, {}, {});
     const bool no_span =
         record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
     if (record->spoiled || no_span) {

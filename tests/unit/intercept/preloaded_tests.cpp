@@ -148,6 +148,8 @@ TEST_CASE("Bad input is named in the log and the program is left alone", "[prelo
   variables["CONTEXTUNE_REGION"] = "nvtx:nowhere;graph";
   variables["CONTEXTUNE_SPACE"] = folder.path + "/broken.lua";
   variables["CONTEXTUNE_ONLY"] = "(";
+  variables["CONTEXTUNE_REPEAT"] = "3";
+  variables["CONTEXTUNE_HOME_OF_OTHERS"] = "3";
   std::ofstream(folder.path + "/broken.lua") << "kernel \"x\" {\n  apply = \n}\n";
   CHECK(demo(folder, variables, 20) == bare);
   const std::string log = folder.log();
@@ -156,6 +158,9 @@ TEST_CASE("Bad input is named in the log and the program is left alone", "[prelo
   CHECK(log.find("broken.lua:") != std::string::npos);
   CHECK(log.find("graph launches cannot mark a region yet") != std::string::npos);
   CHECK(log.find("option only") != std::string::npos);
+  CHECK(log.find("CONTEXTUNE_REPEAT is no variable") != std::string::npos);
+  CHECK(log.find("CONTEXTUNE_N_REPEAT is") != std::string::npos);
+  CHECK(log.find("OF_OTHERS") == std::string::npos);
   CHECK(log.find("reason=region_never_entered") != std::string::npos);
 }
 
