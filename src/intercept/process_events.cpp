@@ -105,7 +105,12 @@ void ProcessRuntime::exiting() noexcept {
     }
     if (!entered) log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, {});
   }
-  for (LaunchRegion* region : all_regions()) region->write_summary();
+  const auto regions = all_regions();
+  if (marks_.empty() && regions.empty()) {
+    log_.fallback(FallbackReason::RegionNeverEntered, {}, {},
+                  "CONTEXTUNE_REGION names no region and the program's code entered none.");
+  }
+  for (LaunchRegion* region : regions) region->write_summary();
   forced_.report_unmatched();
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
   if (frontend_ != nullptr) outside += frontend_->launches_passed();

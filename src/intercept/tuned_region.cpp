@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "gpu/l2_flush.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/tunable_launch.hpp"
 
@@ -14,11 +15,17 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
+      flush_l2_(options.flush_l2 && options.mode == Mode::Body),
       search_(this->name(), tuning_options(options, options.mode != Mode::Body), RegionClock::Entry,
               services.measurement, services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
-      trial_(services, table_) {}
+      trial_(services, table_) {
+  if (options.flush_l2 && !flush_l2_) {
+    services.log.fault("flush_l2 does nothing in region '" + this->name() +
+                       "': only a body that is repeated gets work of ours between its passes");
+  }
+}
 
 bool TunedRegion::finished() const noexcept {
   return search_.finished() || services().stopped.load(std::memory_order_acquire);
@@ -57,6 +64,7 @@ bool TunedRegion::begin_pass() noexcept {
       synchronise();
       table_.finish_builds();
     });
+    if (counts && flush_l2_) gpu::flush_l2(services().driver);
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }

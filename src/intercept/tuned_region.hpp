@@ -35,6 +35,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   CUresult launch_in_call(const contextune_launch& call, const Launch& launch,
                           TunableCall& tunable) noexcept;
 
+  const bool flush_l2_;
   Search search_;
   SiteTable table_;
   TrialLaunch trial_;

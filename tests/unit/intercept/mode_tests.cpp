@@ -135,6 +135,39 @@ TEST_CASE("Entries that follow each other without a wait are tuned as well", "[m
   adder.holds(400);
 }
 
+TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") {
+  // The default's last sample, as the log has it: all of it was in the cache, or none.
+  const auto default_us = [](bool flush) {
+    Program program;
+    program.runtime().declare(blocks("add", {64}));
+    Adder adder(1 << 16);
+    Options body = Program::quick();
+    body.mode = Mode::Body;
+    body.n_repeat = 2;
+    body.flush_l2 = flush;
+    auto& region = program.runtime().region("step", body);
+    while (region.begin_pass()) {
+      adder.run(program);
+      region.end_pass();
+    }
+    for (const std::string& line : program.lines("trial")) {
+      if (line.find(" config=0 ") == std::string::npos || line.find(" iter=1 ") == std::string::npos)
+        continue;
+      return std::stod(line.substr(line.find("time_us=") + 8));
+    }
+    return 0.0;
+  };
+  const double warm = default_us(false);
+  REQUIRE(warm > 0);
+  CHECK(default_us(true) > 1.1 * warm);
+
+  Options live = Program::quick();
+  live.flush_l2 = true;
+  Program program(live);
+  program.steps(1, [] {});
+  CHECK(program.said("fault", {"flush_l2 does nothing", "step"}));
+}
+
 TEST_CASE("Replay is declined with its reason", "[mode]") {
   Options options = Program::quick();
   options.mode = Mode::Replay;
