@@ -1,0 +1,172 @@
+"""What goes wrong around a tuned program never reaches the program: each test runs an unmodified
+program bare and under the real shim, and compares output and status.
+
+On the simulated driver by default; with CONTEXTUNE_TEST_GPU=1 on this machine's GPU."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+ON_GPU = os.environ.get("CONTEXTUNE_TEST_GPU") == "1"
+DEMO = BUILD / "demo" / "contextune_demo"
+KERNELS = BUILD / "demo" / "demo_kernels.fatbin"
+ENDS = BUILD / "apps" / "ends_in_region"
+PATIENCE = 120
+
+
+def environment(driver=True):
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))
+    }
+    if driver and not ON_GPU:
+        kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
+    return kept
+
+
+class BadInputTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-apps-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.logs = self.folder / "logs"
+        self.report = self.folder / "report"
+
+    def start(self, argv, variables):
+        return subprocess.Popen(
+            list(map(str, argv)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            cwd=self.folder, env=variables)
+
+    def execute(self, argv, variables):
+        process = self.start(argv, variables)
+        out, err = process.communicate(timeout=PATIENCE)
+        return process.returncode, out, err
+
+    def under(self, program, flags=(), region="nvtx:decode"):
+        space = () if any(str(flag) == "--space" for flag in flags) else (
+            "--space", DEMO.parent / "demo.lua")
+        return [BUILD / "bin" / "contextune", "run", "--region", region, "--log-dir", self.logs,
+                "--report", self.report, *space, *flags, "--", *program]
+
+    def unchanged(self, program=(DEMO, "--steps", "100"), flags=(), variables=None,
+                  region="nvtx:decode"):
+        """Runs the program bare and under contextune; the log of the latter."""
+        variables = variables or environment()
+        bare = self.execute(program, variables)
+        self.assertEqual(self.execute(self.under(program, flags, region), variables), bare)
+        return self.log()
+
+    def log(self):
+        return "".join(file.read_text() for file in sorted(self.logs.glob("rank-*.log")))
+
+    def space(self, text):
+        file = self.folder / "space.lua"
+        file.write_text(text)
+        return ("--space", file)
+
+    @unittest.skipIf(ON_GPU, "there is a driver")
+    def test_without_a_driver(self):
+        program = ("/bin/sh", "-c", "echo out; echo err >&2; exit 3")
+        log = self.unchanged(program, variables=environment(driver=False))
+        self.assertIn("reason=nothing_seen", log)
+        self.assertIn("nothing was tuned", self.report.read_text())
+
+    @unittest.skipIf(ON_GPU, "CUPTI would be found in the toolkit")
+    def test_without_cupti(self):
+        alone = self.folder / "driver"
+        alone.mkdir()
+        for file in (BUILD / "simcuda").glob("libcuda*"):
+            shutil.copy(file, alone / file.name, follow_symlinks=False)
+        variables = environment()
+        variables["LD_LIBRARY_PATH"] = str(alone)
+        variables["CUDA_HOME"] = variables["CUDA_PATH"] = str(self.folder)
+        log = self.unchanged(variables=variables)
+        self.assertRegex(log, "reason=(no_cupti|no_samples)")
+
+    def test_a_log_folder_that_cannot_be_written(self):
+        self.logs = pathlib.Path("/proc/nowhere")
+        self.unchanged()
+        self.assertIn("cannot be written", self.report.read_text())
+
+    def test_a_disk_that_is_full(self):
+        self.logs.mkdir()
+        (self.logs / "rank-0.log").symlink_to("/dev/full")
+        variables = environment()
+        program = (DEMO, "--steps", "100")
+        bare = self.execute(program, variables)
+        self.assertEqual(self.execute(self.under(program), variables), bare)
+        self.assertIn("No space left on device", self.report.read_text())
+
+    def test_a_space_file_that_is_missing(self):
+        log = self.unchanged(flags=("--space", self.folder / "nowhere.lua"))
+        self.assertIn("reason=space_file", log)
+        self.assertIn("nowhere.lua", log)
+
+    def test_a_space_file_that_is_broken(self):
+        log = self.unchanged(flags=self.space('kernel "attend" {\n  apply = \n}\n'))
+        self.assertIn("reason=space_file", log)
+        self.assertIn("space.lua:3:", log)
+
+    def test_an_endless_loop_while_the_space_file_is_read(self):
+        log = self.unchanged(flags=self.space("while true do end\n"))
+        self.assertIn("space.lua:1:", log)
+
+    def test_an_endless_loop_in_a_rule(self):
+        log = self.unchanged(flags=self.space(
+            'kernel "attend" {\n  space = { block = {128, 512} },\n'
+            "  apply = function(config, launch)\n    while true do end\n  end,\n}\n"))
+        self.assertIn("reason=rule_error", log)
+        self.assertIn("space.lua:4:", log)
+
+    def test_a_config_that_cannot_be_launched(self):
+        log = self.unchanged((DEMO, "--steps", "400"), self.space(
+            'kernel "attend" {\n  space = { cluster = {1, 2, 16} },\n'
+            "  apply = function(config, launch) launch.cluster.x = config.cluster end,\n}\n"))
+        self.assertRegex(log, "reason=(launch_failed|build_failed)")
+        self.assertIn("cluster=16", log)
+        self.assertNotRegex(log, "event=winner .*cluster=16")
+
+    def test_a_region_that_is_never_entered(self):
+        log = self.unchanged(region="nvtx:nowhere")
+        self.assertIn("reason=region_never_entered", log)
+        self.assertIn("nowhere", self.report.read_text())
+
+    def test_signals_in_the_middle_of_the_tuning(self):
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            with self.subTest(number.name):
+                shutil.rmtree(self.logs, ignore_errors=True)
+                program = (DEMO, "--steps", "10000000")
+                process = self.start(self.under(program), environment())
+                end = time.monotonic() + PATIENCE
+                while "event=trial" not in self.log() and time.monotonic() < end:
+                    time.sleep(0.01)
+                # The program, not `contextune`: it is the only one that maps the driver's kernels.
+                children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+                for child in children.read_text().split():
+                    if os.readlink(f"/proc/{child}/exe") == str(DEMO):
+                        os.kill(int(child), number)
+                process.communicate(timeout=PATIENCE)
+                self.assertEqual(process.returncode, -number)
+                self.assertIn("event=trial", self.log())
+
+    def test_the_ways_to_end_inside_a_region(self):
+        space = self.space(
+            'kernel "remember" {\n  space = { block = {64, 128, 512}, grid = {32, 128} },\n'
+            "  apply = function(config, launch)\n    launch.block.x = config.block\n"
+            "    launch.grid.x = config.grid\n  end,\n}\n")
+        for how in ("end", "exit", "_exit", "quick_exit", "thread", "abort", "uncaught", "caught",
+                    "sigterm", "sigkill"):
+            with self.subTest(how):
+                shutil.rmtree(self.logs, ignore_errors=True)
+                log = self.unchanged((ENDS, KERNELS, how), space, region="nvtx:step")
+                self.assertIn("event=trial", log)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
