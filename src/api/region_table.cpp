@@ -28,7 +28,7 @@ struct Table {
   std::unordered_map<std::string, std::vector<OnDevice>, TextHash, std::equal_to<>> regions;
 };
 
-Table& table() {
+Table& kept_regions() {
   static Table* const kept = new Table;
   return *kept;
 }
@@ -46,14 +46,14 @@ intercept::Region* find_locked(const Table& table, std::string_view name, int de
 }  // namespace
 
 intercept::Region* find_region(std::string_view name, int device) noexcept {
-  Table& kept = table();
+  Table& kept = kept_regions();
   const std::shared_lock lock(kept.mutex);
   return find_locked(kept, name, device);
 }
 
 intercept::Region& make_region(intercept::Runtime& runtime, std::string_view name, int device,
                                const Options& author) {
-  Table& kept = table();
+  Table& kept = kept_regions();
   const std::unique_lock lock(kept.mutex);
   if (intercept::Region* found = find_locked(kept, name, device)) return *found;
   std::vector<OnDevice>& devices = kept.regions[std::string(name)];

@@ -137,6 +137,19 @@ Request parse_doctor(Words words) {
   return request;
 }
 
+Request parse_build(Words words) {
+  BuildRequest request;
+  const auto options = std::find(words.begin(), words.end(), "--");
+  if (options != words.end()) request.options.assign(options + 1, words.end());
+  words.erase(options, words.end());
+  Parser parser(build_help());
+  parser.app().add_option("source", request.source)->required();
+  parser.app().add_option("kernel", request.kernel)->required();
+  parser.app().add_option("capability", request.compute_capability)->required();
+  if (auto other = parser.parse(std::move(words), "build", 2)) return *other;
+  return request;
+}
+
 Request parse_table(Words words, std::string_view command, std::string (*table)()) {
   bool markdown = false;
   Parser parser("contextune " + std::string(command) +
@@ -155,6 +168,7 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "run") return parse_run(words);
   if (command == "logs") return parse_logs(words);
   if (command == "doctor") return parse_doctor(words);
+  if (command == "build") return parse_build(words);
   if (command == "options") return parse_table(words, command, options_markdown);
   if (command == "reasons") return parse_table(words, command, reasons_markdown);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};

@@ -26,6 +26,13 @@ struct DoctorRequest {
   std::vector<std::string> command;
 };
 
+struct BuildRequest {
+  std::string source;
+  std::string kernel;
+  int compute_capability = 0;  ///< 90 for 9.0
+  std::vector<std::string> options;
+};
+
 /// Only something to print: help, a version, a table for the documentation.
 struct TextRequest {
   std::string text;
@@ -37,7 +44,7 @@ struct UsageError {
   int exit_status = 2;
 };
 
-using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, TextRequest, UsageError>;
+using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;

@@ -81,10 +81,24 @@ Commands
   run      start a program with contextune in it
   logs     read the rank logs
   doctor   look at this machine
+  build    build one kernel of a source, as the tuned program has it done
   options  the table of all options (--markdown)
   reasons  the table of all reasons not to tune (--markdown)
 
 `contextune COMMAND --help` tells more.
+)";
+}
+
+std::string build_help() {
+  return R"(contextune build SOURCE KERNEL CAPABILITY [-- NVRTC OPTIONS]
+
+  contextune build gemm.cu 'gemm<64, 64>' 90 -- -DSTAGES=3
+
+Builds one kernel with NVRTC for compute capability 9.0 and writes its symbol and its image to
+standard output, or what the compiler says. A program that is tuned has its sources built like this,
+in a process of its own; by hand it shows what is wrong with a source.
+
+Exit status: 0, or 1 if it could not be built.
 )";
 }
 

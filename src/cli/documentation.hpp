@@ -9,6 +9,7 @@ namespace contextune::cli {
 [[nodiscard]] std::string run_help();
 [[nodiscard]] std::string logs_help();
 [[nodiscard]] std::string doctor_help();
+[[nodiscard]] std::string build_help();
 [[nodiscard]] std::string version_text();
 
 /// Every option: flag, variable, default, meaning.

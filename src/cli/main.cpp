@@ -1,6 +1,7 @@
 #include <exception>
 #include <iostream>
 
+#include "cli/build_command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/doctor_command.hpp"
 #include "cli/logs_command.hpp"
@@ -18,6 +19,10 @@ int act(const LogsRequest& request) {
 }
 int act(const DoctorRequest& request) {
   return doctor_command(request);
+}
+
+int act(const BuildRequest& request) {
+  return build_command(request);
 }
 
 int act(const TextRequest& request) {

@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "core/region_sample.hpp"
+#include "core/statistics.hpp"
 
 namespace contextune {
 
@@ -21,7 +21,7 @@ class Experiment {
     num_ignored_ = num_ignored;
     next_ = 0;
     open_ = batch_.size();
-    samples_.assign(batch_.size(), {std::numeric_limits<double>::quiet_NaN(), 0});
+    samples_.assign(batch_.size(), {no_sample, 0});
     ++number_;
   }
   void clear() { start({}); }

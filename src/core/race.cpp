@@ -12,7 +12,6 @@
 namespace contextune {
 namespace {
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 /// Noise is never believed to be below this: a few equal samples prove little.
 constexpr double least_noise = 0.001;
 
@@ -82,7 +81,7 @@ void Race::weigh() {
   noise_ = std::max(noise_, least_noise);
   for (std::size_t i = 0; i < arms_.size(); ++i) {
     if (ratios[i].empty()) {
-      arms_[i].level = nothing;
+      arms_[i].level = no_sample;
       continue;
     }
     // An interrupted pass is pulled in; a mean uses what is left of it better than a median.

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <vector>
 
 #include "core/region_sample.hpp"
+#include "core/statistics.hpp"
 
 namespace contextune {
 
@@ -49,7 +49,7 @@ class Race {
     bool alive = true;
     std::size_t compared = 0;  ///< samples that say something about its level
     /// Relative to all samples of the same situation; NaN: unknown.
-    double level = std::numeric_limits<double>::quiet_NaN();
+    double level = no_sample;
   };
   void weigh();
   void decide();

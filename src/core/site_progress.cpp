@@ -9,7 +9,6 @@
 namespace contextune {
 namespace {
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 /// A first launch may be slow for reasons of its own, so warm-up passes must be worse by as much
 /// again before they alone condemn a config.
@@ -20,8 +19,8 @@ constexpr double warmup_allowance = 3;
 SiteProgress::SiteProgress(const ScheduleShape& shape, ScheduleKind schedule, double cutoff)
     : shape_(shape), schedule_(schedule_of(schedule)), cutoff_(cutoff), trials_(shape.num_configs) {
   for (Trial& trial : trials_) {
-    trial.samples.assign(static_cast<std::size_t>(shape.n_repeat), nothing);
-    trial.warmup.assign(static_cast<std::size_t>(shape.n_warmup), nothing);
+    trial.samples.assign(static_cast<std::size_t>(shape.n_repeat), no_sample);
+    trial.warmup.assign(static_cast<std::size_t>(shape.n_warmup), no_sample);
   }
   // One config leaves nothing to find out.
   scheduled_ = shape.num_configs > 1;

@@ -10,7 +10,6 @@
 namespace contextune {
 namespace {
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 double normal_quantile(double tail) {
   // Bisection on erfc: exact enough, and there is no table to get wrong.
@@ -26,12 +25,12 @@ double normal_quantile(double tail) {
 }  // namespace
 
 double mean(std::span<const double> samples) {
-  if (samples.empty()) return nothing;
+  if (samples.empty()) return no_sample;
   return std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
 }
 
 double median(std::span<const double> samples) {
-  if (samples.empty()) return nothing;
+  if (samples.empty()) return no_sample;
   std::vector<double> sorted(samples.begin(), samples.end());
   const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
   std::nth_element(sorted.begin(), middle, sorted.end());
@@ -40,7 +39,7 @@ double median(std::span<const double> samples) {
 }
 
 double minimum(std::span<const double> samples) {
-  return samples.empty() ? nothing : *std::min_element(samples.begin(), samples.end());
+  return samples.empty() ? no_sample : *std::min_element(samples.begin(), samples.end());
 }
 
 double cost_of(std::span<const double> samples, Selection selection) {
@@ -116,7 +115,7 @@ double t_quantile(double tail, std::size_t degrees) {
 Bound paired_bound(std::span<const double> gains, double tail) {
   if (gains.size() < 2) {
     const double infinite = std::numeric_limits<double>::infinity();
-    return {gains.empty() ? nothing : gains[0], -infinite, infinite};
+    return {gains.empty() ? no_sample : gains[0], -infinite, infinite};
   }
   std::vector<double> sorted(gains.begin(), gains.end());
   std::sort(sorted.begin(), sorted.end());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -8,7 +9,8 @@
 
 namespace contextune {
 
-// All of these answer NaN for no samples. Samples are finite.
+/// In place of a sample that is not there, and of a figure that is made of none. Samples are finite.
+inline constexpr double no_sample = std::numeric_limits<double>::quiet_NaN();
 
 [[nodiscard]] double mean(std::span<const double> samples);
 /// The mean of the two in the middle where their number is even.

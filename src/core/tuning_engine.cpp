@@ -9,7 +9,6 @@
 namespace contextune {
 namespace {
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 /// The same for the same sites in any order.
 std::uint64_t situation_of(std::span<const SiteIndex> launched) {
@@ -42,10 +41,10 @@ double region_seconds(const PassResult& result) {
   }
   double sum = 0;
   for (const SiteResult& seen : result.sites) {
-    if (!usable(seen, seen.config)) return nothing;
+    if (!usable(seen, seen.config)) return no_sample;
     sum += seen.seconds * seen.launches;
   }
-  return sum > 0 ? sum : nothing;
+  return sum > 0 ? sum : no_sample;
 }
 
 }  // namespace
@@ -84,7 +83,7 @@ SiteIndex Tuning::Engine::add_site(SiteSpec spec) {
   if (generation_is_open()) {
     if (site.ready) admit(index);
   } else if (site.trivial) {
-    observer_.winner({index, site.known, nothing, nothing, site.reason});
+    observer_.winner({index, site.known, no_sample, no_sample, site.reason});
   }
   return index;
 }
@@ -273,7 +272,7 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
     const bool tried = trial.runs == trial.step.config && !trial.failed;
     const bool measured = seen != nullptr && tried && usable(*seen, trial.runs);
     if (measured && seen->launches > 0) site.launches = seen->launches;
-    site.progress->result(trial.step, measured && counts ? seen->seconds : nothing);
+    site.progress->result(trial.step, measured && counts ? seen->seconds : no_sample);
     report_trial(trial, measured ? seen : nullptr, result, number, counts);
   }
   if (!counts) return;
@@ -294,7 +293,7 @@ void Tuning::Engine::report_trial(const PlannedTrial& trial, const SiteResult* s
   event.site = trial.site;
   event.config = trial.step.config;
   event.iteration = trial.step.iteration;
-  event.seconds = seen != nullptr ? seen->seconds : nothing;
+  event.seconds = seen != nullptr ? seen->seconds : no_sample;
   event.launches = seen != nullptr ? seen->launches : 0;
   const Trial& state = sites_[trial.site].progress->trials()[trial.step.config];
   if (seen != nullptr) {
@@ -312,7 +311,7 @@ void Tuning::Engine::report_trial(const PlannedTrial& trial, const SiteResult* s
 void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult* result) {
   if (pass.experiment != experiment_.number()) return;
   const bool counts = result != nullptr && !result->throttled;
-  experiment_.settle(pass.slot, {counts ? region_seconds(*result) : nothing, pass.situation});
+  experiment_.settle(pass.slot, {counts ? region_seconds(*result) : no_sample, pass.situation});
 }
 
 void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {

@@ -8,7 +8,6 @@
 namespace contextune {
 namespace {
 
-constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
 /// A site that starts a generation of its own must have been there twice: a key that changes every
 /// time would otherwise keep the tuning going for ever.
@@ -182,9 +181,9 @@ void Tuning::Engine::finish_table() {
 double Tuning::Engine::own_cost(const TuningSite& site, std::uint32_t config) const {
   if (site.progress) {
     const Trial& trial = site.progress->trials()[config];
-    return trial.given_up() ? nothing : cost_of(trial.measured(), options_.selection);
+    return trial.given_up() ? no_sample : cost_of(trial.measured(), options_.selection);
   }
-  return config == 0 || site.trivial ? median(site.idle_samples) : nothing;
+  return config == 0 || site.trivial ? median(site.idle_samples) : no_sample;
 }
 
 double Tuning::Engine::own_gain(const TuningSite& site) const {

@@ -10,6 +10,7 @@
 
 #include "gpu/device_facts.hpp"
 #include "gpu/kernel_identity.hpp"
+#include "gpu/source_build.hpp"
 #include "gpu/text_excerpt.hpp"
 
 namespace contextune::gpu {
@@ -93,10 +94,7 @@ CUfunction KernelCode::from_source(const std::string& path, const std::vector<st
   std::vector<std::string> key{path, name_expression, std::to_string(compute_capability)};
   key.insert(key.end(), options.begin(), options.end());
   if (const auto known = builds_.find(key); known != builds_.end()) return known->second;
-  const std::string source = read_file(path);
-  if (nvrtc_ == nullptr) nvrtc_ = std::make_unique<NvrtcLibrary>(driver_.find_symbol);
-  const CompiledSource compiled =
-      nvrtc_->compile(path, source, options, name_expression, compute_capability);
+  const CompiledSource compiled = build_source(path, options, name_expression, compute_capability);
   CUfunction function = find(load(compiled.image, path), compiled.symbol, path);
   builds_.emplace(std::move(key), function);
   return function;

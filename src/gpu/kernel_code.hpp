@@ -1,18 +1,16 @@
 #pragma once
 
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "gpu/driver.hpp"
-#include "gpu/nvrtc_library.hpp"
 
 namespace contextune::gpu {
 
-/// Kernels from files that a rule names: cubins, fatbins, PTX, and CUDA C++ built here with NVRTC.
+/// Kernels from files that a rule names: cubins, fatbins, PTX, and CUDA C++ built with NVRTC.
 /// Every file is loaded and every build made once; nothing is ever unloaded, since winners stay in
 /// use. Any thread, but a call may take seconds (a build), and others wait for it: not for a thread
 /// that is about to launch. Needs a current context.
@@ -41,7 +39,6 @@ class KernelCode {
 
   const Driver& driver_;
   std::mutex mutex_;
-  std::unique_ptr<NvrtcLibrary> nvrtc_;
   std::map<std::string, CUlibrary> files_;
   std::map<std::vector<std::string>, CUfunction> builds_;
 };

@@ -1,6 +1,7 @@
 #include "gpu/nvrtc_library.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include <contextune/error.hpp>
@@ -9,15 +10,6 @@
 #include "gpu/text_excerpt.hpp"
 
 namespace contextune::gpu {
-namespace {
-
-std::string folder_of(const std::string& path) {
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? std::string(".") : path.substr(0, slash);
-}
-
-}  // namespace
-
 NvrtcLibrary::NvrtcLibrary(Dlsym find_symbol) {
   std::string tried;
   void* library = open_library({"libnvrtc.so.13", "libnvrtc.so.12"},
@@ -60,12 +52,13 @@ CompiledSource NvrtcLibrary::compile(const std::string& path, const std::string&
   require(nvrtcAddNameExpression_(raw, name_expression.c_str()), "the kernel's name is not usable");
 
   const bool native = knows(compute_capability);
+  const std::string folder = std::filesystem::path(path).parent_path().string();
   std::vector<std::string> arguments{
       (native ? "--gpu-architecture=sm_" : "--gpu-architecture=compute_") +
           std::to_string(compute_capability),
-      "--include-path=" + folder_of(path)};
-  for (const std::string& folder : cuda_library_folders("cuda_runtime")) {
-    arguments.push_back("--include-path=" + folder_of(folder) + "/include");
+      "--include-path=" + (folder.empty() ? "." : folder)};
+  for (const std::string& libraries : cuda_library_folders("cuda_runtime")) {
+    arguments.push_back("--include-path=" + libraries + "/../include");
   }
   arguments.insert(arguments.end(), options.begin(), options.end());
   std::vector<const char*> pointers;

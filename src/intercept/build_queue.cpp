@@ -17,10 +17,6 @@ std::vector<std::string> name_of(const LaunchChange& change) {
   return name;
 }
 
-std::chrono::duration<double> seconds_of(double seconds) {
-  return std::chrono::duration<double>(seconds);
-}
-
 }  // namespace
 
 const BuildQueue::Result* BuildQueue::find_or_start(const LaunchChange& change, CUcontext context) {
@@ -92,14 +88,13 @@ BuildQueue::Result BuildQueue::build(const Job& job) noexcept {
 
 bool BuildQueue::wait_idle(double seconds) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, seconds_of(seconds),
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
                            [this] { return jobs_.empty() && !building_; });
 }
 
-void BuildQueue::stop(double seconds) noexcept {
-  std::unique_lock lock(mutex_);
+void BuildQueue::stop() noexcept {
+  const std::lock_guard lock(mutex_);
   stopped_ = true;
-  changed_.wait_for(lock, seconds_of(seconds), [this] { return !building_; });
 }
 
 }  // namespace contextune::intercept

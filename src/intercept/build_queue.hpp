@@ -41,10 +41,8 @@ class BuildQueue {
   /// Waits until nothing is under way. False: not within that many seconds.
   bool wait_idle(double seconds);
 
-  /// Nothing further is started; what is under way goes on. A compiler must not be torn down in
-  /// mid-build by the program's exit, so this waits for the one build that is running, at most that
-  /// many seconds.
-  void stop(double seconds) noexcept;
+  /// Nothing further is started; what is under way goes on.
+  void stop() noexcept;
 
  private:
   struct Job {

@@ -5,12 +5,6 @@
 #include "log/events.hpp"
 
 namespace contextune::intercept {
-namespace {
-
-/// A build that runs when the program ends is waited for at most so long.
-constexpr double build_end_seconds = 5;
-
-}  // namespace
 
 std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
   std::vector<LaunchRegion*> all;
@@ -96,7 +90,7 @@ void ProcessRuntime::broke(CUresult result) noexcept {
 void ProcessRuntime::exiting() noexcept {
   stopped_.store(true, std::memory_order_release);
   open_.shut();
-  builds_.stop(build_end_seconds);
+  builds_.stop();
   for (const RegionMark& mark : marks_) {
     bool entered = false;
     {

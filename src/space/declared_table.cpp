@@ -32,12 +32,6 @@ class StackHeight {
   int top_;
 };
 
-std::string_view text_at(lua_State* lua, int index) {
-  std::size_t length = 0;
-  const char* const text = lua_tolstring(lua, index, &length);
-  return {text, length};
-}
-
 /// The length of a list; anything else than 1, 2, 3... as keys is refused.
 std::size_t list_length(lua_State* lua, int index, const std::string& what, const char* example) {
   const int table = lua_absindex(lua, index);

@@ -114,7 +114,7 @@ void write_options(lua_State* lua) {
   const auto count = static_cast<lua_Integer>(lua_rawlen(lua, 3));
   for (lua_Integer i = 1; i <= count; ++i) {
     lua_rawgeti(lua, 3, i);
-    const std::string_view option = text_at(lua, lua_gettop(lua), "launch.options");
+    const std::string_view option = text_given(lua, lua_gettop(lua), "launch.options");
     if (!option.starts_with('-')) {
       luaL_error(lua, "launch.options: '%s' is no option; an option starts with '-'",
                  option.data());
@@ -150,7 +150,7 @@ int write_launch(lua_State* lua) {
                             : name == "source" ? &edit.source
                                                : nullptr;
   if (text != nullptr) {
-    if (!copy_text(*text, text_at(lua, 3,
+    if (!copy_text(*text, text_given(lua, 3,
                                   name == "kernel"   ? "launch.kernel"
                                   : name == "module" ? "launch.module"
                                                      : "launch.source"))) {
@@ -206,7 +206,7 @@ lua_Integer whole_number_at(lua_State* lua, int index, const char* what, lua_Int
   return value;
 }
 
-std::string_view text_at(lua_State* lua, int index, const char* what) {
+std::string_view text_given(lua_State* lua, int index, const char* what) {
   if (lua_type(lua, index) != LUA_TSTRING) {
     luaL_error(lua, "%s was given a %s; give it a text", what, luaL_typename(lua, index));
   }

@@ -21,6 +21,6 @@ void check_writable(lua_State* lua);
 int refuse_argument_write(lua_State* lua);
 [[nodiscard]] lua_Integer whole_number_at(lua_State* lua, int index, const char* what,
                                           lua_Integer least, lua_Integer most);
-[[nodiscard]] std::string_view text_at(lua_State* lua, int index, const char* what);
+[[nodiscard]] std::string_view text_given(lua_State* lua, int index, const char* what);
 
 }  // namespace contextune::space

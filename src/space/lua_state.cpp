@@ -16,7 +16,7 @@ namespace contextune::space {
 namespace {
 
 constexpr int instructions_per_check = 256;
-constexpr std::size_t longest_text = 600;
+constexpr std::size_t longest_message = 600;
 
 double processor_seconds() {
   timespec now{};
@@ -36,8 +36,8 @@ int take_position(std::string_view& text) {
 }
 
 std::string printable(std::string_view text) {
-  const bool cut = text.size() > longest_text;
-  std::string result(text.substr(0, longest_text));
+  const bool cut = text.size() > longest_message;
+  std::string result(text.substr(0, longest_message));
   for (char& c : result) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <type_traits>
 
 extern "C" {
@@ -14,6 +15,14 @@ extern "C" {
 }
 
 namespace contextune::space {
+
+/// The text at a place of the stack, valid as long as it lies there; empty if it is no text.
+[[nodiscard]] inline std::string_view text_at(lua_State* lua, int index) {
+  if (lua_type(lua, index) != LUA_TSTRING) return {};
+  std::size_t length = 0;
+  const char* const text = lua_tolstring(lua, index, &length);
+  return {text, length};
+}
 
 /// What went wrong in a script: where, and why with what to do about it.
 struct ScriptFault {

@@ -27,13 +27,6 @@ constexpr std::array<std::string_view, 10> device_fields = {"name",
                                                             "l2_bytes",
                                                             "simulated"};
 
-std::string_view text_at(lua_State* lua, int index) {
-  if (lua_type(lua, index) != LUA_TSTRING) return {};
-  std::size_t length = 0;
-  const char* const text = lua_tolstring(lua, index, &length);
-  return {text, length};
-}
-
 int read_device(lua_State* lua) {
   const DeviceFacts& device = scene_of(lua).device;
   const std::string_view name = text_at(lua, 2);

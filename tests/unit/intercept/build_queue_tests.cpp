@@ -63,7 +63,7 @@ TEST_CASE("The building thread takes no signals of the program", "[build_queue]"
 
 TEST_CASE("After the end nothing is started any more", "[build_queue]") {
   static auto& ended = *new BuildQueue(driver());  // lives as long as its thread may
-  ended.stop(1);
+  ended.stop();
   const BuildQueue::Result* result = ended.find_or_start(from_file("/no/such/file.cubin"), nullptr);
   REQUIRE(result != nullptr);
   CHECK(result->function == nullptr);

@@ -7,10 +7,6 @@ using namespace simcuda;
 namespace {
 
 // A CUkernel that was cast to CUfunction is refused here, as by the real driver.
-Function& function_at(CUfunction handle) {
-  return driver().handles.get<Function>(handle);
-}
-
 BlockDemand demand_of(const KernelCode& code, int block_size, std::size_t dynamic_bytes) {
   require(block_size > 0);
   return {static_cast<unsigned>(block_size), code.registers,

@@ -8,10 +8,6 @@ using namespace simcuda;
 
 namespace {
 
-Function& function_at(CUfunction handle) {
-  return driver().handles.get<Function>(handle);
-}
-
 CUresult set_parameter(CUfunction handle, int offset, const void* value, std::size_t bytes) {
   std::vector<std::byte>& packed = function_at(handle).legacy_parameters;
   require(offset >= 0 && offset < 4096 && value != nullptr);

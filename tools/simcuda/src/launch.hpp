@@ -47,6 +47,10 @@ struct Callee {
   KernelAttributes* attributes;
 };
 /// @throws Failure{INVALID_HANDLE}
+[[nodiscard]] inline Function& function_at(CUfunction handle) {
+  return driver().handles.get<Function>(handle);
+}
+/// @throws Failure{INVALID_HANDLE}
 [[nodiscard]] Callee callee_of(CUfunction handle, int device);
 [[nodiscard]] KernelAttributes& attributes_of(Function& function);
 [[nodiscard]] KernelAttributes& attributes_of(Kernel& kernel, int device);

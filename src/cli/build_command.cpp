@@ -1,0 +1,51 @@
+#include "cli/build_command.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <contextune/error.hpp>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+
+#include "cli/descriptors.hpp"
+#include "gpu/source_build.hpp"
+
+namespace contextune::cli {
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  if (file) text << file.rdbuf();
+  if (!file) throw Error(path + ": cannot be read: " + std::strerror(errno));
+  return text.str();
+}
+
+}  // namespace
+
+int build_command(const BuildRequest& request) {
+  const bool for_a_reader = isatty(STDOUT_FILENO) == 1;
+  std::string answer;
+  int status = 0;
+  try {
+    const std::string text = text_of(request.source);
+    // A pipe of the program that is tuned must not stay open because of a build.
+    close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+    const gpu::CompiledSource compiled = gpu::NvrtcLibrary(&dlsym).compile(
+        request.source, text, request.options, request.kernel, request.compute_capability);
+    answer = for_a_reader ? compiled.symbol + ": " + std::to_string(compiled.image.size()) +
+                                " bytes of code\n"
+                          : gpu::build_reply(compiled);
+  } catch (const std::exception& error) {
+    answer = error.what();
+    if (for_a_reader) answer += '\n';
+    status = 1;
+  }
+  std::cout << answer << std::flush;
+  return std::cout ? status : 1;
+}
+
+}  // namespace contextune::cli

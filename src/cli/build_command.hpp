@@ -1,0 +1,10 @@
+#pragma once
+
+#include "cli/command_line.hpp"
+
+namespace contextune::cli {
+
+/// `contextune build`. @return its exit status
+[[nodiscard]] int build_command(const BuildRequest& request);
+
+}  // namespace contextune::cli

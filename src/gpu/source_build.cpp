@@ -1,0 +1,77 @@
+#include "gpu/source_build.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <contextune/error.hpp>
+
+#include "gpu/detached_process.hpp"
+#include "gpu/loaded_library.hpp"
+
+namespace contextune::gpu {
+namespace {
+
+// A build that takes longer has met a compiler that hangs.
+constexpr double longest_build_seconds = 300;
+
+// Then the image's bytes, a blank, the symbol, a newline, the image.
+constexpr std::string_view reply_begin = "contextune kernel 1 ";
+
+/// The command is installed with the library that this code is in.
+std::string find_command(const std::string& source) {
+  namespace fs = std::filesystem;
+  Dl_info self{};
+  if (dladdr(reinterpret_cast<const void*>(&find_command), &self) == 0) {
+    throw Error(source + ": cannot be built: the folder of contextune's library is not known");
+  }
+  std::error_code error;
+  const fs::path folder = fs::absolute(self.dli_fname, error).parent_path();
+  // bin beside lib or lib64, or lib/x86_64-linux-gnu
+  for (const char* place : {"../bin/contextune", "../../bin/contextune"}) {
+    const fs::path path = (folder / place).lexically_normal();
+    if (fs::exists(path, error)) return path.string();
+  }
+  throw Error(source + ": cannot be built: the command `contextune` is not in " +
+              (folder / "../bin").lexically_normal().string() +
+              "; install it with the library, or give a cubin instead of a source");
+}
+
+// The pip packages beside the libraries that this process has loaded, which the command has not.
+std::string library_path() {
+  const char* given = std::getenv("LD_LIBRARY_PATH");
+  std::string path = given == nullptr ? "" : given;
+  for (const std::string& folder : cuda_library_folders("cuda_nvrtc")) {
+    path += (path.empty() ? "" : ":") + folder;
+  }
+  return path;
+}
+
+}  // namespace
+
+std::string build_reply(const CompiledSource& compiled) {
+  return std::string(reply_begin) + std::to_string(compiled.image.size()) + " " + compiled.symbol +
+         "\n" + compiled.image;
+}
+
+CompiledSource build_source(const std::string& path, const std::vector<std::string>& options,
+                            const std::string& name_expression, int compute_capability) {
+  std::vector<std::string> command{find_command(path), "build", path,
+                                   name_expression,    std::to_string(compute_capability), "--"};
+  for (const std::string& folder : cuda_library_folders("cuda_runtime")) {
+    command.push_back("--include-path=" + folder + "/../include");
+  }
+  command.insert(command.end(), options.begin(), options.end());
+  const std::string reply = output_of_detached(command, library_path(), longest_build_seconds);
+  const std::string cut = path + ": cannot be built: `contextune build` ended in mid-answer";
+  if (!reply.starts_with(reply_begin)) throw Error(reply.empty() ? cut : reply);
+  const std::size_t blank = reply.find(' ', reply_begin.size());
+  const std::size_t line = reply.find('\n');
+  if (line == std::string::npos || blank > line) throw Error(cut);
+  CompiledSource compiled{reply.substr(line + 1), reply.substr(blank + 1, line - blank - 1)};
+  if (build_reply(compiled) != reply) throw Error(cut);
+  return compiled;
+}
+
+}  // namespace contextune::gpu

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gpu/nvrtc_library.hpp"
+
+namespace contextune::gpu {
+
+/// What `contextune build` answers, and build_source reads: the kernel's symbol and image.
+[[nodiscard]] std::string build_reply(const CompiledSource& compiled);
+
+/// Builds a kernel from CUDA C++ with NVRTC, in a process of its own (`contextune build`). NVRTC
+/// takes its tables down when a program exits, and a build that is under way then crashes the
+/// program; waiting for it or cancelling it does not help, as the tables that a build makes go
+/// first. Takes seconds. Parameters as NvrtcLibrary::compile's.
+/// @throws Error with the first lines of the compiler's log, or because the command is not there
+[[nodiscard]] CompiledSource build_source(const std::string& path,
+                                          const std::vector<std::string>& options,
+                                          const std::string& name_expression,
+                                          int compute_capability);
+
+}  // namespace contextune::gpu

@@ -1,0 +1,69 @@
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+
+#include <contextune/error.hpp>
+
+#include "catch.hpp"
+#include "gpu/detached_process.hpp"
+
+using contextune::Error;
+using contextune::gpu::output_of_detached;
+
+namespace {
+
+constexpr double patience = 60;
+
+std::string output_of_shell(const std::string& script) {
+  return output_of_detached({"/bin/sh", "-c", script}, "/some/where", patience);
+}
+
+volatile sig_atomic_t children_ended = 0;
+
+}  // namespace
+
+TEST_CASE("A detached process is nobody's child", "[detached_process]") {
+  struct sigaction count {};
+  struct sigaction before {};
+  count.sa_handler = [](int) { children_ended = children_ended + 1; };
+  sigaction(SIGCHLD, &count, &before);
+  CHECK(output_of_shell("echo out; echo err >&2; exit 3") == "out\n");
+  CHECK(output_of_shell("sleep 0.05; echo $PPID") != std::to_string(getpid()) + "\n");
+  CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
+  CHECK(errno == ECHILD);
+  CHECK(children_ended == 0);
+  sigaction(SIGCHLD, &before, nullptr);
+}
+
+TEST_CASE("A detached process gets nothing that is the program's own", "[detached_process]") {
+  setenv("LD_PRELOAD", "", 1);
+  setenv("CONTEXTUNE_REGION", "process", 1);
+  setenv("NVTX_INJECTION64_PATH", "/no/such/file", 1);
+  setenv("KEPT_FOR_IT", "yes", 1);
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const std::string seen =
+      output_of_shell("env | grep -E 'LD_|CONTEXTUNE|NVTX|KEPT'; grep SigBlk /proc/self/status");
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  CHECK(seen.find("KEPT_FOR_IT=yes") != std::string::npos);
+  CHECK(seen.find("LD_LIBRARY_PATH=/some/where") != std::string::npos);
+  CHECK(seen.find("LD_PRELOAD") == std::string::npos);
+  CHECK(seen.find("CONTEXTUNE") == std::string::npos);
+  CHECK(seen.find("NVTX") == std::string::npos);
+  CHECK(seen.find("0000000000000000") != std::string::npos);
+  for (const char* name :
+       {"LD_PRELOAD", "CONTEXTUNE_REGION", "NVTX_INJECTION64_PATH", "KEPT_FOR_IT"}) {
+    unsetenv(name);
+  }
+}
+
+TEST_CASE("What cannot be started, and what does not end, is an error", "[detached_process]") {
+  CHECK_THROWS_AS(output_of_detached({"/no/such/program"}, "", patience), Error);
+  CHECK_THROWS_AS(output_of_detached({"/bin/sleep", "1000"}, "", 0.1), Error);
+  CHECK(output_of_shell("head -c 1000000 /dev/zero").size() == 1000000);
+}
