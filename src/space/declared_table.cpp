@@ -10,7 +10,7 @@
 namespace contextune::space {
 namespace {
 
-constexpr std::size_t longest_text = 1024;
+constexpr std::size_t longest_name = 1024;
 constexpr std::size_t most_parameters = 64;
 
 [[noreturn]] void refuse(const std::string& what) {
@@ -55,7 +55,7 @@ std::string checked_text(std::string_view text, const std::string& what) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
   });
-  if (text.empty() || text.size() > longest_text || !plain) {
+  if (text.empty() || text.size() > longest_name || !plain) {
     refuse(what + " is a text that is empty, too long or holds control characters; shorten it");
   }
   return std::string(text);

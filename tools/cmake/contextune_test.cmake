@@ -1,21 +1,13 @@
 # contextune_add_test(NAME unit.schedule SOURCES ... [LIBRARIES ...] [LABELS unit] [TIMEOUT 60]
 #                     [ENVIRONMENT A=b ...]): one Catch2 program, one ctest entry.
-add_library(contextune_catch_main OBJECT ${PROJECT_SOURCE_DIR}/tests/catch_main.cpp)
 add_library(contextune_catch INTERFACE)
 target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
-# Debian 12 ships 2.13, which has a Catch2WithMain too.
-if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
-  target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
-  target_compile_definitions(contextune_catch INTERFACE CONTEXTUNE_CATCH2_VERSION=3)
-else()
-  target_link_libraries(contextune_catch INTERFACE Catch2::Catch2)
-  target_compile_definitions(contextune_catch INTERFACE CONTEXTUNE_CATCH2_VERSION=2)
-endif()
-target_link_libraries(contextune_catch_main PRIVATE contextune_catch)
+target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
+target_compile_definitions(contextune_catch INTERFACE
+  CONTEXTUNE_CATCH2_VERSION=${Catch2_VERSION_MAJOR})
 # Catch2 2 is one header of 18,000 lines: read once for all tests. It has to be read by a program, as
 # the code of libraries is generated differently.
-add_executable(contextune_catch_header ${PROJECT_SOURCE_DIR}/tests/catch_header.cpp
-               $<TARGET_OBJECTS:contextune_catch_main>)
+add_executable(contextune_catch_header ${PROJECT_SOURCE_DIR}/tests/catch_header.cpp)
 target_link_libraries(contextune_catch_header PRIVATE contextune_build_flags contextune_catch)
 target_precompile_headers(contextune_catch_header PRIVATE ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
 
@@ -23,7 +15,6 @@ function(contextune_add_test)
   cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   string(REPLACE "." "_" target "test_${ARG_NAME}")
   add_executable(${target} ${ARG_SOURCES})
-  target_sources(${target} PRIVATE $<TARGET_OBJECTS:contextune_catch_main>)
   target_link_libraries(${target} PRIVATE contextune_build_flags contextune_catch ${ARG_LIBRARIES})
   target_precompile_headers(${target} REUSE_FROM contextune_catch_header)
   if(NOT ARG_TIMEOUT)

@@ -33,12 +33,6 @@ struct Capture {
   decltype(&cuStreamEndCapture) stop = nullptr;
 };
 
-std::shared_ptr<TestRule> blocks(std::initializer_list<int> values) {
-  auto rule = std::make_shared<TestRule>("add");
-  rule->list = values_of("block", values);
-  return rule;
-}
-
 }  // namespace
 
 TEST_CASE("A captured launch is no trial, and the capture stays whole", "[capture]") {

@@ -2,16 +2,6 @@
 
 using namespace contextune;
 
-namespace {
-
-std::shared_ptr<TestRule> blocks(std::initializer_list<int> values) {
-  auto rule = std::make_shared<TestRule>("add");
-  rule->list = values_of("block", values);
-  return rule;
-}
-
-}  // namespace
-
 TEST_CASE("A config that cannot launch is launched again as written, at once", "[failure]") {
   const int failing = GENERATE(64, 256, 512);
   Program program;

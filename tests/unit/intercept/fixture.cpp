@@ -166,6 +166,12 @@ std::vector<Config> values_of(const char* name, std::initializer_list<int> value
   return configs;
 }
 
+std::shared_ptr<TestRule> blocks(std::initializer_list<int> values, const char* kernel) {
+  auto rule = std::make_shared<TestRule>(kernel);
+  rule->list = values_of("block", values);
+  return rule;
+}
+
 Options Program::quick() {
   Options options;
   options.region = "nvtx:step";

@@ -78,6 +78,9 @@ struct TestRule final : contextune::KernelRule {
 /// {{name=first}, {name=second}, ...}
 std::vector<contextune::Config> values_of(const char* name, std::initializer_list<int> values);
 
+/// A rule that tries these blocks.
+std::shared_ptr<TestRule> blocks(std::initializer_list<int> values, const char* kernel = "add");
+
 /// One program with contextune in it: a runtime of its own and a log folder of its own. Calls of
 /// the driver go the way that the frontend would send them.
 class Program {

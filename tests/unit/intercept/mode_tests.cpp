@@ -2,23 +2,13 @@
 
 using namespace contextune;
 
-namespace {
-
-std::shared_ptr<TestRule> blocks(const char* kernel, std::initializer_list<int> values) {
-  auto rule = std::make_shared<TestRule>(kernel);
-  rule->list = values_of("block", values);
-  return rule;
-}
-
-}  // namespace
-
 TEST_CASE("In process mode every site counts its own launches", "[mode]") {
   Options options = Program::quick();
   options.region = "process";
   options.confirm = true;
   Program program(options);
-  program.runtime().declare(blocks("add", {32, 1024}));
-  program.runtime().declare(blocks("add_twin", {32}));
+  program.runtime().declare(blocks({32, 1024}));
+  program.runtime().declare(blocks({32}, "add_twin"));
   CHECK(program.armed == 1);
   Adder often(1 << 16);
   Adder seldom(1 << 16, "_Z8add_twinifPf");
@@ -42,7 +32,7 @@ TEST_CASE("Launches of marked regions are not the process's", "[mode]") {
   Options options = Program::quick();
   options.region = "process;nvtx:step";
   Program program(options);
-  program.runtime().declare(blocks("add", {64}));
+  program.runtime().declare(blocks({64}));
   Adder adder(100);
   program.steps(3, [&] { adder.run(program); });
   CHECK(program.said("site", {"region=step"}));
@@ -55,7 +45,7 @@ TEST_CASE("A kernel can begin each entry", "[mode]") {
   Options options = Program::quick();
   options.region = "kernel:^other$";
   Program program(options);
-  program.runtime().declare(blocks("add", {64, 256}));
+  program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   const CUfunction other = Simulation::get().function(Simulation::get().module, "_Z5otherv");
   adder.run(program);  // before the first period
@@ -75,7 +65,7 @@ TEST_CASE("The profiler's start and stop mark a region", "[mode]") {
   Options options = Program::quick();
   options.region = "profiler";
   Program program(options);
-  program.runtime().declare(blocks("add", {64, 256}));
+  program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   program.runtime().profiler(false);  // a stop without a start
   for (int i = 0; i < 6; ++i) {
@@ -94,7 +84,7 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
   options.timer = TimerKind::Auto;
   {
     Program program(options);
-    program.runtime().declare(blocks("add", {32, 1024}));
+    program.runtime().declare(blocks({32, 1024}));
     Adder adder(1 << 16);
     // How often CUPTI is asked depends on the time that it takes.
     for (int i = 0; i < 2000 && !program.runtime().region("step", {}).finished(); ++i) {
@@ -105,7 +95,7 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
   }
   SECTION("and by events once the program uses it itself") {
     Program program(options);
-    program.runtime().declare(blocks("add", {32, 512, 1024}));
+    program.runtime().declare(blocks({32, 512, 1024}));
     Adder adder(1 << 16);
     program.steps(2, [&] { adder.run(program, 1, 128); });
     program.runtime().program_uses_cupti("cuptiSubscribe");
@@ -121,7 +111,7 @@ TEST_CASE("Entries that follow each other without a wait are tuned as well", "[m
   Options options = Program::quick();
   options.confirm = true;
   Program program(options);
-  program.runtime().declare(blocks("add", {32, 1024}));
+  program.runtime().declare(blocks({32, 1024}));
   Adder adder(1 << 16);
   for (int i = 0; i < 400; ++i) {
     program.push("step");
@@ -139,7 +129,7 @@ TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") 
   // The default's last sample, as the log has it: all of it was in the cache, or none.
   const auto default_us = [](bool flush) {
     Program program;
-    program.runtime().declare(blocks("add", {64}));
+    program.runtime().declare(blocks({64}));
     Adder adder(1 << 16);
     Options body = Program::quick();
     body.mode = Mode::Body;

@@ -1,4 +1,8 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <set>
 
 #include <contextune/error.hpp>
@@ -265,4 +269,37 @@ TEST_CASE("Sites beyond max_sites run as written", "[site]") {
     if (one.block > 96) CHECK(one.grid == 8);
   }
   adder.holds(48);
+}
+
+TEST_CASE("A site whose kernels come from files is tuned once they are loaded", "[site]") {
+  const std::string folder = std::filesystem::temp_directory_path().string();
+  const std::string image = folder + "/contextune_site_" + std::to_string(getpid()) + ".image";
+  std::ofstream(image) << "simcuda image 1\nkernel _Z8add_twinifPf\n";
+  Program program;
+  auto rule = rule_of("add", values_of("file", {1, 2}));
+  rule->make = [&](const Config& config, const LaunchView&, LaunchReads&) {
+    LaunchChange change;
+    change.module = config.get_int("file") == 1 ? image : image + ".missing";
+    change.function = "add_twin";
+    change.block = {{1024, 1, 1}};
+    return change;
+  };
+  program.runtime().declare(rule);
+  Adder adder(1 << 16);
+  int steps = 0;
+  // How soon the loading thread runs is not ours to say.
+  while (!program.said("winner", {"site=add "}) && steps < 100000) {
+    program.steps(1, [&] { adder.run(program, 1, 32); });
+    ++steps;
+  }
+  std::filesystem::remove(image);
+  CHECK(program.said("fallback", {"reason=build_failed", ".missing"}));
+  CHECK(program.said("winner", {"site=add ", "config=1 "}));
+  const auto before = take_seen();
+  CHECK(before.front().kernel == "add");  // nothing waited for the file
+  program.steps(1, [&] { adder.run(program, 1, 32); });
+  const auto seen = take_seen();
+  REQUIRE(seen.size() == 1);
+  CHECK(seen.front().kernel == "add_twin");
+  adder.holds(static_cast<float>(steps + 1));
 }

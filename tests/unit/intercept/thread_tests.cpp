@@ -7,12 +7,6 @@ using namespace contextune;
 
 namespace {
 
-std::shared_ptr<TestRule> blocks(std::initializer_list<int> values) {
-  auto rule = std::make_shared<TestRule>("add");
-  rule->list = values_of("block", values);
-  return rule;
-}
-
 void use_context() {
   Simulation::get().driver.cuCtxSetCurrent(Simulation::get().context);
 }
