@@ -77,13 +77,17 @@ void start_detached(Spawn& request) {
     std::array<std::byte, std::size_t{64} * 1024> bytes;
   };
   const auto stack = std::make_unique<Stack>();
+  // It has the program's handlers, in the program's memory: the end of its child must not run one.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t between = clone(&spawn, stack->bytes.data() + stack->bytes.size(),
                               CLONE_VM | CLONE_VFORK, &request);
-  if (between < 0) {
-    request.error = errno;
-    return;
-  }
-  while (waitpid(between, nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
+  if (between < 0) request.error = errno;
+  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  while (between > 0 && waitpid(between, nullptr, static_cast<int>(__WCLONE)) < 0 &&
+         errno == EINTR) {
   }
 }
 

@@ -90,6 +90,15 @@ struct Binding {
 
   explicit Binding(const LaunchKey& launch_key) : key(launch_key) {}
 
+  [[nodiscard]] bool is_as_written() const noexcept {
+    return kind.load(std::memory_order_relaxed) == Kind::AsWritten;
+  }
+  /// One site has all launches of this shape.
+  [[nodiscard]] bool ignores_arguments() const noexcept {
+    const Memo* answers = memo.load(std::memory_order_acquire);
+    return answers != nullptr && answers->reads() == 0;
+  }
+
   const LaunchKey key;
   std::atomic<std::uint64_t> epoch{0};  ///< of the kernel table, when this was made
   std::atomic<Kind> kind{Kind::AsWritten};

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "intercept/settled_launches.hpp"
+
 namespace contextune::intercept {
 
 void CaptureWatch::begin(CUstream stream) noexcept {
@@ -12,6 +14,7 @@ void CaptureWatch::begin(CUstream stream) noexcept {
     return;  // no memory: the driver refuses what must not be captured
   }
   publish();
+  settled_changed();
 }
 
 void CaptureWatch::end(CUstream stream) noexcept {

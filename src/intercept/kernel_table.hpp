@@ -14,6 +14,7 @@
 #include "gpu/kernel_identity.hpp"
 #include "intercept/event_log.hpp"
 #include "intercept/launch.hpp"
+#include "intercept/settled_launches.hpp"
 
 namespace contextune::intercept {
 
@@ -41,7 +42,10 @@ class KernelTable {
     return epoch_.load(std::memory_order_acquire);
   }
   /// A module, library or context goes away.
-  void invalidate() noexcept { epoch_.fetch_add(1, std::memory_order_release); }
+  void invalidate() noexcept {
+    epoch_.fetch_add(1, std::memory_order_release);
+    settled_changed();
+  }
 
   [[nodiscard]] const DeviceFacts& facts_of(int device);
 

@@ -17,6 +17,11 @@ class Launcher {
   /// own attributes, cooperative or not. Uses cuLaunchKernelEx where attributes are added.
   [[nodiscard]] CUresult as_variant(const Launch& launch, const Variant& variant) const noexcept;
 
+  /// The driver's cuLaunchKernel, by what a default stream means to the caller.
+  [[nodiscard]] decltype(&cuLaunchKernel) kernel(bool per_thread_streams) const noexcept {
+    return kernel_[per_thread_streams];
+  }
+
  private:
   [[nodiscard]] CUresult plain(const Launch& launch, const Variant& variant) const noexcept;
   [[nodiscard]] CUresult extended(const Launch& launch, const Variant& variant) const noexcept;

@@ -20,6 +20,9 @@ class OpenRegions {
   void set_background(LaunchRegion* region) noexcept;
   /// Launches are to be shown from now on even while nothing is open: `kernel:`.
   void watch_always() noexcept;
+  [[nodiscard]] bool watches_always() const noexcept {
+    return always_.load(std::memory_order_relaxed);
+  }
 
   void add(LaunchRegion* region) noexcept;
   void remove(LaunchRegion* region) noexcept;
@@ -45,7 +48,7 @@ class OpenRegions {
   std::mutex mutex_;
   std::vector<Open> open_;
   LaunchRegion* background_ = nullptr;
-  bool always_ = false;
+  std::atomic<bool> always_{false};
   bool shut_ = false;
   std::atomic<LaunchRegion*> only_{nullptr};
   std::atomic<bool> several_{false};

@@ -77,6 +77,7 @@ void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
 
 void ProcessRuntime::broke(CUresult result) noexcept {
   if (stopped_.exchange(true)) return;
+  settled_changed();
   open_.shut();
   try {
     log_.fallback(FallbackReason::StickyError, {}, {},
@@ -89,6 +90,7 @@ void ProcessRuntime::broke(CUresult result) noexcept {
 
 void ProcessRuntime::exiting() noexcept {
   stopped_.store(true, std::memory_order_release);
+  settled_changed();
   open_.shut();
   builds_.stop();
   for (const RegionMark& mark : marks_) {

@@ -20,7 +20,7 @@ ProcessRegion::ProcessRegion(std::string name, const Options& options,
       options_(tuning_options(options, true)),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
-      trial_(services, table_) {}
+      trial_(*this, services, table_) {}
 
 bool ProcessRegion::finished() const noexcept {
   const std::lock_guard lock(mutex_);
@@ -46,6 +46,7 @@ void ProcessRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
 }
 
 CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
+  const std::uint64_t version = settled_version.load(std::memory_order_acquire);
   const Launch launch = launch_of(call);
   SiteTable::Found found;
   try {
@@ -55,7 +56,9 @@ CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
     stop(FallbackReason::InternalError, error.what());
     return services().launcher.as_written(call);
   }
-  if (found.resolved == nullptr) return services().launcher.as_written(call);
+  if (found.resolved == nullptr) {
+    return trial_.settled_for_good(call, launch, found, 0, nullptr, version);
+  }
   Site& site = found.resolved->site();
   if (site.window == nullptr) return services().launcher.as_written(call);  // one too many
   Window& window = *static_cast<Window*>(site.window);
@@ -64,8 +67,11 @@ CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
     if (!done) services().log.fallback(FallbackReason::Capture, name(), site.label(), {});
     return trial_.settled(call, launch, found, done ? site.settled() : 0, &window.search);
   }
+  if (done) {
+    return trial_.settled_for_good(call, launch, found, site.settled(), &window.search, version);
+  }
   // A second thread at the same site does not disturb the window of the first.
-  if (done || window.busy.exchange(true, std::memory_order_acquire)) {
+  if (window.busy.exchange(true, std::memory_order_acquire)) {
     return trial_.settled(call, launch, found, site.settled(), &window.search);
   }
   const CUresult result = launch_in_window(call, launch, found, window);

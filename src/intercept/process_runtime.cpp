@@ -186,6 +186,23 @@ Region* ProcessRuntime::current_region() noexcept {
 }
 
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
+  ThreadState& thread = this_thread();
+  const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  if (const SettledLaunch* known = thread.settled.find(call, region);
+      known != nullptr && thread.call == nullptr) {
+    if (known->launch == nullptr) return launcher_.as_written(call);
+    const CUresult result = known->issue(call);
+    // What cannot be launched any more goes the slow way, which launches something else.
+    if (!is_launch_config_error(result)) {
+      if (is_sticky_error(result)) broke(result);
+      return result;
+    }
+  }
+  return launch_slowly(call, thread);
+}
+
+CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
+                                       ThreadState& thread) noexcept {
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   if (!kernel_marks_.empty()) {
     try {
@@ -201,7 +218,6 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
     }
   }
-  ThreadState& thread = this_thread();
   if (thread.region != nullptr) return thread.region->launch(call, thread.counts);
   if (LaunchRegion* only = open_.only()) return only->launch(call, true);
   unassigned_.fetch_add(1, std::memory_order_relaxed);

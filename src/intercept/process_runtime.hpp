@@ -60,6 +60,7 @@ class ProcessRuntime final : public Runtime {
   void exiting() noexcept;
 
  private:
+  [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
   LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process);
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   void start_marks();

@@ -48,6 +48,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   if (named.ready && !unusable.empty()) tuning_.site_ready(site.index, unusable);
   sites_.push_back(&site);
   finished_.store(false, std::memory_order_release);
+  settled_changed();
   return true;
 }
 
@@ -56,6 +57,7 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   if (stopped_ || site.index == no_site) return;
   tuning_.site_ready(site.index, unusable);
   finished_.store(tuning_.finished(), std::memory_order_release);
+  settled_changed();
   if (!tuning_.finished()) sites_when_finished_ = 0;
 }
 
@@ -106,6 +108,7 @@ PassPlan Search::plan_entry(double now) {
     if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
   }
   watch_.store(watch, std::memory_order_release);
+  settled_changed();
   return plan;
 }
 

@@ -10,6 +10,7 @@
 #include <contextune/key.hpp>
 
 #include "core/tuning_observer.hpp"
+#include "intercept/settled_launches.hpp"
 
 namespace contextune::intercept {
 
@@ -50,7 +51,7 @@ class Site {
     planned_.store(config, std::memory_order_relaxed);
   }
   void set_settled(std::uint32_t config) noexcept {
-    settled_.store(config, std::memory_order_relaxed);
+    if (settled_.exchange(config, std::memory_order_relaxed) != config) settled_changed();
   }
 
  private:

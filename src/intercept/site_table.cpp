@@ -89,6 +89,7 @@ void SiteTable::refresh(Binding& binding, const Launch& launch) {
 
 void SiteTable::run_as_written(Binding& binding, FallbackReason reason, const std::string& text) {
   binding.kind.store(Binding::Kind::AsWritten, std::memory_order_relaxed);
+  settled_changed();
   const std::string name = binding.kernel == nullptr ? "" : binding.kernel->identity.name;
   services_.log.fallback(reason, region_, name, text);
 }
@@ -143,6 +144,7 @@ Resolved* SiteTable::remember(Binding& binding, const Launch& launch, Site& site
     binding.memos.push_back(std::make_unique<Memo>(mask, layouts));
     resolved = binding.memos.back()->insert(launch, site);
     binding.memo.store(binding.memos.back().get(), std::memory_order_release);
+    settled_changed();
   }
   if (resolved == nullptr) {
     run_as_written(binding, FallbackReason::TooManySites,

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "intercept/settled_launches.hpp"
+
 namespace contextune::intercept {
 
 class LaunchRegion;
@@ -24,6 +26,7 @@ struct ThreadState {
   LaunchRegion* region = nullptr;  ///< innermost
   bool counts = false;             ///< launches here belong to its pass
   TunableCall* call = nullptr;     ///< innermost
+  SettledLaunches settled;
   std::uint32_t num_frames = 0;
   std::uint32_t num_lost = 0;  ///< ranges that were opened beyond most_frames
   EntryFrame frames[most_frames];

@@ -10,14 +10,20 @@ namespace contextune::intercept {
 /// of regions. Any thread.
 class TrialLaunch {
  public:
-  TrialLaunch(const RegionServices& services, SiteTable& table)
-      : services_(services), table_(table) {}
+  TrialLaunch(const LaunchRegion& region, const RegionServices& services, SiteTable& table)
+      : region_(region), services_(services), table_(table) {}
 
   /// With the config that is settled; nothing is reported but a failure.
   /// @param search of the site; may be null for a launch that is no site
   [[nodiscard]] CUresult settled(const contextune_launch& call, const Launch& launch,
                                  const SiteTable::Found& found, std::uint32_t config,
                                  Search* search) noexcept;
+
+  /// The same, of a search that has ended: the thread remembers it, if it can be told by its shape.
+  /// @param version of what is settled, read before `found`
+  [[nodiscard]] CUresult settled_for_good(const contextune_launch& call, const Launch& launch,
+                                          const SiteTable::Found& found, std::uint32_t config,
+                                          Search* search, std::uint64_t version) noexcept;
 
   /// In an entry that is watched.
   [[nodiscard]] CUresult watched(const contextune_launch& call, const Launch& launch,
@@ -35,6 +41,7 @@ class TrialLaunch {
                                             const Launch& launch) noexcept;
   [[nodiscard]] std::string why(const Site& site, std::uint32_t config, CUresult result) const;
 
+  const LaunchRegion& region_;
   const RegionServices& services_;
   SiteTable& table_;
 };

@@ -20,7 +20,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
               services.measurement, services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
-      trial_(services, table_) {
+      trial_(*this, services, table_) {
   if (options.flush_l2 && !flush_l2_) {
     services.log.fault("flush_l2 does nothing in region '" + this->name() +
                        "': only a body that is repeated gets work of ours between its passes");
@@ -113,6 +113,7 @@ void TunedRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
 }
 
 CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcept {
+  const std::uint64_t version = settled_version.load(std::memory_order_acquire);
   const Launch launch = launch_of(call);
   if (TunableCall* tunable = this_thread().call) {
     if (TunableLaunch::belongs_to(*tunable, this)) return launch_in_call(call, launch, *tunable);
@@ -131,7 +132,11 @@ CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcep
     const Site& site = found.resolved->site();
     config = watch != Watch::Nothing ? site.planned() : site.settled();
   }
-  if (watch == Watch::Nothing) return trial_.settled(call, launch, found, config, &search_);
+  if (watch == Watch::Nothing) {
+    return search_.finished()
+               ? trial_.settled_for_good(call, launch, found, config, &search_, version)
+               : trial_.settled(call, launch, found, config, &search_);
+  }
   return trial_.watched(call, launch, found, config, search_, watch);
 }
 

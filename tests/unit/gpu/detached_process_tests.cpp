@@ -30,6 +30,7 @@ TEST_CASE("A detached process is nobody's child", "[detached_process]") {
   struct sigaction before {};
   count.sa_handler = [](int) { children_ended = children_ended + 1; };
   sigaction(SIGCHLD, &count, &before);
+  for (int i = 0; i < 50; ++i) REQUIRE(output_of_detached({"/bin/true"}, "", patience).empty());
   CHECK(output_of_shell("echo out; echo err >&2; exit 3") == "out\n");
   CHECK(output_of_shell("sleep 0.05; echo $PPID") != std::to_string(getpid()) + "\n");
   CHECK(waitpid(-1, nullptr, WNOHANG) == -1);

@@ -63,7 +63,7 @@ TEST_CASE("A winner that stops working is dropped for good", "[failure]") {
   Adder adder(1 << 16);
   program.steps(5, [&] { adder.run(program, 1, 32); });
   REQUIRE(program.said("winner", {"config=1", "block=1024"}));
-  Simulation::get().fault("launch_fail:_Z3addifPf:block=1024,times=1");
+  Simulation::get().fault("launch_fail:_Z3addifPf:block=1024,times=2");
   program.steps(1, [&] { CHECK(adder.run(program, 1, 32) == CUDA_SUCCESS); });
   (void)take_seen();
   program.steps(3, [&] { CHECK(adder.run(program, 1, 32) == CUDA_SUCCESS); });
