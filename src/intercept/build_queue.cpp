@@ -54,8 +54,7 @@ void BuildQueue::start_thread() {
 void BuildQueue::work() noexcept {
   name_this_thread("contextune-build");
   std::unique_lock lock(mutex_);
-  while (true) {
-    changed_.wait(lock, [this] { return !jobs_.empty(); });
+  while (!jobs_.empty()) {
     const Job job = std::move(jobs_.front());
     jobs_.pop_front();
     if (stopped_) continue;
@@ -68,6 +67,7 @@ void BuildQueue::work() noexcept {
     done_.fetch_add(1, std::memory_order_release);
     changed_.notify_all();
   }
+  running_ = false;
 }
 
 BuildQueue::Result BuildQueue::build(const Job& job) noexcept {

@@ -16,8 +16,8 @@
 
 namespace contextune::intercept {
 
-/// Kernels from files and sources, loaded and compiled on one thread of ours, which exists from the
-/// first such wish on and takes no signals. Any thread.
+/// Kernels from files and sources, loaded and compiled on one thread of ours, which exists while
+/// there is something to build and takes no signals. Any thread.
 class BuildQueue {
  public:
   struct Result {

@@ -104,10 +104,12 @@ void TuningLog::winner(const WinnerEvent& event) {
 void TuningLog::confirm(const ConfirmEvent& event) {
   std::vector<Field> fields = {{"region", region_},
                                {"verdict", contextune::to_string(event.verdict)}};
-  append_time(fields, "before_us", event.before_seconds);
-  append_time(fields, "after_us", event.after_seconds);
-  fields.emplace_back("gain", event.gain);
-  fields.emplace_back("bound", event.bound);
+  if (event.pairs > 0) {
+    append_time(fields, "before_us", event.before_seconds);
+    append_time(fields, "after_us", event.after_seconds);
+    fields.emplace_back("gain", event.gain);
+    fields.emplace_back("bound", event.bound);
+  }
   fields.emplace_back("pairs", event.pairs);
   fields.emplace_back("tries", event.tries);
   append_simulated(fields);

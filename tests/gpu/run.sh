@@ -113,7 +113,7 @@ for form in static shared per_thread; do
 done
 
 # The region's kernels replaced by those of a cubin, a fatbin and a source, which is built meanwhile.
-compare region_variants 'event=winner .*site=smooth.*config=[1-9]' --region nvtx:step \
+compare region_variants 'event=winner .*smooth.* config=[1-9]' --region nvtx:step \
   --space "$programs/region_variants.lua" -- "$programs/regions_static" --steps 40000
 
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
