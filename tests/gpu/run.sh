@@ -116,6 +116,13 @@ done
 compare region_variants 'event=winner .*smooth.* config=[1-9]' --region nvtx:step \
   --space "$programs/region_variants.lua" -- "$programs/regions_static" --steps 40000
 
+if [ "$(nvidia-smi -L | grep -c '^GPU ')" -gt 1 ]; then
+  compare two_gpus 'event=winner .*device=1 .* config=[1-9]' --region nvtx:step --space "$space" -- \
+    "$programs/two_gpus"
+else
+  row two_gpus skipped "one GPU here"
+fi
+
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
 compare cublaslt_auto 'event=site' --auto --region profiler -- "$programs/cublaslt" --steps 15000
 # Several times: a graph that meets CUPTI's end at the wrong moment fails only in some runs.
@@ -125,12 +132,12 @@ done
 compare own_cupti 'reason=' --region nvtx:step --auto -- "$programs/own_cupti" --steps 3000
 if python3 -c 'import torch, triton' 2>/dev/null; then
   compare torch_triton_discover '' --discover --region nvtx:step -- python3 "$programs/torch_triton.py" 60
-  compare torch_triton_auto 'event=site' --auto --region nvtx:step -- python3 "$programs/torch_triton.py" 2000
+  compare torch_triton_auto 'event=site' --auto --region nvtx:step -- python3 "$programs/torch_triton.py" 12000
 else
   row torch_triton skipped "no PyTorch with Triton here"
 fi
 LD_LIBRARY_PATH= compare demo 'event=confirm .*verdict=(kept|reduced)' --region nvtx:decode \
-  --space "$build/demo/demo.lua" -- "$build/demo/contextune_demo" --steps 6000
+  --space "$build/demo/demo.lua" -- "$build/demo/contextune_demo" --steps 20000
 export CONTEXTUNE_LOG_DIR=$runs/commands.log
 judge runtime_macro "$programs/runtime_macro"
 # Ten tunings in processes of their own: all with 96 passes and in 40 ms, nine as good as the best.
@@ -159,13 +166,17 @@ else
 fi
 
 # Launch rate of an empty kernel: bare and under contextune in alternation, before and after tuning.
-for turn in 1 2 3; do
-  "$programs/empty_launch" --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
-  under empty_launch --region nvtx:step --auto -- "$programs/empty_launch" --time "$runs/rate_under.$turn"
+# Of each the best turn, as other programs of the host only ever make a launch slower.
+turns=10
+for ((turn = 0; turn < turns; ++turn)); do
+  "$programs/empty_launch" --launches 8000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
+  under empty_launch --region nvtx:step --auto -- \
+    "$programs/empty_launch" --launches 8000 --time "$runs/rate_under.$turn"
   status=$?
 done
-rates=$(paste -d' ' "$runs"/rate_bare.[123] "$runs"/rate_under.[123] | awk '
-  {bare = $1; under = $4; for (i = 2; i <= 3; ++i) {if ($i < bare) bare = $i; if ($(i+3) < under) under = $(i+3)}
+rates=$(paste -d' ' "$runs"/rate_bare.? "$runs"/rate_under.? | awk -v n=$turns '
+  {bare = $1; under = $(n + 1)
+   for (i = 2; i <= n; ++i) {if ($i < bare) bare = $i; if ($(n + i) < under) under = $(n + i)}
    printf "%s %.3f", NR == 1 ? "before" : " after", bare / under}')
 if ! same empty_launch $status; then
   row "launch rate" failed "status $status"
