@@ -7,14 +7,9 @@
 
 namespace contextune::intercept {
 
-bool LaunchRegion::has_several_devices() const noexcept {
-  int count = 0;
-  return services_.driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
-}
-
 Launch LaunchRegion::launch_of(const contextune_launch& call) const noexcept {
   Launch launch(call);
-  if (several_devices_) (void)services_.driver.cuCtxGetCurrent(&launch.context);
+  if (services_.several_devices) (void)services_.driver.cuCtxGetCurrent(&launch.context);
   return launch;
 }
 

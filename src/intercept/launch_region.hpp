@@ -32,6 +32,7 @@ struct RegionServices {
   const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
   std::function<void(CUresult)> broke;  ///< a launch found the context broken
   bool sees_launches = false;
+  bool several_devices = false;  ///< so a launch's context tells its device
 
   [[nodiscard]] SiteTable::Services for_sites() const {
     return {driver, kernels, knobs, builds, forced, log};
@@ -102,8 +103,6 @@ class LaunchRegion : public Region {
   std::atomic<bool> said_{false};
   std::atomic<int> process_entries_{0};
   std::atomic<bool> process_entry_counts_{false};
-  const bool several_devices_ = has_several_devices();
-  [[nodiscard]] bool has_several_devices() const noexcept;
 };
 
 }  // namespace contextune::intercept

@@ -27,6 +27,11 @@ gpu::Driver driver_of(const contextune_frontend* frontend) {
                              : gpu::load_driver(frontend->libcuda, frontend->real_dlsym);
 }
 
+bool has_several_devices(const gpu::Driver& driver) noexcept {
+  int count = 0;
+  return driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
+}
+
 log::RankLog::Settings log_settings(const Options& options) {
   const char* run = std::getenv("CONTEXTUNE_RUN_ID");
   return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run, options.log_level};
@@ -65,7 +70,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 captures_,
                 stopped_,
                 [this](CUresult result) { broke(result); },
-                frontend != nullptr},
+                frontend != nullptr,
+                has_several_devices(driver_)},
       kernel_marks_(kernels_) {
   if (driver_.simulated) log_.set_simulated();
   write_start();
@@ -188,7 +194,9 @@ Region* ProcessRuntime::current_region() noexcept {
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   ThreadState& thread = this_thread();
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
-  if (const SettledLaunch* known = thread.settled.find(call, region);
+  CUcontext context = nullptr;
+  if (services_.several_devices) (void)driver_.cuCtxGetCurrent(&context);
+  if (const SettledLaunch* known = thread.settled.find(call, region, context);
       known != nullptr && thread.call == nullptr) {
     if (known->launch == nullptr) return launcher_.as_written(call);
     const CUresult result = known->issue(call);

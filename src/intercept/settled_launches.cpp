@@ -8,11 +8,12 @@ static_assert(offsetof(contextune_launch, block) == offsetof(contextune_launch, 
 static_assert(offsetof(contextune_launch, shared_bytes) == offsetof(contextune_launch, grid) + 24);
 
 void SettledLaunches::remember(const contextune_launch& call, const LaunchRegion* region,
-                               std::uint64_t version, const Variant* variant,
+                               CUcontext context, std::uint64_t version, const Variant* variant,
                                decltype(&cuLaunchKernel) launch) noexcept {
   SettledLaunch& known = launches_[place_of(call)];
   known.version = version;
   known.region = region;
+  known.context = context;
   known.function = call.function;
   known.fn = call.fn;
   std::memcpy(known.shape, call.grid, sizeof known.shape);

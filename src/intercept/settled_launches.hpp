@@ -24,6 +24,7 @@ inline void settled_changed() noexcept {
 struct alignas(64) SettledLaunch {
   std::uint64_t version = 0;  ///< 0: there is none here
   const LaunchRegion* region = nullptr;
+  CUcontext context = nullptr;  ///< null: there is one device, so it does not matter
   CUfunction function = nullptr;
   contextune_fn fn{};
   std::uint32_t shape[7] = {};  ///< grid, block, dynamic shared memory: as contextune_launch has them
@@ -42,15 +43,17 @@ struct alignas(64) SettledLaunch {
 /// What one thread's launches of settled sites come down to, found again with one look at anything
 /// that threads share. Behind the driver, which takes the caches for itself, that is half of what a
 /// launch in a tuned region costs. Holds launches whose arguments do not matter and that carry no
-/// attributes, of a process with one device. Trivially destructible; not thread-safe.
+/// attributes. Trivially destructible; not thread-safe.
 class SettledLaunches {
  public:
   /// Null: go the slow way.
   [[nodiscard]] const SettledLaunch* find(const contextune_launch& call,
-                                          const LaunchRegion* region) const noexcept {
+                                          const LaunchRegion* region,
+                                          CUcontext context) const noexcept {
     const SettledLaunch& known = launches_[place_of(call)];
     const bool same = known.version == settled_version.load(std::memory_order_acquire) &&
-                      known.region == region && known.function == call.function &&
+                      known.region == region && known.context == context &&
+                      known.function == call.function &&
                       known.fn == call.fn &&
                       std::memcmp(known.shape, call.grid, sizeof known.shape) == 0 &&
                       (call.config == nullptr || call.config->numAttrs == 0);
@@ -60,8 +63,8 @@ class SettledLaunches {
   /// @param version read before anything was found out about the launch
   /// @param variant null: as written; else without attributes
   /// @param launch  the driver's cuLaunchKernel for the call's default streams
-  void remember(const contextune_launch& call, const LaunchRegion* region, std::uint64_t version,
-                const Variant* variant, decltype(&cuLaunchKernel) launch) noexcept;
+  void remember(const contextune_launch& call, const LaunchRegion* region, CUcontext context,
+                std::uint64_t version, const Variant* variant, decltype(&cuLaunchKernel) launch) noexcept;
 
  private:
   static constexpr std::size_t most = 32;

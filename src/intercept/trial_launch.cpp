@@ -45,8 +45,8 @@ CUresult TrialLaunch::settled(const contextune_launch& call, const Launch& launc
 CUresult TrialLaunch::settled_for_good(const contextune_launch& call, const Launch& launch,
                                        const SiteTable::Found& found, std::uint32_t config,
                                        Search* search, std::uint64_t version) noexcept {
-  const bool by_shape = found.binding != nullptr && launch.context == nullptr &&
-                        launch.num_attributes == 0 && !launch.cooperative &&
+  const bool by_shape = found.binding != nullptr && launch.num_attributes == 0 &&
+                        !launch.cooperative &&
                         !services_.captures.possible() && !services_.open.watches_always() &&
                         (found.resolved == nullptr ? found.binding->is_as_written()
                                                    : found.binding->ignores_arguments());
@@ -55,7 +55,7 @@ CUresult TrialLaunch::settled_for_good(const contextune_launch& call, const Laun
                                                            : nullptr;
   const bool unsure = config != 0 && found.resolved != nullptr && variant == nullptr;
   if (by_shape && !unsure && (variant == nullptr || variant->num_attributes == 0)) {
-    this_thread().settled.remember(call, &region_, version, variant,
+    this_thread().settled.remember(call, &region_, launch.context, version, variant,
                                    services_.launcher.kernel(launch.per_thread_streams));
   }
   return settled(call, launch, found, config, search);

@@ -87,6 +87,7 @@ void TuningLog::trial(const TrialEvent& event) {
   } else if (event.status != TrialStatus::Measured) {
     fields.emplace_back("status", contextune::to_string(event.status));
   }
+  append_simulated(fields);
   log_.write(LogLevel::Info, "trial", fields);
 }
 

@@ -55,7 +55,7 @@ TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[
   tuning.trial(trial);
   CHECK(last() ==
         "event=trial region=decode pass=4 site=saxpy key=\"n=1048576\" config=1 block=256 "
-        "param.iter=\"two words\" iter=1 launches=3 time_us=2.53 timer=cupti sm_mhz=1980");
+        "param.iter=\"two words\" iter=1 launches=3 time_us=2.53 timer=cupti sm_mhz=1980 simulated=yes");
 
   trial.iteration = -2;
   trial.seconds = std::numeric_limits<double>::quiet_NaN();
@@ -65,12 +65,12 @@ TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[
   tuning.trial(trial);
   CHECK(last() ==
         "event=trial region=decode pass=4 site=saxpy key=\"n=1048576\" config=1 block=256 "
-        "param.iter=\"two words\" warmup=2 launches=3 timer=events status=failed");
+        "param.iter=\"two words\" warmup=2 launches=3 timer=events status=failed simulated=yes");
 
   trial.status = contextune::TrialStatus::Measured;
   trial.throttled = true;
   tuning.trial(trial);
-  CHECK(last().ends_with("status=throttled"));
+  CHECK(last().ends_with("status=throttled simulated=yes"));
 }
 
 TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of their fields",
