@@ -91,7 +91,7 @@ void Refine::next_race() {
       next_move_ = 0;
       changed_ = false;
     }
-    if (moves_.empty()) return;
+    if (moves_.empty() || passes_ >= limits_.max_passes) return;
     const Move& move = moves_[next_move_++];
     // Since it was raced, nothing has changed that could change its answer.
     if (move.settled_at == current_) continue;
@@ -110,6 +110,7 @@ void Refine::fill_batch() {
 
 void Refine::complete(std::span<const RegionSample> samples) {
   Race& race = race_.front();
+  passes_ += batch_.size();
   race.complete(samples);
   if (!race.round().empty()) {
     fill_batch();

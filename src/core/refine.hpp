@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,6 +18,9 @@ struct RefineSite {
 
 struct RefineLimits {
   int max_rounds = 3;
+  /// After so many passes no further race begins: where many sites have many configs that differ by
+  /// less than the noise, finding that out costs more than they could ever win.
+  std::size_t max_passes = 512;
   RaceLimits race;
 };
 
@@ -67,6 +71,7 @@ class Refine {
   std::size_t next_move_ = 0;
   bool changed_ = false;
   int rounds_ = 0;
+  std::size_t passes_ = 0;
   std::vector<Assignment> arms_;
   std::vector<Race> race_;  ///< none or one
   std::vector<Assignment> batch_;

@@ -19,6 +19,11 @@ constexpr double coupling_reach = 0.3;
 /// the median.
 constexpr double close_reach = 0.12;
 constexpr std::size_t most_candidates = 8;
+/// A refinement may take so many passes, or so many times those of the table: sites whose configs
+/// differ by less than the noise would go on for thousands. Of 200 simulated landscapes
+/// (tools/bench quality) only the few longest refinements get as far.
+constexpr std::size_t most_refine_passes = 512;
+constexpr std::size_t most_refine_share = 4;
 
 }  // namespace
 
@@ -73,6 +78,8 @@ void Tuning::Engine::start_refine() {
   enter(Stage::Refine);
   RefineLimits limits;
   limits.max_rounds = options_.refine_rounds;
+  limits.max_passes =
+      std::max(most_refine_passes, most_refine_share * static_cast<std::size_t>(generation_passes_));
   refine_.emplace(std::move(refined), limits, region_noise());
   if (!experiment_advances()) take_refined();
 }

@@ -1,6 +1,7 @@
 #include "gpu/span_timer.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace contextune::gpu {
 namespace {
@@ -14,6 +15,10 @@ CUstream cuda(StreamHandle stream) {
 
 bool is_per_thread(StreamHandle stream) {
   return cuda(stream) == CU_STREAM_PER_THREAD;
+}
+
+bool is_default(StreamHandle stream) {
+  return is_per_thread(stream) || cuda(stream) == CU_STREAM_LEGACY;
 }
 
 }  // namespace
@@ -41,11 +46,12 @@ void EventSpanTimer::touch(StreamHandle stream) noexcept {
 
 void EventSpanTimer::add(StreamHandle handle, bool work_is_issued) {
   const auto self = is_per_thread(handle) ? std::this_thread::get_id() : std::thread::id{};
+  const CUcontext own = is_default(handle) ? context_of(driver_, cuda(handle)) : nullptr;
   auto stream = std::find_if(entry_.streams.begin(), entry_.streams.end(), [&](const Stream& one) {
-    return one.handle == handle && one.thread == self;
+    return one.handle == handle && one.thread == self && one.context == own;
   });
   if (stream == entry_.streams.end()) {
-    const CUcontext context = context_of(driver_, cuda(handle));
+    const CUcontext context = own != nullptr ? own : context_of(driver_, cuda(handle));
     const bool known =
         std::any_of(entry_.starts.begin(), entry_.starts.end(),
                     [&](const PooledEvent& start) { return start.context == context; });
@@ -57,7 +63,7 @@ void EventSpanTimer::add(StreamHandle handle, bool work_is_issued) {
       }
       entry_.starts.push_back(start);
     }
-    stream = entry_.streams.insert(entry_.streams.end(), Stream{handle, self, {}, false});
+    stream = entry_.streams.insert(entry_.streams.end(), Stream{handle, self, own, {}, false});
   }
   stream->recorded = false;
   // end() may be called on another thread, from which this stream cannot be reached.
@@ -66,6 +72,7 @@ void EventSpanTimer::add(StreamHandle handle, bool work_is_issued) {
 
 void EventSpanTimer::record_end(Stream& stream) {
   if (stream.recorded) return;
+  const CurrentContext current(driver_, stream.context);
   if (stream.end) {
     stream.recorded = pool_.record_again(stream.end, cuda(stream.handle));
   } else {
@@ -87,6 +94,7 @@ void EventSpanTimer::end() noexcept {
       }
     }
     if (!entry_.valid || pending_.size() == max_pending) {
+      lose(entry_);
       recycle(entry_);
       gap_ = true;
       return;
@@ -99,6 +107,13 @@ void EventSpanTimer::end() noexcept {
     entry_ = Entry{};
   } catch (...) {  // no memory: no span
     gap_ = true;
+  }
+}
+
+void EventSpanTimer::lose(const Entry& entry) noexcept {
+  try {
+    lost_.push_back(entry.tag);
+  } catch (...) {  // no memory: it is found missing later
   }
 }
 
@@ -145,6 +160,7 @@ void EventSpanTimer::recycle(Entry& entry) {
 }
 
 void EventSpanTimer::collect(std::vector<Span>& spans) {
+  constexpr double no_span = std::numeric_limits<double>::quiet_NaN();
   const RelaxedCapture relaxed(driver_);
   std::size_t done = 0;
   for (; done < pending_.size(); ++done) {
@@ -158,11 +174,14 @@ void EventSpanTimer::collect(std::vector<Span>& spans) {
       last_ends_ = std::move(entry.ends);
       entry.ends.clear();
     }
+    if (result == Read::Lost) lose(entry);
     if (result == Read::Lost && done + 1 < pending_.size()) pending_[done + 1].after_gap = true;
     if (result == Read::Lost && done + 1 == pending_.size()) gap_ = true;
     recycle(entry);
   }
   pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(done));
+  for (const std::uint64_t tag : lost_) spans.push_back({tag, no_span, 0});
+  lost_.clear();
 }
 
 void EventSpanTimer::forget_stream(StreamHandle handle) noexcept {

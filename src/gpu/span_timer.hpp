@@ -13,8 +13,8 @@ namespace contextune::gpu {
 /// 0.4 us, an idle stream adds 4 us.
 ///
 /// An entry in several contexts lasts as long as in the one where it lasts longest; a context's
-/// time counts from its first touch. Entries that meet a stream capture give no span. Threads:
-/// serialised by the caller.
+/// time counts from its first touch. Entries that meet a stream capture give no span, and are
+/// delivered as such. Threads: serialised by the caller.
 class EventSpanTimer final : public SpanTimer {
  public:
   explicit EventSpanTimer(const Driver& driver) : driver_(driver), pool_(driver) {}
@@ -31,10 +31,12 @@ class EventSpanTimer final : public SpanTimer {
   void forget_context(CUcontext context) noexcept;
 
  private:
-  /// One stream within an entry. The per-thread default stream is another one in every thread.
+  /// One stream within an entry. A default stream is another one in every context, and the
+  /// per-thread one also in every thread.
   struct Stream {
     StreamHandle handle = nullptr;
     std::thread::id thread;
+    CUcontext context = nullptr;  ///< of a default stream
     PooledEvent end;
     bool recorded = false;  ///< `end` stands behind all work that was issued so far
   };
@@ -52,6 +54,7 @@ class EventSpanTimer final : public SpanTimer {
   void record_end(Stream& stream);
   [[nodiscard]] Read read(const Entry& entry, Span& span);
   void recycle(Entry& entry);
+  void lose(const Entry& entry) noexcept;
 
   const Driver& driver_;
   EventPool pool_;
@@ -60,6 +63,7 @@ class EventSpanTimer final : public SpanTimer {
   Entry entry_;
   std::vector<Entry> pending_;
   std::vector<PooledEvent> last_ends_;  ///< of the last span that was read
+  std::vector<std::uint64_t> lost_;     ///< tags of entries that can give no span
 };
 
 }  // namespace contextune::gpu

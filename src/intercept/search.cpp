@@ -1,6 +1,7 @@
 #include "intercept/search.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "gpu/span_timer.hpp"
@@ -230,16 +231,18 @@ void Search::touch(StreamHandle stream, bool issued) noexcept {
   if (issued && !per_thread) return;
   const std::lock_guard lock(mutex_);
   if (open_ == nullptr || !open_->counted || spans_ == nullptr) return;
+  // The legacy stream is another one on each device, and only the timer knows which is meant.
+  const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
+  const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
   if (!open_->span_open) {
     open_->span_open = true;
     spans_->begin(open_->pass, stream);
-  } else if (per_thread ? issued
-                        : std::find(touched_.begin(), touched_.end(), stream) == touched_.end()) {
+  } else if (per_thread ? issued : !known) {
     spans_->touch(stream);
   } else {
     return;
   }
-  if (!per_thread) touched_.push_back(stream);
+  if (!per_thread && !legacy && !known) touched_.push_back(stream);
 }
 
 void Search::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
@@ -287,6 +290,11 @@ void Search::collect_spans(double now) {
     if (record == nullptr || record == open_.get()) continue;
     PassResult result;
     result.pass = record->pass;
+    if (std::isnan(span.seconds)) {
+      tuning_.lose_result(result.pass, now);
+      std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
+      continue;
+    }
     result.sm_clock_hz = record->clock.sm_hz;
     result.throttled = record->clock.throttled;
     // Entries that overlap on the GPU take from one end to the next, not from begin to end.

@@ -103,6 +103,18 @@ double quantile(std::vector<double> values, double part) {
   return values[place];
 }
 
+/// Whether the rank log says that the region is tuned.
+bool has_finished() {
+  std::ifstream log(std::string(std::getenv("CONTEXTUNE_LOG_DIR")) + "/rank-0.log");
+  const std::string own = " pid=" + std::to_string(getpid()) + " ";
+  for (std::string line; std::getline(log, line);) {
+    if (line.find(own) != std::string::npos && line.find(" event=summary ") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 int measure(const Case& which, int batches, int launches) {
   void* library = dlopen("libcuda.so.1", RTLD_NOW);
   if (library == nullptr) throw std::runtime_error(std::string("no CUDA driver: ") + dlerror());
@@ -134,8 +146,10 @@ int measure(const Case& which, int batches, int launches) {
   }
 
   if (which.inside) {
-    // Passes enough for every stage to end; what is measured after them is the tuned state.
-    for (int pass = 0; pass < 300; ++pass) {
+    // What is measured is the state after the last stage.
+    constexpr int most_passes = 20000;
+    for (int pass = 0; !has_finished(); ++pass) {
+      if (pass == most_passes) throw std::runtime_error("the tuning does not end");
       enter();
       seconds_of_a_launch(our_launch, kernel, 4);
       check(synchronize(), "waiting for a pass");

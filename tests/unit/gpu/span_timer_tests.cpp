@@ -1,5 +1,6 @@
 #include "catch.hpp"
 
+#include <cmath>
 #include <thread>
 
 #include "fake_driver.hpp"
@@ -74,9 +75,11 @@ TEST_CASE("An entry that meets a capture gives no span, and the next one no dist
   entry(timer, 3, {{stream(1), 10e-6}});
   FakeDriver::get().synchronize();
   const auto spans = collect(timer);
-  REQUIRE(spans.size() == 2);
+  REQUIRE(spans.size() == 3);
   CHECK(spans[1].tag == 3);
   CHECK(spans[1].since_last == 0);
+  CHECK(spans[2].tag == 2);
+  CHECK(std::isnan(spans[2].seconds));
 }
 
 TEST_CASE("Events of spans are used again", "[span]") {
@@ -143,4 +146,25 @@ TEST_CASE("Two contexts: the longer one counts", "[span]") {
   timer.forget_context(reinterpret_cast<CUcontext>(0x10));
   FakeDriver::get().synchronize();
   CHECK(collect(timer).empty());
+}
+
+TEST_CASE("A default stream is another one in every context", "[span]") {
+  const Driver driver = FakeDriver::make();
+  const CUcontext first = FakeDriver::get().current;
+  const auto second = reinterpret_cast<CUcontext>(0x20);
+  for (const CUstream handle : {CU_STREAM_LEGACY, CU_STREAM_PER_THREAD}) {
+    EventSpanTimer timer(driver);
+    FakeDriver::get().current = first;
+    timer.begin(1, handle);
+    FakeDriver::get().work(handle, 10e-6);
+    timer.touch(handle);
+    FakeDriver::get().current = second;
+    timer.touch(handle);
+    timer.end();
+    CHECK(FakeDriver::get().current == second);
+    FakeDriver::get().synchronize();
+    const auto spans = collect(timer);
+    REQUIRE(spans.size() == 1);
+    CHECK(spans[0].seconds == Approx(10e-6).epsilon(1e-3));
+  }
 }
