@@ -9,7 +9,6 @@
 namespace contextune {
 namespace {
 
-
 /// A first launch may be slow for reasons of its own, so warm-up passes must be worse by as much
 /// again before they alone condemn a config.
 constexpr double warmup_allowance = 3;

@@ -10,7 +10,6 @@
 namespace contextune {
 namespace {
 
-
 double normal_quantile(double tail) {
   // Bisection on erfc: exact enough, and there is no table to get wrong.
   double low = 0;

@@ -9,7 +9,8 @@
 
 namespace contextune {
 
-/// In place of a sample that is not there, and of a figure that is made of none. Samples are finite.
+/// In place of a sample that is not there, and of a figure that is made of none. Samples are
+/// finite.
 inline constexpr double no_sample = std::numeric_limits<double>::quiet_NaN();
 
 [[nodiscard]] double mean(std::span<const double> samples);

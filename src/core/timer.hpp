@@ -56,8 +56,8 @@ class SpanTimer {
  public:
   struct Span {
     std::uint64_t tag = 0;
-    double seconds = 0;      ///< last end minus first start; NaN: the entry gave no span
-    double since_last = 0;   ///< this end minus the end of the span before; 0 for the first
+    double seconds = 0;     ///< last end minus first start; NaN: the entry gave no span
+    double since_last = 0;  ///< this end minus the end of the span before; 0 for the first
   };
   virtual ~SpanTimer() = default;
 

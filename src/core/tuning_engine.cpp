@@ -9,7 +9,6 @@
 namespace contextune {
 namespace {
 
-
 /// The same for the same sites in any order.
 std::uint64_t situation_of(std::span<const SiteIndex> launched) {
   std::uint64_t sum = 0;

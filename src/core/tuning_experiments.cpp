@@ -78,8 +78,8 @@ void Tuning::Engine::start_refine() {
   enter(Stage::Refine);
   RefineLimits limits;
   limits.max_rounds = options_.refine_rounds;
-  limits.max_passes =
-      std::max(most_refine_passes, most_refine_share * static_cast<std::size_t>(generation_passes_));
+  limits.max_passes = std::max(most_refine_passes,
+                               most_refine_share * static_cast<std::size_t>(generation_passes_));
   refine_.emplace(std::move(refined), limits, region_noise());
   if (!experiment_advances()) take_refined();
 }

@@ -8,7 +8,6 @@
 namespace contextune {
 namespace {
 
-
 /// A site that starts a generation of its own must have been there twice: a key that changes every
 /// time would otherwise keep the tuning going for ever.
 constexpr std::uint64_t launches_to_count = 2;

@@ -82,8 +82,8 @@ void start_detached(Spawn& request) {
   sigset_t before;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t between = clone(&spawn, stack->bytes.data() + stack->bytes.size(),
-                              CLONE_VM | CLONE_VFORK, &request);
+  const pid_t between =
+      clone(&spawn, stack->bytes.data() + stack->bytes.size(), CLONE_VM | CLONE_VFORK, &request);
   if (between < 0) request.error = errno;
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (between > 0 && waitpid(between, nullptr, static_cast<int>(__WCLONE)) < 0 &&
@@ -92,12 +92,11 @@ void start_detached(Spawn& request) {
 }
 
 bool stays_here(std::string_view variable) {
-  constexpr std::string_view names[] = {"LD_PRELOAD=", "LD_AUDIT=", "NVTX_INJECTION64_PATH=",
-                                        "CUDA_INJECTION64_PATH=", "LD_LIBRARY_PATH=",
-                                        "CONTEXTUNE_"};
-  return std::ranges::any_of(names, [&](std::string_view name) {
-    return variable.starts_with(name);
-  });
+  constexpr std::string_view names[] = {
+      "LD_PRELOAD=",      "LD_AUDIT=",  "NVTX_INJECTION64_PATH=", "CUDA_INJECTION64_PATH=",
+      "LD_LIBRARY_PATH=", "CONTEXTUNE_"};
+  return std::ranges::any_of(names,
+                             [&](std::string_view name) { return variable.starts_with(name); });
 }
 
 std::vector<char*> environment_with(std::string& library_path) {

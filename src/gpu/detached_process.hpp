@@ -7,8 +7,8 @@ namespace contextune::gpu {
 
 /// Runs a program without becoming its parent, and returns all that it writes to its standard
 /// output: the process that we are in never sees it in wait() and gets no SIGCHLD. The program gets
-/// none of our descriptors, a clear signal mask, and an environment without what preloads or injects
-/// libraries. Any thread.
+/// none of our descriptors, a clear signal mask, and an environment without what preloads or
+/// injects libraries. Any thread.
 /// @param command      the path of the program and its arguments
 /// @param library_path its LD_LIBRARY_PATH
 /// @throws Error if it cannot be started, or has not closed its output after so many seconds

@@ -57,8 +57,8 @@ std::string build_reply(const CompiledSource& compiled) {
 
 CompiledSource build_source(const std::string& path, const std::vector<std::string>& options,
                             const std::string& name_expression, int compute_capability) {
-  std::vector<std::string> command{find_command(path), "build", path,
-                                   name_expression,    std::to_string(compute_capability), "--"};
+  std::vector<std::string> command{
+      find_command(path), "build", path, name_expression, std::to_string(compute_capability), "--"};
   for (const std::string& folder : cuda_library_folders("cuda_runtime")) {
     command.push_back("--include-path=" + folder + "/../include");
   }

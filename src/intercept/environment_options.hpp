@@ -12,8 +12,8 @@ namespace contextune::intercept {
 [[nodiscard]] Options options_from_environment(const Options& defaults,
                                                std::vector<std::string>& faults);
 
-/// A sentence on each variable that is nearly the name of an option, and so was probably meant to be
-/// it. Reads the whole environment: once a process is enough.
+/// A sentence on each variable that is nearly the name of an option, and so was probably meant to
+/// be it. Reads the whole environment: once a process is enough.
 void find_misspelt_variables(std::vector<std::string>& faults);
 
 }  // namespace contextune::intercept

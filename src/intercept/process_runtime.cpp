@@ -34,7 +34,8 @@ bool has_several_devices(const gpu::Driver& driver) noexcept {
 
 log::RankLog::Settings log_settings(const Options& options) {
   const char* run = std::getenv("CONTEXTUNE_RUN_ID");
-  return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run, options.log_level};
+  return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run,
+          options.log_level};
 }
 
 std::uint64_t mark_of_domain(const char* domain) noexcept {

@@ -27,7 +27,8 @@ struct alignas(64) SettledLaunch {
   CUcontext context = nullptr;  ///< null: there is one device, so it does not matter
   CUfunction function = nullptr;
   contextune_fn fn{};
-  std::uint32_t shape[7] = {};  ///< grid, block, dynamic shared memory: as contextune_launch has them
+  std::uint32_t shape[7] =
+      {};  ///< grid, block, dynamic shared memory: as contextune_launch has them
 
   decltype(&cuLaunchKernel) launch = nullptr;  ///< null: as the program wrote it
   CUfunction settled_function = nullptr;
@@ -47,14 +48,12 @@ struct alignas(64) SettledLaunch {
 class SettledLaunches {
  public:
   /// Null: go the slow way.
-  [[nodiscard]] const SettledLaunch* find(const contextune_launch& call,
-                                          const LaunchRegion* region,
+  [[nodiscard]] const SettledLaunch* find(const contextune_launch& call, const LaunchRegion* region,
                                           CUcontext context) const noexcept {
     const SettledLaunch& known = launches_[place_of(call)];
     const bool same = known.version == settled_version.load(std::memory_order_acquire) &&
                       known.region == region && known.context == context &&
-                      known.function == call.function &&
-                      known.fn == call.fn &&
+                      known.function == call.function && known.fn == call.fn &&
                       std::memcmp(known.shape, call.grid, sizeof known.shape) == 0 &&
                       (call.config == nullptr || call.config->numAttrs == 0);
     return same ? &known : nullptr;
@@ -64,15 +63,16 @@ class SettledLaunches {
   /// @param variant null: as written; else without attributes
   /// @param launch  the driver's cuLaunchKernel for the call's default streams
   void remember(const contextune_launch& call, const LaunchRegion* region, CUcontext context,
-                std::uint64_t version, const Variant* variant, decltype(&cuLaunchKernel) launch) noexcept;
+                std::uint64_t version, const Variant* variant,
+                decltype(&cuLaunchKernel) launch) noexcept;
 
  private:
   static constexpr std::size_t most = 32;
 
   [[nodiscard]] static std::size_t place_of(const contextune_launch& call) noexcept {
     const auto handle = reinterpret_cast<std::uintptr_t>(call.function);
-    const std::uint64_t mixed = (handle ^ (std::uint64_t{call.grid[0]} << 20U) ^ call.block[0]) *
-                                0x9e3779b97f4a7c15ULL;
+    const std::uint64_t mixed =
+        (handle ^ (std::uint64_t{call.grid[0]} << 20U) ^ call.block[0]) * 0x9e3779b97f4a7c15ULL;
     return mixed >> 59U;
   }
 

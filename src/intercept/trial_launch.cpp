@@ -46,13 +46,13 @@ CUresult TrialLaunch::settled_for_good(const contextune_launch& call, const Laun
                                        const SiteTable::Found& found, std::uint32_t config,
                                        Search* search, std::uint64_t version) noexcept {
   const bool by_shape = found.binding != nullptr && launch.num_attributes == 0 &&
-                        !launch.cooperative &&
-                        !services_.captures.possible() && !services_.open.watches_always() &&
+                        !launch.cooperative && !services_.captures.possible() &&
+                        !services_.open.watches_always() &&
                         (found.resolved == nullptr ? found.binding->is_as_written()
                                                    : found.binding->ignores_arguments());
-  const Variant* variant =
-      by_shape && found.resolved != nullptr && config != 0 ? find_variant(found, config, launch)
-                                                           : nullptr;
+  const Variant* variant = by_shape && found.resolved != nullptr && config != 0
+                               ? find_variant(found, config, launch)
+                               : nullptr;
   const bool unsure = config != 0 && found.resolved != nullptr && variant == nullptr;
   if (by_shape && !unsure && (variant == nullptr || variant->num_attributes == 0)) {
     this_thread().settled.remember(call, &region_, launch.context, version, variant,

@@ -151,9 +151,9 @@ int write_launch(lua_State* lua) {
                                                : nullptr;
   if (text != nullptr) {
     if (!copy_text(*text, text_given(lua, 3,
-                                  name == "kernel"   ? "launch.kernel"
-                                  : name == "module" ? "launch.module"
-                                                     : "launch.source"))) {
+                                     name == "kernel"   ? "launch.kernel"
+                                     : name == "module" ? "launch.module"
+                                                        : "launch.source"))) {
       return luaL_error(lua, "not enough memory");
     }
   } else if (name == "defines") {

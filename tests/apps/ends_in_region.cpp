@@ -78,8 +78,10 @@ void run(const char* kernels, const char* how) {
 
 int main(int argc, char** argv) {
   if (argc != 3) {
-    std::fputs("usage: ends_in_region KERNEL_FILE end|exit|_exit|quick_exit|thread|abort|uncaught|"
-               "caught|sigterm|sigkill\n", stderr);
+    std::fputs(
+        "usage: ends_in_region KERNEL_FILE end|exit|_exit|quick_exit|thread|abort|uncaught|"
+        "caught|sigterm|sigkill\n",
+        stderr);
     return 2;
   }
   std::puts("started");

@@ -6,13 +6,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "program.hpp"
-
-__global__ void advance(float* data, float factor, int n) {
-  const int stride = gridDim.x * blockDim.x;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
-    data[i] = fmaf(data[i], factor, 0.125f);
-  }
-}
+#include "strided_kernels.cuh"
 
 int main(int argc, char** argv) {
   const long steps = option(argc, argv, "--steps", 200L);

@@ -8,6 +8,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "program.hpp"
+#include "strided_kernels.cuh"
 
 static std::atomic<int> num_kernels{0};
 
@@ -23,13 +24,6 @@ static void CUPTIAPI complete(CUcontext, std::uint32_t, std::uint8_t* buffer, st
     if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) ++num_kernels;
   }
   std::free(buffer);
-}
-
-__global__ void advance(float* data, float factor, int n) {
-  const int stride = gridDim.x * blockDim.x;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
-    data[i] = fmaf(data[i], factor, 0.125f);
-  }
 }
 
 int main(int argc, char** argv) {

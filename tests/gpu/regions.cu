@@ -9,17 +9,11 @@
 
 #include "program.hpp"
 #include "region_times.cuh"
+#include "strided_kernels.cuh"
 
 constexpr int rows = 4096;
 constexpr int columns = 1024;
 constexpr int elements = rows * columns;
-
-__global__ void accumulate(float* __restrict__ sum, const float* __restrict__ term, float factor, int n) {
-  const int stride = gridDim.x * blockDim.x;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
-    sum[i] = fmaf(factor, term[i], sum[i]);
-  }
-}
 
 // Each block covers Width x Height elements, each thread one.
 template <int Width, int Height>

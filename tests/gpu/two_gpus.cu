@@ -6,15 +6,9 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "program.hpp"
+#include "strided_kernels.cuh"
 
 constexpr int elements = 1 << 22;
-
-__global__ void accumulate(float* __restrict__ sum, const float* __restrict__ term, float factor, int n) {
-  const int stride = gridDim.x * blockDim.x;
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
-    sum[i] = fmaf(factor, term[i], sum[i]);
-  }
-}
 
 int main(int argc, char** argv) {
   const long steps = option(argc, argv, "--steps", 4000L);

@@ -25,10 +25,9 @@ TEST_CASE("A driver-API program computes the same on the simulated driver", "[si
 }
 
 TEST_CASE("What a launch pays for the frontend can be measured", "[simulated]") {
-  const Outcome outcome =
-      run({CONTEXTUNE_LAUNCH_OVERHEAD, "--frontend", CONTEXTUNE_PRELOAD_ALONE, "--case", "no core",
-           "--batches", "200", "--launches", "200"},
-          {{"LD_LIBRARY_PATH", CONTEXTUNE_SIMCUDA_FOLDER}});
+  const Outcome outcome = run({CONTEXTUNE_LAUNCH_OVERHEAD, "--frontend", CONTEXTUNE_PRELOAD_ALONE,
+                               "--case", "no core", "--batches", "200", "--launches", "200"},
+                              {{"LD_LIBRARY_PATH", CONTEXTUNE_SIMCUDA_FOLDER}});
   INFO(outcome.out << outcome.err);
   CHECK(outcome.exited_with(0));
   CHECK(outcome.out.find("simulated driver") != std::string::npos);

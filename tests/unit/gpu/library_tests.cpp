@@ -1,7 +1,9 @@
 #include "catch.hpp"
 
 #include <dlfcn.h>
+#include <unistd.h>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -114,7 +116,9 @@ TEST_CASE("Files of kernels are refused with the reason and what to do", "[code]
   KernelCode code(driver);
   CHECK(contains(message([&] { return code.from_file("/nowhere/x.cubin", "k"); }),
                  "/nowhere/x.cubin: cannot be read: No such file"));
-  const std::string path = "kernel_code_test.ptx";
+  const std::string path = (std::filesystem::temp_directory_path() /
+                            ("contextune_code_" + std::to_string(getpid()) + ".ptx"))
+                               .string();
   std::ofstream(path) << "// PTX";
   CHECK(contains(message([&] { return code.from_file(path, "k"); }), "driver is too old"));
   driver.cuLibraryLoadData = [](CUlibrary*, const void*, CUjit_option*, void** values, unsigned,
@@ -137,4 +141,5 @@ TEST_CASE("Files of kernels are refused with the reason and what to do", "[code]
   CHECK(contains(message([&] { return code.from_file(path, ""); }), "has 2 kernels"));
   driver.simulated = true;
   CHECK(contains(message([&] { return code.from_source(path, {}, "k"); }), "simulated driver"));
+  std::filesystem::remove(path);
 }

@@ -141,7 +141,8 @@ TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") 
       region.end_pass();
     }
     for (const std::string& line : program.lines("trial")) {
-      if (line.find(" config=0 ") == std::string::npos || line.find(" iter=1 ") == std::string::npos)
+      if (line.find(" config=0 ") == std::string::npos ||
+          line.find(" iter=1 ") == std::string::npos)
         continue;
       return std::stod(line.substr(line.find("time_us=") + 8));
     }

@@ -55,7 +55,8 @@ TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[
   tuning.trial(trial);
   CHECK(last() ==
         "event=trial region=decode pass=4 site=saxpy key=\"n=1048576\" config=1 block=256 "
-        "param.iter=\"two words\" iter=1 launches=3 time_us=2.53 timer=cupti sm_mhz=1980 simulated=yes");
+        "param.iter=\"two words\" iter=1 launches=3 time_us=2.53 timer=cupti sm_mhz=1980 "
+        "simulated=yes");
 
   trial.iteration = -2;
   trial.seconds = std::numeric_limits<double>::quiet_NaN();

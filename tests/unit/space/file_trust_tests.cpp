@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-
 #include "catch.hpp"
 #include "space_fixture.hpp"
 

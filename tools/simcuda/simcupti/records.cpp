@@ -35,16 +35,25 @@ std::uint64_t timestamp(double seconds) {
   return origin + static_cast<std::uint64_t>(std::llround(seconds * 1e9));
 }
 
+/// What records of work have in common.
+template <class Raw>
+void take_common(Raw& raw, const simcuda_activity& activity) {
+  raw.start = timestamp(activity.start);
+  raw.end = timestamp(activity.end);
+  raw.deviceId = activity.device;
+  raw.contextId = activity.context;
+  raw.streamId = activity.stream;
+  raw.correlationId = activity.correlation;
+  raw.graphNodeId = activity.graph_node;
+  raw.graphId = activity.graph;
+}
+
 Record kernel_record(const simcuda_activity& activity, bool concurrent) {
   KernelRecord raw{};
   raw.kind = concurrent ? CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL : CUPTI_ACTIVITY_KIND_KERNEL;
   raw.registersPerThread = static_cast<std::uint16_t>(activity.registers);
-  raw.start = timestamp(activity.start);
-  raw.end = timestamp(activity.end);
+  take_common(raw, activity);
   raw.completed = raw.end;
-  raw.deviceId = activity.device;
-  raw.contextId = activity.context;
-  raw.streamId = activity.stream;
   raw.gridX = static_cast<std::int32_t>(activity.launch.grid[0]);
   raw.gridY = static_cast<std::int32_t>(activity.launch.grid[1]);
   raw.gridZ = static_cast<std::int32_t>(activity.launch.grid[2]);
@@ -54,15 +63,12 @@ Record kernel_record(const simcuda_activity& activity, bool concurrent) {
   raw.staticSharedMemory = static_cast<std::int32_t>(activity.static_shared_bytes);
   raw.dynamicSharedMemory = static_cast<std::int32_t>(activity.launch.dynamic_shared_bytes);
   raw.localMemoryPerThread = activity.local_bytes;
-  raw.correlationId = activity.correlation;
   raw.gridId = static_cast<std::int64_t>(activity.correlation);
   raw.name = activity.name;
   raw.launchType = static_cast<std::uint8_t>(
       activity.cooperative != 0 ? CUPTI_ACTIVITY_LAUNCH_TYPE_COOPERATIVE_SINGLE_DEVICE
                                 : CUPTI_ACTIVITY_LAUNCH_TYPE_REGULAR);
   raw.sharedMemoryExecuted = activity.executed_shared_bytes;
-  raw.graphNodeId = activity.graph_node;
-  raw.graphId = activity.graph;
   raw.clusterX = activity.launch.cluster[0];
   raw.clusterY = activity.launch.cluster[1];
   raw.clusterZ = activity.launch.cluster[2];
@@ -76,14 +82,7 @@ Record copy_record(const simcuda_activity& activity) {
   raw.srcKind = static_cast<std::uint8_t>(activity.source_kind);
   raw.dstKind = static_cast<std::uint8_t>(activity.destination_kind);
   raw.bytes = activity.bytes;
-  raw.start = timestamp(activity.start);
-  raw.end = timestamp(activity.end);
-  raw.deviceId = activity.device;
-  raw.contextId = activity.context;
-  raw.streamId = activity.stream;
-  raw.correlationId = activity.correlation;
-  raw.graphNodeId = activity.graph_node;
-  raw.graphId = activity.graph;
+  take_common(raw, activity);
   return as_record(raw, activity.end);
 }
 
@@ -92,15 +91,8 @@ Record set_record(const simcuda_activity& activity) {
   raw.kind = CUPTI_ACTIVITY_KIND_MEMSET;
   raw.value = activity.value;
   raw.bytes = activity.bytes;
-  raw.start = timestamp(activity.start);
-  raw.end = timestamp(activity.end);
-  raw.deviceId = activity.device;
-  raw.contextId = activity.context;
-  raw.streamId = activity.stream;
-  raw.correlationId = activity.correlation;
+  take_common(raw, activity);
   raw.memoryKind = static_cast<std::uint16_t>(activity.destination_kind);
-  raw.graphNodeId = activity.graph_node;
-  raw.graphId = activity.graph;
   return as_record(raw, activity.end);
 }
 
