@@ -8,6 +8,7 @@
 #include "catch.hpp"
 #include "core/confirm.hpp"
 #include "core/experiment.hpp"
+#include "core/refine.hpp"
 #include "core/region_baseline.hpp"
 
 using namespace contextune;
@@ -185,4 +186,23 @@ TEST_CASE("A comparison that is not going to show a gain gives up early", "[conf
   }
   CHECK(comparison.verdict() == Comparison::Verdict::NotShown);
   CHECK(passes == 16);
+}
+
+TEST_CASE("A refinement of sites that make no difference ends after its most passes", "[refine]") {
+  RefineLimits limits;
+  limits.max_passes = 200;
+  Refine refine(std::vector<RefineSite>(8, {0, {0, 1, 2, 3, 4, 5, 6, 7}}), limits, {});
+  std::mt19937_64 random(1);
+  std::normal_distribution<double> noise(1.0, 0.1);
+  std::size_t passes = 0;
+  while (!refine.batch().empty()) {
+    std::vector<RegionSample> samples;
+    for (std::size_t i = 0; i < refine.batch().size(); ++i) samples.push_back({noise(random), 0});
+    passes += samples.size();
+    REQUIRE(passes < 1000);
+    refine.complete(samples);
+  }
+  // The race under way goes on to its end: eight arms, sixteen rounds.
+  CHECK(passes >= 200);
+  CHECK(passes < 200 + 8 * 16);
 }
