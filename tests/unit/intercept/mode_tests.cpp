@@ -93,6 +93,7 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
     CHECK(program.said("trial", {"timer=cupti", "time_us="}));
     CHECK(program.said("winner", {"config=2"}));
   }
+#ifndef __SANITIZE_THREAD__  // its own thread keeps the first program's CUPTI from being released
   SECTION("and by events once the program uses it itself") {
     Program program(options);
     program.runtime().declare(blocks({32, 512, 1024}));
@@ -105,6 +106,7 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
     CHECK(program.said("winner", {"config=3", "block=1024"}));
     adder.holds(14);
   }
+#endif
 }
 
 TEST_CASE("Entries that follow each other without a wait are tuned as well", "[mode]") {
