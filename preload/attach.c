@@ -89,9 +89,20 @@ static void become_inert(void) {
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void* dso_handle);
 
-static const struct contextune_core* start_core(void) {
+/* The words that the core's options know; with any other it starts, and says that it is none. */
+static bool is_switched_off(void) {
+  static const char* const yes[] = {"1", "on", "true", "yes"};
   const char* disable = getenv("CONTEXTUNE_DISABLE");
-  if (disable != NULL && disable[0] != '\0' && strcmp(disable, "0") != 0) {
+  for (size_t i = 0; disable != NULL && i < sizeof yes / sizeof yes[0]; ++i) {
+    if (strcasecmp(disable, yes[i]) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+static const struct contextune_core* start_core(void) {
+  if (is_switched_off()) {
     return NULL;
   }
   const contextune_core_v1_fn start = find_core();

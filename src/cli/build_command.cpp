@@ -1,22 +1,25 @@
 #include "cli/build_command.hpp"
 
 #include <dlfcn.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <contextune/error.hpp>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <sstream>
 
-#include "cli/descriptors.hpp"
 #include "gpu/source_build.hpp"
 
 namespace contextune::cli {
 namespace {
 
 std::string text_of(const std::string& path) {
+  if (std::filesystem::is_directory(path)) throw Error(path + ": is a folder, not a source");
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
   if (file) text << file.rdbuf();
@@ -27,15 +30,15 @@ std::string text_of(const std::string& path) {
 }  // namespace
 
 int build_command(const BuildRequest& request) {
+  // Nobody waits for the answer once the program that asked for it has ended.
+  (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
   const bool for_a_reader = isatty(STDOUT_FILENO) == 1;
   std::string answer;
   int status = 0;
   try {
-    const std::string text = text_of(request.source);
-    // A pipe of the program that is tuned must not stay open because of a build.
-    close_all_but({STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
     const gpu::CompiledSource compiled = gpu::NvrtcLibrary(&dlsym).compile(
-        request.source, text, request.options, request.kernel, request.compute_capability);
+        request.source, text_of(request.source), request.options, request.kernel,
+        request.compute_capability);
     answer = for_a_reader ? compiled.symbol + ": " + std::to_string(compiled.image.size()) +
                                 " bytes of code\n"
                           : gpu::build_reply(compiled);

@@ -98,7 +98,7 @@ Builds one kernel with NVRTC for compute capability 9.0 and writes its symbol an
 standard output, or what the compiler says. A program that is tuned has its sources built like this,
 in a process of its own; by hand it shows what is wrong with a source.
 
-Exit status: 0, or 1 if it could not be built.
+Exit status: 0; 1 if it could not be built; 2 if the command was not understood.
 )";
 }
 
@@ -146,7 +146,8 @@ what was not tuned and why. A line that cannot be read is listed as file:line wi
   --run ID   only that run; `all`: every run that the logs hold
   --json     for programs; times in seconds, null where there is none
 
-Exit status: 0; 1 if there is no log, or no line in it that can be read.
+Exit status: 0; 1 if there is no log, or no line in it that can be read; 2 if the command was not
+understood.
 )";
 }
 

@@ -110,8 +110,9 @@ void Program::take_signal(const siginfo_t& info) {
   }
   const bool from_process =
       info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
-  // What the terminal sends, it sends to the program as well.
-  if (!from_process || to_group || info.si_pid == pid_) return;
+  // What the terminal sends, it sends to the program as well; and a report that cannot be written
+  // (SIGPIPE, SIGXFSZ) is our own trouble.
+  if (!from_process || to_group || info.si_pid == pid_ || info.si_pid == getpid()) return;
   if (info.si_code == SI_QUEUE) {
     sigqueue(pid_, signal, info.si_value);
   } else {

@@ -63,7 +63,9 @@ RunSetup prepare_run(const RunRequest& request) {
     setup.options.region = "process";
     setup.environment.set("CONTEXTUNE_REGION", setup.options.region);
   }
-  setup.run = log::random_run_id();
+  // A run inside of a run is part of it: the outer one would miss its lines.
+  const char* const outer = setup.environment.find("CONTEXTUNE_RUN_ID");
+  setup.run = log::run_id_or_random(outer == nullptr ? "" : outer);
   setup.log_folder = absolute(setup.options.log_dir);
   setup.environment.set("CONTEXTUNE_RUN_ID", setup.run);
   setup.environment.set("CONTEXTUNE_LOG_DIR", setup.log_folder);

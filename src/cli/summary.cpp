@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "cli/text.hpp"
 #include "log/logfmt.hpp"
@@ -137,12 +138,21 @@ std::string region_text(const ProcessReport& process, const RegionReport& region
 std::string troubles(const ProcessReport& process) {
   std::string text;
   for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
+  // Of what happens to many sites the first few show what it is like.
+  constexpr int most_of_a_reason = 4;
+  std::map<std::string, int> shown;
   for (const log::FallbackReport& fallback : process.fallbacks) {
+    if (++shown[fallback.reason] > most_of_a_reason) continue;
     text += "    " + printable(fallback.reason);
     if (!fallback.region.empty()) text += ", " + printable(fallback.region);
     if (!fallback.site.empty()) text += ", " + printable(fallback.site);
     if (fallback.count > 1) text += " (" + std::to_string(fallback.count) + " times)";
     text += ": " + printable(fallback.text) + "\n";
+  }
+  for (const auto& [reason, count] : shown) {
+    if (count <= most_of_a_reason) continue;
+    text += "    " + printable(reason) + ": " + std::to_string(count - most_of_a_reason) +
+            " more; `contextune logs` lists them\n";
   }
   for (const std::string& name : regions_never_entered(process)) {
     text += "    region " + printable(name) + " was never entered\n";

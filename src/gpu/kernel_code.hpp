@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "gpu/driver.hpp"
@@ -25,6 +26,11 @@ class KernelCode {
   /// @throws Error if the file cannot be read or loaded, or has no such kernel
   [[nodiscard]] CUfunction from_file(const std::string& path, std::string_view name);
 
+  /// What builds get; taken before the first of them.
+  void set_environment(std::vector<std::string> variables) {
+    environment_ = std::move(variables);
+  }
+
   /// @param options         of NVRTC
   /// @param name_expression the kernel, as in C++: "saxpy", "tile<32, 8>"
   /// @throws Error if the source cannot be read or built; holds the compiler's first lines
@@ -38,6 +44,7 @@ class KernelCode {
                                 const std::string& origin) const;
 
   const Driver& driver_;
+  std::vector<std::string> environment_;
   std::mutex mutex_;
   std::map<std::string, CUlibrary> files_;
   std::map<std::vector<std::string>, CUfunction> builds_;

@@ -2,7 +2,7 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
+#include <algorithm>
 #include <filesystem>
 
 #include <contextune/error.hpp>
@@ -39,13 +39,19 @@ std::string find_command(const std::string& source) {
 }
 
 // The pip packages beside the libraries that this process has loaded, which the command has not.
-std::string library_path() {
-  const char* given = std::getenv("LD_LIBRARY_PATH");
-  std::string path = given == nullptr ? "" : given;
+void add_library_folders(std::vector<std::string>& environment) {
+  constexpr std::string_view name = "LD_LIBRARY_PATH=";
+  const auto known = std::ranges::find_if(
+      environment, [&](const std::string& variable) { return variable.starts_with(name); });
+  std::string path = known == environment.end() ? std::string(name) : *known;
   for (const std::string& folder : cuda_library_folders("cuda_nvrtc")) {
-    path += (path.empty() ? "" : ":") + folder;
+    path += (path.size() == name.size() ? "" : ":") + folder;
   }
-  return path;
+  if (known == environment.end()) {
+    environment.push_back(path);
+  } else {
+    *known = path;
+  }
 }
 
 }  // namespace
@@ -56,14 +62,16 @@ std::string build_reply(const CompiledSource& compiled) {
 }
 
 CompiledSource build_source(const std::string& path, const std::vector<std::string>& options,
-                            const std::string& name_expression, int compute_capability) {
+                            const std::string& name_expression, int compute_capability,
+                            std::vector<std::string> environment) {
   std::vector<std::string> command{
       find_command(path), "build", path, name_expression, std::to_string(compute_capability), "--"};
   for (const std::string& folder : cuda_library_folders("cuda_runtime")) {
     command.push_back("--include-path=" + folder + "/../include");
   }
   command.insert(command.end(), options.begin(), options.end());
-  const std::string reply = output_of_detached(command, library_path(), longest_build_seconds);
+  add_library_folders(environment);
+  const std::string reply = output_of_detached(command, environment, longest_build_seconds);
   const std::string cut = path + ": cannot be built: `contextune build` ended in mid-answer";
   if (!reply.starts_with(reply_begin)) throw Error(reply.empty() ? cut : reply);
   const std::size_t blank = reply.find(' ', reply_begin.size());

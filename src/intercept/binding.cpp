@@ -6,6 +6,21 @@
 
 namespace contextune::intercept {
 
+void Resolved::set_variant(std::uint32_t config, std::unique_ptr<const Variant> variant) {
+  // Modules that come and go mostly come back to the same place.
+  for (const auto& known : owned_) {
+    if (*known == *variant) return variants_[config].store(known.get(), std::memory_order_release);
+  }
+  variants_[config].store(variant.get(), std::memory_order_release);
+  owned_.push_back(std::move(variant));
+}
+
+void Resolved::forget_variants() noexcept {
+  for (std::size_t i = 0; i < site_.configs.size(); ++i) {
+    variants_[i].store(nullptr, std::memory_order_release);
+  }
+}
+
 Memo::Memo(std::uint64_t reads, std::span<const ArgumentLayout> layouts)
     : reads_(reads), slots_(reads == 0 ? 1 : 2 * most_answers) {
   for (std::size_t i = 0; i < layouts.size() && i < 64; ++i) {
@@ -46,6 +61,7 @@ Resolved* Memo::find(const Launch& launch) const noexcept {
 }
 
 Resolved* Memo::insert(const Launch& launch, Site& site) {
+  if (Resolved* known = find(launch)) return known;
   if (all_.size() >= most_answers) return nullptr;
   std::uint64_t hash = 0;
   if (!hash_of(launch, hash)) return nullptr;

@@ -34,11 +34,10 @@ class Resolved {
   [[nodiscard]] const Variant* variant(std::uint32_t config) const noexcept {
     return variants_[config].load(std::memory_order_acquire);
   }
-  /// Serialised by the caller; once a config.
-  void set_variant(std::uint32_t config, std::unique_ptr<const Variant> variant) {
-    variants_[config].store(variant.get(), std::memory_order_release);
-    owned_.push_back(std::move(variant));
-  }
+  /// Serialised by the caller.
+  void set_variant(std::uint32_t config, std::unique_ptr<const Variant> variant);
+  /// Modules have gone: the functions of the variants may mean others by now. Serialised likewise.
+  void forget_variants() noexcept;
 
  private:
   Site& site_;
@@ -58,7 +57,7 @@ class Memo {
 
   [[nodiscard]] Resolved* find(const Launch& launch) const noexcept;
 
-  /// An answer for the arguments of that launch. Null: full.
+  /// An answer for the arguments of that launch, made unless it is there. Null: full.
   Resolved* insert(const Launch& launch, Site& site);
 
   [[nodiscard]] std::uint64_t reads() const noexcept { return reads_; }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <thread>
 
+#include "gpu/detached_process.hpp"
 #include "intercept/thread_census.hpp"
 
 namespace contextune::intercept {
@@ -30,7 +31,7 @@ const BuildQueue::Result* BuildQueue::find_or_start(const LaunchChange& change, 
   jobs_.push_back({change, context});
   if (!running_) start_thread();
   changed_.notify_all();
-  return nullptr;
+  return place->second.get();
 }
 
 void BuildQueue::start_thread() {
@@ -40,13 +41,16 @@ void BuildQueue::start_thread() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
+    code_.set_environment(gpu::environment_for_detached());
     std::thread([this] { work(); }).detach();
     running_ = true;
   } catch (const std::exception& error) {
-    const Job job = jobs_.back();
-    jobs_.pop_back();
-    results_[name_of(job.change)] = std::make_unique<Result>(
-        Result{nullptr, std::string("no thread could be started for the build: ") + error.what()});
+    for (const Job& job : jobs_) {
+      results_[name_of(job.change)] = std::make_unique<Result>(Result{
+          nullptr, std::string("no thread could be started for the build: ") + error.what()});
+      done_.fetch_add(1, std::memory_order_release);
+    }
+    jobs_.clear();
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

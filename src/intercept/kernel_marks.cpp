@@ -14,7 +14,7 @@ const RegionMark* KernelMarks::find(CUfunction function, CUcontext context) {
   const KnownKernel* kernel = kernels_.find(function, context);
   const RegionMark* found = nullptr;
   for (const RegionMark* mark : marks_) {
-    if (kernel != nullptr && std::regex_search(kernel->identity.name, mark->kernel)) {
+    if (kernel != nullptr && mark->kernel->finds(kernel->identity.name)) {
       found = mark;
       break;
     }

@@ -1,5 +1,7 @@
 #include "intercept/kernel_table.hpp"
 
+#include <contextune/error.hpp>
+
 #include "gpu/kernel_name.hpp"
 
 namespace contextune::intercept {
@@ -19,13 +21,12 @@ KernelTable::KernelTable(const gpu::Driver& driver, const std::string& only,
       only_(expression("only", only)),
       exclude_(expression("exclude", exclude)) {}
 
-std::optional<std::regex> KernelTable::expression(const char* option, const std::string& text) {
+std::optional<NamePattern> KernelTable::expression(const char* option, const std::string& text) {
   if (text.empty()) return std::nullopt;
   try {
-    return std::regex(text, std::regex::ECMAScript | std::regex::optimize);
-  } catch (const std::regex_error& error) {
-    log_.fault(std::string("option ") + option + ": the regular expression \"" + text +
-               "\" cannot be read (" + error.what() + "); the option is ignored");
+    return NamePattern(text);
+  } catch (const Error& error) {
+    log_.fault(std::string("option ") + option + ": " + error.what() + "; the option is ignored");
     return std::nullopt;
   }
 }
@@ -33,8 +34,8 @@ std::optional<std::regex> KernelTable::expression(const char* option, const std:
 bool KernelTable::is_excluded(const std::string& name) const {
   // NCCL's kernels wait for each other across devices; how they are launched is NCCL's alone.
   if (name.rfind("nccl", 0) == 0) return true;
-  if (only_ && !std::regex_search(name, *only_)) return true;
-  return exclude_ && std::regex_search(name, *exclude_);
+  if (only_ && !only_->finds(name)) return true;
+  return exclude_ && exclude_->finds(name);
 }
 
 const DeviceFacts& KernelTable::facts_of(int device) {

@@ -6,7 +6,6 @@
 #include <map>
 #include <mutex>
 #include <optional>
-#include <regex>
 #include <string>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "gpu/kernel_identity.hpp"
 #include "intercept/event_log.hpp"
 #include "intercept/launch.hpp"
+#include "intercept/name_pattern.hpp"
 #include "intercept/settled_launches.hpp"
 
 namespace contextune::intercept {
@@ -50,7 +50,7 @@ class KernelTable {
   [[nodiscard]] const DeviceFacts& facts_of(int device);
 
  private:
-  [[nodiscard]] std::optional<std::regex> expression(const char* option, const std::string& text);
+  [[nodiscard]] std::optional<NamePattern> expression(const char* option, const std::string& text);
   [[nodiscard]] bool is_excluded(const std::string& name) const;
 
   struct Entry {
@@ -59,8 +59,8 @@ class KernelTable {
   };
   const gpu::Driver& driver_;
   EventLog& log_;
-  std::optional<std::regex> only_;
-  std::optional<std::regex> exclude_;
+  std::optional<NamePattern> only_;
+  std::optional<NamePattern> exclude_;
   std::atomic<std::uint64_t> epoch_{1};
   std::mutex mutex_;
   std::map<std::pair<CUfunction, CUcontext>, Entry> entries_;

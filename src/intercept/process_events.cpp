@@ -91,6 +91,8 @@ void ProcessRuntime::broke(CUresult result) noexcept {
 void ProcessRuntime::exiting() noexcept {
   stopped_.store(true, std::memory_order_release);
   settled_changed();
+  // From a signal handler that interrupted us: this thread itself may hold our locks.
+  if (frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0) return;
   open_.shut();
   builds_.stop();
   for (const RegionMark& mark : marks_) {

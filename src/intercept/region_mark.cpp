@@ -1,5 +1,7 @@
 #include "intercept/region_mark.hpp"
 
+#include <contextune/error.hpp>
+
 #include <optional>
 
 namespace contextune::intercept {
@@ -53,11 +55,9 @@ std::optional<RegionMark> parse_mark(std::string_view text, std::string& fault) 
   if (kind == "kernel" && !rest.empty()) {
     mark.kind = RegionMark::Kind::Kernel;
     try {
-      mark.kernel =
-          std::regex(rest.begin(), rest.end(), std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error& error) {
-      fault = "region " + quoted(text) + ": the regular expression cannot be read (" +
-              error.what() + ")";
+      mark.kernel.emplace(std::string(rest));
+    } catch (const Error& error) {
+      fault = "region " + quoted(text) + ": " + error.what();
       return std::nullopt;
     }
     return mark;

@@ -1,9 +1,11 @@
 #pragma once
 
-#include <regex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "intercept/name_pattern.hpp"
 
 namespace contextune::intercept {
 
@@ -23,7 +25,7 @@ struct RegionMark {
   std::string name;        ///< of the region, in the log
   bool any_domain = true;  ///< Nvtx
   std::string domain;      ///< Nvtx
-  std::regex kernel;       ///< Kernel
+  std::optional<NamePattern> kernel;  ///< Kernel
 
   [[nodiscard]] bool opens_on(std::string_view range_domain, std::string_view range_name) const {
     return kind == Kind::Nvtx && name == range_name && (any_domain || domain == range_domain);

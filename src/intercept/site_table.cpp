@@ -73,6 +73,9 @@ Binding* SiteTable::bind(const Launch& launch) {
 void SiteTable::refresh(Binding& binding, const Launch& launch) {
   const std::uint64_t epoch = services_.kernels.epoch();
   const KnownKernel* kernel = services_.kernels.find(launch.function, launch.context);
+  for (const auto& memo : binding.memos) {
+    for (const auto& answer : memo->all()) answer->forget_variants();
+  }
   if (kernel != binding.kernel || kernel == nullptr) {
     binding.memo.store(nullptr, std::memory_order_release);
     binding.kernel = kernel;
@@ -83,6 +86,12 @@ void SiteTable::refresh(Binding& binding, const Launch& launch) {
     binding.kind.store(
         binding.provider == nullptr ? Binding::Kind::AsWritten : Binding::Kind::Tuned,
         std::memory_order_relaxed);
+    const bool wanted = kernel != nullptr && !kernel->excluded && !only_look_;
+    if (wanted && binding.provider == nullptr) {
+      services_.log.fallback(launch.has_fixed_shape() ? FallbackReason::UnsupportedLaunch
+                                                      : FallbackReason::NoKnobs,
+                             region_, kernel->identity.name, {});
+    }
   }
   binding.epoch.store(epoch, std::memory_order_release);
 }
@@ -125,15 +134,13 @@ Resolved* SiteTable::resolve(Binding& binding, const Launch& launch) {
 Resolved* SiteTable::remember(Binding& binding, const Launch& launch, Site& site,
                               const LaunchReads& reads) {
   const auto& layouts = binding.kernel->identity.parameters;
-  std::uint64_t mask = reads.arguments;
-  if (reads.everything) {
-    if (layouts.size() > 64) {
-      run_as_written(binding, FallbackReason::RuleError,
-                     "The rule reads an argument past the 64th, which cannot be told apart.");
-      return nullptr;
-    }
-    mask = layouts.size() == 64 ? ~0ULL : (1ULL << layouts.size()) - 1;
+  if (reads.everything && layouts.size() > 64) {
+    run_as_written(binding, FallbackReason::RuleError,
+                   "The rule reads an argument past the 64th, which cannot be told apart.");
+    return nullptr;
   }
+  std::uint64_t mask = reads.arguments;
+  if (reads.everything) mask = layouts.size() == 64 ? ~0ULL : (1ULL << layouts.size()) - 1;
   const Memo* memo = binding.memo.load(std::memory_order_relaxed);
   if (memo != nullptr) mask |= memo->reads();
   Memo* in_use = memo == nullptr ? nullptr : binding.memos.back().get();
@@ -271,10 +278,8 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
     auto made = make_variant(spec, context.get(), services_.driver, services_.builds);
     if (!made) return nullptr;
     *variant = std::move(*made);
-    if (reads.everything || (reads.arguments & ~binding.memo.load()->reads()) != 0) {
-      resolved = remember(binding, launch, site, reads);
-      if (resolved == nullptr) return nullptr;
-    }
+    resolved = remember(binding, launch, site, reads);
+    if (resolved == nullptr) return nullptr;
   } catch (const std::exception& error) {
     services_.log.fallback(FallbackReason::RuleError, region_, site.label(), error.what());
     variant->why = error.what();

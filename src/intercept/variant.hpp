@@ -21,6 +21,13 @@ struct Variant {
   std::uint32_t shared_bytes = 0;
   std::uint32_t num_attributes = 0;
   std::array<CUlaunchAttribute, 4> attributes{};  ///< to be set, whatever the program set
+
+  /// Whether both launch the same; never for those with attributes.
+  bool operator==(const Variant& other) const {
+    return num_attributes == 0 && other.num_attributes == 0 && usable == other.usable &&
+           function == other.function && grid == other.grid && block == other.block &&
+           shared_bytes == other.shared_bytes && why == other.why;
+  }
 };
 
 /// Whether the config leaves the launch as the program wrote it.

@@ -143,9 +143,13 @@ bool LogFile::open_now() noexcept try {
     error_ = errno;
     return false;
   }
-  const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
-  fd_ = high >= 0 ? high : fd;
-  if (high >= 0) ::close(fd);
+  // Where few descriptors are allowed any will do but 0 to 2: the program would write into ours.
+  int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
+  if (high < 0) high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  if (high < 0) error_ = errno;
+  ::close(fd);
+  if (high < 0) return false;
+  fd_ = high;
   struct stat status {};
   if (fstat(fd_, &status) != 0) {
     error_ = errno;

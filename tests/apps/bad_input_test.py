@@ -137,6 +137,30 @@ class BadInputTest(unittest.TestCase):
         self.assertIn("reason=region_never_entered", log)
         self.assertIn("nowhere", self.report.read_text())
 
+    def test_few_descriptors_and_closed_output(self):
+        program = ("/bin/sh", "-c", f"ulimit -n 16; exec '{DEMO}' --steps 60 >&-")
+        log = self.unchanged(program)
+        self.assertIn("event=trial", log)
+        self.assertNotIn("checksum", log)
+
+    def test_a_report_that_nobody_reads(self):
+        os.mkfifo(self.report)
+        reader = subprocess.Popen(["head", "-c", "10", self.report], stdout=subprocess.DEVNULL)
+        self.addCleanup(reader.wait)
+        log = self.unchanged((DEMO, "--steps", "400"))
+        self.assertIn("event=trial", log)
+
+    def test_switches_are_taken_at_their_word(self):
+        for word, tuned in (("off", True), ("no", True), ("maybe", True), ("on", False)):
+            with self.subTest(word):
+                shutil.rmtree(self.logs, ignore_errors=True)
+                variables = environment()
+                variables["CONTEXTUNE_DISABLE"] = word
+                log = self.unchanged(variables=variables)
+                self.assertEqual("event=trial" in log, tuned)
+                if word == "maybe":
+                    self.assertIn("CONTEXTUNE_DISABLE=maybe", log)
+
     def test_signals_in_the_middle_of_the_tuning(self):
         for number in (signal.SIGTERM, signal.SIGKILL):
             with self.subTest(number.name):

@@ -109,10 +109,10 @@ Simulation::Simulation() {
   module = load();
 }
 
-CUmodule Simulation::load() const {
+CUmodule Simulation::load(const char* given) const {
   CUmodule loaded = nullptr;
   const auto load_data = symbol<decltype(&cuModuleLoadData)>(library, "cuModuleLoadData");
-  REQUIRE(load_data(&loaded, image) == CUDA_SUCCESS);
+  REQUIRE(load_data(&loaded, given == nullptr ? image : given) == CUDA_SUCCESS);
   return loaded;
 }
 

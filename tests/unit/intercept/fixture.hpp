@@ -29,8 +29,8 @@ class Simulation {
  public:
   static Simulation& get();
 
-  /// Loads the module again under the same kernels.
-  CUmodule load() const;
+  /// Loads a module; without an image, the same kernels again.
+  CUmodule load(const char* image = nullptr) const;
   [[nodiscard]] CUfunction function(CUmodule module, const char* name) const;
   [[nodiscard]] CUdeviceptr memory(std::size_t count) const;
   [[nodiscard]] std::vector<float> floats(CUdeviceptr from, std::size_t count) const;

@@ -221,6 +221,70 @@ TEST_CASE("A handle that comes back after an unload is looked at anew", "[site]"
   CHECK(program.lines("site").size() == 2);  // the kernels are the same after a reload
 }
 
+TEST_CASE("A config's function is looked for anew after an unload", "[site]") {
+  Options options = Program::quick();
+  options.force = "add=1";
+  Program program(options);
+  auto rule = rule_of("add", values_of("x", {1}));
+  rule->make = [](const Config&, const LaunchView&, LaunchReads&) {
+    LaunchChange change;
+    change.function = "add_twin";
+    return change;
+  };
+  program.runtime().declare(rule);
+  const Simulation& simulation = Simulation::get();
+  const auto unload = reinterpret_cast<decltype(&cuModuleUnload)>(
+      simulation.driver.find_symbol(simulation.library, "cuModuleUnload"));
+  // The same handles mean other kernels in a module whose kernels have another order.
+  const std::string add = "kernel _Z3addifPf\n";
+  const std::string twin = "kernel _Z8add_twinifPf\n";
+  const std::string other = "kernel _Z5otherv\n";
+  const std::string first = "simcuda image 1\n";
+  const std::string images[] = {first + add + twin + other, first + add + other + twin,
+                                first + other + add + twin};
+  Adder adder(100);
+  for (int round = 0; round < 100; ++round) {
+    CUmodule module = simulation.load(images[round * round % 7 % 3].c_str());
+    adder.function = simulation.function(module, "_Z3addifPf");
+    program.steps(2, [&] { adder.run(program); });
+    program.runtime().handles_go_away();
+    REQUIRE(unload(module) == CUDA_SUCCESS);
+    for (const SeenLaunch& one : take_seen()) REQUIRE(one.kernel == "add_twin");
+  }
+  adder.holds(200);
+}
+
+TEST_CASE("A rule that may read everything is asked once for the same arguments", "[site]") {
+  Options options = Program::quick();
+  options.force = "add=1,other=1";
+  Program program(options);
+  std::vector<std::shared_ptr<TestRule>> rules;
+  for (const char* kernel : {"add", "other"}) {
+    rules.push_back(rule_of(kernel, values_of("block", {64})));
+    rules.back()->make = [](const Config& config, const LaunchView&, LaunchReads& reads) {
+      reads.everything = true;
+      return TestRule::by_name(config);
+    };
+    program.runtime().declare(rules.back());
+  }
+  const Simulation& simulation = Simulation::get();
+  Adder adder(100);
+  // A second module brings other handles of the same kernels to the sites of the first.
+  for (CUmodule module : {simulation.module, simulation.load()}) {
+    adder.function = simulation.function(module, "_Z3addifPf");
+    const CUfunction other = simulation.function(module, "_Z5otherv");
+    for (int i = 0; i < 20; ++i) {
+      program.steps(1, [&] {
+        adder.run(program);
+        program.launch(other, 1, 32, {});
+      });
+    }
+  }
+  for (const SeenLaunch& one : take_seen()) CHECK(one.block == 64);
+  for (const auto& rule : rules) CHECK(rule->applied <= 6);
+  adder.holds(40);
+}
+
 TEST_CASE("Another function of the same module may be a config", "[site]") {
   Options options = Program::quick();
   Program program(options);

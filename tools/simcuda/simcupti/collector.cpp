@@ -84,8 +84,12 @@ CUptiResult Collector::enable(CUpti_ActivityKind kind) {
     if (kind == CUPTI_ACTIVITY_KIND_DRIVER) driver_api_.set();
     first = !std::exchange(opened_, true);
     if (!working_) {
+      try {
+        std::thread([this] { work(); }).detach();
+      } catch (const std::system_error&) {
+        return CUPTI_ERROR_OUT_OF_MEMORY;
+      }
       working_ = true;
-      std::thread([this] { work(); }).detach();
     }
   }
   if (first) DriverLink::instance().host_work(first_enable_time);
