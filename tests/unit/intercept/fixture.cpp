@@ -205,6 +205,7 @@ Program::Program(Options options) {
   frontend_.name = &name_of;
   frontend_.armed = &armed;
   frontend_.launches_passed = &passed;
+  frontend_.depth = [] { return &depth; };
   runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});
 }
 

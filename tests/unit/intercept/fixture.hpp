@@ -111,6 +111,8 @@ class Program {
 
   contextune::intercept::ProcessRuntime& runtime() { return *runtime_; }
   std::uint32_t armed = 0;
+  /// How deep this thread is in hooks of ours, as the frontend would say.
+  static inline int depth = 0;
 
  private:
   std::string folder_;

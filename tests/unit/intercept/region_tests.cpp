@@ -193,3 +193,13 @@ TEST_CASE("From exit on everything passes through", "[region]") {
   program.pop();
   adder.holds(3);
 }
+
+TEST_CASE("exit() from a handler that interrupted us writes nothing and takes no lock", "[region]") {
+  Program program;
+  program.steps(1, [] {});
+  Program::depth = 1;
+  program.end();
+  Program::depth = 0;
+  CHECK(program.lines("summary").empty());
+  CHECK(program.runtime().region("step", {}).finished());
+}
