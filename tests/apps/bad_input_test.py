@@ -138,7 +138,7 @@ class BadInputTest(unittest.TestCase):
         self.assertIn("nowhere", self.report.read_text())
 
     def test_few_descriptors_and_closed_output(self):
-        program = ("/bin/sh", "-c", f"ulimit -n 16; exec '{DEMO}' --steps 60 >&-")
+        program = ("/bin/sh", "-c", f"ulimit -n 256; exec '{DEMO}' --steps 60 >&-")
         log = self.unchanged(program)
         self.assertIn("event=trial", log)
         self.assertNotIn("checksum", log)
