@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <contextune/error.hpp>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -36,9 +36,9 @@ int build_command(const BuildRequest& request) {
   std::string answer;
   int status = 0;
   try {
-    const gpu::CompiledSource compiled = gpu::NvrtcLibrary(&dlsym).compile(
-        request.source, text_of(request.source), request.options, request.kernel,
-        request.compute_capability);
+    const gpu::CompiledSource compiled =
+        gpu::NvrtcLibrary(&dlsym).compile(request.source, text_of(request.source), request.options,
+                                          request.kernel, request.compute_capability);
     answer = for_a_reader ? compiled.symbol + ": " + std::to_string(compiled.image.size()) +
                                 " bytes of code\n"
                           : gpu::build_reply(compiled);

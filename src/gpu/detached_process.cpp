@@ -109,8 +109,8 @@ void run_detached(Run& run) {
   sigset_t before;
   sigfillset(&all);
   (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid = clone(&between, stack->bytes.data() + stack->bytes.size(),
-                          CLONE_VM | CLONE_VFORK, &run);
+  const pid_t pid =
+      clone(&between, stack->bytes.data() + stack->bytes.size(), CLONE_VM | CLONE_VFORK, &run);
   if (pid < 0) run.error = errno;
   (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   while (pid > 0 && waitpid(pid, nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
@@ -120,8 +120,8 @@ void run_detached(Run& run) {
 bool stays_here(std::string_view variable) {
   constexpr std::string_view names[] = {"LD_PRELOAD=", "LD_AUDIT=", "NVTX_INJECTION64_PATH=",
                                         "CUDA_INJECTION64_PATH=", "CONTEXTUNE_"};
-  return std::ranges::any_of(
-      names, [&](std::string_view name) { return variable.starts_with(name); });
+  return std::ranges::any_of(names,
+                             [&](std::string_view name) { return variable.starts_with(name); });
 }
 
 std::vector<char*> pointers_to(const std::vector<std::string>& texts) {

@@ -94,8 +94,8 @@ CUfunction KernelCode::from_source(const std::string& path, const std::vector<st
   std::vector<std::string> key{path, name_expression, std::to_string(compute_capability)};
   key.insert(key.end(), options.begin(), options.end());
   if (const auto known = builds_.find(key); known != builds_.end()) return known->second;
-  const CompiledSource compiled = build_source(
-      path, options, name_expression, compute_capability, environment_);
+  const CompiledSource compiled =
+      build_source(path, options, name_expression, compute_capability, environment_);
   CUfunction function = find(load(compiled.image, path), compiled.symbol, path);
   builds_.emplace(std::move(key), function);
   return function;

@@ -27,9 +27,7 @@ class KernelCode {
   [[nodiscard]] CUfunction from_file(const std::string& path, std::string_view name);
 
   /// What builds get; taken before the first of them.
-  void set_environment(std::vector<std::string> variables) {
-    environment_ = std::move(variables);
-  }
+  void set_environment(std::vector<std::string> variables) { environment_ = std::move(variables); }
 
   /// @param options         of NVRTC
   /// @param name_expression the kernel, as in C++: "saxpy", "tile<32, 8>"

@@ -88,9 +88,9 @@ void SiteTable::refresh(Binding& binding, const Launch& launch) {
         std::memory_order_relaxed);
     const bool wanted = kernel != nullptr && !kernel->excluded && !only_look_;
     if (wanted && binding.provider == nullptr) {
-      services_.log.fallback(launch.has_fixed_shape() ? FallbackReason::UnsupportedLaunch
-                                                      : FallbackReason::NoKnobs,
-                             region_, kernel->identity.name, {});
+      services_.log.fallback(
+          launch.has_fixed_shape() ? FallbackReason::UnsupportedLaunch : FallbackReason::NoKnobs,
+          region_, kernel->identity.name, {});
     }
   }
   binding.epoch.store(epoch, std::memory_order_release);

@@ -38,7 +38,7 @@ int end_while_building(const std::string& source, int milliseconds) {
     started = true;
     try {
       (void)contextune::gpu::build_source(source, {}, "k0", 90,
-                                                contextune::gpu::environment_for_detached());
+                                          contextune::gpu::environment_for_detached());
     } catch (const contextune::Error& error) {
       std::fprintf(stderr, "%s\n", error.what());
     }
@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
   write_source(small, 1, 1);
   write_source(large, 60, 100);
   try {
-    const auto built = contextune::gpu::build_source(
-        small, {}, "k0", 90, contextune::gpu::environment_for_detached());
+    const auto built = contextune::gpu::build_source(small, {}, "k0", 90,
+                                                     contextune::gpu::environment_for_detached());
     std::printf("built %s: %zu bytes\n", built.symbol.c_str(), built.image.size());
     if (built.symbol != "k0" || built.image.size() < 100) return 1;
   } catch (const contextune::Error& error) {

@@ -42,13 +42,14 @@ TEST_CASE("A detached process is nobody's child", "[detached_process]") {
   sigaction(SIGCHLD, &before, nullptr);
 }
 
-TEST_CASE("A detached process is nobody's child for a reaper of orphans either", "[detached_process]") {
+TEST_CASE("A detached process is nobody's child for a reaper of orphans either",
+          "[detached_process]") {
   REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
   CHECK(output_of_shell("echo out") == "out\n");
   CHECK(waitpid(-1, nullptr, WNOHANG) == -1);
   CHECK(errno == ECHILD);
   REQUIRE(prctl(PR_SET_CHILD_SUBREAPER, 0) == 0);
-  const int kept = open("/dev/null", O_RDONLY);  // for others to inherit
+  const int kept = open("/dev/null", O_RDONLY);                 // for others to inherit
   CHECK(output_of_shell("ls /proc/self/fd | wc -l") == "4\n");  // 0 to 2, and the folder itself
   close(kept);
 }

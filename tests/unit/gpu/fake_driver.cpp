@@ -38,7 +38,8 @@ CUresult exchange(CUstreamCaptureMode* mode) {
   return CUDA_SUCCESS;
 }
 CUresult event_create(CUevent* event, unsigned int) {
-  *event = reinterpret_cast<CUevent>(static_cast<std::uintptr_t>(0x1000 + ++fake_driver().events_created));
+  *event = reinterpret_cast<CUevent>(
+      static_cast<std::uintptr_t>(0x1000 + ++fake_driver().events_created));
   fake_driver().events[*event] = FakeDriver::Event{fake_driver().current, -1};
   return CUDA_SUCCESS;
 }
@@ -86,12 +87,13 @@ CUresult parameter(const FakeDriver::Kernel* kernel, std::size_t i, std::size_t*
 }
 CUresult attribute(int* value, CUfunction_attribute which, const FakeDriver::Kernel* kernel) {
   if (kernel == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS                        ? kernel->registers
-           : which == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES             ? kernel->static_shared
-           : which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK         ? 1024
-           : which == CU_FUNC_ATTRIBUTE_BINARY_VERSION                ? 90
-           : which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES ? fake_driver().max_dynamic_shared
-                                                                      : 0;
+  *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS                ? kernel->registers
+           : which == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES     ? kernel->static_shared
+           : which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? 1024
+           : which == CU_FUNC_ATTRIBUTE_BINARY_VERSION        ? 90
+           : which == CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+               ? fake_driver().max_dynamic_shared
+               : 0;
   return CUDA_SUCCESS;
 }
 CUfunction disguised(CUkernel kernel) {
@@ -178,12 +180,15 @@ contextune::gpu::Driver FakeDriver::make() {
     return *count = static_cast<unsigned>(fake_driver().kernels.size()), CUDA_SUCCESS;
   };
   driver.cuLibraryEnumerateKernels = [](CUkernel* out, unsigned, CUlibrary) {
-    for (const auto& [handle, kernel] : fake_driver().kernels) *out++ = reinterpret_cast<CUkernel>(handle);
+    for (const auto& [handle, kernel] : fake_driver().kernels)
+      *out++ = reinterpret_cast<CUkernel>(handle);
     return CUDA_SUCCESS;
   };
   driver.cuOccupancyMaxActiveBlocksPerMultiprocessor = [](int* blocks, CUfunction, int threads,
                                                           std::size_t shared) {
-    *blocks = threads > 1024 || shared > 200'000 ? 0 : shared > 100'000 ? 1 : fake_driver().blocks_per_sm;
+    *blocks = threads > 1024 || shared > 200'000 ? 0
+              : shared > 100'000                 ? 1
+                                                 : fake_driver().blocks_per_sm;
     return CUDA_SUCCESS;
   };
   return driver;

@@ -194,7 +194,8 @@ TEST_CASE("From exit on everything passes through", "[region]") {
   adder.holds(3);
 }
 
-TEST_CASE("exit() from a handler that interrupted us writes nothing and takes no lock", "[region]") {
+TEST_CASE("exit() from a handler that interrupted us writes nothing and takes no lock",
+          "[region]") {
   Program program;
   program.steps(1, [] {});
   Program::depth = 1;
