@@ -74,6 +74,11 @@ int LuaState::line(lua_State* lua) noexcept {
   return 0;
 }
 
+void LuaState::enter_callback() {
+  constexpr int most = 4;
+  if (++callbacks_ > most) luaL_error(lua_, "comparisons sort within comparisons too deeply");
+}
+
 void LuaState::run(const Task& task) {
   const int top = lua_gettop(lua_);
   // Grows nothing after the first call: the stack starts with more than this.
@@ -85,6 +90,7 @@ void LuaState::run(const Task& task) {
   processor_deadline_ = 0.0;
   exceeded_ = false;
   fault_line_ = 0;
+  callbacks_ = 0;
   exception_ = nullptr;
 
   lua_pushcfunction(lua_, &LuaState::on_error);

@@ -70,6 +70,11 @@ class LuaState {
   /// only from functions that Lua called.
   void charge(std::int64_t steps);
 
+  /// Around a library function that calls the script back. Each such call takes stack of the
+  /// program's thread, which may be small: too many inside of each other are a Lua error.
+  void enter_callback();
+  void leave_callback() noexcept { --callbacks_; }
+
   /// The line at which the innermost function of the script stands; 0: none does.
   [[nodiscard]] static int line(lua_State* lua) noexcept;
 
@@ -100,6 +105,7 @@ class LuaState {
   bool bounded_ = false;             ///< inside `run`
   bool exceeded_ = false;
   int fault_line_ = 0;
+  int callbacks_ = 0;
   std::exception_ptr exception_;
 };
 

@@ -30,6 +30,15 @@ int charged(lua_State* lua) {
   return lua_tocfunction(lua, lua_upvalueindex(1))(lua);
 }
 
+/// The same for a function that calls the script back.
+int calls_back(lua_State* lua) {
+  LuaState& state = LuaState::of(lua);
+  state.enter_callback();
+  const int results = charged(lua);
+  state.leave_callback();
+  return results;
+}
+
 /// Stands for a function that is left out, and tells why.
 int left_out(lua_State* lua) {
   return luaL_error(lua, "%s is not available in a space file; %s",
@@ -200,7 +209,7 @@ void push_table_library(lua_State* lua) {
   for (const char* name : {"insert", "remove", "concat", "unpack"}) {
     charge_for(lua, name, &charged, 1);
   }
-  charge_for(lua, "sort", &charged, 20);
+  charge_for(lua, "sort", &calls_back, 20);
   leave_out(lua, "table.move", "move", "copy with a loop");
 }
 

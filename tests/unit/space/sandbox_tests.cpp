@@ -98,6 +98,21 @@ TEST_CASE("Single steps that take long do not add up to endless time") {
   }
 }
 
+TEST_CASE("Comparisons that sort are refused before they fill a thread's stack") {
+  const std::string text =
+      "local function nested(depth)\n"
+      "  local t = {2, 1}\n"
+      "  table.sort(t, function(a, b) if depth > 0 then nested(depth - 1) end return a < b end)\n"
+      "end\nnested(DEPTH)";
+  const auto with = [&](const char* depth) {
+    std::string filled = text;
+    return filled.replace(filled.find("DEPTH"), 5, depth);
+  };
+  CHECK(load_error(with("3")).empty());
+  CHECK(contains(load_error(with("4")), "sort within comparisons too deeply"));
+  CHECK(contains(load_error(with("190")), "sort within comparisons too deeply"));
+}
+
 TEST_CASE("Memory is limited for one text, one table and all together") {
   for (const std::string body : {
            "local s = ('x'):rep(1 << 40)",
