@@ -31,7 +31,7 @@ paste -d' ' <(echo "$ours") <(echo "$theirs" | awk -v kernels="$(echo "$ours" | 
     difference = $2 < 10 ? raw - floor : raw
     ok = difference <= limit && -difference <= limit
     bad += !ok
-    printf "%s elements: %.2f us here, %.2f us by ncu, difference %.2f us, %.2f us without the floor: %s\n", \
+    printf "%s: %.2f us here, %.2f us by ncu, difference %.2f us, %.2f us without the floor: %s\n", \
       $1, $2, $3, raw, raw - floor, ok ? "agrees" : "differs"
     line = line sprintf("%.2f/%.2f ", $2, $3)
   }

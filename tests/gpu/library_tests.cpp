@@ -78,7 +78,7 @@ TEST_CASE("A kernel of a library is identified by its real name and layout", "[g
     CHECK(find_function(gpu.driver, *kernel, "tile<16, 16>") != nullptr);
     CHECK(find_function(gpu.driver, *kernel, "saxpy") != nullptr);
     CHECK(find_function(gpu.driver, *kernel, "tile<7, 7>") == nullptr);
-    CHECK(function_names(gpu.driver, *kernel).size() == 3);
+    CHECK(function_names(gpu.driver, *kernel).size() == 4);
   }
 }
 
