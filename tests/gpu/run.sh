@@ -166,18 +166,18 @@ else
 fi
 
 # Launch rate of an empty kernel: bare and under contextune in alternation, before and after tuning.
-# Of each the best turn, as other programs of the host only ever make a launch slower.
-turns=10
+# Of each the median turn: single processes differ by some percent, the fastest most of all.
+turns=20
 for ((turn = 0; turn < turns; ++turn)); do
-  "$programs/empty_launch" --launches 8000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
+  "$programs/empty_launch" --launches 5000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
   under empty_launch --region nvtx:step --auto -- \
-    "$programs/empty_launch" --launches 8000 --time "$runs/rate_under.$turn"
+    "$programs/empty_launch" --launches 5000 --time "$runs/rate_under.$turn"
   status=$?
 done
-rates=$(paste -d' ' "$runs"/rate_bare.? "$runs"/rate_under.? | awk -v n=$turns '
-  {bare = $1; under = $(n + 1)
-   for (i = 2; i <= n; ++i) {if ($i < bare) bare = $i; if ($(n + i) < under) under = $(n + i)}
-   printf "%s %.3f", NR == 1 ? "before" : " after", bare / under}')
+# rate_of KIND LINE: the median over the turns of that line of their files.
+rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n "$((turns / 2))p"; }
+rates=$(for line in 1 2; do echo "$(rate_of bare $line) $(rate_of under $line)"; done | awk '
+  {printf "%s %.3f", NR == 1 ? "before" : " after", $1 / $2}')
 if ! same empty_launch $status; then
   row "launch rate" failed "status $status"
 elif echo "$rates" | awk '{exit !($2 >= 0.98 && $4 >= 0.98)}'; then
