@@ -42,7 +42,6 @@ const struct contextune_core contextune_core_undecided = {
 };
 
 const struct contextune_core* contextune_core = &contextune_core_undecided;
-uint32_t contextune_armed = 1; /* so that the first launch is seen, and attaches */
 
 /* ---- what the core is given ---- */
 
@@ -61,7 +60,7 @@ static struct contextune_frontend frontend = {
     .real_dlsym = unrouted_dlsym,
     .real = contextune_real_or_null,
     .name = contextune_name,
-    .armed = &contextune_armed,
+    .armed = &contextune_hot.armed,
     .launches_passed = contextune_launches_passed,
     .depth = thread_depth,
 };
@@ -82,7 +81,7 @@ static contextune_core_v1_fn find_core(void) {
 /* A forked child cannot use the parent's CUDA state, nor the core's threads. */
 static void become_inert(void) {
   __atomic_store_n(&contextune_core, NULL, __ATOMIC_RELEASE);
-  __atomic_store_n(&contextune_armed, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_hot.armed, 0, __ATOMIC_RELEASE);
 }
 
 /* libc's; its usual wrapper, pthread_atfork, lives in a part of libc that wants start files. */
@@ -129,7 +128,7 @@ void contextune_attach(void) {
     return;
   }
   /* From here on launches are only counted, until the core asks for them. */
-  __atomic_store_n(&contextune_armed, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_hot.armed, 0, __ATOMIC_RELEASE);
   const struct contextune_core* core = start_core();
   dlerror(); /* whatever failed in there is not the program's */
   if (core == NULL) {

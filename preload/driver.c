@@ -4,7 +4,9 @@
 #include <string.h>
 
 void* contextune_libcuda;
-void* contextune_real[contextune_fn_count];
+struct contextune_hot contextune_hot __attribute__((aligned(64))) = {
+    .armed = 1, /* so that the first launch is seen, and attaches */
+};
 void* contextune_bound[contextune_fn_count];
 
 /* The entry points by address, for what cuGetProcAddress returns. */
@@ -22,7 +24,7 @@ static CUresult not_in_driver(void) {
 }
 
 void* contextune_real_or_null(enum contextune_fn fn) {
-  void* real = (unsigned int)fn < contextune_fn_count ? contextune_real[fn] : NULL;
+  void* real = (unsigned int)fn < contextune_fn_count ? contextune_hot.real[fn] : NULL;
   return real != (void*)&not_in_driver ? real : NULL;
 }
 
@@ -51,7 +53,7 @@ static void fill_tables(void* libcuda) {
       continue;
     }
     void* real = contextune_real_dlsym(libcuda, contextune_name(fn));
-    __atomic_store_n(&contextune_real[fn], real != NULL ? real : (void*)&not_in_driver,
+    __atomic_store_n(&contextune_hot.real[fn], real != NULL ? real : (void*)&not_in_driver,
                      __ATOMIC_RELAXED);
     /* Another library of the program may stand before the driver with the same name, as a tracer
      * does that was linked in: what the program calls by name goes on to that one, as without us,

@@ -53,7 +53,6 @@ static inline void contextune_count_launch(void) {
  * remembers and attaches; NULL when this process has none for good. */
 extern const struct contextune_core* contextune_core;
 extern const struct contextune_core contextune_core_undecided;
-extern uint32_t contextune_armed;
 
 static inline const struct contextune_core* contextune_load_core(void) {
   return __atomic_load_n(&contextune_core, __ATOMIC_ACQUIRE);
@@ -71,7 +70,13 @@ static inline void contextune_leave(void) {
 /* ---- the loaded driver (driver.c) ---- */
 
 extern void* contextune_libcuda;                    /* our handle; NULL until it was seen loaded */
-extern void* contextune_real[contextune_fn_count];  /* libcuda's own entry points, or a stub */
+/* What a launch reads, in one cache line: the driver evicts all of ours at every launch. */
+struct contextune_hot {
+  uint32_t armed;                  /* launches are shown to the core */
+  void* real[contextune_fn_count]; /* libcuda's own entry points, or a stub; launches come first */
+};
+extern struct contextune_hot contextune_hot;
+_Static_assert(contextune_fn_cuLaunchKernelEx_ptsz < 7, "the launches are in the first line");
 extern void* contextune_bound[contextune_fn_count]; /* where a direct call of the program goes */
 
 /* True when libcuda.so.1 is loaded; then the tables above are filled. Never loads it. */

@@ -3,7 +3,7 @@
 
 /* True when the launch goes straight to the driver; it has been counted then. */
 static inline bool passes(void) {
-  if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_armed, __ATOMIC_RELAXED) == 0)) {
+  if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_hot.armed, __ATOMIC_RELAXED) == 0)) {
     contextune_count_launch();
     return true;
   }
@@ -33,7 +33,7 @@ static CUresult show(const struct contextune_launch* launch) {
   CUresult contextune_inner_##name params;                                         \
   CUresult contextune_inner_##name params {                                        \
     if (CONTEXTUNE_LIKELY(passes())) {                                             \
-      return ((pointer_type)contextune_real[contextune_fn_##name])args;            \
+      return ((pointer_type)contextune_hot.real[contextune_fn_##name])args;            \
     }                                                                              \
     const struct contextune_launch launch = {.fn = contextune_fn_##name,           \
                                              .function = f,                        \
@@ -62,7 +62,7 @@ DEFINE_PLAIN(cuLaunchCooperativeKernel_ptsz, PFN_cuLaunchCooperativeKernel_v9000
                                    void** kernel_params, void** extra) {                     \
     /* Without a config there is nothing to look at, and the driver says so. */              \
     if (CONTEXTUNE_LIKELY(passes()) || config == NULL) {                                     \
-      return ((pointer_type)contextune_real[contextune_fn_##name])(config, f, kernel_params, \
+      return ((pointer_type)contextune_hot.real[contextune_fn_##name])(config, f, kernel_params, \
                                                                    extra);                   \
     }                                                                                        \
     const struct contextune_launch launch = {                                                \
@@ -82,7 +82,7 @@ DEFINE_EX(cuLaunchKernelEx, PFN_cuLaunchKernelEx_v11060)
 DEFINE_EX(cuLaunchKernelEx_ptsz, PFN_cuLaunchKernelEx_v11060_ptsz)
 
 CUresult contextune_launch_forward(const struct contextune_launch* launch) {
-  void* real = contextune_real[launch->fn];
+  void* real = contextune_hot.real[launch->fn];
   const unsigned int* grid = launch->grid;
   const unsigned int* block = launch->block;
   switch (launch->fn) {

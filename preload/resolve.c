@@ -16,7 +16,7 @@ CUresult contextune_inner_cuGetProcAddress(const char* symbol, void** pointer, i
 CUresult contextune_inner_cuGetProcAddress(const char* symbol, void** pointer, int version,
                                            cuuint64_t flags) {
   const PFN_cuGetProcAddress_v11030 real =
-      (PFN_cuGetProcAddress_v11030)contextune_real[contextune_fn_cuGetProcAddress];
+      (PFN_cuGetProcAddress_v11030)contextune_hot.real[contextune_fn_cuGetProcAddress];
   const CUresult result = real(symbol, pointer, version, flags);
   route(result, pointer, symbol, version, flags);
   return result;
@@ -29,7 +29,7 @@ CUresult contextune_inner_cuGetProcAddress_v2(const char* symbol, void** pointer
                                               cuuint64_t flags,
                                               CUdriverProcAddressQueryResult* status) {
   const PFN_cuGetProcAddress_v12000 real =
-      (PFN_cuGetProcAddress_v12000)contextune_real[contextune_fn_cuGetProcAddress_v2];
+      (PFN_cuGetProcAddress_v12000)contextune_hot.real[contextune_fn_cuGetProcAddress_v2];
   const CUresult result = real(symbol, pointer, version, flags, status);
   route(result, pointer, symbol, version, flags);
   return result;

@@ -25,7 +25,7 @@
   CUresult contextune_inner_##name params;                                           \
   CUresult contextune_inner_##name params {                                          \
     const struct contextune_core* core_ = contextune_load_core();                    \
-    const pointer_type real_ = (pointer_type)contextune_real[contextune_fn_##name];  \
+    const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];  \
     if (counts) {                                                                    \
       contextune_count_launch();                                                     \
     }                                                                                \

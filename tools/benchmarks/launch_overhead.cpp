@@ -64,16 +64,19 @@ void check(CUresult result, const char* what) {
   }
 }
 
-/// An empty kernel, for a real or a simulated driver.
+/// An empty kernel, for a real or a simulated driver; beside it stands another just like it, which
+/// is what the tuned region launches in its place.
 CUfunction load_empty_kernel(const Driver& driver, bool simulated) {
-  static const simcuda_kernel kernel = {"empty", nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
-  static const simcuda_kernel* const kernels[] = {&kernel};
-  static const simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 1};
+  static const simcuda_kernel empty = {"empty", nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
+  static const simcuda_kernel same = {"same", nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
+  static const simcuda_kernel* const kernels[] = {&empty, &same};
+  static const simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 2};
   const char* image =
-      ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty()\n{\nret;\n}\n";
+      ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry empty()\n{\nret;\n}\n"
+      ".visible .entry same()\n{\nret;\n}\n";
   if (simulated) {
     driver.get<int(const simcuda_kernel_table*)>("simcuda_register_kernels")(&table);
-    image = "simcuda image 1\nkernel empty\n";
+    image = "simcuda image 1\nkernel empty\nkernel same\n";
   }
   CUmodule module = nullptr;
   CUfunction function = nullptr;
@@ -192,11 +195,10 @@ class Scratch {
  public:
   Scratch() : folder_(std::filesystem::temp_directory_path() / "contextune-launch-XXXXXX") {
     if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    std::ofstream(space())
-        << "kernel \"empty\" {\n"
-           "  space = { block = { 32, 64, 128 } },\n"
-           "  apply = function(config, launch) launch.block.x = config.block end,\n"
-           "}\n";
+    std::ofstream(space()) << "kernel \"empty\" {\n"
+                              "  variants = { \"empty\", \"same\" },\n"
+                              "  apply = function(config, launch) end,\n"
+                              "}\n";
   }
   ~Scratch() {
     std::error_code ignored;
@@ -223,6 +225,8 @@ int run_case(const Case& which, const std::string& frontend, const Scratch& scra
     setenv("CONTEXTUNE_DISABLE", which.disable, 1);
     setenv("CONTEXTUNE_REGION", which.region, 1);
     setenv("CONTEXTUNE_SPACE", scratch.space().c_str(), 1);
+    // A winner other than the launch as written, in the same shape.
+    setenv("CONTEXTUNE_FORCE", "empty=variant=same", 1);
     setenv("CONTEXTUNE_LOG_DIR", scratch.folder().c_str(), 0);  // the caller's, where it has one
     execl("/proc/self/exe", "launch_overhead", "--measure", which.name, counts[0].c_str(),
           counts[1].c_str(), static_cast<char*>(nullptr));
@@ -244,7 +248,7 @@ constexpr const char* usage =
 int run_all(const std::vector<std::string>& arguments) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   std::string frontend = self.parent_path().parent_path() / "lib/libcontextune_preload.so";
-  std::vector<std::string> counts = {"400", "500"};
+  std::vector<std::string> counts = {"4000", "200"};
   bool fail_over_limit = false;
   std::string only;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
