@@ -77,14 +77,15 @@ class Signals(CommandTest):
 
     def test_ctrl_c_reaches_the_program_once(self):
         status, output = self.in_terminal(self.argv("run", "--", *self.counter),
-                                          talk=[(b"ready", b"\x03")])
+                                          talk=[(b"ready\r\n", b"\x03")])
         self.assertEqual(os.waitstatus_to_exitcode(status), 0)
-        lines = output.replace("^C", "").split()  # the terminal's echo
+        lines = output.replace("^C", " ").split()  # the terminal's echo
         self.assertEqual(lines.count(str(int(signal.SIGINT))), 1, output)
 
     def test_ctrl_c_ends_contextune_as_it_ends_the_program(self):
         status, _ = self.in_terminal(
-            self.argv("run", "--", "sh", "-c", "echo ready; sleep 20"), talk=[(b"ready", b"\x03")])
+            self.argv("run", "--", "sh", "-c", "echo ready; exec sleep 20"),
+            talk=[(b"ready\r\n", b"\x03")])
         self.assertEqual(os.waitstatus_to_exitcode(status), -signal.SIGINT)
 
     def test_killing_contextune_kills_the_program(self):
@@ -149,7 +150,7 @@ class JobControl(CommandTest):
         program = self.script("program.py", "import sys, time\nprint('ready', flush=True)\n"
                               "time.sleep(1.0)\nprint('went on', flush=True)\nsys.exit(5)\n")
         status, output = self.in_terminal([*shell, *self.argv("run", "--", *program)],
-                                          talk=[(b"ready", b"\x1a")])
+                                          talk=[(b"ready\r\n", b"\x1a")])
         self.assertIn("stopped True", output)
         self.assertIn("went on", output)
         self.assertIn("ended 5", output)
@@ -160,7 +161,7 @@ class JobControl(CommandTest):
                               "signal.signal(signal.SIGTSTP, lambda *_: print('kept', flush=True))\n"
                               "print('ready', flush=True)\ntime.sleep(1.0)\n")
         status, output = self.in_terminal(self.argv("run", "--", *program),
-                                          talk=[(b"ready", b"\x1a")])
+                                          talk=[(b"ready\r\n", b"\x1a")])
         self.assertIn("kept", output)
         self.assertEqual(status, 0)
 
