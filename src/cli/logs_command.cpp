@@ -93,7 +93,7 @@ void print_configs(const log::RegionReport& region) {
 
 void print_text(const LogContents& contents) {
   for (const log::ProcessReport& process : contents.processes) {
-    std::cout << process_summary(process, text_width);
+    std::cout << process_summary(process, text_width, Fallbacks::All);
     for (const log::RegionReport& region : process.regions) {
       const IterationTable table = iteration_table(region);
       if (table.rows.empty()) continue;

@@ -63,8 +63,9 @@ void report(const RunSetup& setup, const RunWatch& watch, Reporter& reporter) {
   std::size_t said = 0;
   for (const log::ProcessReport& process : watch.processes()) {
     if (said++ > 0) reporter.say("\n");
-    reporter.say(setup.options.discover ? kernel_list(process, reporter.width())
-                                        : process_summary(process, reporter.width()));
+    reporter.say(setup.options.discover
+                     ? kernel_list(process, reporter.width())
+                     : process_summary(process, reporter.width(), Fallbacks::Few));
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "cli/text.hpp"
@@ -135,11 +136,10 @@ std::string region_text(const ProcessReport& process, const RegionReport& region
   return text + table.to_string("    ");
 }
 
-std::string troubles(const ProcessReport& process) {
+std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
   std::string text;
   for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
-  // Of what happens to many sites the first few show what it is like.
-  constexpr int most_of_a_reason = 4;
+  const int most_of_a_reason = fallbacks == Fallbacks::Few ? 4 : std::numeric_limits<int>::max();
   std::map<std::string, int> shown;
   for (const log::FallbackReport& fallback : process.fallbacks) {
     if (++shown[fallback.reason] > most_of_a_reason) continue;
@@ -214,10 +214,10 @@ std::vector<std::string> regions_never_entered(const ProcessReport& process) {
   return missing;
 }
 
-std::string process_summary(const ProcessReport& process, std::size_t width) {
+std::string process_summary(const ProcessReport& process, std::size_t width, Fallbacks fallbacks) {
   std::string text = heading(process);
   for (const RegionReport& region : process.regions) text += region_text(process, region, width);
-  text += troubles(process);
+  text += troubles(process, fallbacks);
   if (process.launches_outside.value_or(0) > 0) {
     text += "\n  " + count_text(*process.launches_outside, "launch", "launches") +
             " outside every region\n";

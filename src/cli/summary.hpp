@@ -7,9 +7,13 @@
 
 namespace contextune::cli {
 
+/// How many fallbacks of one reason are shown: what befalls many sites is clear from a few.
+enum class Fallbacks { Few, All };
+
 /// What a process won and what it could not do, for people to read.
 /// @param width characters of a line
-[[nodiscard]] std::string process_summary(const log::ProcessReport& process, std::size_t width);
+[[nodiscard]] std::string process_summary(const log::ProcessReport& process, std::size_t width,
+                                          Fallbacks fallbacks);
 
 /// The kernels of a process's regions by the time that they took, for --discover; empty if there
 /// are none.

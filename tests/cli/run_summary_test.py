@@ -63,6 +63,19 @@ class Summary(CommandTest):
             "2026-11-20T20:33:53.120Z run=0000 pid=1 rank=0 level=info event=region region=old\n")
         self.assertNotIn("old", self.report_of(golden_log()))
 
+    def test_of_many_fallbacks_the_report_shows_a_few_and_logs_all(self):
+        lines = golden_log() + "".join(
+            f'event=fallback reason=no_knobs region=decode site=plain-{i} text="One config."\n'
+            for i in range(7))
+        report = self.report_of(lines)
+        self.assertIn("plain-3:", report)
+        self.assertNotIn("plain-4:", report)
+        self.assertIn("no_knobs: 3 more; `contextune logs` lists them", report)
+        listed = self.contextune("logs").stdout
+        for i in range(7):
+            self.assertIn(f"plain-{i}:", listed)
+        self.assertNotIn("more;", listed)
+
     def test_a_region_that_was_never_entered_is_named(self):
         text = golden_log().replace("regions=nvtx:decode", "regions=nvtx:decode;nvtx:prefill")
         report = self.report_of(text)
