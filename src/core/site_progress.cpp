@@ -51,10 +51,10 @@ void SiteProgress::launched(const Step& step) {
   (void)step;
 }
 
-void SiteProgress::fail(std::uint32_t config, int iteration) {
+void SiteProgress::fail(std::uint32_t config, int iteration, TrialStatus why) {
   Trial& trial = trials_[config];
   if (trial.given_up()) return;
-  trial.status = TrialStatus::LaunchFailed;
+  trial.status = why;
   trial.given_up_at = iteration;
 }
 

@@ -27,8 +27,8 @@ class SiteProgress {
   /// comes, is owed now.
   void launched(const Step& step);
 
-  /// The config could not be launched, then or at any other time.
-  void fail(std::uint32_t config, int iteration);
+  /// The config could not be launched, then or at any other time, or computes something wrong.
+  void fail(std::uint32_t config, int iteration, TrialStatus why = TrialStatus::LaunchFailed);
 
   /// What is owed for a step: seconds, or NaN for none.
   void result(const Step& step, double seconds);

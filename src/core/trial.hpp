@@ -12,9 +12,10 @@ enum class TrialStatus {
   LaunchFailed,  ///< could not be launched; its passes run the default
   NoSample,      ///< asked for twice, and no sample came
   CutOff,        ///< hopeless: what was seen of it is far slower than the best
+  WrongResult,   ///< computes something else than the default
 };
 
-/// "untried", "measured", "failed", "missing", "cutoff": the words of the rank log.
+/// "untried", "measured", "failed", "missing", "cutoff", "wrong_result": the rank log's words.
 [[nodiscard]] std::string_view to_string(TrialStatus status);
 
 /// One config of one site being measured. A plain value.
@@ -31,9 +32,10 @@ struct Trial {
   /// Samples that came.
   [[nodiscard]] std::vector<double> measured() const;
   [[nodiscard]] std::size_t num_measured() const;
-  /// Launch failed or cut off: its remaining passes run the default.
+  /// Launch failed, cut off or wrong: its remaining passes run the default.
   [[nodiscard]] bool given_up() const {
-    return status == TrialStatus::LaunchFailed || status == TrialStatus::CutOff;
+    return status == TrialStatus::LaunchFailed || status == TrialStatus::CutOff ||
+           status == TrialStatus::WrongResult;
   }
 };
 

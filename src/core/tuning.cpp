@@ -51,6 +51,9 @@ SiteIndex Tuning::add_site(SiteSpec spec) {
 void Tuning::site_ready(SiteIndex site, std::span<const std::uint32_t> unusable) {
   engine_->site_ready(site, unusable);
 }
+void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) {
+  engine_->reject_config(site, config, detail);
+}
 PassPlan Tuning::begin_pass(double now) {
   return engine_->begin_pass(now);
 }

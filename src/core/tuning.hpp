@@ -108,6 +108,10 @@ class Tuning {
   /// until then finished() is false, and entries may be Waiting::Builds.
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {});
 
+  /// The config computes something else than the default: it counts as failed and is never chosen.
+  /// Call between entries; `detail` is a sentence for the observer. Config 0 cannot be wrong.
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail);
+
   /// An entry begins. If the one before never ended, it counts as abandoned.
   [[nodiscard]] PassPlan begin_pass(double now);
 

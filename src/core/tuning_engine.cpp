@@ -316,9 +316,31 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
 void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {
   TuningSite& site = sites_[index];
   if (site.progress && config < site.spec.configs.size()) site.progress->fail(config, iteration);
-  // The default that fails is the program's own affair.
-  if (config == 0 || !site.failed.insert(config).second) return;
   const bool was_winner = stage_ == Stage::Finished && site.known == config;
+  if (!give_up_config(index, config)) return;
+  observer_.fallback(was_winner ? FallbackReason::WinnerFailed : FallbackReason::LaunchFailed,
+                     index,
+                     "Config " + std::to_string(config) + " of '" + site.spec.name +
+                         "' could not be launched; the default ran in its place.");
+}
+
+void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config,
+                                   const std::string& detail) {
+  if (index >= sites_.size() || config >= sites_[index].spec.configs.size()) return;
+  if (!give_up_config(index, config)) return;
+  TuningSite& site = sites_[index];
+  if (site.progress) {
+    site.progress->fail(config, -site.spec.n_warmup.value_or(options_.n_warmup),
+                        TrialStatus::WrongResult);
+  }
+  site.wrong.insert(config);
+  observer_.fallback(FallbackReason::WrongResult, index, detail);
+}
+
+bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config) {
+  TuningSite& site = sites_[index];
+  // The default that fails is the program's own affair.
+  if (config == 0 || !site.failed.insert(config).second) return false;
   if (site.known == config) {
     site.known = winners_[index] = 0;
     site.reason = WinnerReason::Failed;
@@ -329,10 +351,7 @@ void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iter
       refine_->exclude(static_cast<std::size_t>(at - refined_sites_.begin()), config);
     }
   }
-  observer_.fallback(was_winner ? FallbackReason::WinnerFailed : FallbackReason::LaunchFailed,
-                     index,
-                     "Config " + std::to_string(config) + " of '" + site.spec.name +
-                         "' could not be launched; the default ran in its place.");
+  return true;
 }
 
 void Tuning::Engine::abandon_open_pass() {

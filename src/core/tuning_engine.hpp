@@ -29,7 +29,8 @@ struct TuningSite {
   bool settled = false;     ///< known and reason are what the table chose
   std::uint32_t known = 0;  ///< runs this when nothing is tried
   WinnerReason reason = WinnerReason::NoSamples;
-  std::set<std::uint32_t> failed;    ///< configs that could not be launched or built
+  std::set<std::uint32_t> failed;    ///< configs that could not be launched or built, or are wrong
+  std::set<std::uint32_t> wrong;     ///< those among them that were rejected
   std::vector<double> idle_samples;  ///< of trivial sites and of the default of Objective::Region
   std::uint64_t last_launched = 0;   ///< pass of its generation
   std::uint64_t times_launched = 0;  ///< entries
@@ -44,6 +45,7 @@ class Tuning::Engine {
 
   SiteIndex add_site(SiteSpec spec);
   void site_ready(SiteIndex index, std::span<const std::uint32_t> unusable);
+  void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail);
   PassPlan begin_pass(double now);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now);
@@ -85,6 +87,8 @@ class Tuning::Engine {
   void settle_experiment(const PendingPass& pass, const PassResult* result);
   void resolve(std::map<std::uint64_t, PendingPass>::iterator at, const PassResult* result);
   void fail_config(SiteIndex index, std::uint32_t config, int iteration);
+  /// False: that was known, or it is the default.
+  bool give_up_config(SiteIndex index, std::uint32_t config);
   void abandon_open_pass();
   void give_up_waiting();
   [[nodiscard]] std::vector<std::uint32_t> known_configs() const;

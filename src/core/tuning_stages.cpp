@@ -27,7 +27,11 @@ void Tuning::Engine::admit(SiteIndex index) {
                             std::max(0, site.spec.n_warmup.value_or(options_.n_warmup)),
                             std::max(1, site.spec.n_repeat.value_or(options_.n_repeat))};
   site.progress.emplace(shape, options_.schedule, options_.cutoff);
-  for (const std::uint32_t config : site.failed) site.progress->fail(config, -shape.n_warmup);
+  for (const std::uint32_t config : site.failed) {
+    const bool wrong = site.wrong.contains(config);
+    site.progress->fail(config, -shape.n_warmup,
+                        wrong ? TrialStatus::WrongResult : TrialStatus::LaunchFailed);
+  }
   // First launched in the very pass that is going on: that is its pass 0, with config 0.
   if (open_ && pending_.at(*open_).stage == Stage::Table) {
     pending_.at(*open_).trials.push_back({index, site.progress->next(), 0, false});

@@ -1,4 +1,6 @@
 // Configs that cannot be launched, that give no sample, that are hopeless.
+#include <algorithm>
+
 #include "catch.hpp"
 #include "fake_region.hpp"
 
@@ -173,4 +175,37 @@ TEST_CASE("A cutoff of 0 tries everything to the end", "[failure]") {
   region.sites.push_back({"a", {2e-6, 100e-6}});
   region.run();
   CHECK(region.column(0) == Configs{0, 0, 1, 1});
+}
+
+TEST_CASE("A config that computes something wrong is never run again and never chosen",
+          "[failure]") {
+  const bool early = GENERATE(true, false);  // before its site takes part, and after it was measured
+  FakeRegion region(ancestor(1, 2));
+  region.sites.push_back({"a", {4e-6, 1e-6, 3e-6}});
+  region.sites.push_back({"b", {4e-6, 1e-6}});
+  if (early) {
+    SiteSpec spec;
+    spec.name = "a";
+    spec.configs = make_configs(3);
+    region.sites[0].index = region.tuning.add_site(std::move(spec));
+    region.sites[0].added = true;
+  } else {
+    for (int i = 0; i < 7; ++i) region.entry();
+  }
+  const std::size_t before = region.column(0).size();
+  region.tuning.reject_config(0, 1, "Config 1 is wrong.");
+  region.tuning.reject_config(0, 0, "The default cannot be.");
+  region.run();
+  CHECK(region.winner(0) == 2);
+  CHECK(region.winner(1) == 1);
+  const Configs ran = region.column(0);
+  CHECK(std::count(ran.begin() + static_cast<std::ptrdiff_t>(before), ran.end(), 1U) == 0);
+  CHECK(region.recorder.count(FallbackReason::WrongResult) == 1);
+  CHECK(region.recorder.count(FallbackReason::LaunchFailed) == 0);
+  const auto& trials = region.recorder.trials;
+  const bool said = std::any_of(trials.begin(), trials.end(), [](const TrialEvent& trial) {
+    return trial.site == 0 && trial.config == 1 && trial.status == TrialStatus::WrongResult;
+  });
+  CHECK(said == early);
+  CHECK(to_string(TrialStatus::WrongResult) == "wrong_result");
 }
