@@ -6,11 +6,14 @@
 
 /* ---- before it is decided: a core that forwards, remembers, and attaches the real one ---- */
 
+/* Not 0: the program had the driver before the core could see what it does with its memory. */
+static uint32_t missed;
+
 static CUresult undecided_launch(const struct contextune_launch* launch) {
   contextune_count_launch();
   const CUresult result = contextune_launch_forward(launch);
   if (result == CUDA_SUCCESS) {
-    contextune_attach();
+    contextune_attach(launch->fn);
   }
   return result;
 }
@@ -20,6 +23,17 @@ static void undecided_before(enum contextune_fn fn, void* const* args) {
   (void)args;
 }
 
+static bool changes_memory(enum contextune_fn fn) {
+  switch (fn) {
+#define CONTEXTUNE_ENTRY(name, ...) case contextune_fn_##name:
+#include "registry/memory.def"
+#undef CONTEXTUNE_ENTRY
+    return true;
+    default:
+      return false;
+  }
+}
+
 /* cuInit as a rule; another entry where the program initialised the driver past us. */
 static void undecided_after(enum contextune_fn fn, void* const* args, CUresult result) {
   (void)args;
@@ -27,7 +41,11 @@ static void undecided_after(enum contextune_fn fn, void* const* args, CUresult r
                                   fn == contextune_fn_cuProfilerStart ||
                                   fn == contextune_fn_cuProfilerStop;
   if (result == CUDA_SUCCESS && !works_without_init) {
-    contextune_attach();
+    /* Perhaps while another thread is attaching: then the core is not told of this call. */
+    if (changes_memory(fn)) {
+      __atomic_store_n(&missed, 1, __ATOMIC_RELEASE);
+    }
+    contextune_attach(fn);
   }
 }
 
@@ -61,6 +79,8 @@ static struct contextune_frontend frontend = {
     .real = contextune_real_or_null,
     .name = contextune_name,
     .armed = &contextune_hot.armed,
+    .recording = &contextune_hot.recording,
+    .missed = &missed,
     .launches_passed = contextune_launches_passed,
     .depth = thread_depth,
 };
@@ -82,6 +102,7 @@ static contextune_core_v1_fn find_core(void) {
 static void become_inert(void) {
   __atomic_store_n(&contextune_core, NULL, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.armed, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_hot.recording, 0, __ATOMIC_RELEASE);
 }
 
 /* libc's; its usual wrapper, pthread_atfork, lives in a part of libc that wants start files. */
@@ -118,10 +139,13 @@ static const struct contextune_core* start_core(void) {
   return core;
 }
 
-void contextune_attach(void) {
+void contextune_attach(enum contextune_fn seen_by) {
   static bool claimed;
   if (__atomic_exchange_n(&claimed, true, __ATOMIC_ACQ_REL)) {
     return; /* another thread is at it; this one goes on untouched */
+  }
+  if (seen_by != contextune_fn_cuInit) {
+    __atomic_store_n(&missed, 1, __ATOMIC_RELEASE);
   }
   if (!contextune_find_driver()) {
     become_inert();

@@ -28,7 +28,7 @@ void* contextune_real_or_null(enum contextune_fn fn) {
   return real != (void*)&not_in_driver ? real : NULL;
 }
 
-/* Insertion sort: about a hundred entries, once, and no call of a function that may allocate. */
+/* Insertion sort: a few hundred entries, once, and no call of a function that may allocate. */
 static unsigned int sort_by_address(struct routed* sorted) {
   unsigned int count = 0;
   for (unsigned int fn = 0; fn < contextune_fn_count; ++fn) {

@@ -58,8 +58,9 @@ static inline const struct contextune_core* contextune_load_core(void) {
   return __atomic_load_n(&contextune_core, __ATOMIC_ACQUIRE);
 }
 
-/* Attaches the core, once. Called at depth 1, after the driver was seen to be initialised. */
-void contextune_attach(void);
+/* Attaches the core, once. Called at depth 1, after the driver was seen to be initialised, by a
+ * successful call of `seen_by`. */
+void contextune_attach(enum contextune_fn seen_by);
 
 /* Brackets every call of the core. */
 void contextune_enter(const struct contextune_core* core);
@@ -73,6 +74,7 @@ extern void* contextune_libcuda;                    /* our handle; NULL until it
 /* What a launch reads, in one cache line: the driver evicts all of ours at every launch. */
 struct contextune_hot {
   uint32_t armed;                  /* launches are shown to the core */
+  uint32_t recording;              /* entries of the kind `recorded` are shown to the core */
   void* real[contextune_fn_count]; /* libcuda's own entry points, or a stub; launches come first */
 };
 extern struct contextune_hot contextune_hot;

@@ -15,10 +15,9 @@ const char* contextune_name(enum contextune_fn fn) {
 
 /* Open addressing; 0 is empty, others are fn + 1. Built on first use: every thread that gets here
  * early computes the same bytes, so nobody has to wait for another. */
-enum { num_slots = 512 };
+enum { num_slots = 1024 };
 _Static_assert(contextune_fn_count < num_slots / 2, "the table of names is too full");
-_Static_assert(contextune_fn_count < UINT8_MAX, "an entry has to fit a byte");
-static uint8_t slots[num_slots];
+static uint16_t slots[num_slots];
 static bool slots_ready;
 
 static uint32_t hash_of(const char* name) {
@@ -30,13 +29,13 @@ static uint32_t hash_of(const char* name) {
 }
 
 static void build_slots(void) {
-  uint8_t built[num_slots] = {0};
+  uint16_t built[num_slots] = {0};
   for (unsigned int fn = 0; fn < contextune_fn_count; ++fn) {
     uint32_t slot = hash_of(names[fn]) % num_slots;
     while (built[slot] != 0) {
       slot = (slot + 1) % num_slots;
     }
-    built[slot] = (uint8_t)(fn + 1);
+    built[slot] = (uint16_t)(fn + 1);
   }
   for (size_t i = 0; i < num_slots; ++i) {
     __atomic_store_n(&slots[i], built[i], __ATOMIC_RELAXED);
@@ -57,7 +56,7 @@ enum contextune_fn contextune_find_name(const char* name) {
     build_slots();
   }
   for (uint32_t slot = hash_of(name) % num_slots;; slot = (slot + 1) % num_slots) {
-    const uint8_t entry = __atomic_load_n(&slots[slot], __ATOMIC_RELAXED);
+    const uint16_t entry = __atomic_load_n(&slots[slot], __ATOMIC_RELAXED);
     if (entry == 0) {
       return contextune_fn_count;
     }

@@ -13,50 +13,60 @@
 #define ADDRESS_6(a, ...) ADDRESS_1(a) ADDRESS_5(__VA_ARGS__)
 #define ADDRESS_7(a, ...) ADDRESS_1(a) ADDRESS_6(__VA_ARGS__)
 #define ADDRESS_8(a, ...) ADDRESS_1(a) ADDRESS_7(__VA_ARGS__)
-#define PICK(_1, _2, _3, _4, _5, _6, _7, _8, picked, ...) picked
+#define ADDRESS_9(a, ...) ADDRESS_1(a) ADDRESS_8(__VA_ARGS__)
+#define PICK(_1, _2, _3, _4, _5, _6, _7, _8, _9, picked, ...) picked
 #define ADDRESSES(...)                                                                           \
-  __VA_OPT__(PICK(__VA_ARGS__, ADDRESS_8, ADDRESS_7, ADDRESS_6, ADDRESS_5, ADDRESS_4, ADDRESS_3, \
-                  ADDRESS_2, ADDRESS_1, )(__VA_ARGS__))
+  __VA_OPT__(PICK(__VA_ARGS__, ADDRESS_9, ADDRESS_8, ADDRESS_7, ADDRESS_6, ADDRESS_5, ADDRESS_4, \
+                  ADDRESS_3, ADDRESS_2, ADDRESS_1, )(__VA_ARGS__))
 
 /* ---- inner wrappers; those of `launch` and `resolve` are in launch.c and resolve.c ---- */
 
+static inline bool is_not_recording(void) {
+  return CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_hot.recording, __ATOMIC_RELAXED) == 0);
+}
+
 /* Names end in _ here: the registry names its parameters as it likes. */
-#define OBSERVE(name, pointer_type, params, args, counts, tells_before, tells_after) \
-  CUresult contextune_inner_##name params;                                           \
-  CUresult contextune_inner_##name params {                                          \
-    const struct contextune_core* core_ = contextune_load_core();                    \
-    const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];  \
-    if (counts) {                                                                    \
-      contextune_count_launch();                                                     \
-    }                                                                                \
-    if (core_ == NULL || contextune_thread.depth != 0) {                             \
-      return real_ args;                                                             \
-    }                                                                                \
-    void* const addresses[] = {ADDRESSES args NULL};                                 \
-    contextune_enter(core_);                                                         \
-    if (tells_before) {                                                              \
-      core_->before(contextune_fn_##name, addresses);                                \
-    }                                                                                \
-    const CUresult result_ = real_ args;                                             \
-    if (tells_after) {                                                               \
-      core_->after(contextune_fn_##name, addresses, result_);                        \
-    }                                                                                \
-    contextune_leave();                                                              \
-    return result_;                                                                  \
+#define OBSERVE(name, pointer_type, params, args, passes, counts, tells_before, tells_after) \
+  CUresult contextune_inner_##name params;                                                   \
+  CUresult contextune_inner_##name params {                                                  \
+    const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];      \
+    if (passes) {                                                                            \
+      return real_ args;                                                                     \
+    }                                                                                        \
+    const struct contextune_core* core_ = contextune_load_core();                            \
+    if (counts) {                                                                            \
+      contextune_count_launch();                                                             \
+    }                                                                                        \
+    if (core_ == NULL || contextune_thread.depth != 0) {                                     \
+      return real_ args;                                                                     \
+    }                                                                                        \
+    void* const addresses[] = {ADDRESSES args NULL};                                         \
+    contextune_enter(core_);                                                                 \
+    if (tells_before) {                                                                      \
+      core_->before(contextune_fn_##name, addresses);                                        \
+    }                                                                                        \
+    const CUresult result_ = real_ args;                                                     \
+    if (tells_after) {                                                                       \
+      core_->after(contextune_fn_##name, addresses, result_);                                \
+    }                                                                                        \
+    contextune_leave();                                                                      \
+    return result_;                                                                          \
   }
 
 #define INNER_launch(name, pointer_type, params, args) CUresult contextune_inner_##name params;
 #define INNER_resolve(name, pointer_type, params, args) CUresult contextune_inner_##name params;
 #define INNER_before(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, true, false)
+  OBSERVE(name, pointer_type, params, args, false, false, true, false)
 #define INNER_after(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, false, true)
+  OBSERVE(name, pointer_type, params, args, false, false, false, true)
 #define INNER_both(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, true, true)
+  OBSERVE(name, pointer_type, params, args, false, false, true, true)
+#define INNER_recorded(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, is_not_recording(), false, true, true)
 #define INNER_init(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, false, true)
+  OBSERVE(name, pointer_type, params, args, false, false, false, true)
 #define INNER_count(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, true, false, true)
+  OBSERVE(name, pointer_type, params, args, false, true, false, true)
 
 #define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                        \
   INNER_##kind(name, pointer_type, params, args) _Static_assert(                        \

@@ -8,7 +8,7 @@ using namespace contextune::test;
 
 namespace {
 
-const std::string attach_line = "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 0";
+const std::string attach_line = "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 0 missed 0";
 
 }  // namespace
 
@@ -82,8 +82,27 @@ TEST_CASE("A program that initialised the driver past us attaches at its first l
   CHECK(recorded.outcome.out == run({client("late"), "launch"}).out);
   const auto lines = lines_of(recorded.record);
   REQUIRE_FALSE(lines.empty());
-  CHECK(lines[0] == "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 1");
-  CHECK(lines_of(run_recorded({client("late"), "context"}).record)[0] == attach_line);
+  CHECK(lines[0] == "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 1 missed 1");
+}
+
+TEST_CASE("A core that is attached late is told that it may have missed memory", "[core]") {
+  for (const char* way : {"context", "memory"}) {
+    const Recorded recorded = run_recorded({client("late"), way});
+    INFO(recorded.record);
+    CHECK(recorded.outcome.out == run({client("late"), way}).out);
+    CHECK(lines_of(recorded.record)[0] ==
+          "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 0 missed 1");
+  }
+}
+
+TEST_CASE("What is recorded passes the core by until it records", "[core]") {
+  CHECK(run_recorded({client("direct")}).record.find("cuEventRecord") == std::string::npos);
+  const Recorded recorded =
+      run_recorded({client("direct")}, {{"CONTEXTUNE_TEST_CORE", "recorded"}});
+  INFO(recorded.record);
+  CHECK(recorded.outcome.out == run({client("direct")}).out);
+  CHECK(count_lines(recorded.record, "before cuEventRecord") == 1);
+  CHECK(count_lines(recorded.record, "after cuEventRecord 0") == 1);
 }
 
 TEST_CASE("A forked child does not call the core", "[core]") {

@@ -37,7 +37,7 @@ bool all_lines_are(const std::string& text, const std::string& end) {
 TEST_CASE("Every entry passes every argument and result on, however it is reached", "[lookup]") {
   const Outcome outcome = same_when_preloaded({client("entries")});
   CHECK(outcome.out.find("DIFFERENT") == std::string::npos);
-  CHECK(lines_of(outcome.out).size() > 90);
+  CHECK(lines_of(outcome.out).size() > 290);
   CHECK(all_lines_are(outcome.err, "wrapped routed"));
   CHECK(lines_of(outcome.err).size() == lines_of(outcome.out).size());
   // Nothing of the list is wrapped by chance: without the frontend nothing is.

@@ -7,7 +7,7 @@ using namespace contextune::test;
 namespace {
 
 const std::vector<std::string> expected_record = {
-    "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 0",
+    "attach in 1 real cuInit 1 real cuptiSubscribe 0 passed 0 missed 0",
     "range start domain '' name 'early, process-wide'",
     "range push domain '' name 'early'",
     "range push domain 'dom' name 'early in a domain'",

@@ -26,6 +26,18 @@ TEST_CASE("What cuGetProcAddress returns ends where the driver said, version by 
     CHECK(count_lines(preloaded.out, "cuLaunchKernel@7000/2 result 0 calls cuLaunchKernel_ptsz") ==
           1);
   }
+  SECTION("copies and waits are told apart as launches are") {
+    for (const char* line : {"cuMemAlloc@3020/0 result 0 calls cuMemAlloc_v2",
+                             "cuMemcpyHtoDAsync@7000/2 result 0 calls cuMemcpyHtoDAsync_v2_ptsz",
+                             "cuMemcpyHtoD@7000/2 result 0 calls cuMemcpyHtoD_v2_ptds",
+                             "cuMemcpyBatchAsync@12080/0 result 0 calls cuMemcpyBatchAsync",
+                             "cuMemcpyBatchAsync@13000/0 result 0 calls cuMemcpyBatchAsync_v2",
+                             "cuMemPrefetchAsync@8000/2 result 0 calls cuMemPrefetchAsync_ptsz",
+                             "cuStreamWaitValue32@11070/0 result 0 calls cuStreamWaitValue32_v2"}) {
+      INFO(line);
+      CHECK(count_lines(preloaded.out, line) == 1);
+    }
+  }
   SECTION("the resolver that is resolved resolves") {
     CHECK(count_lines(preloaded.err, "cuGetProcAddress@12000/0 routed") == 1);
     CHECK(count_lines(preloaded.err, "cuGetProcAddress@11030/0 routed") == 1);

@@ -9,13 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Not in the headers of older toolkits. */
-#if CUDA_VERSION < 12050
-extern CUresult cuCtxCreate_v4(CUcontext*, CUctxCreateParams*, unsigned int, CUdevice);
-#endif
-#if CUDA_VERSION < 13000
-extern CUresult cuCtxSynchronize_v2(CUcontext);
-#endif
+/* Some are not in the headers of older toolkits. */
+#define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args) extern CUresult name params;
+#include "preload/registry/driver.def"
+#undef CONTEXTUNE_ENTRY
 
 static const struct {
   const char* name;
@@ -27,19 +24,21 @@ static const struct {
 #undef CONTEXTUNE_ENTRY
 };
 
-/* Integers and pointers travel in the same registers and stack slots, whatever their types. */
+/* Integers and pointers travel in the same registers and stack slots, whatever their types; a
+ * structure of 64 bytes, which is the largest, fills the stack slots from the first. */
 typedef CUresult (*any_fn)(uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
-                           uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t);
+                           uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t, uintptr_t,
+                           uintptr_t, uintptr_t, uintptr_t, uintptr_t);
 
-static char memory[11 * 256]; /* every argument points into it, as some are looked into */
+static char memory[16 * 256]; /* every argument points into it, as some are looked into */
 
 static uint64_t call(void* entry) {
-  uintptr_t a[11];
-  for (size_t i = 0; i < 11; ++i) {
+  uintptr_t a[16];
+  for (size_t i = 0; i < 16; ++i) {
     a[i] = (uintptr_t)&memory[i * 256];
   }
-  const CUresult result =
-      ((any_fn)entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10]);
+  const CUresult result = ((any_fn)entry)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8],
+                                          a[9], a[10], a[11], a[12], a[13], a[14], a[15]);
   return result == 17 ? fake_digest() : 0;
 }
 

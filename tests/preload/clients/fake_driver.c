@@ -29,7 +29,16 @@ static uint64_t mix(uint64_t sum, uint64_t value) {
   return (sum ^ value) * 0x9E3779B97F4A7C15u + (sum >> 7);
 }
 
-#define MIX_1(a) sum = mix(sum, (uint64_t)(uintptr_t)a);
+/* By bytes, as some arguments are structures. */
+static uint64_t mix_bytes(uint64_t sum, const void* argument, size_t size) {
+  const unsigned char* bytes = argument;
+  for (size_t i = 0; i < size; ++i) {
+    sum = mix(sum, bytes[i]);
+  }
+  return mix(sum, size);
+}
+
+#define MIX_1(a) sum = mix_bytes(sum, &a, sizeof a);
 #define MIX_2(a, ...) MIX_1(a) MIX_1(__VA_ARGS__)
 #define MIX_3(a, ...) MIX_1(a) MIX_2(__VA_ARGS__)
 #define MIX_4(a, ...) MIX_1(a) MIX_3(__VA_ARGS__)
@@ -69,6 +78,7 @@ static uint64_t mix(uint64_t sum, uint64_t value) {
 #define DEFINE_before ORDINARY
 #define DEFINE_after ORDINARY
 #define DEFINE_both ORDINARY
+#define DEFINE_recorded ORDINARY
 #define DEFINE_init(name, params, args)
 #define DEFINE_resolve(name, params, args)
 #define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args) DEFINE_##kind(name, params, args)
@@ -151,6 +161,15 @@ static const struct version_of {
     {"cuCtxCreate", 2000, "cuCtxCreate", NULL},
     {"cuCtxSynchronize", 13000, "cuCtxSynchronize_v2", NULL},
     {"cuCtxSynchronize", 2000, "cuCtxSynchronize", NULL},
+    {"cuMemAlloc", 3020, "cuMemAlloc_v2", NULL},
+    {"cuMemcpyHtoDAsync", 7000, "cuMemcpyHtoDAsync_v2", "cuMemcpyHtoDAsync_v2_ptsz"},
+    {"cuMemcpyHtoD", 7000, "cuMemcpyHtoD_v2", "cuMemcpyHtoD_v2_ptds"},
+    {"cuMemcpyBatchAsync", 13000, "cuMemcpyBatchAsync_v2", "cuMemcpyBatchAsync_v2_ptsz"},
+    {"cuMemcpyBatchAsync", 12080, "cuMemcpyBatchAsync", "cuMemcpyBatchAsync_ptsz"},
+    {"cuMemPrefetchAsync", 12020, "cuMemPrefetchAsync_v2", "cuMemPrefetchAsync_v2_ptsz"},
+    {"cuMemPrefetchAsync", 8000, "cuMemPrefetchAsync", "cuMemPrefetchAsync_ptsz"},
+    {"cuStreamWaitValue32", 11070, "cuStreamWaitValue32_v2", "cuStreamWaitValue32_v2_ptsz"},
+    {"cuStreamWaitValue32", 8000, "cuStreamWaitValue32", "cuStreamWaitValue32_ptsz"},
     {"cuGetProcAddress", 12000, "cuGetProcAddress_v2", NULL},
     {"cuGetProcAddress", 11030, "cuGetProcAddress", NULL},
 };

@@ -18,6 +18,9 @@ int main(int argc, char** argv) {
   if (strcmp(way, "context") == 0) {
     CUcontext context = NULL;
     printf("context %d\n", (int)cuDevicePrimaryCtxRetain(&context, 0));
+  } else if (strcmp(way, "memory") == 0) {
+    CUdeviceptr memory = 0;
+    printf("memory %d\n", (int)cuMemAlloc(&memory, 1));
   } else {
     printf("launch %d\n", (int)cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL));
   }

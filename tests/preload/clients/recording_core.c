@@ -1,6 +1,6 @@
 /* A core that writes down what the frontend tells it, one line each, to the file that
  * CONTEXTUNE_TEST_RECORD names. CONTEXTUNE_TEST_CORE: `refuse` to start, speak another `version`,
- * or `arm` the launches. */
+ * `arm` the launches, or see what is `recorded`. */
 #include "preload/contextune_abi.h"
 #include "preload/registry/newer_types.h"
 
@@ -88,10 +88,11 @@ __attribute__((visibility("default"))) const struct contextune_core* contextune_
     const struct contextune_frontend* given) {
   const char* manner = getenv("CONTEXTUNE_TEST_CORE");
   frontend = given;
-  record("attach in %d real cuInit %d real cuptiSubscribe %d passed %llu\n", getpid() > 0,
+  record("attach in %d real cuInit %d real cuptiSubscribe %d passed %llu missed %u\n", getpid() > 0,
          frontend->real(contextune_fn_cuInit) == frontend->real_dlsym(frontend->libcuda, "cuInit"),
          frontend->real(contextune_fn_cuptiSubscribe) != NULL,
-         (unsigned long long)frontend->launches_passed());
+         (unsigned long long)frontend->launches_passed(),
+         __atomic_load_n(frontend->missed, __ATOMIC_ACQUIRE));
   if (manner != NULL && strcmp(manner, "refuse") == 0) {
     return NULL;
   }
@@ -100,6 +101,9 @@ __attribute__((visibility("default"))) const struct contextune_core* contextune_
   }
   if (manner != NULL && strcmp(manner, "arm") == 0) {
     __atomic_store_n(frontend->armed, 1, __ATOMIC_RELEASE);
+  }
+  if (manner != NULL && strcmp(manner, "recorded") == 0) {
+    __atomic_store_n(frontend->recording, 1, __ATOMIC_RELEASE);
   }
   return &core;
 }
