@@ -7,11 +7,8 @@
 
 #include <contextune/error.hpp>
 
-#include "gpu/block_kernels.hpp"
-#include "gpu/deadline.hpp"
+#include "gpu/block_copier.hpp"
 #include "gpu/footprint.hpp"
-#include "gpu/own_stream.hpp"
-#include "gpu/pinned_memory.hpp"
 
 namespace contextune::gpu {
 
@@ -34,19 +31,20 @@ class BlockStore {
     std::size_t host_bytes = 0;
   };
 
-  /// What the program is left of free device memory: at least this, and at least 1/20 of it.
+  /// What the program is left of the free device memory: at least this, and at least 1/20 of it.
   static constexpr std::size_t reserve_bytes = std::size_t{256} << 20U;
 
   /// @param kernels outlives the store
   /// @throws Error if the driver refuses a stream
   BlockStore(const Driver& driver, CUcontext context, BlockKernels& kernels, Limits limits);
-  ~BlockStore();
+  ~BlockStore() { release(); }
   BlockStore(const BlockStore&) = delete;
   BlockStore& operator=(const BlockStore&) = delete;
 
   /// Replaces what was saved before by copies of these blocks.
   /// @param blocks numbers in `footprint`, ascending
-  /// @throws NoRoom if they do not fit, or Error if the driver fails or the deadline passes; nothing
+  /// @throws NoRoom if they do not fit, or Error if the driver fails or the deadline passes;
+  /// nothing
   ///         is saved then, and nothing allocated (but what a copy under way still uses)
   void save(const Footprint& footprint, std::span<const std::uint32_t> blocks, Deadline deadline);
   /// All blocks.
@@ -54,40 +52,40 @@ class BlockStore {
 
   /// Puts back some of what was saved.
   /// @param blocks ascending, all of them saved
-  /// @throws Error if a block was not saved (nothing is restored then), the driver fails, or the
-  ///         deadline passes: the memory is partly restored then
+  /// @throws Error if a block was not saved, the driver fails, or the deadline passes; the memory
+  /// is
+  ///         partly restored then
   void restore(std::span<const std::uint32_t> blocks, Deadline deadline);
   /// All that was saved.
   void restore(Deadline deadline);
 
-  /// Frees the copies. The driver may wait for work that is under way.
+  /// Frees the copies. The driver may wait for work of the program that is under way.
   void release() noexcept;
 
+  /// What the copies take.
   [[nodiscard]] std::size_t device_bytes() const noexcept { return device_bytes_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_.bytes(); }
-  /// Of the program's memory.
-  [[nodiscard]] std::size_t saved_bytes() const noexcept;
 
  private:
-  using Copy = BlockKernels::CopyWork;
   /// Blocks that lie side by side, in the program's memory and in the copy.
   struct Run {
     Footprint::Blocks blocks;
     MemoryRange original;
     CUdeviceptr copy = 0;
   };
+  struct Plan;
 
+  void copy_to_store(std::vector<Run> runs, Deadline deadline);
   void allocate(std::vector<Run>& runs);
-  void copy(std::span<const Copy> copies, Deadline deadline, const char* what);
+  [[nodiscard]] std::size_t device_room() const;
 
   const Driver& driver_;
-  BlockKernels& kernels_;
+  CUcontext context_;
   Limits limits_;
-  OwnStream stream_;
-  PinnedMemory work_;
-  PinnedMemory host_;
+  BlockCopier copier_;
   CUdeviceptr device_ = 0;
   std::size_t device_bytes_ = 0;
+  PinnedMemory host_;
   std::vector<Run> runs_;
 };
 

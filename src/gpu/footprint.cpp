@@ -19,6 +19,7 @@ Footprint::Footprint(std::vector<MemoryRange> ranges) {
             [](const MemoryRange& a, const MemoryRange& b) { return a.begin < b.begin; });
   for (const MemoryRange& range : ranges) {
     if (range.bytes == 0) continue;
+    if (range.end() < range.begin) throw Error("a range of memory ends behind the last address");
     if (!ranges_.empty() && range.begin < ranges_.back().end()) {
       MemoryRange& last = ranges_.back();
       last.bytes = std::max(last.end(), range.end()) - last.begin;
@@ -44,6 +45,11 @@ MemoryRange Footprint::block(std::uint32_t number) const noexcept {
   const MemoryRange& range = ranges_[index];
   const std::size_t offset = std::size_t{number - first_blocks_[index]} * block_bytes;
   return {range.begin + offset, std::min(block_bytes, range.bytes - offset)};
+}
+
+Footprint::Blocks Footprint::range_of(std::uint32_t number) const noexcept {
+  const auto after = std::upper_bound(first_blocks_.begin(), first_blocks_.end(), number);
+  return {*(after - 1), after == first_blocks_.end() ? num_blocks_ : *after};
 }
 
 // The first range that ends behind `address`.
@@ -74,7 +80,8 @@ bool Footprint::contains(MemoryRange range) const noexcept {
   while (range.bytes != 0) {
     const std::size_t index = range_of_address(range.begin);
     if (index == ranges_.size() || ranges_[index].begin > range.begin) return false;
-    const std::size_t inside = std::min(range.bytes, ranges_[index].end() - range.begin);
+    const std::size_t inside =
+        std::min<std::size_t>(range.bytes, ranges_[index].end() - range.begin);
     range = {range.begin + inside, range.bytes - inside};
   }
   return true;

@@ -34,7 +34,8 @@ class Footprint {
 
   /// Takes ranges in any order. Empty ones are left out, overlapping ones become one. Ranges that
   /// only touch stay apart, as they are different allocations, which no driver call may span.
-  /// @throws Error if they have more blocks than can be numbered (256 TiB)
+  /// @throws Error if a range ends behind the last address, or they have more blocks than can be
+  ///         numbered (256 TiB)
   explicit Footprint(std::vector<MemoryRange> ranges);
 
   [[nodiscard]] const std::vector<MemoryRange>& ranges() const noexcept { return ranges_; }
@@ -43,6 +44,9 @@ class Footprint {
 
   /// @param number below num_blocks()
   [[nodiscard]] MemoryRange block(std::uint32_t number) const noexcept;
+
+  /// All blocks of the range that this block belongs to.
+  [[nodiscard]] Blocks range_of(std::uint32_t number) const noexcept;
 
   /// The blocks that a range touches, as far as it lies in the footprint.
   [[nodiscard]] Blocks blocks_of(MemoryRange range) const noexcept;

@@ -1,0 +1,94 @@
+#include "gpu/block_copier.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include <contextune/error.hpp>
+
+#include "gpu/footprint.hpp"
+
+namespace contextune::gpu {
+namespace {
+
+// A call of the driver takes as long as copying this much.
+constexpr std::size_t large_bytes = std::size_t{8} << 20U;
+
+// So few copies are the driver's whatever their size: they need no kernel to be loaded.
+constexpr std::size_t few = 16;
+
+// The kernel starts early, and is launched ever more rarely.
+constexpr std::size_t first_slice = 1024;
+constexpr std::size_t largest_slice = 32768;
+
+}  // namespace
+
+BlockCopier::BlockCopier(const Driver& driver, CUcontext context, BlockKernels& kernels)
+    : driver_(driver), kernels_(kernels), stream_(driver, context), work_(driver, context) {}
+
+BlockCopier::~BlockCopier() {
+  if (stuck()) work_.abandon();
+}
+
+void BlockCopier::start(std::size_t num_blocks, std::string_view what) {
+  what_ = what;
+  if (stuck()) throw Error(std::string(what_) + ": an earlier copy has not ended yet");
+  num_blocks_ = num_blocks;
+  driver_copies_ = launched_ = written_ = 0;
+  slice_ = first_slice;
+}
+
+bool BlockCopier::has_kernel() {
+  if (no_kernel_) return false;
+  try {
+    if (kernel_ == nullptr) kernel_ = kernels_.copy();
+    work_.reserve(num_blocks_ * sizeof(BlockKernels::CopyWork));
+  } catch (const Error&) {  // the driver alone is slower, but as exact
+    no_kernel_ = true;
+  }
+  return !no_kernel_;
+}
+
+void BlockCopier::add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  const RelaxedCapture relaxed(driver_);
+  const CurrentContext current(driver_, stream_.context());
+  if (bytes >= large_bytes || driver_copies_ < few || !has_kernel()) {
+    ++driver_copies_;
+    check(driver_, driver_.cuMemcpyAsync(to, from, bytes, stream_.handle()), what_);
+    return;
+  }
+  auto* work = static_cast<BlockKernels::CopyWork*>(work_.data());
+  for (std::size_t offset = 0; offset < bytes; offset += Footprint::block_bytes) {
+    work[written_++] = {to + offset, from + offset,
+                        std::min(Footprint::block_bytes, bytes - offset)};
+  }
+  if (written_ - launched_ >= slice_) launch();
+}
+
+void BlockCopier::launch() {
+  const RelaxedCapture relaxed(driver_);
+  const CurrentContext current(driver_, stream_.context());
+  void* work = static_cast<BlockKernels::CopyWork*>(work_.data()) + launched_;
+  std::array<void*, 1> arguments{&work};
+  const auto blocks = static_cast<unsigned>(written_ - launched_);
+  check(driver_,
+        driver_.cuLaunchKernel(kernel_, blocks, 1, 1, BlockKernels::threads_per_block, 1, 1, 0,
+                               stream_.handle(), arguments.data(), nullptr),
+        what_);
+  launched_ = written_;
+  slice_ = std::min(2 * slice_, largest_slice);
+}
+
+void BlockCopier::finish(Deadline deadline) {
+  if (launched_ != written_) launch();
+  stream_.wait(deadline, what_);
+}
+
+void BlockCopier::give_up(Deadline deadline) noexcept {
+  if (stuck()) return;
+  try {
+    stream_.wait(deadline, what_);
+  } catch (const std::exception&) {  // failed or stuck: nothing more to do about it
+  }
+}
+
+}  // namespace contextune::gpu

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "gpu/block_kernels.hpp"
+#include "gpu/deadline.hpp"
+#include "gpu/own_stream.hpp"
+#include "gpu/pinned_memory.hpp"
+
+namespace contextune::gpu {
+
+/// Copies many pieces of memory, large and small, at the speed of one large copy: large ones are
+/// the driver's, small ones go to a kernel by the thousand. On a stream of its own; addresses are
+/// of device memory or of pinned host memory. One thread at a time; goes before its context does.
+class BlockCopier {
+ public:
+  /// @param kernels outlives the copier
+  /// @throws Error if the driver refuses a stream
+  BlockCopier(const Driver& driver, CUcontext context, BlockKernels& kernels);
+  ~BlockCopier();
+  BlockCopier(const BlockCopier&) = delete;
+  BlockCopier& operator=(const BlockCopier&) = delete;
+
+  /// Between this and finish() or give_up(), adds may start copies at once.
+  /// @param num_blocks at least as many as the copies have blocks of 64 KiB, begun ones included
+  /// @param what       names the work in errors
+  void start(std::size_t num_blocks, std::string_view what);
+  /// @throws Error if the driver refuses
+  void add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
+  /// Waits for all copies.
+  /// @throws Error if one failed, or is not complete at the deadline
+  void finish(Deadline deadline);
+  /// Waits for the copies that were started, whatever becomes of them.
+  void give_up(Deadline deadline) noexcept;
+
+  /// Whether copies were not complete at a deadline: their memory must not be freed.
+  [[nodiscard]] bool stuck() const noexcept { return stream_.stuck(); }
+
+ private:
+  [[nodiscard]] bool has_kernel();
+  void launch();
+
+  const Driver& driver_;
+  BlockKernels& kernels_;
+  OwnStream stream_;
+  PinnedMemory work_;
+  CUfunction kernel_ = nullptr;
+  bool no_kernel_ = false;
+  std::string_view what_;
+  std::size_t num_blocks_ = 0;  ///< that `work_` has to hold
+  std::size_t driver_copies_ = 0;
+  std::size_t launched_ = 0;  ///< blocks that the kernel was told of
+  std::size_t written_ = 0;   ///< blocks in `work_`
+  std::size_t slice_ = 0;     ///< blocks of the next launch
+};
+
+}  // namespace contextune::gpu
