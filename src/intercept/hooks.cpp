@@ -1,16 +1,13 @@
 #include "intercept/hooks.hpp"
 
+#include "intercept/hook_arguments.hpp"
+#include "intercept/memory_hooks.hpp"
 #include "intercept/process_runtime.hpp"
 
 namespace contextune::intercept {
 namespace {
 
 constinit const contextune_frontend* attached = nullptr;
-
-template <typename T>
-T argument(void* const* args, std::size_t index) noexcept {
-  return *static_cast<const T*>(args[index]);
-}
 
 CUresult on_launch(const contextune_launch* call) noexcept {
   if (ProcessRuntime* runtime = running_runtime()) return runtime->launch(*call);
@@ -30,6 +27,7 @@ CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
 void on_before(contextune_fn fn, void* const* args) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
+  memory_call_begins(runtime->allocations(), fn, args);
   switch (fn) {
     case contextune_fn_cuModuleUnload:
     case contextune_fn_cuLibraryUnload:
@@ -55,9 +53,10 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
       return runtime->context_goes_away(nullptr);
     case contextune_fn_cuDevicePrimaryCtxRelease:
     case contextune_fn_cuDevicePrimaryCtxRelease_v2:
+      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0), false);
     case contextune_fn_cuDevicePrimaryCtxReset:
     case contextune_fn_cuDevicePrimaryCtxReset_v2:
-      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0));
+      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0), true);
     default:
       return;
   }
@@ -88,6 +87,9 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuFuncSetCacheConfig:
     case contextune_fn_cuKernelSetCacheConfig:
       return on_attribute_set(runtime, fn, args);
+    case contextune_fn_cuDevicePrimaryCtxRelease:
+    case contextune_fn_cuDevicePrimaryCtxRelease_v2:
+      return runtime.primary_context_released(argument<CUdevice>(args, 0));
     case contextune_fn_cuDevicePrimaryCtxRetain:
       return runtime.primary_context(argument<CUdevice>(args, 1), *argument<CUcontext*>(args, 0));
     case contextune_fn_cuStreamSynchronize:
@@ -117,6 +119,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
 void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
+  note_memory_call(runtime->allocations(), runtime->driver(), fn, args, result);
   switch (fn) {
     case contextune_fn_cuProfilerStart:
       return runtime->profiler(true);

@@ -42,14 +42,25 @@ void ProcessRuntime::primary_context(CUdevice device, CUcontext context) noexcep
   }
 }
 
-void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
-  CUcontext context = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto place = primaries_.find(device);
-    if (place != primaries_.end()) context = place->second;
-  }
+CUcontext ProcessRuntime::known_primary_context(CUdevice device) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto place = primaries_.find(device);
+  return place != primaries_.end() ? place->second : nullptr;
+}
+
+void ProcessRuntime::primary_context_goes_away(CUdevice device, bool surely) noexcept {
+  const CUcontext context = known_primary_context(device);
   context_goes_away(context);
+  if (surely) allocations_.forget_device(device, context);
+}
+
+void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
+  unsigned flags = 0;
+  int active = 1;
+  if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
+      driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active == 0) {
+    allocations_.forget_device(device, known_primary_context(device));
+  }
 }
 
 void ProcessRuntime::synchronised() noexcept {

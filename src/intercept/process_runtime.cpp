@@ -51,6 +51,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       options_(options),
       driver_(driver_of(frontend)),
       log_(log_settings(options)),
+      allocations_(frontend == nullptr ? nullptr : frontend->missed),
       launcher_(frontend),
       kernels_(driver_, options.only, options.exclude, log_),
       rules_(driver_, program_, options.auto_knobs),

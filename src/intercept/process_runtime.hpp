@@ -9,6 +9,7 @@
 
 #include "gpu/activity_timer.hpp"
 #include "gpu/event_timer.hpp"
+#include "intercept/allocation_map.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/program_attributes.hpp"
@@ -46,13 +47,17 @@ class ProcessRuntime final : public Runtime {
   void stream_goes_away(CUstream stream) noexcept;
   void context_goes_away(CUcontext context) noexcept;
   void primary_context(CUdevice device, CUcontext context) noexcept;
-  void primary_context_goes_away(CUdevice device) noexcept;
+  /// @param surely false: perhaps others hold it still
+  void primary_context_goes_away(CUdevice device, bool surely) noexcept;
+  void primary_context_released(CUdevice device) noexcept;
   void synchronised() noexcept;
   /// The program makes or launches a CUDA graph: CUPTI must then not be taken out any more.
   void graph_is_used() noexcept { activity_->note_graph(); }
   void unsupported_launch(const char* entry_point) noexcept;
   void program_uses_cupti(const char* entry_point) noexcept;
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
+  [[nodiscard]] AllocationMap& allocations() noexcept { return allocations_; }
+  [[nodiscard]] const gpu::Driver& driver() const noexcept { return driver_; }
   [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
@@ -60,6 +65,7 @@ class ProcessRuntime final : public Runtime {
   void exiting() noexcept;
 
  private:
+  [[nodiscard]] CUcontext known_primary_context(CUdevice device) noexcept;
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
   LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process);
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
@@ -74,6 +80,7 @@ class ProcessRuntime final : public Runtime {
   const Options options_;
   const gpu::Driver driver_;
   EventLog log_;
+  AllocationMap allocations_;
   const Launcher launcher_;
   KernelTable kernels_;
   ProgramAttributes program_;

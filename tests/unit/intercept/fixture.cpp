@@ -204,6 +204,8 @@ Program::Program(Options options) {
   frontend_.real = &real;
   frontend_.name = &name_of;
   frontend_.armed = &armed;
+  frontend_.recording = &recording;
+  frontend_.missed = &missed;
   frontend_.launches_passed = &passed;
   frontend_.depth = [] { return &depth; };
   runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});

@@ -111,6 +111,8 @@ class Program {
 
   contextune::intercept::ProcessRuntime& runtime() { return *runtime_; }
   std::uint32_t armed = 0;
+  std::uint32_t recording = 0;
+  std::uint32_t missed = 0;
   /// How deep this thread is in hooks of ours, as the frontend would say.
   static inline int depth = 0;
 
