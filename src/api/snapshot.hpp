@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "gpu/block_kernels.hpp"
 #include "gpu/driver.hpp"
 
 namespace contextune::api {
@@ -28,13 +29,11 @@ class Snapshot {
   void restore();
 
  private:
-  struct Functions;
-  class ContextCopies;
-  ContextCopies& copies_in(CUcontext context);
+  struct InContext;
 
   const gpu::Driver& driver_;
-  const Functions& functions_;
-  std::vector<std::unique_ptr<ContextCopies>> contexts_;
+  gpu::BlockKernels kernels_;
+  std::vector<std::unique_ptr<InContext>> contexts_;
 };
 
 }  // namespace contextune::api
