@@ -15,11 +15,11 @@ CUresult create(CUcontext* pctx, unsigned flags, CUdevice dev) {
   return CUDA_SUCCESS;
 }
 
-CUresult destroy(CUcontext ctx) {
+CUresult destroy(CUcontext ctx, DriverLock& lock) {
   auto& context = driver().handles.get<Context>(ctx, CUDA_ERROR_INVALID_CONTEXT);
   require(!context.primary, CUDA_ERROR_INVALID_CONTEXT);
   if (current_context_or_null() == &context) (void)pop_current();
-  destroy_context(&context);
+  destroy_context(&context, lock);
   return CUDA_SUCCESS;
 }
 
@@ -67,8 +67,8 @@ SIMCUDA_ENTRY(cuCtxCreate_v4,
               })
 #endif
 
-SIMCUDA_ENTRY(cuCtxDestroy, (CUcontext ctx), { return destroy(ctx); })
-SIMCUDA_ENTRY(cuCtxDestroy_v2, (CUcontext ctx), { return destroy(ctx); })
+SIMCUDA_ENTRY(cuCtxDestroy, (CUcontext ctx), { return destroy(ctx, lock); })
+SIMCUDA_ENTRY(cuCtxDestroy_v2, (CUcontext ctx), { return destroy(ctx, lock); })
 SIMCUDA_ENTRY(cuCtxPushCurrent, (CUcontext ctx), { return push(ctx); })
 SIMCUDA_ENTRY(cuCtxPushCurrent_v2, (CUcontext ctx), { return push(ctx); })
 SIMCUDA_ENTRY(cuCtxPopCurrent, (CUcontext * pctx), { return pop(pctx); })

@@ -6,16 +6,12 @@ using namespace simcuda;
 
 namespace {
 
-// A range of device memory must lie in one block that the driver gave out.
+// A range that begins in memory of the driver must lie in such memory to its end.
 void require_device(CUdeviceptr pointer, std::size_t bytes) {
   if (bytes == 0) return;
-  const Memory::Block* const block = driver().memory.find(pointer);
-  if (block == nullptr) {
-    // __device__ variables and mapped host memory live outside of the blocks.
-    require(pointer != 0);
-    return;
-  }
-  require(pointer + bytes <= block->begin + block->bytes);
+  require(pointer != 0);
+  // Memory that the driver does not know may be a device's all the same: arrays of the host.
+  if (driver().memory.find(pointer) != nullptr) require(driver().memory.covers(pointer, bytes));
 }
 
 CopyOperation plain(std::uintptr_t destination, std::uintptr_t source, std::size_t bytes) {
@@ -26,8 +22,17 @@ CopyOperation plain(std::uintptr_t destination, std::uintptr_t source, std::size
   return copy;
 }
 
-CUresult copy_async(Stream& stream, const CopyOperation& copy) {
+// As on a real driver, a copy to pageable memory, or from host to host, is over when the call
+// returns; other copies are not.
+CUresult copy_async(Stream& stream, const CopyOperation& copy, DriverLock& lock) {
   enqueue(stream, copy);
+  if (driver().pending.immediate() || stream.capture != nullptr || stream.hung) return CUDA_SUCCESS;
+  const Memory& memory = driver().memory;
+  const Memory::Block* const to = memory.find(copy.destination);
+  const Memory::Block* const from = memory.find(copy.source);
+  const bool from_host = from == nullptr || from->on_host();
+  if (to == nullptr || (to->on_host() && from_host))
+    driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
   return CUDA_SUCCESS;
 }
 
@@ -35,9 +40,18 @@ CUresult copy_async(Stream& stream, const CopyOperation& copy) {
 CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock& lock) {
   Stream& stream = stream_of(nullptr, null_stream);
   forbid_unsafe_call();
+  const Context* const context = stream.context;
   enqueue(stream, copy);
   wait_for_stream(stream, lock);
-  return CUDA_SUCCESS;
+  return driver().handles.find<Context>(context) == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                            : context->error;
+}
+
+// Between devices a copy is in order with all work of both contexts.
+CUresult copy_between_contexts(NullStream null_stream, const CopyOperation& copy,
+                               DriverLock& lock) {
+  driver().pending.finish_all(nullptr, lock);
+  return copy_now(null_stream, copy, lock);
 }
 
 std::uintptr_t address(const void* pointer) {
@@ -103,7 +117,7 @@ SIMCUDA_BOTH_STREAMS(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t 
 SIMCUDA_BOTH_STREAMS(cuMemcpyAsync, _ptsz,
                      (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), {
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dst, src, ByteCount));
+                                         plain(dst, src, ByteCount), lock);
                      })
 
 SIMCUDA_BOTH_STREAMS(cuMemcpyHtoD_v2, _ptds,
@@ -130,29 +144,30 @@ SIMCUDA_BOTH_STREAMS(cuMemcpyHtoDAsync_v2, _ptsz,
                      {
                        require_device(dstDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dstDevice, address(srcHost), ByteCount));
+                                         plain(dstDevice, address(srcHost), ByteCount), lock);
                      })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoHAsync_v2, _ptsz,
                      (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), {
                        require_device(srcDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(address(dstHost), srcDevice, ByteCount));
+                                         plain(address(dstHost), srcDevice, ByteCount), lock);
                      })
-SIMCUDA_BOTH_STREAMS(
-    cuMemcpyDtoDAsync_v2, _ptsz,
-    (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), {
-      require_device(srcDevice, ByteCount);
-      require_device(dstDevice, ByteCount);
-      return copy_async(stream_of(hStream, null_stream), plain(dstDevice, srcDevice, ByteCount));
-    })
-SIMCUDA_BOTH_STREAMS(cuMemcpyPeer, _ptds,
-                     (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
-                      size_t ByteCount),
+SIMCUDA_BOTH_STREAMS(cuMemcpyDtoDAsync_v2, _ptsz,
+                     (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
+                      CUstream hStream),
                      {
                        require_device(srcDevice, ByteCount);
                        require_device(dstDevice, ByteCount);
-                       return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+                       return copy_async(stream_of(hStream, null_stream),
+                                         plain(dstDevice, srcDevice, ByteCount), lock);
                      })
+SIMCUDA_BOTH_STREAMS(
+    cuMemcpyPeer, _ptds,
+    (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount), {
+      require_device(srcDevice, ByteCount);
+      require_device(dstDevice, ByteCount);
+      return copy_between_contexts(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+    })
 SIMCUDA_BOTH_STREAMS(cuMemcpyPeerAsync, _ptsz,
                      (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
                       size_t ByteCount, CUstream hStream),
@@ -160,17 +175,18 @@ SIMCUDA_BOTH_STREAMS(cuMemcpyPeerAsync, _ptsz,
                        require_device(srcDevice, ByteCount);
                        require_device(dstDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dstDevice, srcDevice, ByteCount));
+                                         plain(dstDevice, srcDevice, ByteCount), lock);
                      })
 
 SIMCUDA_BOTH_STREAMS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
                      { return copy_now(null_stream, two_dimensions(pCopy), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
                      { return copy_now(null_stream, two_dimensions(pCopy), lock); })
-SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream),
-                     { return copy_async(stream_of(hStream, null_stream), two_dimensions(pCopy)); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream), {
+  return copy_async(stream_of(hStream, null_stream), two_dimensions(pCopy), lock);
+})
 SIMCUDA_BOTH_STREAMS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy),
                      { return copy_now(null_stream, three_dimensions(pCopy), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream), {
-  return copy_async(stream_of(hStream, null_stream), three_dimensions(pCopy));
+  return copy_async(stream_of(hStream, null_stream), three_dimensions(pCopy), lock);
 })

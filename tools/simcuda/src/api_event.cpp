@@ -41,6 +41,8 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   require(((from.flags | to.flags) & CU_EVENT_DISABLE_TIMING) == 0, CUDA_ERROR_INVALID_HANDLE);
   if (from.hung || to.hung || !has_passed(std::max(from.done, to.done)))
     return CUDA_ERROR_NOT_READY;
+  if (!driver().pending.try_finish(from.task) || !driver().pending.try_finish(to.task))
+    return CUDA_ERROR_NOT_READY;
   *milliseconds = static_cast<float>((to.timestamp - from.timestamp) * 1e3);
   return CUDA_SUCCESS;
 }
@@ -76,7 +78,10 @@ SIMCUDA_ENTRY(cuEventQuery, (CUevent hEvent), {
   require(event.capture == nullptr, CUDA_ERROR_CAPTURED_EVENT);
   forbid_unsafe_call();
   if (!event.recorded) return CUDA_SUCCESS;
+  driver().pending.advance();
   if (event.hung || !has_passed(event.done)) return CUDA_ERROR_NOT_READY;
+  if (!driver().pending.try_finish(event.task)) return CUDA_ERROR_NOT_READY;
+  require(event.context->error == CUDA_SUCCESS, event.context->error);
   return event.host_calls->idle_since(event.host_calls_before) ? CUDA_SUCCESS
                                                                : CUDA_ERROR_NOT_READY;
 })
@@ -92,12 +97,14 @@ SIMCUDA_ENTRY(cuEventSynchronize, (CUevent hEvent), {
   driver().host_time = std::max(driver().host_time, event.done);
   const auto calls = event.host_calls;
   const std::uint64_t before = event.host_calls_before;
+  driver().pending.finish({event.task}, lock);
   if (!calls->idle_since(before)) {
     lock.unlock();
     calls->wait_for(before);
     lock.lock();
   }
-  return CUDA_SUCCESS;
+  return driver().handles.find<Context>(context) == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
+                                                            : context->error;
 })
 
 SIMCUDA_ENTRY(cuEventElapsedTime, (float* pMilliseconds, CUevent hStart, CUevent hEnd),

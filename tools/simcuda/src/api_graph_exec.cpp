@@ -62,7 +62,7 @@ CUresult launch(EntryPoint entry, NullStream null_stream, CUgraphExec handle,
   } const call{handle, stream_handle};
   return observed(entry, &call, [&](DriverLock&, std::uint32_t) -> CUresult {
     Stream& stream = stream_of(stream_handle, null_stream);
-    const auto& executable = driver().handles.get<GraphExec>(handle);
+    auto& executable = driver().handles.get<GraphExec>(handle);
     check_implicit_dependency(stream);
     // A graph launched into a capture would be a child graph, which is not simulated.
     require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);

@@ -46,6 +46,7 @@ SIMCUDA_ENTRY(cuLibraryLoadFromFile,
 
 SIMCUDA_ENTRY(cuLibraryUnload, (CUlibrary handle), {
   Library& library = library_at(handle);
+  driver().pending.finish_all(nullptr, lock);
   const auto modules = library.modules;
   for (const auto& [context, module] : modules) destroy_module(module);
   for (Kernel* const kernel : library.kernels) driver().handles.destroy(kernel);
@@ -84,9 +85,10 @@ SIMCUDA_ENTRY(cuLibraryGetModule, (CUmodule * pMod, CUlibrary handle), {
 
 SIMCUDA_ENTRY(cuLibraryGetGlobal,
               (CUdeviceptr * dptr, size_t* bytes, CUlibrary handle, const char* name), {
-                auto& global = global_of(module_of(library_at(handle), current_context()), name);
-                if (dptr != nullptr) *dptr = reinterpret_cast<CUdeviceptr>(global.data());
-                if (bytes != nullptr) *bytes = global.size();
+                const auto& global =
+                    global_of(module_of(library_at(handle), current_context()), name);
+                if (dptr != nullptr) *dptr = global.begin;
+                if (bytes != nullptr) *bytes = global.bytes;
                 return CUDA_SUCCESS;
               })
 

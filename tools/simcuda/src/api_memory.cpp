@@ -1,41 +1,58 @@
 #include <algorithm>
 
+#include "allocation.hpp"
 #include "capture.hpp"
-#include "contexts.hpp"
+#include "stream_order.hpp"
 #include "timeline.hpp"
 
 using namespace simcuda;
 
 namespace {
 
-CUcontext handle_of(const Context& context) {
-  return reinterpret_cast<CUcontext>(const_cast<Context*>(&context));
-}
-
-Memory::Block& allocate(std::size_t bytes, Memory::Kind kind) {
-  const Context& context = current_context();
+Memory::Block& allocate_now(std::size_t bytes, Memory::Kind kind, DriverLock& lock) {
+  Context& context = current_context();
   forbid_unsafe_call();
-  Driver& state = driver();
-  return state.memory.allocate(bytes, kind, context.device, handle_of(context),
-                               state.device(context.device).profile.memory_bytes);
+  return allocate(context, context.device, bytes, kind, lock);
 }
 
-CUresult free_device(CUdeviceptr pointer) {
+const Memory::Block& device_block(CUdeviceptr pointer) {
+  const Memory::Block* const block = driver().memory.at(pointer);
+  require(block != nullptr && !block->freed &&
+          (block->kind == Memory::Kind::device || block->kind == Memory::Kind::managed));
+  return *block;
+}
+
+void release_device(const Memory::Block& block) {
+  Driver& state = driver();
+  state.device(block.device).cost.cache().forget(block.begin, block.bytes);
+  state.memory.release(block.begin);
+}
+
+// Freeing waits for the work that may still use the memory.
+CUresult free_device(CUdeviceptr pointer, DriverLock& lock) {
   if (pointer == 0) return CUDA_SUCCESS;
+  wait_for_context(current_context(), lock);
   (void)current_context();
   forbid_unsafe_call();
-  Driver& state = driver();
-  const Memory::Block* const block = state.memory.at(pointer);
-  require(block != nullptr &&
-          (block->kind == Memory::Kind::device || block->kind == Memory::Kind::managed));
-  state.device(block->device).cost.cache().forget(block->begin, block->bytes);
-  state.memory.release(pointer);
+  const auto* const owner = reinterpret_cast<const Context*>(device_block(pointer).context);
+  driver().pending.finish_all(owner, lock);
+  release_device(device_block(pointer));
   return CUDA_SUCCESS;
 }
 
-CUresult allocate_host(void** pp, std::size_t bytes, unsigned flags) {
+CUresult free_in_order(CUdeviceptr pointer, Stream& stream) {
+  if (pointer == 0) return CUDA_SUCCESS;
+  forbid_unsafe_call();
+  driver().memory.mark_freed(device_block(pointer).begin);
+  perform(stream, [pointer] {
+    if (const Memory::Block* const block = driver().memory.at(pointer)) release_device(*block);
+  });
+  return CUDA_SUCCESS;
+}
+
+CUresult allocate_host(void** pp, std::size_t bytes, unsigned flags, DriverLock& lock) {
   require(pp != nullptr);
-  Memory::Block& block = allocate(bytes, Memory::Kind::host);
+  Memory::Block& block = allocate_now(bytes, Memory::Kind::host, lock);
   block.flags = flags;
   *pp = reinterpret_cast<void*>(block.begin);
   return CUDA_SUCCESS;
@@ -44,7 +61,7 @@ CUresult allocate_host(void** pp, std::size_t bytes, unsigned flags) {
 const Memory::Block& host_block(const void* pointer) {
   const Memory::Block* const block =
       driver().memory.find(reinterpret_cast<std::uintptr_t>(pointer));
-  require(block != nullptr && block->kind != Memory::Kind::device);
+  require(block != nullptr && (block->on_host() || block->kind == Memory::Kind::managed));
   return *block;
 }
 
@@ -60,7 +77,7 @@ SIMCUDA_ENTRY(cuMemGetInfo_v2, (size_t * free, size_t* total), {
 
 SIMCUDA_ENTRY(cuMemAlloc_v2, (CUdeviceptr * dptr, size_t bytesize), {
   require(dptr != nullptr);
-  *dptr = allocate(bytesize, Memory::Kind::device).begin;
+  *dptr = allocate_now(bytesize, Memory::Kind::device, lock).begin;
   return CUDA_SUCCESS;
 })
 
@@ -71,22 +88,18 @@ SIMCUDA_ENTRY(cuMemAllocPitch_v2,
                 require(dptr != nullptr && pPitch != nullptr);
                 require(ElementSizeBytes == 4 || ElementSizeBytes == 8 || ElementSizeBytes == 16);
                 *pPitch = (WidthInBytes + 511) / 512 * 512;
-                *dptr = allocate(*pPitch * Height, Memory::Kind::device).begin;
+                *dptr = allocate_now(*pPitch * Height, Memory::Kind::device, lock).begin;
                 return CUDA_SUCCESS;
               })
 
 SIMCUDA_ENTRY(cuMemAllocManaged, (CUdeviceptr * dptr, size_t bytesize, unsigned int flags), {
   require(dptr != nullptr);
   require(flags == CU_MEM_ATTACH_GLOBAL || flags == CU_MEM_ATTACH_HOST);
-  *dptr = allocate(bytesize, Memory::Kind::managed).begin;
+  *dptr = allocate_now(bytesize, Memory::Kind::managed, lock).begin;
   return CUDA_SUCCESS;
 })
 
-SIMCUDA_ENTRY(cuMemFree_v2, (CUdeviceptr dptr), {
-  // Freeing waits for the work that may still use it.
-  if (dptr != 0) wait_for_context(current_context(), lock);
-  return free_device(dptr);
-})
+SIMCUDA_ENTRY(cuMemFree_v2, (CUdeviceptr dptr), { return free_device(dptr, lock); })
 
 SIMCUDA_ENTRY(cuMemGetAddressRange_v2, (CUdeviceptr * pbase, size_t* psize, CUdeviceptr dptr), {
   const Memory::Block* const block = driver().memory.find(dptr);
@@ -97,21 +110,22 @@ SIMCUDA_ENTRY(cuMemGetAddressRange_v2, (CUdeviceptr * pbase, size_t* psize, CUde
 })
 
 SIMCUDA_ENTRY(cuMemAllocHost_v2, (void** pp, size_t bytesize),
-              { return allocate_host(pp, bytesize, 0); })
+              { return allocate_host(pp, bytesize, 0, lock); })
 SIMCUDA_ENTRY(cuMemHostAlloc, (void** pp, size_t bytesize, unsigned int Flags),
-              { return allocate_host(pp, bytesize, Flags); })
+              { return allocate_host(pp, bytesize, Flags, lock); })
 
 SIMCUDA_ENTRY(cuMemFreeHost, (void* p), {
   if (p == nullptr) return CUDA_SUCCESS;
-  const Memory::Block& block = host_block(p);
-  require(block.kind == Memory::Kind::host);
-  driver().memory.release(block.begin);
+  require(host_block(p).kind == Memory::Kind::host);
+  driver().pending.finish_all(nullptr, lock);
+  driver().memory.release(host_block(p).begin);
   return CUDA_SUCCESS;
 })
 
 SIMCUDA_ENTRY(cuMemHostRegister_v2, (void* p, size_t bytesize, unsigned int Flags), {
-  const Context& context = current_context();
-  driver().memory.register_host(p, bytesize, Flags, context.device, handle_of(context));
+  Context& context = current_context();
+  driver().memory.register_host(p, bytesize, Flags, context.device,
+                                reinterpret_cast<CUcontext>(&context));
   return CUDA_SUCCESS;
 })
 
@@ -120,6 +134,7 @@ SIMCUDA_ENTRY(cuMemHostUnregister, (void* p), {
   const Memory::Block* const block = driver().memory.at(address);
   require(block != nullptr && block->kind == Memory::Kind::registered,
           CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED);
+  driver().pending.finish_all(nullptr, lock);
   driver().memory.release(address);
   return CUDA_SUCCESS;
 })
@@ -137,25 +152,19 @@ SIMCUDA_ENTRY(cuMemHostGetFlags, (unsigned int* pFlags, void* p), {
   return CUDA_SUCCESS;
 })
 
-SIMCUDA_BOTH_STREAMS(cuMemAllocAsync, _ptsz,
-                     (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), {
-                       require(dptr != nullptr);
-                       Stream& stream = stream_of(hStream, null_stream);
-                       // An allocation node would be needed.
-                       require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
-                       const Context& context = *stream.context;
-                       *dptr = driver()
-                                   .memory
-                                   .allocate(bytesize, Memory::Kind::device, context.device,
-                                             handle_of(context),
-                                             driver().device(context.device).profile.memory_bytes)
-                                   .begin;
-                       return CUDA_SUCCESS;
-                     })
+SIMCUDA_BOTH_STREAMS(
+    cuMemAllocAsync, _ptsz, (CUdeviceptr * dptr, size_t bytesize, CUstream hStream), {
+      require(dptr != nullptr);
+      Stream& stream = stream_of(hStream, null_stream);
+      // An allocation node would be needed.
+      require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
+      Context& context = *stream.context;
+      *dptr = allocate(context, context.device, bytesize, Memory::Kind::device, lock).begin;
+      return CUDA_SUCCESS;
+    })
 
 SIMCUDA_BOTH_STREAMS(cuMemFreeAsync, _ptsz, (CUdeviceptr dptr, CUstream hStream), {
-  const Stream& stream = stream_of(hStream, null_stream);
+  Stream& stream = stream_of(hStream, null_stream);
   require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
-  // Everything that was enqueued before has computed its results already.
-  return free_device(dptr);
+  return free_in_order(dptr, stream);
 })

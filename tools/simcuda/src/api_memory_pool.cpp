@@ -1,5 +1,5 @@
 // Memory pools: every pool gives out ordinary device memory and only counts it.
-#include "contexts.hpp"
+#include "allocation.hpp"
 
 using namespace simcuda;
 
@@ -99,9 +99,7 @@ SIMCUDA_BOTH_STREAMS(cuMemAllocFromPoolAsync, _ptsz,
                        const Stream& stream = stream_of(hStream, null_stream);
                        require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
                        Memory::Block& block =
-                           driver().memory.allocate(bytesize, Memory::Kind::device, device,
-                                                    reinterpret_cast<CUcontext>(stream.context),
-                                                    driver().device(device).profile.memory_bytes);
+                           allocate(*stream.context, device, bytesize, Memory::Kind::device, lock);
                        block.pool = pool;
                        *dptr = block.begin;
                        return CUDA_SUCCESS;

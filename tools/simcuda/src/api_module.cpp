@@ -38,6 +38,7 @@ SIMCUDA_ENTRY(cuModuleLoadFatBinary, (CUmodule * module, const void* fatCubin),
 SIMCUDA_ENTRY(cuModuleUnload, (CUmodule hmod), {
   Module& module = module_at(hmod);
   require(module.library == nullptr, CUDA_ERROR_INVALID_HANDLE);
+  driver().pending.finish_all(module.context, lock);
   destroy_module(&module);
   return CUDA_SUCCESS;
 })
@@ -73,8 +74,8 @@ SIMCUDA_ENTRY(cuModuleEnumerateFunctions,
 
 SIMCUDA_ENTRY(cuModuleGetGlobal_v2,
               (CUdeviceptr * dptr, size_t* bytes, CUmodule hmod, const char* name), {
-                std::vector<std::byte>& global = global_of(module_at(hmod), name);
-                if (dptr != nullptr) *dptr = reinterpret_cast<CUdeviceptr>(global.data());
-                if (bytes != nullptr) *bytes = global.size();
+                const Memory::Block& global = global_of(module_at(hmod), name);
+                if (dptr != nullptr) *dptr = global.begin;
+                if (bytes != nullptr) *bytes = global.bytes;
                 return CUDA_SUCCESS;
               })

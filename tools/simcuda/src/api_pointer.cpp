@@ -5,9 +5,7 @@ using namespace simcuda;
 namespace {
 
 CUmemorytype type_of(const Memory::Block& block) {
-  return block.kind == Memory::Kind::host || block.kind == Memory::Kind::registered
-             ? CU_MEMORYTYPE_HOST
-             : CU_MEMORYTYPE_DEVICE;
+  return block.on_host() ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
 }
 
 void read_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr pointer) {
@@ -24,7 +22,7 @@ void read_attribute(void* data, CUpointer_attribute attribute, CUdeviceptr point
       *static_cast<CUdeviceptr*>(data) = pointer;
       return;
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
-      require(block->kind != Memory::Kind::device);
+      require(block->on_host() || block->kind == Memory::Kind::managed);
       *static_cast<void**>(data) = reinterpret_cast<void*>(pointer);
       return;
     case CU_POINTER_ATTRIBUTE_BUFFER_ID:

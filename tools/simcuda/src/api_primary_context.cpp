@@ -4,13 +4,13 @@ using namespace simcuda;
 
 namespace {
 
-void release_primary(CUdevice dev, bool all) {
+void release_primary(CUdevice dev, bool all, DriverLock& lock) {
   Device& device = driver().device(dev);
   require(device.primary != nullptr || all, CUDA_ERROR_INVALID_CONTEXT);
   if (device.primary == nullptr) return;
   if (!all && --device.primary_references > 0) return;
   device.primary_references = 0;
-  destroy_context(std::exchange(device.primary, nullptr));
+  destroy_context(std::exchange(device.primary, nullptr), lock);
 }
 
 CUresult set_flags(CUdevice dev, unsigned flags) {
@@ -35,19 +35,19 @@ SIMCUDA_ENTRY(cuDevicePrimaryCtxRetain, (CUcontext * pctx, CUdevice dev), {
 })
 
 SIMCUDA_ENTRY(cuDevicePrimaryCtxRelease, (CUdevice dev), {
-  release_primary(dev, false);
+  release_primary(dev, false, lock);
   return CUDA_SUCCESS;
 })
 SIMCUDA_ENTRY(cuDevicePrimaryCtxRelease_v2, (CUdevice dev), {
-  release_primary(dev, false);
+  release_primary(dev, false, lock);
   return CUDA_SUCCESS;
 })
 SIMCUDA_ENTRY(cuDevicePrimaryCtxReset, (CUdevice dev), {
-  release_primary(dev, true);
+  release_primary(dev, true, lock);
   return CUDA_SUCCESS;
 })
 SIMCUDA_ENTRY(cuDevicePrimaryCtxReset_v2, (CUdevice dev), {
-  release_primary(dev, true);
+  release_primary(dev, true, lock);
   return CUDA_SUCCESS;
 })
 SIMCUDA_ENTRY(cuDevicePrimaryCtxSetFlags, (CUdevice dev, unsigned int flags),

@@ -9,10 +9,9 @@ CUresult set(Stream& stream, CUdeviceptr destination, std::uint32_t value, unsig
              std::size_t width, std::size_t height, std::size_t pitch) {
   require(destination != 0 && destination % element_bytes == 0);
   require(height <= 1 || pitch >= width * element_bytes);
-  if (const Memory::Block* const block = driver().memory.find(destination); block != nullptr) {
-    const std::size_t bytes = (height == 0 ? 0 : height - 1) * pitch + width * element_bytes;
-    require(destination + bytes <= block->begin + block->bytes);
-  }
+  const std::size_t bytes = (height == 0 ? 0 : height - 1) * pitch + width * element_bytes;
+  if (driver().memory.find(destination) != nullptr)
+    require(driver().memory.covers(destination, bytes));
   SetOperation operation;
   operation.destination = destination;
   operation.value = value;

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "host_calls.hpp"
+#include "stream_order.hpp"
 
 namespace simcuda {
 
@@ -70,8 +71,9 @@ Context* make_context(int device, unsigned flags) {
   return context;
 }
 
-void destroy_context(Context* context) {
+void destroy_context(Context* context, DriverLock& lock) {
   Driver& state = driver();
+  state.pending.abandon(context, lock);
   while (!context->streams.empty()) destroy_stream(*context->streams.begin());
   for (Event* const event : context->events) state.handles.destroy(event);
   for (Module* const module : context->modules) {
@@ -98,6 +100,7 @@ Stream* make_stream(Context& context, unsigned flags, int priority) {
 
 void destroy_stream(Stream* stream) {
   Context& context = *stream->context;
+  leave_order(*stream);
   context.streams.erase(stream);
   if (context.legacy == stream) context.legacy = nullptr;
   std::erase_if(context.per_thread, [&](const auto& entry) { return entry.second == stream; });

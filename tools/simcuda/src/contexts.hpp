@@ -16,8 +16,8 @@ Context* pop_current();
 void set_current(Context* context);
 
 [[nodiscard]] Context* make_context(int device, unsigned flags);
-/// Deletes a context and all that lives in it.
-void destroy_context(Context* context);
+/// Deletes a context and all that lives in it, after the work that can still run.
+void destroy_context(Context* context, DriverLock& lock);
 
 [[nodiscard]] Stream* make_stream(Context& context, unsigned flags, int priority);
 void destroy_stream(Stream* stream);

@@ -1,6 +1,7 @@
 #include "driver.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -12,6 +13,12 @@ namespace {
 std::string setting(const char* name) {
   const char* const text = std::getenv(name);
   return text == nullptr ? "" : text;
+}
+
+// Only a test sets such a variable; a test that asks for nothing real must not pass.
+[[noreturn]] void refuse(const char* name, const std::string& text) {
+  std::fprintf(stderr, "simcuda: %s='%s' is not understood, see README.md\n", name, text.c_str());
+  std::abort();
 }
 
 }  // namespace
@@ -28,15 +35,16 @@ Driver::Driver() {
     noise_ = std::max(0.0, std::strtod(text.c_str(), nullptr));
   if (const std::string text = setting("SIMCUDA_SEED"); !text.empty())
     seed_ = std::strtoull(text.c_str(), nullptr, 10);
+  if (const std::string text = setting("SIMCUDA_ORDER"); !text.empty()) {
+    std::uint64_t seed = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+    if (error != std::errc{} || end != text.data() + text.size()) refuse("SIMCUDA_ORDER", text);
+    pending.set_order(seed);
+  }
   if (const std::string text = setting("SIMCUDA_FAULT"); !text.empty()) {
-    if (const auto parsed = Faults::parse(text)) {
-      faults = *parsed;
-    } else {
-      // Only a test sets this variable; a test that asks for nothing real must not pass.
-      std::fprintf(stderr, "simcuda: SIMCUDA_FAULT='%s' is not understood, see README.md\n",
-                   text.c_str());
-      std::abort();
-    }
+    const auto parsed = Faults::parse(text);
+    if (!parsed) refuse("SIMCUDA_FAULT", text);
+    faults = *parsed;
   }
 }
 

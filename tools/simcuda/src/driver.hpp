@@ -15,6 +15,7 @@
 #include "handles.hpp"
 #include "memory.hpp"
 #include "noise.hpp"
+#include "pending_work.hpp"
 
 namespace simcuda {
 
@@ -47,6 +48,7 @@ class Driver {
   Handles handles;
   Memory memory;
   Faults faults;
+  PendingWork pending;
   double host_time = 0;  // virtual seconds
   std::uint32_t next_context_id = 1;
   std::uint32_t next_stream_id = 13;

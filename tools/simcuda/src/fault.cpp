@@ -1,5 +1,7 @@
 #include "fault.hpp"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <map>
 
@@ -31,6 +33,10 @@ bool set_field(Fault& fault, std::string_view field) {
     fault.grid = value;
   else if (name == "shared")
     fault.shared = value;
+  else if (name == "bytes")
+    fault.bytes = value;
+  else if (name == "min_bytes")
+    fault.min_bytes = value;
   else if (name == "after")
     fault.after = value;
   else if (name == "times")
@@ -42,31 +48,69 @@ bool set_field(Fault& fault, std::string_view field) {
   return true;
 }
 
+bool is_copy(Fault::Kind kind) {
+  return kind == Fault::Kind::copy_fail || kind == Fault::Kind::copy_wrong;
+}
+bool is_allocation(Fault::Kind kind) {
+  return kind == Fault::Kind::alloc_fail || kind == Fault::Kind::host_alloc_fail;
+}
+
+// A kernel may have any name; what else there is to name is known.
+bool known_target(Fault::Kind kind, std::string_view target) {
+  if (target == "*") return true;
+  if (is_allocation(kind)) return false;
+  constexpr std::array<std::string_view, 5> directions{"HtoD", "DtoH", "DtoD", "HtoH", "set"};
+  return !is_copy(kind) ||
+         std::find(directions.begin(), directions.end(), target) != directions.end();
+}
+
+// Counts a call that a fault is meant for. True when it hits this one.
+bool strikes(Fault& fault) {
+  if (fault.after > 0) {
+    --fault.after;
+    return false;
+  }
+  if (!fault.times) return true;
+  if (*fault.times == 0) return false;
+  --*fault.times;
+  return true;
+}
+
+bool meant_for(const Fault& fault, std::size_t bytes) {
+  return bytes >= fault.min_bytes && (!fault.bytes || *fault.bytes == bytes);
+}
+
 std::optional<Fault> parse_one(std::string_view text) {
   static const std::map<std::string_view, Fault::Kind> kinds{
       {"launch_fail", Fault::Kind::launch_fail},
       {"wrong_result", Fault::Kind::wrong_result},
       {"sticky", Fault::Kind::sticky},
       {"hang", Fault::Kind::hang},
-      {"no_device", Fault::Kind::no_device}};
+      {"no_device", Fault::Kind::no_device},
+      {"copy_fail", Fault::Kind::copy_fail},
+      {"copy_wrong", Fault::Kind::copy_wrong},
+      {"alloc_fail", Fault::Kind::alloc_fail},
+      {"host_alloc_fail", Fault::Kind::host_alloc_fail}};
   const auto colon = text.find(':');
   const auto kind = kinds.find(text.substr(0, colon));
   if (kind == kinds.end()) return {};
   Fault fault;
   fault.kind = kind->second;
   if (fault.kind == Fault::Kind::sticky) fault.error = CUDA_ERROR_ILLEGAL_ADDRESS;
+  if (fault.kind == Fault::Kind::copy_fail) fault.error = CUDA_ERROR_INVALID_VALUE;
+  if (is_allocation(fault.kind)) fault.error = CUDA_ERROR_OUT_OF_MEMORY;
   if (fault.kind == Fault::Kind::no_device) return fault;
   if (colon == std::string_view::npos) return {};
-  std::string_view kernel = text.substr(colon + 1);
+  std::string_view target = text.substr(colon + 1);
   // The name itself may hold colons: "space::kernel".
-  const auto last = kernel.rfind(':');
-  if (last != std::string_view::npos && kernel.find('=', last) != std::string_view::npos) {
-    for (const std::string_view field : split(kernel.substr(last + 1), ','))
+  const auto last = target.rfind(':');
+  if (last != std::string_view::npos && target.find('=', last) != std::string_view::npos) {
+    for (const std::string_view field : split(target.substr(last + 1), ','))
       if (!set_field(fault, field)) return {};
-    kernel = kernel.substr(0, last);
+    target = target.substr(0, last);
   }
-  if (kernel.empty()) return {};
-  fault.kernel = kernel;
+  if (target.empty() || !known_target(fault.kind, target)) return {};
+  fault.target = target;
   return fault;
 }
 
@@ -92,21 +136,29 @@ bool Faults::no_device() const {
 const Fault* Faults::hit(std::string_view kernel, unsigned block, unsigned grid,
                          unsigned shared_bytes) {
   for (Fault& fault : faults_) {
-    if (fault.kind == Fault::Kind::no_device) continue;
-    if (fault.kernel != "*" && fault.kernel != kernel) continue;
+    if (fault.kind == Fault::Kind::no_device || is_copy(fault.kind) || is_allocation(fault.kind))
+      continue;
+    if (fault.target != "*" && fault.target != kernel) continue;
     if (fault.block && *fault.block != block) continue;
     if (fault.grid && *fault.grid != grid) continue;
     if (fault.shared && *fault.shared != shared_bytes) continue;
-    if (fault.after > 0) {
-      --fault.after;
-      continue;
-    }
-    if (fault.times) {
-      if (*fault.times == 0) continue;
-      --*fault.times;
-    }
-    return &fault;
+    if (strikes(fault)) return &fault;
   }
+  return nullptr;
+}
+
+const Fault* Faults::hit_copy(std::string_view direction, std::size_t bytes) {
+  for (Fault& fault : faults_) {
+    if (!is_copy(fault.kind) || !meant_for(fault, bytes)) continue;
+    if (fault.target != "*" && fault.target != direction) continue;
+    if (strikes(fault)) return &fault;
+  }
+  return nullptr;
+}
+
+const Fault* Faults::hit_allocation(Fault::Kind kind, std::size_t bytes) {
+  for (Fault& fault : faults_)
+    if (fault.kind == kind && meant_for(fault, bytes) && strikes(fault)) return &fault;
   return nullptr;
 }
 

@@ -11,18 +11,30 @@ namespace simcuda {
 
 /// One fault that a test asked for.
 struct Fault {
-  enum class Kind { launch_fail, wrong_result, sticky, hang, no_device };
+  enum class Kind {
+    launch_fail,
+    wrong_result,
+    sticky,
+    hang,
+    no_device,
+    copy_fail,
+    copy_wrong,
+    alloc_fail,
+    host_alloc_fail
+  };
   Kind kind = Kind::launch_fail;
-  std::string kernel;              // "*" for any
+  std::string target;              // a kernel, or the direction of a copy; "*" for any
   std::optional<unsigned> block;   // threads of a block
   std::optional<unsigned> grid;    // blocks of the grid
   std::optional<unsigned> shared;  // dynamic shared bytes
-  unsigned after = 0;              // matching launches that go well first
-  std::optional<unsigned> times;   // matching launches that fail, then no more
+  std::optional<unsigned> bytes;   // of a copy or an allocation
+  unsigned min_bytes = 0;          // of a copy or an allocation
+  unsigned after = 0;              // matching calls that go well first
+  std::optional<unsigned> times;   // matching calls that fail, then no more
   CUresult error = CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
 };
 
-/// The faults of a process, by `KIND[:KERNEL[:FIELD=VALUE[,FIELD=VALUE...]]]`, several with `;`.
+/// The faults of a process, by `KIND[:TARGET[:FIELD=VALUE[,FIELD=VALUE...]]]`, several with `;`.
 /// Not thread-safe.
 class Faults {
  public:
@@ -32,6 +44,10 @@ class Faults {
   [[nodiscard]] bool no_device() const;
   /// The first fault that hits this launch; counts it.
   const Fault* hit(std::string_view kernel, unsigned block, unsigned grid, unsigned shared_bytes);
+  /// The same for a copy or memset; `direction` is HtoD, DtoH, DtoD, HtoH or set.
+  const Fault* hit_copy(std::string_view direction, std::size_t bytes);
+  /// The same for an allocation: `kind` is alloc_fail or host_alloc_fail.
+  const Fault* hit_allocation(Fault::Kind kind, std::size_t bytes);
 
  private:
   std::vector<Fault> faults_;

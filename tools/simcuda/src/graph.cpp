@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "stream_order.hpp"
 #include "timeline.hpp"
 
 namespace simcuda {
@@ -75,10 +76,53 @@ CUgraphNodeType type_of(const Operation& operation) {
   return CU_GRAPH_NODE_TYPE_EMPTY;
 }
 
-void run_graph(Stream& stream, const GraphExec& graph) {
+namespace {
+
+// Puts each node behind the nodes that it depends on, and what comes next on the stream behind all
+// of them.
+class NodeOrder {
+ public:
+  NodeOrder(Stream& stream, GraphExec& graph)
+      : stream_(stream), graph_(graph), start_(submit_marker(stream, graph.last_launch)) {}
+  NodeOrder(const NodeOrder&) = delete;
+  NodeOrder& operator=(const NodeOrder&) = delete;
+  ~NodeOrder() {
+    if (start_ == nullptr) return;
+    stream_.tail.clear();
+    for (const std::vector<TaskPtr>& tail : tails_)
+      stream_.tail.insert(stream_.tail.end(), tail.begin(), tail.end());
+    if (stream_.tail.empty()) stream_.tail = {start_};
+    graph_.last_launch = submit_marker(stream_);
+  }
+
+  void begin(const GraphExec::Node& node) {
+    if (start_ == nullptr) return;
+    stream_.tail.clear();
+    for (const std::size_t dependency : node.dependencies)
+      stream_.tail.insert(stream_.tail.end(), tails_[dependency].begin(), tails_[dependency].end());
+    if (stream_.tail.empty()) stream_.tail = {start_};
+  }
+  void end() {
+    if (start_ != nullptr) tails_.push_back(stream_.tail);
+  }
+
+ private:
+  Stream& stream_;
+  GraphExec& graph_;
+  TaskPtr start_;  // null when all work has its effect at once
+  std::vector<std::vector<TaskPtr>> tails_;
+};
+
+}  // namespace
+
+void run_graph(Stream& stream, GraphExec& graph) {
   const std::uint32_t correlation = driver().next_correlation++;
-  for (const GraphExec::Node& node : graph.nodes)
+  NodeOrder order(stream, graph);
+  for (const GraphExec::Node& node : graph.nodes) {
+    order.begin(node);
     run_operation(stream, node.operation, correlation, {node.id, graph.graph_id});
+    order.end();
+  }
 }
 
 GraphExec::Node& node_from(GraphExec& graph, const GraphNode* origin) {

@@ -47,6 +47,7 @@ struct GraphExec : Object {
   unsigned long long flags = 0;
   Context* context = nullptr;
   std::vector<Node> nodes;
+  TaskPtr last_launch;  // launches of one executable graph follow each other
 };
 
 [[nodiscard]] Graph* make_graph();
@@ -56,8 +57,9 @@ GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
                     const Operation& operation);
 [[nodiscard]] GraphExec* instantiate(const Graph& graph, unsigned long long flags);
 [[nodiscard]] CUgraphNodeType type_of(const Operation& operation);
-/// Runs all nodes, in an order that keeps every dependency, as one stretch of a stream.
-void run_graph(Stream& stream, const GraphExec& graph);
+/// Runs all nodes, in an order that keeps every dependency, as one stretch of a stream. Their times
+/// lie one after another; deferred effects know no order but that of the dependencies.
+void run_graph(Stream& stream, GraphExec& graph);
 /// Copies a whole graph.
 [[nodiscard]] Graph* clone_graph(const Graph& graph);
 /// The node of an instantiated graph that came from `origin`. @throws Failure{INVALID_VALUE}

@@ -68,7 +68,8 @@ struct GraphOrigin {
   std::uint32_t graph = 0;
 };
 
-/// Runs a launch on a stream: computes its results now, and puts its time on the stream.
+/// Runs a launch on a stream: puts its time there and computes its results, now or, when effects
+/// are deferred, later.
 void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
                 GraphOrigin origin = {});
 

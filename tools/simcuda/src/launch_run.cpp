@@ -1,6 +1,8 @@
 #include <algorithm>
 
+#include "copy_effect.hpp"
 #include "launch.hpp"
+#include "stream_order.hpp"
 #include "timeline.hpp"
 
 namespace simcuda {
@@ -18,15 +20,32 @@ simcuda_launch view_of(const Launch& launch, const DeviceProfile& profile) {
   return view;
 }
 
-// Flips one bit of the first thing that the kernel wrote.
-void spoil(const simcuda_work& work) {
+// The first thing that a kernel writes, or 0.
+std::uintptr_t first_written(const simcuda_work& work) {
   for (unsigned i = 0; i < work.access_count; ++i) {
     const simcuda_access& access = work.accesses[i];
-    if ((access.flags & SIMCUDA_WRITE) == 0 || access.bytes == 0) continue;
-    auto* const byte = static_cast<unsigned char*>(const_cast<void*>(access.address));
-    *byte = static_cast<unsigned char>(*byte ^ 1U);
+    if ((access.flags & SIMCUDA_WRITE) != 0 && access.bytes != 0)
+      return reinterpret_cast<std::uintptr_t>(access.address);
+  }
+  return 0;
+}
+
+void compute(const Launch& launch, const DeviceProfile& profile, std::uintptr_t spoil) {
+  const simcuda_kernel& kernel = *launch.code->source;
+  const simcuda_launch view = view_of(launch, profile);
+  if (kernel.run != nullptr) kernel.run(&view);
+  if (spoil != 0) flip_bit(spoil);
+}
+
+// Computes the results of a launch, now or with copies of its arguments later.
+void perform_launch(Stream& stream, const Launch& launch, const DeviceProfile& profile,
+                    std::uintptr_t spoil) {
+  if (driver().pending.immediate()) {
+    compute(launch, profile, spoil);
     return;
   }
+  const auto owned = std::make_shared<const OwnedLaunch>(launch);
+  perform(stream, [owned, &profile, spoil] { compute(owned->launch, profile, spoil); });
 }
 
 LaunchCost cost_of(Device& device, const Launch& launch, const simcuda_launch& view,
@@ -55,7 +74,7 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
                        view.grid[0] * view.grid[1] * view.grid[2], view.dynamic_shared_bytes);
   if (fault != nullptr && fault->kind == Fault::Kind::launch_fail) throw Failure{fault->error};
   if (fault != nullptr && fault->kind == Fault::Kind::sticky) {
-    context.error = fault->error;
+    perform(stream, [&context, error = fault->error] { context.error = error; });
     return;
   }
   if (fault != nullptr && fault->kind == Fault::Kind::hang) {
@@ -67,8 +86,8 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   simcuda_work work{};
   if (kernel.describe != nullptr) kernel.describe(&view, &work);
   work.access_count = std::min<unsigned>(work.access_count, SIMCUDA_MAX_ACCESSES);
-  if (kernel.run != nullptr) kernel.run(&view);
-  if (fault != nullptr && fault->kind == Fault::Kind::wrong_result) spoil(work);
+  const bool wrong = fault != nullptr && fault->kind == Fault::Kind::wrong_result;
+  perform_launch(stream, launch, device.profile, wrong ? first_written(work) : 0);
 
   const LaunchCost cost = cost_of(device, launch, view, work);
   const double seconds = cost.seconds * device.noise.factor();

@@ -29,7 +29,7 @@ Memory::Block& Memory::allocate(std::size_t bytes, Kind kind, int device, CUcont
   if (on_device(kind)) used_[device] += rounded;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   Block& block = blocks_[begin];
-  block = {begin, bytes, kind, device, context, 0, next_id_++, nullptr};
+  block = {begin, bytes, kind, device, context, 0, next_id_++, nullptr, false};
   return block;
 }
 
@@ -40,7 +40,7 @@ Memory::Block& Memory::register_host(void* begin, std::size_t bytes, unsigned fl
   require(find(address) == nullptr && find(address + bytes - 1) == nullptr,
           CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
   Block& block = blocks_[address];
-  block = {address, bytes, Kind::registered, device, context, flags, next_id_++, nullptr};
+  block = {address, bytes, Kind::registered, device, context, flags, next_id_++, nullptr, false};
   return block;
 }
 
@@ -49,6 +49,19 @@ const Memory::Block* Memory::find(std::uintptr_t address) const {
   if (after == blocks_.begin()) return nullptr;
   const Block& block = std::prev(after)->second;
   return address < block.begin + block.bytes ? &block : nullptr;
+}
+
+bool Memory::covers(std::uintptr_t begin, std::size_t bytes) const {
+  for (std::uintptr_t at = begin; at < begin + bytes;) {
+    const Block* const block = find(at);
+    if (block == nullptr) return false;
+    at = block->begin + block->bytes;
+  }
+  return true;
+}
+
+void Memory::mark_freed(std::uintptr_t begin) {
+  if (const auto found = blocks_.find(begin); found != blocks_.end()) found->second.freed = true;
 }
 
 const Memory::Block* Memory::at(std::uintptr_t begin) const {

@@ -12,7 +12,7 @@ namespace simcuda {
 /// that it allocated or registered. Guarded by the driver's lock.
 class Memory {
  public:
-  enum class Kind { device, managed, host, registered };
+  enum class Kind { device, managed, host, registered, global };
   struct Block {
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
@@ -22,6 +22,9 @@ class Memory {
     unsigned flags = 0;
     std::uint64_t id = 0;
     CUmemoryPool pool = nullptr;
+    bool freed = false;  // its release waits for work on a stream
+
+    [[nodiscard]] bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   };
 
   /// @throws Failure{OUT_OF_MEMORY} past `limit_bytes` or when the host has no more.
@@ -31,6 +34,10 @@ class Memory {
                        CUcontext context);
   /// The block that holds an address, or null.
   [[nodiscard]] const Block* find(std::uintptr_t address) const;
+  /// True when blocks without a gap between them hold a whole range.
+  [[nodiscard]] bool covers(std::uintptr_t begin, std::size_t bytes) const;
+  /// Marks a block whose release has been put on a stream.
+  void mark_freed(std::uintptr_t begin);
   /// The block that begins at an address, or null.
   [[nodiscard]] const Block* at(std::uintptr_t begin) const;
   void release(std::uintptr_t begin);

@@ -6,6 +6,19 @@
 
 namespace simcuda {
 
+namespace {
+
+// A __device__ variable: zeros, and not counted among what the program allocated.
+std::uintptr_t make_global(const Context& context, std::size_t bytes) {
+  const Memory::Block& block = driver().memory.allocate(
+      std::max<std::size_t>(bytes, 1), Memory::Kind::global, context.device,
+      reinterpret_cast<CUcontext>(const_cast<Context*>(&context)), 0);
+  std::memset(reinterpret_cast<void*>(block.begin), 0, block.bytes);
+  return block.begin;
+}
+
+}  // namespace
+
 Module* make_module(Context& context, std::shared_ptr<const ModuleImage> image, Library* library) {
   Driver& state = driver();
   const DeviceProfile& profile = state.device(context.device).profile;
@@ -21,7 +34,7 @@ Module* make_module(Context& context, std::shared_ptr<const ModuleImage> image, 
     module->functions.push_back(function);
   }
   for (const ModuleImage::Global& global : module->image->globals)
-    module->globals.emplace(global.name, std::vector<std::byte>(global.bytes));
+    module->globals.emplace(global.name, make_global(context, global.bytes));
   context.modules.insert(module);
   return module;
 }
@@ -29,6 +42,7 @@ Module* make_module(Context& context, std::shared_ptr<const ModuleImage> image, 
 void destroy_module(Module* module) {
   Driver& state = driver();
   for (Function* const function : module->functions) state.handles.destroy(function);
+  for (const auto& [name, begin] : module->globals) state.memory.release(begin);
   module->context->modules.erase(module);
   state.handles.destroy(module);
 }
@@ -48,11 +62,11 @@ std::size_t index_of(const ModuleImage& image, const char* name) {
   return static_cast<std::size_t>(found - image.kernels.begin());
 }
 
-std::vector<std::byte>& global_of(Module& module, const char* name) {
+const Memory::Block& global_of(const Module& module, const char* name) {
   require(name != nullptr);
   const auto found = module.globals.find(name);
   require(found != module.globals.end(), CUDA_ERROR_NOT_FOUND);
-  return found->second;
+  return *driver().memory.at(found->second);
 }
 
 std::shared_ptr<const ModuleImage> image_at(const void* image) {

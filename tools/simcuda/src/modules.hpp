@@ -15,7 +15,7 @@ void destroy_module(Module* module);
 /// Index of a kernel of the image. @throws Failure{NOT_FOUND}
 [[nodiscard]] std::size_t index_of(const ModuleImage& image, const char* name);
 /// Memory of a __device__ variable. @throws Failure{NOT_FOUND}
-[[nodiscard]] std::vector<std::byte>& global_of(Module& module, const char* name);
+[[nodiscard]] const Memory::Block& global_of(const Module& module, const char* name);
 /// An image from the memory of a program: NUL-terminated text.
 [[nodiscard]] std::shared_ptr<const ModuleImage> image_at(const void* image);
 

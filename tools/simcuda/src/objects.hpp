@@ -24,6 +24,7 @@ struct GraphNode;
 struct HostCalls;
 struct Library;
 struct Module;
+struct Task;
 
 /// What a handle of the driver API points to. All of them are made, found and deleted through
 /// Handles, under the driver's lock.
@@ -70,6 +71,7 @@ struct Stream : Object {
   std::vector<GraphNode*> capture_tail;  // what the next captured node depends on
   bool capture_origin = false;
   std::shared_ptr<HostCalls> host_calls;
+  std::vector<std::shared_ptr<Task>> tail;  // what its next operation comes after
   CUlaunchAttributeValue access_policy{};
   CUlaunchAttributeValue synchronization_policy{};
 };
@@ -89,6 +91,7 @@ struct Event : Object {
   std::vector<GraphNode*> captured;
   std::shared_ptr<HostCalls> host_calls;  // of the stream that it was recorded in
   std::uint64_t host_calls_before = 0;
+  std::shared_ptr<Task> task;  // the last record, where effects are deferred
 };
 
 /// What a program may set on a kernel.
@@ -121,8 +124,8 @@ struct Module : Object {
   Context* context = nullptr;
   Library* library = nullptr;  // null for a module of its own
   std::shared_ptr<const ModuleImage> image;
-  std::vector<Function*> functions;  // as in the image
-  std::map<std::string, std::vector<std::byte>> globals;
+  std::vector<Function*> functions;               // as in the image
+  std::map<std::string, std::uintptr_t> globals;  // where their blocks begin
 };
 
 struct Kernel : Object {
@@ -171,6 +174,7 @@ struct Context : Object {
   Stream* legacy = nullptr;
   std::map<std::thread::id, Stream*> per_thread;
   std::set<int> peers;
+  std::vector<std::shared_ptr<Task>> left_behind;  // of blocking streams that were destroyed
 };
 
 }  // namespace simcuda

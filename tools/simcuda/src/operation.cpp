@@ -2,75 +2,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
 #include <cstring>
-#include <deque>
-#include <thread>
 
 #include "capture.hpp"
+#include "copy_effect.hpp"
 #include "host_calls.hpp"
+#include "host_functions.hpp"
+#include "stream_order.hpp"
 #include "timeline.hpp"
 
 namespace simcuda {
 
 namespace {
 
-// Host functions run on one thread of the driver, in the order in which they were enqueued.
-class HostFunctionThread {
- public:
-  static HostFunctionThread& instance() {
-    static auto* const thread = new HostFunctionThread;
-    return *thread;
-  }
-
-  void enqueue(const HostOperation& call, std::shared_ptr<HostCalls> calls) {
-    {
-      const std::lock_guard lock(calls->mutex);
-      ++calls->enqueued_count;
-    }
-    const std::lock_guard lock(mutex_);
-    queue_.push_back({call, std::move(calls)});
-    if (!started_) {
-      started_ = true;
-      std::thread([this] { work(); }).detach();
-    }
-    added_.notify_one();
-  }
-
- private:
-  struct Entry {
-    HostOperation call;
-    std::shared_ptr<HostCalls> calls;
-  };
-
-  [[noreturn]] void work() {
-    std::unique_lock lock(mutex_);
-    for (;;) {
-      added_.wait(lock, [this] { return !queue_.empty(); });
-      const Entry entry = std::move(queue_.front());
-      queue_.pop_front();
-      lock.unlock();
-      entry.call.function(entry.call.data);
-      {
-        const std::lock_guard finished(entry.calls->mutex);
-        ++entry.calls->finished_count;
-        entry.calls->finished.notify_all();
-      }
-      lock.lock();
-    }
-  }
-
-  std::mutex mutex_;
-  std::condition_variable added_;
-  std::deque<Entry> queue_;
-  bool started_ = false;
-};
-
 // CUPTI's numbers of memory kinds.
 std::uint32_t memory_kind(const Memory::Block* block) {
   if (block == nullptr) return 1;  // pageable
-  if (block->kind == Memory::Kind::device) return 3;
-  return block->kind == Memory::Kind::managed ? 5 : 2;  // managed, pinned
+  if (block->on_host()) return 2;  // pinned
+  return block->kind == Memory::Kind::managed ? 5 : 3;
 }
 
 bool on_device(std::uint32_t kind) {
@@ -92,14 +41,29 @@ simcuda_activity activity_on(const Stream& stream, const Span& span, double subm
   return activity;
 }
 
-void copy_rows(const CopyOperation& copy) {
-  for (std::size_t z = 0; z < copy.depth; ++z)
-    for (std::size_t y = 0; y < copy.height; ++y)
-      std::memmove(reinterpret_cast<void*>(copy.destination + z * copy.destination_slice +
-                                           y * copy.destination_pitch),
-                   reinterpret_cast<const void*>(copy.source + z * copy.source_slice +
-                                                 y * copy.source_pitch),
-                   copy.width_bytes);
+// Gives a copy its effect. The driver takes pageable memory over at the call; pinned memory, and
+// all memory in a graph, is read when the copy runs.
+void perform_copy(Stream& stream, const CopyOperation& copy, bool stage, bool wrong) {
+  std::shared_ptr<std::vector<std::byte>> keep;
+  const bool take_over = stage && !driver().pending.immediate();
+  const CopyOperation operation = take_over ? staged(copy, keep) : copy;
+  perform(stream, [operation, keep, wrong] {
+    copy_rows(operation);
+    if (wrong && operation.width_bytes > 0) flip_bit(operation.destination);
+  });
+}
+
+// The fault that hits a copy or memset, after those that make it fail. @throws Failure
+bool spoiled_by_fault(std::string_view direction, std::size_t bytes) {
+  const Fault* const fault = driver().faults.hit_copy(direction, bytes);
+  if (fault == nullptr) return false;
+  if (fault->kind == Fault::Kind::copy_fail) throw Failure{fault->error};
+  return true;
+}
+
+const char* direction_of(std::uint32_t from, std::uint32_t to) {
+  if (on_device(from)) return on_device(to) ? "DtoD" : "DtoH";
+  return on_device(to) ? "HtoD" : "HtoH";
 }
 
 }  // namespace
@@ -109,12 +73,13 @@ void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlati
   if (stream.hung) return;
   Driver& state = driver();
   const std::size_t bytes = copy.width_bytes * copy.height * copy.depth;
-  copy_rows(copy);
   Device& device = state.device(stream.context->device);
   const Memory::Block* const to_block = state.memory.find(copy.destination);
   const Memory::Block* const from_block = state.memory.find(copy.source);
   const std::uint32_t from = memory_kind(from_block);
   const std::uint32_t to = memory_kind(to_block);
+  const bool wrong = spoiled_by_fault(direction_of(from, to), bytes);
+  perform_copy(stream, copy, from_block == nullptr && origin.node == 0, wrong);
   const bool peers = on_device(from) && on_device(to) && from_block->device != to_block->device;
   double bandwidth = device.profile.host_copy_bandwidth;
   if (peers)
@@ -144,16 +109,12 @@ void run_set(Stream& stream, const SetOperation& set, std::uint32_t correlation,
   if (stream.hung) return;
   Driver& state = driver();
   Device& device = state.device(stream.context->device);
-  for (std::size_t y = 0; y < set.height; ++y) {
-    auto* const row = reinterpret_cast<unsigned char*>(set.destination + y * set.pitch);
-    if (set.element_bytes == 1) {
-      std::memset(row, static_cast<int>(set.value & 0xFFU), set.width);
-      continue;
-    }
-    for (std::size_t x = 0; x < set.width; ++x)
-      std::memcpy(row + x * set.element_bytes, &set.value, set.element_bytes);
-  }
   const std::size_t bytes = set.width * set.element_bytes * set.height;
+  const bool wrong = spoiled_by_fault("set", bytes);
+  perform(stream, [set, wrong] {
+    set_rows(set);
+    if (wrong && set.width > 0) flip_bit(set.destination);
+  });
   const double seconds =
       (device.profile.copy_latency + static_cast<double>(bytes) / device.profile.l2_far_bandwidth) *
       device.noise.factor();
@@ -173,7 +134,23 @@ void run_host_function(Stream& stream, const HostOperation& call) {
   if (stream.hung) return;
   constexpr double host_function_time = 5e-6;
   schedule_work(stream, host_function_time);
-  HostFunctionThread::instance().enqueue(call, stream.host_calls);
+  if (!driver().pending.immediate()) {
+    const auto task = std::make_shared<Task>();
+    task->host_function = call.function;
+    task->host_data = call.data;
+    submit(stream, task);
+    return;
+  }
+  const auto calls = stream.host_calls;
+  {
+    const std::lock_guard lock(calls->mutex);
+    ++calls->enqueued_count;
+  }
+  HostFunctionThread::instance().enqueue(call.function, call.data, [calls] {
+    const std::lock_guard lock(calls->mutex);
+    ++calls->finished_count;
+    calls->finished.notify_all();
+  });
 }
 
 void record_event(Stream& stream, Event& event) {
@@ -182,9 +159,11 @@ void record_event(Stream& stream, Event& event) {
   event.capture = nullptr;
   event.captured.clear();
   event.hung = stream.hung;
+  event.task = nullptr;
   event.host_calls = stream.host_calls;
   event.host_calls_before = stream.host_calls->enqueued();
   if (stream.hung) return;
+  event.task = submit_marker(stream);
   const bool timed = (event.flags & CU_EVENT_DISABLE_TIMING) == 0;
   const double margin = timed ? profile.event_margin : 0.0;
   const Span span = schedule_work(stream, 2 * margin);
@@ -197,6 +176,7 @@ void record_event(Stream& stream, Event& event) {
 void wait_for_event(Stream& stream, const Event& event) {
   if (event.recorded && event.hung) stream.hung = true;
   if (!event.recorded) return;
+  if (event.task != nullptr && !event.task->done) submit_marker(stream, event.task);
   stream.ready = std::max(stream.ready, event.done);
 }
 

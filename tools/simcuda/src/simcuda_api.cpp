@@ -57,6 +57,12 @@ int simcuda_set_fault(const char* text) {
   return 0;
 }
 
+void simcuda_set_order(int deferred, uint64_t seed) {
+  DriverLock lock(driver().mutex);
+  driver().pending.finish_all(nullptr, lock);
+  driver().pending.set_order(deferred != 0 ? std::optional<std::uint64_t>(seed) : std::nullopt);
+}
+
 void simcuda_flush_cache(int device) {
   const DriverLock lock(driver().mutex);
   const auto index = static_cast<std::size_t>(device);

@@ -75,6 +75,7 @@ void wait_for_stream(Stream& stream, DriverLock& lock) {
   driver().host_time = std::max(driver().host_time, stream.ready);
   const auto calls = stream.host_calls;
   const std::uint64_t enqueued = calls->enqueued();
+  driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
   if (calls->idle_since(enqueued)) return;
   lock.unlock();
   calls->wait_for(enqueued);
@@ -89,6 +90,7 @@ void wait_for_context(Context& context, DriverLock& lock) {
     const std::uint64_t enqueued = stream->host_calls->enqueued();
     if (!stream->host_calls->idle_since(enqueued)) calls.emplace_back(stream->host_calls, enqueued);
   }
+  driver().pending.finish_all(&context, lock);
   if (calls.empty()) return;
   lock.unlock();
   for (const auto& [of_stream, enqueued] : calls) of_stream->wait_for(enqueued);

@@ -1,0 +1,36 @@
+#include "host_functions.hpp"
+
+#include <thread>
+#include <utility>
+
+namespace simcuda {
+
+HostFunctionThread& HostFunctionThread::instance() {
+  static auto* const thread = new HostFunctionThread;
+  return *thread;
+}
+
+void HostFunctionThread::enqueue(CUhostFn function, void* data, std::function<void()> finished) {
+  const std::lock_guard lock(mutex_);
+  queue_.push_back({function, data, std::move(finished)});
+  if (!started_) {
+    started_ = true;
+    std::thread([this] { work(); }).detach();
+  }
+  added_.notify_one();
+}
+
+void HostFunctionThread::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    added_.wait(lock, [this] { return !queue_.empty(); });
+    const Entry entry = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    entry.function(entry.data);
+    entry.finished();
+    lock.lock();
+  }
+}
+
+}  // namespace simcuda
