@@ -100,12 +100,14 @@ float produce_and_consume(Session& session, bool edge) {
 }  // namespace
 
 TEST_CASE("Two streams need the event between them", "[order]") {
-  CHECK(always(3, [](Session& session) { return produce_and_consume(session, true); }));
-  CHECK(sometimes(3, [](Session& session) { return produce_and_consume(session, false); }));
+  const auto with_edge = [](Session& session) { return produce_and_consume(session, true); };
+  const auto without = [](Session& session) { return produce_and_consume(session, false); };
+  CHECK(always(3, with_edge));
+  CHECK(sometimes(3, without));
 }
 
 TEST_CASE("One stream keeps its order whatever the seed", "[order]") {
-  CHECK(always(5, [](Session& session) {
+  const auto program = [](Session& session) {
     const Kernels kernels(session);
     const CUdeviceptr x = session.memory(64);
     const CUdeviceptr y = session.memory(64);
@@ -118,7 +120,8 @@ TEST_CASE("One stream keeps its order whatever the seed", "[order]") {
     SUCCEEDS(cuMemsetD32Async(y, 0, length, stream));
     SUCCEEDS(cuStreamSynchronize(stream));
     return result.floats()[length - 1];
-  }));
+  };
+  CHECK(always(5, program));
 }
 
 TEST_CASE("A wait is for the record before it, not for a later one", "[order]") {
@@ -220,8 +223,9 @@ TEST_CASE("The legacy stream and blocking streams wait for each other", "[order]
 }
 
 TEST_CASE("Host functions keep their place in the stream", "[order]") {
-  CHECK(always(4, [](Session& session) {
+  const auto program = [](Session& session) {
     const CUdeviceptr x = session.memory(64);
+    SUCCEEDS(cuCtxSynchronize());
     const CUstream stream = make_stream();
     Pinned source(64);
     source.floats()[0] = 1;
@@ -233,11 +237,12 @@ TEST_CASE("Host functions keep their place in the stream", "[order]") {
     SUCCEEDS(cuEventRecord(event, stream));
     SUCCEEDS(cuEventSynchronize(event));
     return session.floats(x, 1)[0];
-  }));
+  };
+  CHECK(always(4, program));
 }
 
 TEST_CASE("What a query calls done is done", "[order]") {
-  CHECK(always(6, [](Session& session) {
+  const auto program = [](Session& session) {
     const CUdeviceptr x = session.memory(64);
     SUCCEEDS(cuCtxSynchronize());
     const CUstream stream = make_stream();
@@ -252,13 +257,15 @@ TEST_CASE("What a query calls done is done", "[order]") {
     while (cuStreamQuery(stream) == CUDA_ERROR_NOT_READY) {
     }
     return seen;
-  }));
+  };
+  CHECK(always(6, program));
 }
 
 TEST_CASE("Work goes on for a program that only watches memory", "[order]") {
   simcuda_set_order(1, 1);
   Session session;
   const CUdeviceptr x = session.memory(64);
+  SUCCEEDS(cuCtxSynchronize());
   const CUstream stream = make_stream();
   Pinned result(64);
   auto* const seen = reinterpret_cast<std::atomic<float>*>(result.floats());
@@ -271,7 +278,7 @@ TEST_CASE("Work goes on for a program that only watches memory", "[order]") {
 }
 
 TEST_CASE("Memory freed on a stream stays until the work before is done", "[order]") {
-  CHECK(always(3, [](Session& session) {
+  const auto program = [](Session& session) {
     const Kernels kernels(session);
     const CUdeviceptr y = session.memory(64);
     const CUstream stream = make_stream();
@@ -286,11 +293,12 @@ TEST_CASE("Memory freed on a stream stays until the work before is done", "[orde
     }
     SUCCEEDS(cuStreamSynchronize(stream));
     return session.floats(y, 1)[0];
-  }));
+  };
+  CHECK(always(3, program));
 }
 
 TEST_CASE("Freeing memory waits for all that may use it", "[order]") {
-  CHECK(always(2, [](Session& session) {
+  const auto program = [](Session& session) {
     const CUdeviceptr y = session.memory(64);
     const CUstream stream = make_stream();
     CUdeviceptr x = 0;
@@ -300,7 +308,8 @@ TEST_CASE("Freeing memory waits for all that may use it", "[order]") {
     Kernels(session).add(x, y, stream);
     SUCCEEDS(cuMemFree_v2(x));
     return session.floats(y, 1)[0];
-  }));
+  };
+  CHECK(always(2, program));
 }
 
 TEST_CASE("Times are the same in every order", "[order]") {
