@@ -72,6 +72,12 @@ const simcuda_kernel reuse =
 const simcuda_kernel mixed =
     simcuda::whole_launch_kernel<char, double, int, double*>("mixed", &store_mixed, nullptr);
 
+// counter[0] += n, where `counter` is a __device__ variable of the module.
+void count(const simcuda_launch* launch) {
+  *simcuda::global<int>(*launch, "counter") += argument<int>(*launch, 0);
+}
+const simcuda_kernel count_kernel = simcuda::whole_launch_kernel<int>("count", &count, nullptr);
+
 simcuda_kernel hungry_kernel() {
   simcuda_kernel kernel =
       simcuda::whole_launch_kernel<>("gemm<64, 64>", nullptr, &describe_arithmetic);
@@ -81,8 +87,9 @@ simcuda_kernel hungry_kernel() {
 }
 const simcuda_kernel hungry = hungry_kernel();
 
-const simcuda_kernel* const kernels[] = {&empty,      &add_kernel, &fill_kernel, &fill_streaming,
-                                         &arithmetic, &reuse,      &mixed,       &hungry};
+const simcuda_kernel* const kernels[] = {&empty,          &add_kernel, &fill_kernel,
+                                         &fill_streaming, &arithmetic, &reuse,
+                                         &mixed,          &hungry,     &count_kernel};
 
 }  // namespace
 
@@ -99,6 +106,7 @@ kernel arithmetic
 kernel reuse
 kernel mixed
 kernel gemm<64, 64>
+kernel count
 global counter 16
 )";
 }

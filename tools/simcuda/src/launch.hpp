@@ -21,6 +21,7 @@ struct LaunchArguments {
 struct Launch {
   const KernelCode* code = nullptr;
   CUfunction handle = nullptr;  // as the program gave it
+  Module* module = nullptr;     // in the context of the launch
   std::array<unsigned, 3> grid{}, block{}, cluster{1, 1, 1};
   unsigned dynamic_shared_bytes = 0;
   int carveout_percent = -1;
@@ -45,6 +46,7 @@ struct OwnedLaunch {
 struct Callee {
   const KernelCode* code;
   KernelAttributes* attributes;
+  Function* function;  // null behind a CUkernel
 };
 /// @throws Failure{INVALID_HANDLE}
 [[nodiscard]] inline Function& function_at(CUfunction handle) {

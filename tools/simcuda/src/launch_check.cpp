@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "launch.hpp"
+#include "modules.hpp"
 
 namespace simcuda {
 
@@ -159,9 +160,9 @@ KernelAttributes& attributes_of(Function& function) {
 Callee callee_of(CUfunction handle, int device) {
   const Handles& handles = driver().handles;
   if (auto* const function = handles.find<Function>(handle))
-    return {function->code, &attributes_of(*function)};
+    return {function->code, &attributes_of(*function), function};
   auto& kernel = handles.get<Kernel>(handle);
-  return {kernel.code, &attributes_of(kernel, device)};
+  return {kernel.code, &attributes_of(kernel, device), nullptr};
 }
 
 Launch check_launch(Context& context, CUfunction function, const LaunchArguments& arguments,
@@ -172,6 +173,9 @@ Launch check_launch(Context& context, CUfunction function, const LaunchArguments
   Launch launch;
   launch.code = callee.code;
   launch.handle = function;
+  launch.module = callee.function != nullptr
+                      ? callee.function->module
+                      : &module_of(*driver().handles.get<Kernel>(function).library, context);
   launch.grid = arguments.grid;
   launch.block = arguments.block;
   launch.dynamic_shared_bytes = arguments.dynamic_shared_bytes;

@@ -9,6 +9,16 @@ namespace simcuda {
 
 namespace {
 
+// Kernels run and are described under the driver's lock, so the module is what it was at the call.
+void* find_global(const simcuda_launch* launch, const char* name, std::size_t* bytes) {
+  const auto& module = *static_cast<const Module*>(launch->module);
+  const auto found = module.globals.find(name);
+  if (found == module.globals.end()) return nullptr;
+  const Memory::Block* const block = driver().memory.at(found->second);
+  if (bytes != nullptr) *bytes = block->bytes;
+  return reinterpret_cast<void*>(block->begin);
+}
+
 simcuda_launch view_of(const Launch& launch, const DeviceProfile& profile) {
   simcuda_launch view{};
   std::copy(launch.grid.begin(), launch.grid.end(), view.grid);
@@ -17,6 +27,8 @@ simcuda_launch view_of(const Launch& launch, const DeviceProfile& profile) {
   view.dynamic_shared_bytes = launch.dynamic_shared_bytes;
   view.num_sms = profile.num_sms;
   view.arguments = launch.arguments.data();
+  view.find_global = &find_global;
+  view.module = launch.module;
   return view;
 }
 
@@ -109,6 +121,8 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   activity.name = launch.code->name;
   activity.launch = view;
   activity.launch.arguments = nullptr;
+  activity.launch.find_global = nullptr;
+  activity.launch.module = nullptr;
   activity.registers = launch.code->registers;
   activity.static_shared_bytes = kernel.static_shared_bytes;
   activity.local_bytes = kernel.local_bytes;

@@ -71,7 +71,8 @@ bool PendingWork::run_one() {
   auto best = ready_.end();
   for (auto at = ready_.begin(); at != ready_.end(); ++at) {
     if (best != ready_.end() && (*at)->priority <= (*best)->priority) continue;
-    if ((*at)->may_run == nullptr || (*at)->may_run()) best = at;
+    if ((*at)->may_run == nullptr || (*at)->context->error != CUDA_SUCCESS || (*at)->may_run())
+      best = at;
   }
   if (best == ready_.end()) return false;
   const TaskPtr task = *best;

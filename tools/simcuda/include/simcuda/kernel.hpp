@@ -18,6 +18,7 @@ struct Thread {
   Coordinates block;       // blockIdx
   Coordinates block_size;  // blockDim
   Coordinates grid_size;   // gridDim
+  const simcuda_launch* launch;
 
   [[nodiscard]] std::size_t global_x() const {
     return std::size_t{block.x} * block_size.x + thread.x;
@@ -30,6 +31,12 @@ struct Thread {
 template <class T>
 [[nodiscard]] T argument(const simcuda_launch& launch, std::size_t index) {
   return *static_cast<const T*>(launch.arguments[index]);
+}
+
+/// A `__device__` variable of the launched module, or null.
+template <class T>
+[[nodiscard]] T* global(const simcuda_launch& launch, const char* name) {
+  return static_cast<T*>(simcuda_global(&launch, name, nullptr));
 }
 
 [[nodiscard]] inline std::size_t threads_per_block(const simcuda_launch& launch) {
@@ -54,6 +61,7 @@ inline simcuda_access& touch(simcuda_work& work, const void* address, std::size_
 template <class Body>
 void for_each_thread(const simcuda_launch& launch, Body&& body) {
   Thread at{};
+  at.launch = &launch;
   at.block_size = {launch.block[0], launch.block[1], launch.block[2]};
   at.grid_size = {launch.grid[0], launch.grid[1], launch.grid[2]};
   for (at.block.z = 0; at.block.z < launch.grid[2]; ++at.block.z)

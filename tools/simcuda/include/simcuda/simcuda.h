@@ -21,7 +21,18 @@ struct simcuda_launch {
   unsigned dynamic_shared_bytes;
   unsigned num_sms;       /* of the device that it runs on */
   void* const* arguments; /* one pointer for each parameter */
+  /* For simcuda_global. */
+  void* (*find_global)(const struct simcuda_launch* launch, const char* name, size_t* bytes);
+  void* module;
 };
+
+/* The memory of a `__device__` variable of the module that was launched, for a kernel to read and
+   write while it runs or is described; NULL when the module has none of that name. `bytes` may be
+   NULL. */
+static inline void* simcuda_global(const struct simcuda_launch* launch, const char* name,
+                                   size_t* bytes) {
+  return launch->find_global == NULL ? NULL : launch->find_global(launch, name, bytes);
+}
 
 enum simcuda_access_flags {
   SIMCUDA_READ = 1,
