@@ -82,8 +82,7 @@ void forget_search(Entry& entry) noexcept {
 Mode mode_of(Runtime& runtime, const Search& search) {
   Mode mode = runtime.options().mode;
   if (mode == Mode::Auto) mode = search.author.mode;
-  if (mode == Mode::Live) return mode;
-  if (mode == Mode::Replay) runtime.fallback(FallbackReason::ReplayUnavailable, search.name, {});
+  if (mode == Mode::Live || mode == Mode::Replay) return mode;
   if (search.may_repeat()) return Mode::Body;
   runtime.fallback(FallbackReason::NotRepeatable, search.name, {});
   return Mode::Live;

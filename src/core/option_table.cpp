@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include <contextune/error.hpp>
@@ -61,6 +62,7 @@ Range range_of(std::string_view name) {
   if (name == "confirm_max_pairs") return {2, 100000};
   if (name == "margin") return {0, 1};
   if (name == "max_slowdown") return {0, 1000};
+  if (name == "replay_memory") return {0, 1e15};
   return {0, 1e9};
 }
 
@@ -97,6 +99,7 @@ std::string allowed_of(std::string_view name, const int*) {
 }
 std::string allowed_of(std::string_view name, const double*) {
   const Range range = range_of(name);
+  if (name == "replay_memory") return "a number of bytes, such as 16G or 512M";
   return "a number, " + plain(range.least) + " to " + plain(range.most);
 }
 
@@ -121,6 +124,15 @@ bool read(std::string_view, const std::string& text, std::string& value) {
   value = text;
   return true;
 }
+std::optional<double> bytes_of_unit(std::string_view unit) {
+  constexpr std::string_view letters = "kmgt";
+  const std::string word = lower(unit);
+  if (word.empty() || word == "b") return 1;
+  const auto power = letters.find(word[0]);
+  const std::string_view rest = std::string_view(word).substr(1);
+  if (power == std::string_view::npos || !(rest.empty() || rest == "b" || rest == "ib")) return {};
+  return std::pow(1024.0, static_cast<double>(power + 1));
+}
 bool read(std::string_view name, const std::string& text, double& value) {
   double number = 0;
   const char* end = text.data() + text.size();
@@ -128,7 +140,11 @@ bool read(std::string_view name, const std::string& text, double& value) {
   if (error != std::errc{}) return false;
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   const bool is_time = name == "max_time";
-  if (unit == "%" && !is_time) {
+  if (name == "replay_memory") {
+    const auto factor = bytes_of_unit(unit);
+    if (!factor) return false;
+    number *= *factor;
+  } else if (unit == "%" && !is_time) {
     number /= 100;
   } else if (unit == "ms" && is_time) {
     number /= 1000;

@@ -4,7 +4,7 @@
 
 namespace contextune {
 
-TuningOptions tuning_options(const Options& options, bool live) {
+TuningOptions tuning_options(const Options& options) {
   TuningOptions out;
   out.n_warmup = options.n_warmup;
   out.n_repeat = options.n_repeat;
@@ -19,7 +19,7 @@ TuningOptions tuning_options(const Options& options, bool live) {
   out.confirm_max_pairs = options.confirm_max_pairs;
   out.cutoff = options.cutoff;
   out.max_sites = static_cast<std::uint32_t>(options.max_sites);
-  out.max_slowdown = live ? options.max_slowdown : 0;
+  out.max_slowdown = options.max_slowdown;
   out.max_passes = static_cast<std::uint64_t>(options.max_passes);
   out.max_time = options.max_time;
   return out;
@@ -54,8 +54,8 @@ void Tuning::site_ready(SiteIndex site, std::span<const std::uint32_t> unusable)
 void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) {
   engine_->reject_config(site, config, detail);
 }
-PassPlan Tuning::begin_pass(double now) {
-  return engine_->begin_pass(now);
+PassPlan Tuning::begin_pass(double now, bool bounded) {
+  return engine_->begin_pass(now, bounded);
 }
 void Tuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                       std::span<const SiteIndex> failed, double now) {

@@ -113,7 +113,8 @@ class Tuning {
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail);
 
   /// An entry begins. If the one before never ended, it counts as abandoned.
-  [[nodiscard]] PassPlan begin_pass(double now);
+  /// @param bounded max_slowdown applies: what a trial costs is the program's time
+  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true);
 
   /// The entry ended: all its work was issued.
   /// @param launched sites that were launched in it, each once

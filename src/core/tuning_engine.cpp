@@ -104,7 +104,7 @@ std::vector<std::uint32_t> Tuning::Engine::known_configs() const {
   return configs;
 }
 
-PassPlan Tuning::Engine::begin_pass(double now) {
+PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   if (entered_) abandon_open_pass();
   if (std::isnan(first_now_)) {
     first_now_ = now;
@@ -127,7 +127,7 @@ PassPlan Tuning::Engine::begin_pass(double now) {
     const bool building = std::any_of(sites_.begin(), sites_.end(),
                                       [](const TuningSite& site) { return !site.ready; });
     if (building) plan.waiting = Waiting::Builds;
-  } else if (trials_cost_too_much()) {
+  } else if (bounded && trials_cost_too_much()) {
     plan.waiting = Waiting::Budget;
   } else if (stage_ == Stage::Table) {
     plan.counted = generation_passes_ == 0 || table_has_work();

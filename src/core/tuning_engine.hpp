@@ -46,7 +46,7 @@ class Tuning::Engine {
   SiteIndex add_site(SiteSpec spec);
   void site_ready(SiteIndex index, std::span<const std::uint32_t> unusable);
   void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail);
-  PassPlan begin_pass(double now);
+  PassPlan begin_pass(double now, bool bounded);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now);
   void add_result(const PassResult& result, double now);

@@ -21,7 +21,7 @@ struct TuningOptions {
   int confirm_max_pairs = 32;
   double cutoff = 3.0;
   std::uint32_t max_sites = 256;
-  double max_slowdown = 0;       ///< 0: no limit (body mode)
+  double max_slowdown = 0;       ///< of passes that are bounded; 0: no limit
   std::uint64_t max_passes = 0;  ///< 0: no limit
   double max_time = 0;           ///< 0: no limit
 
@@ -35,7 +35,6 @@ struct TuningOptions {
   double result_patience_seconds = 2;
 };
 
-/// @param live the program repeats the region: max_slowdown applies
-[[nodiscard]] TuningOptions tuning_options(const Options& options, bool live);
+[[nodiscard]] TuningOptions tuning_options(const Options& options);
 
 }  // namespace contextune

@@ -30,7 +30,7 @@ class DiscoveredRegion final : public LaunchRegion, private SiteOwner {
     double seconds = 0;
   };
 
-  void entered() noexcept override {}
+  void entered(bool) noexcept override {}
   void left() noexcept override;
   void adopt(Site&, SiteSpec, const log::SiteFacts&, std::span<const std::uint32_t>) override {}
   void ready(Site&, std::span<const std::uint32_t>) override {}

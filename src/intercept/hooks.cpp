@@ -27,6 +27,7 @@ CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
 void on_before(contextune_fn fn, void* const* args) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
+  runtime->gate().pass();
   memory_call_begins(runtime->allocations(), fn, args);
   switch (fn) {
     case contextune_fn_cuModuleUnload:
@@ -119,6 +120,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
 void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
+  runtime->recorder().after(fn, args, result);
   note_memory_call(runtime->allocations(), runtime->driver(), fn, args, result);
   switch (fn) {
     case contextune_fn_cuProfilerStart:

@@ -39,7 +39,9 @@ void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noex
   }
   say_first_entry();
   services_.open.add(this);
-  if (counts && !counts_already && !services_.stopped.load(std::memory_order_acquire)) entered();
+  if (counts && !counts_already && !services_.stopped.load(std::memory_order_acquire)) {
+    entered(true);
+  }
 }
 
 void LaunchRegion::end_on_thread(std::uint64_t mark) noexcept {
@@ -49,10 +51,10 @@ void LaunchRegion::end_on_thread(std::uint64_t mark) noexcept {
 
 void LaunchRegion::ended(const EntryFrame& frame) noexcept {
   if (frame.inner) return;
+  // While it is repeated, launches of other threads have to be seen.
+  if (frame.counts && !services_.stopped.load(std::memory_order_acquire)) left();
   services_.open.remove(this);
-  if (!frame.counts) return;
-  if (!services_.stopped.load(std::memory_order_acquire)) left();
-  release_entry();
+  if (frame.counts) release_entry();
 }
 
 void LaunchRegion::begin_in_process() noexcept {
@@ -61,7 +63,7 @@ void LaunchRegion::begin_in_process() noexcept {
   services_.open.add(this);
   const bool counts = claim_entry();
   process_entry_counts_.store(counts);
-  if (counts && !services_.stopped.load(std::memory_order_acquire)) entered();
+  if (counts && !services_.stopped.load(std::memory_order_acquire)) entered(false);
 }
 
 void LaunchRegion::end_in_process() noexcept {
@@ -70,10 +72,10 @@ void LaunchRegion::end_in_process() noexcept {
     if (open == 0) return;  // an end without a begin
   } while (!process_entries_.compare_exchange_weak(open, open - 1));
   if (open != 1) return;
+  const bool counts = process_entry_counts_.load();
+  if (counts && !services_.stopped.load(std::memory_order_acquire)) left();
   services_.open.remove(this);
-  if (!process_entry_counts_.load()) return;
-  if (!services_.stopped.load(std::memory_order_acquire)) left();
-  release_entry();
+  if (counts) release_entry();
 }
 
 }  // namespace contextune::intercept

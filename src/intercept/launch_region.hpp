@@ -5,13 +5,17 @@
 #include <memory>
 #include <string>
 
+#include "gpu/block_kernels.hpp"
 #include "gpu/driver.hpp"
+#include "intercept/allocation_map.hpp"
 #include "intercept/capture_watch.hpp"
 #include "intercept/launch.hpp"
 #include "intercept/launcher.hpp"
 #include "intercept/measurement.hpp"
 #include "intercept/open_regions.hpp"
+#include "intercept/recorder.hpp"
 #include "intercept/region.hpp"
+#include "intercept/replay_gate.hpp"
 #include "intercept/site_table.hpp"
 #include "intercept/thread_state.hpp"
 
@@ -29,9 +33,13 @@ struct RegionServices {
   Measurement& measurement;
   OpenRegions& open;
   CaptureWatch& captures;
+  AllocationMap& allocations;
+  Recorder& recorder;
+  ReplayGate& gate;
+  gpu::BlockKernels& block_kernels;
+  const contextune_frontend* frontend;  ///< null: launches are not seen
   const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
   std::function<void(CUresult)> broke;  ///< a launch found the context broken
-  bool sees_launches = false;
   bool several_devices = false;  ///< so a launch's context tells its device
 
   [[nodiscard]] SiteTable::Services for_sites() const {
@@ -77,6 +85,7 @@ class LaunchRegion : public Region {
   virtual void forget_context(CUcontext) noexcept {}
 
   [[nodiscard]] const RegionServices& services() const noexcept { return services_; }
+  [[nodiscard]] Launch launch_of(const contextune_launch& call) const noexcept;
 
   static constexpr std::uint64_t api_mark = 1;
 
@@ -85,11 +94,11 @@ class LaunchRegion : public Region {
       : name_(std::move(name)), services_(services) {}
 
   /// The one entry that may be a pass.
-  virtual void entered() noexcept = 0;
+  /// @param thread_bound it is this thread's; else the process's
+  virtual void entered(bool thread_bound) noexcept = 0;
   virtual void left() noexcept = 0;
 
   [[nodiscard]] bool is_capturing(const Launch& launch) const noexcept;
-  [[nodiscard]] Launch launch_of(const contextune_launch& call) const noexcept;
   [[nodiscard]] bool claim_entry() noexcept { return !occupied_.exchange(true); }
   void release_entry() noexcept { occupied_.store(false); }
 

@@ -20,6 +20,7 @@ std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
 
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
   captures_.end(stream);
+  recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
   for (LaunchRegion* region : all_regions()) region->forget_stream(stream);
 }
 

@@ -17,7 +17,7 @@ constexpr std::uint32_t window_launches = 8;
 ProcessRegion::ProcessRegion(std::string name, const Options& options,
                              const RegionServices& services)
     : LaunchRegion(std::move(name), services),
-      options_(tuning_options(options, true)),
+      options_(tuning_options(options)),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_) {}

@@ -32,7 +32,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
     std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open
   };
 
-  void entered() noexcept override {}
+  void entered(bool) noexcept override {}
   void left() noexcept override {}
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;

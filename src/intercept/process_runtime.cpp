@@ -59,6 +59,10 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       forced_(options.force, log_),
       measurement_(options.timer, make_timers(), log_),
       captures_(driver_),
+      recorder_(frontend, driver_, launcher_, kernels_, allocations_, captures_,
+                has_several_devices(driver_)),
+      gate_(frontend),
+      block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
       services_{driver_,
                 launcher_,
@@ -70,9 +74,13 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 measurement_,
                 open_,
                 captures_,
+                allocations_,
+                recorder_,
+                gate_,
+                block_kernels_,
+                frontend,
                 stopped_,
                 [this](CUresult result) { broke(result); },
-                frontend != nullptr,
                 has_several_devices(driver_)},
       kernel_marks_(kernels_) {
   if (driver_.simulated) log_.set_simulated();
@@ -135,9 +143,6 @@ void ProcessRuntime::start_marks() {
   std::vector<std::string> faults;
   marks_ = parse_region_marks(options_.region, faults);
   for (const std::string& one : faults) log_.fault(one);
-  if (options_.mode == Mode::Replay) {
-    log_.fallback(FallbackReason::ReplayUnavailable, {}, {}, {});
-  }
   for (const RegionMark& mark : marks_) {
     if (mark.kind == RegionMark::Kind::Process) open_.set_background(region_of_mark(mark));
     if (mark.kind == RegionMark::Kind::Kernel) kernel_marks_.add(mark);
@@ -169,7 +174,7 @@ LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Option
 LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
   try {
     Options options = options_;
-    options.mode = Mode::Live;  // nobody can run the program's code again
+    if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
     return &find_or_make(mark.name, options, mark.kind == RegionMark::Kind::Process);
   } catch (const std::exception& error) {
     log_.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
@@ -213,6 +218,7 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
                                        ThreadState& thread) noexcept {
+  gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   if (!kernel_marks_.empty()) {
     try {
@@ -227,6 +233,12 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
     }
+  }
+  if (recorder_.active()) {
+    if (thread.call != nullptr) {
+      recorder_.obstruct(FallbackReason::UnsupportedLaunch, "A tunable chooses its launch itself.");
+    }
+    return recorder_.launch(call);
   }
   if (thread.region != nullptr) return thread.region->launch(call, thread.counts);
   if (LaunchRegion* only = open_.only()) return only->launch(call, true);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/activity_timer.hpp"
+#include "gpu/block_kernels.hpp"
 #include "gpu/event_timer.hpp"
 #include "intercept/allocation_map.hpp"
 #include "intercept/kernel_marks.hpp"
@@ -59,6 +60,8 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] AllocationMap& allocations() noexcept { return allocations_; }
   [[nodiscard]] const gpu::Driver& driver() const noexcept { return driver_; }
   [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
+  [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
+  [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
   /// exit() has begun: everything passes through from now on, and what is known is written.
@@ -91,6 +94,9 @@ class ProcessRuntime final : public Runtime {
   gpu::ActivityTimer* activity_ = nullptr;
   Measurement measurement_;
   CaptureWatch captures_;
+  Recorder recorder_;
+  ReplayGate gate_;
+  gpu::BlockKernels block_kernels_;
   OpenRegions open_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> said_unassigned_{false};

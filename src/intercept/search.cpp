@@ -78,8 +78,8 @@ void Search::settle_all() {
   }
 }
 
-PassPlan Search::plan_entry(double now) {
-  const PassPlan plan = tuning_.begin_pass(now);
+PassPlan Search::plan_entry(double now, bool bounded) {
+  const PassPlan plan = tuning_.begin_pass(now, bounded);
   settle_all();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
@@ -119,7 +119,7 @@ bool Search::begin(double now) {
   if (nothing_to_do()) return false;
   measurement_.poll(false);
   drain(false, now);
-  const bool counted = plan_entry(now).counted;
+  const bool counted = plan_entry(now, true).counted;
   after_change();
   return counted;
 }
@@ -135,7 +135,7 @@ bool Search::begin_waiting(const std::function<void()>& synchronise) {
         measurement_.poll(false);
         drain(false, now_seconds());
       }
-      const PassPlan plan = plan_entry(now_seconds());
+      const PassPlan plan = plan_entry(now_seconds(), false);
       after_change();
       if (plan.counted) return true;
       open_.reset();
@@ -261,6 +261,17 @@ void Search::failed(std::uint64_t tag, SiteIndex site) {
     return;
   }
   open_->failed(site);
+}
+
+void Search::reject(Site& site, std::uint32_t config) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || site.index == no_site) return;
+  tuning_.reject_config(site.index, config,
+                        "Config " + std::to_string(config) + " (" +
+                            site.configs[config].to_string() +
+                            ") computes something else than the default and is never chosen.");
+  settle_all();
+  after_change();
 }
 
 void Search::drop_winner(Site& site, const std::string& text) {

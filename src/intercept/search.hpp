@@ -94,6 +94,9 @@ class Search {
   /// The site's config could not be launched in this pass; the default ran.
   void failed(std::uint64_t tag, SiteIndex site);
 
+  /// The config computes something else than the default: it is never run again. Between entries.
+  void reject(Site& site, std::uint32_t config);
+
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
 
@@ -110,7 +113,7 @@ class Search {
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
-  [[nodiscard]] PassPlan plan_entry(double now);
+  [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
   [[nodiscard]] bool nothing_to_do() const;
   void drain(bool everything, double now);

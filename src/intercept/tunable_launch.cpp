@@ -48,7 +48,7 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
   if (!watched_) return;
   config_ = site->planned();
   tag_ = search.tag(site->index);
-  if (services.sees_launches) return;
+  if (services.frontend != nullptr) return;
   if (stream_ == nullptr) stream_ = CU_STREAM_LEGACY;
   if (watch == Watch::Span) search.touch(stream_, false);
   if (watch == Watch::Activity) timer_ = services.measurement.timer();

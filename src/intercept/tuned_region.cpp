@@ -16,11 +16,15 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
-      search_(this->name(), tuning_options(options, options.mode != Mode::Body), RegionClock::Entry,
+      search_(this->name(), tuning_options(options), RegionClock::Entry,
               services.measurement, services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_) {
+  const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
+  if (may_replay && services.frontend != nullptr) {
+    replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_);
+  }
   if (options.flush_l2 && !flush_l2_) {
     services.log.fault("flush_l2 does nothing in region '" + this->name() +
                        "': only a body that is repeated gets work of ours between its passes");
@@ -31,7 +35,13 @@ bool TunedRegion::finished() const noexcept {
   return search_.finished() || services().stopped.load(std::memory_order_acquire);
 }
 
-void TunedRegion::entered() noexcept {
+void TunedRegion::entered(bool thread_bound) noexcept {
+  // What another region records, it repeats with all that is in it.
+  if (services().recorder.active()) return;
+  if (replay_ != nullptr && replay_->wanted() && !search_.finished() &&
+      replay_->begin_visit(thread_bound)) {
+    return;
+  }
   try {
     table_.finish_builds();
     // A pass must not fall into a capture: nothing may be asked of the driver there.
@@ -42,6 +52,7 @@ void TunedRegion::entered() noexcept {
 }
 
 void TunedRegion::left() noexcept {
+  if (replay_ != nullptr && replay_->recording()) return replay_->end_visit();
   try {
     search_.end(now_seconds());
   } catch (const std::exception& error) {

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <memory>
+
 #include "intercept/launch_region.hpp"
+#include "intercept/region_replay.hpp"
 #include "intercept/search.hpp"
 #include "intercept/trial_launch.hpp"
 
@@ -24,7 +27,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void forget_context(CUcontext context) noexcept override { search_.forget_context(context); }
 
  private:
-  void entered() noexcept override;
+  void entered(bool thread_bound) noexcept override;
   void left() noexcept override;
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
@@ -39,6 +42,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   Search search_;
   SiteTable table_;
   TrialLaunch trial_;
+  std::unique_ptr<RegionReplay> replay_;  ///< null: not to be replayed
 };
 
 }  // namespace contextune::intercept

@@ -74,6 +74,24 @@ void write_kernel(RankLog& log, const KernelEvent& event) noexcept try {
 } catch (...) {
 }
 
+void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
+  constexpr double microseconds = 1e6;
+  std::vector<Field> fields = {{"region", event.region},
+                               {"visit", event.visit},
+                               {"operations", event.operations},
+                               {"replays", event.replays},
+                               {"time_s", event.seconds},
+                               {"footprint_bytes", event.footprint_bytes},
+                               {"dirty_bytes", event.dirty_bytes},
+                               {"device_bytes", event.device_bytes},
+                               {"host_bytes", event.host_bytes},
+                               {"save_us", event.save_seconds * microseconds},
+                               {"restore_us", event.restore_seconds * microseconds},
+                               {"hash_us", event.hash_seconds * microseconds}};
+  write_fields(log, LogLevel::Info, "replay", fields, event.simulated);
+} catch (...) {
+}
+
 void write_summary(RankLog& log, const SummaryEvent& event) noexcept try {
   std::vector<Field> fields = {{"region", event.region},   {"passes", event.passes},
                                {"entries", event.entries}, {"tuning_s", event.tuning_seconds},

@@ -55,6 +55,23 @@ struct SummaryEvent {
   bool simulated = false;
 };
 
+/// A region was tuned by replay, in one visit. Times are seconds.
+struct ReplayEvent {
+  std::string region;
+  std::uint64_t visit = 0;       ///< counted from 1; those before it could not be replayed
+  std::uint64_t operations = 0;  ///< recorded: launches, copies, events
+  std::uint64_t replays = 0;
+  double seconds = 0;               ///< that the program stood still
+  std::size_t footprint_bytes = 0;  ///< that the region could write
+  std::size_t dirty_bytes = 0;      ///< that it wrote
+  std::size_t device_bytes = 0;     ///< of copies on the device
+  std::size_t host_bytes = 0;       ///< of copies on the host
+  double save_seconds = 0;
+  double restore_seconds = 0;  ///< before one pass
+  double hash_seconds = 0;     ///< of all the footprint
+  bool simulated = false;
+};
+
 void write_start(RankLog& log, const StartEvent& event) noexcept;
 /// A region's first entry.
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
@@ -64,6 +81,7 @@ void write_fallback(RankLog& log, FallbackReason reason, std::string_view region
 /// Something that was given cannot be used: file and line, and what was done instead.
 void write_fault(RankLog& log, std::string_view text) noexcept;
 void write_kernel(RankLog& log, const KernelEvent& event) noexcept;
+void write_replay(RankLog& log, const ReplayEvent& event) noexcept;
 void write_summary(RankLog& log, const SummaryEvent& event) noexcept;
 /// Last line of a process.
 void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept;

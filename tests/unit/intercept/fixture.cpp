@@ -37,6 +37,14 @@ void add_twin(const simcuda_launch* launch) {
   note("add_twin", *launch);
   add_all(*launch);
 }
+void add_by_block(const simcuda_launch* launch) {
+  note("add_by_block", *launch);
+  const int n = simcuda::argument<int>(*launch, 0);
+  auto* const x = simcuda::argument<float*>(*launch, 2);
+  // Wrong with blocks of 64: one element too many.
+  const int end = launch->block[0] == 64 ? n + 1 : n;
+  for (int i = 0; i < end; ++i) x[i] += simcuda::argument<float>(*launch, 1);
+}
 void other(const simcuda_launch* launch) {
   note("other", *launch);
 }
@@ -54,6 +62,8 @@ constexpr simcuda_kernel add_kernel =
     simcuda::whole_launch_kernel<int, float, float*>("_Z3addifPf", &add, &describe_add);
 constexpr simcuda_kernel twin_kernel =
     simcuda::whole_launch_kernel<int, float, float*>("_Z8add_twinifPf", &add_twin, &describe_add);
+constexpr simcuda_kernel by_block_kernel = simcuda::whole_launch_kernel<int, float, float*>(
+    "_Z12add_by_blockifPf", &add_by_block, &describe_add);
 constexpr simcuda_kernel other_kernel =
     simcuda::whole_launch_kernel<>("_Z5otherv", &other, &describe_other);
 constexpr simcuda_kernel nccl_kernel =
@@ -61,6 +71,7 @@ constexpr simcuda_kernel nccl_kernel =
 
 constexpr const char* image =
     "simcuda image 1\nkernel _Z3addifPf\nkernel _Z8add_twinifPf\nkernel _Z5otherv\n"
+    "kernel _Z12add_by_blockifPf\n"
     "kernel ncclDevKernel_Sum\n";
 
 const char* name_of(contextune_fn fn) {
@@ -98,7 +109,7 @@ Simulation::Simulation() {
   library = dlopen(CONTEXTUNE_SIMCUDA, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
   static const simcuda_kernel* const kernels[] = {&add_kernel, &twin_kernel, &other_kernel,
-                                                  &nccl_kernel};
+                                                  &nccl_kernel, &by_block_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
   REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
                                                       "simcuda_register_kernels")(&table) == 0);
@@ -175,6 +186,7 @@ std::shared_ptr<TestRule> blocks(std::initializer_list<int> values, const char* 
 Options Program::quick() {
   Options options;
   options.region = "nvtx:step";
+  options.mode = Mode::Live;
   options.n_warmup = 0;
   options.n_repeat = 1;
   options.refine = false;
@@ -248,6 +260,20 @@ CUresult Program::launch_ex(CUlaunchConfig config, CUfunction function,
   return runtime_->launch(call);
 }
 
+CUdeviceptr Program::allocate(std::size_t bytes) {
+  CUdeviceptr pointer = Simulation::get().memory((bytes + 3) / 4);
+  intercept::Allocation allocation;
+  allocation.begin = pointer;
+  allocation.bytes = bytes;
+  allocation.device = 0;
+  allocation.context = Simulation::get().context;
+  runtime_->allocations().add(allocation);
+  return pointer;
+}
+void Program::note(contextune_fn fn, std::initializer_list<void*> arguments) {
+  if (std::atomic_ref<std::uint32_t>(recording).load() == 0) return;
+  runtime_->recorder().after(fn, arguments.begin(), CUDA_SUCCESS);
+}
 void Program::push(const char* name, const char* domain) {
   runtime_->range(contextune_range_push, domain, name, 0);
 }

@@ -96,6 +96,10 @@ class Program {
   CUresult launch(CUfunction function, unsigned grid, unsigned block, std::vector<void*> arguments,
                   unsigned shared_bytes = 0, CUstream stream = nullptr);
   CUresult launch_ex(CUlaunchConfig config, CUfunction function, std::vector<void*> arguments);
+  /// Zeroed device memory that the program is known to have.
+  CUdeviceptr allocate(std::size_t bytes);
+  /// The driver has carried out a call with these arguments, given by their addresses.
+  void note(contextune_fn fn, std::initializer_list<void*> arguments);
   void push(const char* name, const char* domain = "");
   void pop(const char* domain = "");
   void synchronise();

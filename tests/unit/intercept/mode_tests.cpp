@@ -161,13 +161,6 @@ TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") 
   CHECK(program.said("fault", {"flush_l2 does nothing", "step"}));
 }
 
-TEST_CASE("Replay is declined with its reason", "[mode]") {
-  Options options = Program::quick();
-  options.mode = Mode::Replay;
-  Program program(options);
-  CHECK(program.said("fallback", {"reason=replay_unavailable"}));
-}
-
 TEST_CASE("A space file that cannot be used is named and leaves the program alone", "[mode]") {
   Options options = Program::quick();
   options.space = "/no/such/space.lua";

@@ -1,0 +1,48 @@
+#include "intercept/idle_wait.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "intercept/thread_census.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+struct Wait {
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool through = false;
+  CUresult result = CUDA_SUCCESS;
+};
+
+}  // namespace
+
+bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
+                     std::string& why) {
+  // The driver has no such call with a deadline, so another thread makes the one without. If it
+  // never returns, that thread is all that is lost.
+  const auto wait = std::make_shared<Wait>();
+  std::thread([&driver, context, wait] {
+    name_this_thread("contextune-idle");
+    const gpu::CurrentContext current(driver, context);
+    const gpu::RelaxedCapture relaxed(driver);
+    const CUresult result = driver.cuCtxSynchronize();
+    const std::lock_guard lock(wait->mutex);
+    wait->result = result;
+    wait->through = true;
+    wait->ended.notify_one();
+  }).detach();
+  std::unique_lock lock(wait->mutex);
+  if (!wait->ended.wait_for(lock, std::chrono::duration<double>(seconds),
+                            [&] { return wait->through; })) {
+    why = "it was still at work after " + std::to_string(static_cast<int>(seconds)) + " s";
+    return false;
+  }
+  if (wait->result != CUDA_SUCCESS) why = gpu::describe(driver, wait->result);
+  return wait->result == CUDA_SUCCESS;
+}
+
+}  // namespace contextune::intercept

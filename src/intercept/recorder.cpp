@@ -1,0 +1,281 @@
+#include "intercept/recorder.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <utility>
+
+#include <contextune/error.hpp>
+
+#include "intercept/settled_launches.hpp"
+#include "intercept/thread_state.hpp"
+#include "intercept/transfer.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr std::size_t most_operations = 100'000;
+
+std::uint64_t this_thread_number() noexcept {
+  return reinterpret_cast<std::uint64_t>(&this_thread());
+}
+
+}  // namespace
+
+Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
+                   const Launcher& launcher, KernelTable& kernels, AllocationMap& allocations,
+                   CaptureWatch& captures, bool several_devices)
+    : frontend_(frontend),
+      driver_(driver),
+      launcher_(launcher),
+      kernels_(kernels),
+      allocations_(allocations),
+      captures_(captures),
+      several_devices_(several_devices) {}
+
+bool Recorder::begin(bool thread_bound, std::size_t most_host_bytes,
+                     FirstLaunch first_launch) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (frontend_ == nullptr || active()) return false;
+  recording_ = {};
+  first_launch_ = std::move(first_launch);
+  most_host_bytes_ = most_host_bytes;
+  thread_ = thread_bound ? this_thread_number() : 0;
+  allocations_version_ = allocations_.version();
+  kernels_epoch_ = kernels_.epoch();
+  events_.clear();
+  kernels_seen_.clear();
+  to_host_ = host_knows_ = false;
+  active_.store(true, std::memory_order_release);
+  // No launch goes past us by what its thread remembers.
+  settled_changed();
+  return true;
+}
+
+Recording Recorder::end() noexcept {
+  const std::lock_guard lock(mutex_);
+  active_.store(false, std::memory_order_release);
+  if (!recording_.obstacle && thread_ != 0 && thread_ != this_thread_number()) {
+    recording_.obstacle = {FallbackReason::OtherThread, {}, false};
+  }
+  if (!recording_.obstacle && (allocations_version_ != allocations_.version() ||
+                               kernels_epoch_ != kernels_.epoch())) {
+    recording_.obstacle = {FallbackReason::ReplayAllocation, {}, true};
+  }
+  first_launch_ = nullptr;
+  return std::exchange(recording_, {});
+}
+
+void Recorder::obstruct(FallbackReason reason, std::string text, bool retry) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!active() || recording_.obstacle) return;
+  recording_.obstacle = {reason, std::move(text), retry};
+  recording_.operations.clear();
+}
+
+bool Recorder::is_ours() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!active() || recording_.obstacle) return false;
+    if (thread_ == 0) thread_ = this_thread_number();
+    if (thread_ == this_thread_number()) return true;
+  }
+  obstruct(FallbackReason::OtherThread, {});
+  return false;
+}
+
+bool Recorder::is_owner() noexcept {
+  const std::lock_guard lock(mutex_);
+  return thread_ == 0 || thread_ == this_thread_number();
+}
+
+CUresult Recorder::launch(const contextune_launch& call) noexcept {
+  if (!is_ours()) return launcher_.as_written(call);
+  const KnownKernel* kernel = nullptr;
+  std::unique_ptr<RecordedLaunch> copy;
+  Launch launch(call);
+  if (several_devices_) (void)driver_.cuCtxGetCurrent(&launch.context);
+  try {
+    if (prepare(launch, kernel)) {
+      copy = std::make_unique<RecordedLaunch>(call, kernel->identity.parameters);
+      check_addresses(*copy, kernel->identity.name);
+    }
+  } catch (const std::exception& error) {
+    obstruct(FallbackReason::UnknownKernel, error.what());
+  }
+  const CUresult result = launcher_.as_written(call);
+  if (copy == nullptr || result != CUDA_SUCCESS) return result;
+  try {
+    Operation operation;
+    operation.kind = Operation::Kind::Launch;
+    operation.fn = call.fn;
+    operation.stream = launch.stream;
+    operation.launch = std::move(copy);
+    add(std::move(operation));
+  } catch (const std::exception& error) {
+    obstruct(FallbackReason::ReplayFailed, error.what());
+  }
+  return result;
+}
+
+bool Recorder::prepare(const Launch& launch, const KnownKernel*& kernel) {
+  if (captures_.possible() && captures_.is_capturing(launch.stream)) {
+    obstruct(FallbackReason::Capture, {});
+    return false;
+  }
+  for (std::uint32_t i = 0; i < launch.num_attributes; ++i) {
+    const auto id = launch.attributes[i].id;
+    if (id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT ||
+        id == CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT) {
+      obstruct(FallbackReason::UnsupportedLaunch, "A launch records an event of its own.");
+      return false;
+    }
+  }
+  kernel = kernels_.find(launch.function, launch.context);
+  if (kernel == nullptr) {
+    obstruct(FallbackReason::UnknownKernel, {});
+    return false;
+  }
+  if (!kernels_seen_.insert(kernel).second) return true;
+  if (kernel->identity.name.starts_with("ncclDevKernel")) {
+    obstruct(FallbackReason::Collective, {});
+    return false;
+  }
+  if (auto obstacle = first_launch_(*kernel)) {
+    obstruct(obstacle->reason, std::move(obstacle->text), obstacle->retry);
+    return false;
+  }
+  return true;
+}
+
+void Recorder::check_addresses(const RecordedLaunch& launch, const std::string& name) {
+  const auto bytes = launch.arguments();
+  for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= bytes.size(); at += sizeof(CUdeviceptr)) {
+    CUdeviceptr word = 0;
+    std::memcpy(&word, bytes.data() + at, sizeof word);
+    const auto allocation = allocations_.find(word);
+    if (!allocation) continue;
+    if (allocation->kind == AllocationKind::Host) {
+      return obstruct(FallbackReason::HostMemory, "Kernel " + name + " is given host memory.");
+    }
+  }
+}
+
+void Recorder::add(Operation operation) {
+  const std::lock_guard lock(mutex_);
+  if (!active() || recording_.obstacle) return;
+  if (host_knows_) {
+    recording_.obstacle = {FallbackReason::HostReads, {}, false};
+  } else if (recording_.operations.size() >= most_operations ||
+             recording_.host_bytes > most_host_bytes_) {
+    recording_.obstacle = {FallbackReason::RecordingTooLong, {}, false};
+  }
+  if (recording_.obstacle) return recording_.operations.clear();
+  if (operation.stream != nullptr) use(operation.stream);
+  recording_.operations.push_back(std::move(operation));
+}
+
+void Recorder::use(CUstream stream) {
+  auto& streams = recording_.streams;
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
+}
+
+void Recorder::note_event(CUevent event, CUstream stream) {
+  Operation operation;
+  operation.kind = Operation::Kind::Record;
+  operation.stream = stream;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [place, fresh] = events_.emplace(event, recording_.num_events);
+    if (fresh) ++recording_.num_events;
+    operation.event = place->second;
+  }
+  add(std::move(operation));
+}
+
+void Recorder::note_wait(CUstream stream, CUevent event) {
+  Operation operation;
+  operation.kind = Operation::Kind::Wait;
+  operation.stream = stream;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = events_.find(event);
+    // What was recorded before the region began is complete: the region began on an idle GPU.
+    if (place == events_.end()) return;
+    operation.event = place->second;
+  }
+  add(std::move(operation));
+}
+
+void Recorder::note_synchronise(CUstream stream) {
+  Operation operation;
+  operation.kind = Operation::Kind::Synchronise;
+  operation.stream = stream;
+  {
+    const std::lock_guard lock(mutex_);
+    if (to_host_) {
+      host_knows_ = true;
+      return;  // work that follows is an obstacle, and without any there is nothing to wait before
+    }
+  }
+  add(std::move(operation));
+}
+
+void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t size_bytes,
+                              bool writes) {
+  Operation::HostSide side;
+  side.argument = at;
+  side.size_bytes = size_bytes;
+  side.writes = writes;
+  side.program = reinterpret_cast<const void*>(operation.arguments[at]);
+  side.pinned = allocations_.find(operation.arguments[at]).has_value();
+  const auto* begin = static_cast<const std::byte*>(side.program);
+  const std::lock_guard lock(mutex_);
+  if (!writes) {
+    for (const Operation& earlier : recording_.operations) {
+      if (!earlier.host || !earlier.host->writes) continue;
+      const auto* other = static_cast<const std::byte*>(earlier.host->program);
+      if (begin < other + earlier.host->size_bytes && other < begin + size_bytes) {
+        recording_.obstacle = {FallbackReason::HostMemory,
+                               "A copy from the host reads what an earlier one wrote there.", false};
+      }
+    }
+    recording_.host_bytes += size_bytes;
+    if (recording_.host_bytes <= most_host_bytes_) side.bytes.assign(begin, begin + size_bytes);
+  }
+  operation.host = std::move(side);
+}
+
+bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
+  const auto transfer = transfer_of(fn, args);
+  if (!transfer) return false;
+  Operation operation;
+  operation.kind = Operation::Kind::Call;
+  operation.fn = fn;
+  operation.stream = transfer->stream;
+  const auto sizes = driver_call(fn).argument_bytes;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    std::memcpy(&operation.arguments[i], args[i], sizes[i]);
+  }
+  const auto is_host = [this](CUdeviceptr address) {
+    const auto allocation = allocations_.find(address);
+    return !allocation || allocation->kind == AllocationKind::Host;
+  };
+  const bool any_kind = transfer->source != Transfer::none && transfer->destination != Transfer::none;
+  const bool reads = transfer->source != Transfer::none &&
+                     (!any_kind || is_host(operation.arguments[transfer->source]));
+  const bool writes = transfer->destination != Transfer::none &&
+                      (!any_kind || is_host(operation.arguments[transfer->destination]));
+  if (reads && writes) return false;
+  if (reads) note_host_side(operation, transfer->source, transfer->size_bytes, false);
+  if (writes) note_host_side(operation, transfer->destination, transfer->size_bytes, true);
+  const bool pinned = operation.host && operation.host->pinned;
+  add(std::move(operation));
+  const std::lock_guard lock(mutex_);
+  to_host_ = to_host_ || writes;
+  // Only after it: a copy to the host that ends the region's work is nothing the host acted on.
+  if (to_host_ && (transfer->synchronous || (writes && !pinned))) host_knows_ = true;
+  return true;
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "intercept/allocation_map.hpp"
+#include "intercept/capture_watch.hpp"
+#include "intercept/kernel_table.hpp"
+#include "intercept/launcher.hpp"
+#include "intercept/recording.hpp"
+
+namespace contextune::intercept {
+
+/// Writes down what the program has the GPU do, from begin() to end(): launches with their
+/// arguments, copies, memsets, events. One recording at a time in a process, of one thread. What
+/// cannot be done again exactly is an obstacle: the recording stops there, the program does not
+/// notice. Any thread; nothing throws, and every call of the program is made once, as written.
+class Recorder {
+ public:
+  /// Called before the first launch of each kernel in a recording, on the launching thread.
+  /// @return what stands in the way of a replay; absent: nothing
+  using FirstLaunch = std::function<std::optional<Recording::Obstacle>(const KnownKernel&)>;
+
+  /// @param several_devices so a launch's context tells its device
+  Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
+           const Launcher& launcher, KernelTable& kernels, AllocationMap& allocations,
+           CaptureWatch& captures, bool several_devices);
+
+  /// @param thread_bound the work is all this thread's; else that of the first thread to come
+  /// @param most_host_bytes copies from the host that may be kept
+  /// @return false: another recording is under way
+  [[nodiscard]] bool begin(bool thread_bound, std::size_t most_host_bytes,
+                           FirstLaunch first_launch) noexcept;
+  /// What was recorded. To be called by the thread that recorded; calls of others that come now
+  /// are passed through.
+  [[nodiscard]] Recording end() noexcept;
+
+  [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_acquire); }
+
+  /// Makes the launch as written.
+  [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
+
+  /// After every registered call of another kind, while active.
+  void after(contextune_fn fn, void* const* args, CUresult result) noexcept;
+
+  /// Something happened that a recording cannot hold.
+  void obstruct(FallbackReason reason, std::string text, bool retry = false) noexcept;
+
+ private:
+  /// Whether this thread's work is what is recorded; if it is not, that is an obstacle.
+  [[nodiscard]] bool is_ours() noexcept;
+  [[nodiscard]] bool is_owner() noexcept;
+  [[nodiscard]] bool prepare(const Launch& launch, const KnownKernel*& kernel);
+  void check_addresses(const RecordedLaunch& launch, const std::string& name);
+  [[nodiscard]] bool note_transfer(contextune_fn fn, void* const* args);
+  void note_event(CUevent event, CUstream stream);
+  void note_wait(CUstream stream, CUevent event);
+  /// @param stream null: everything
+  void note_synchronise(CUstream stream);
+  void note_host_side(Operation& operation, std::size_t argument, std::size_t size_bytes,
+                      bool writes);
+  void add(Operation operation);
+  void use(CUstream stream);
+
+  const contextune_frontend* frontend_;
+  const gpu::Driver& driver_;
+  const Launcher& launcher_;
+  KernelTable& kernels_;
+  AllocationMap& allocations_;
+  CaptureWatch& captures_;
+  const bool several_devices_;
+  std::atomic<bool> active_{false};
+  std::mutex mutex_;
+  Recording recording_;
+  FirstLaunch first_launch_;
+  std::size_t most_host_bytes_ = 0;
+  std::uint64_t thread_ = 0;  ///< whose work it is; 0: of the first to come
+  std::uint64_t allocations_version_ = 0;
+  std::uint64_t kernels_epoch_ = 0;
+  std::map<CUevent, std::uint32_t> events_;
+  std::set<const KnownKernel*> kernels_seen_;
+  bool to_host_ = false;    ///< a copy to the host is under way
+  bool host_knows_ = false; ///< and the host may have seen what it brought
+};
+
+}  // namespace contextune::intercept

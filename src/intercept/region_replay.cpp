@@ -1,0 +1,301 @@
+#include "intercept/region_replay.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include "intercept/clock.hpp"
+#include "intercept/idle_wait.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr double idle_seconds = 10;
+constexpr double step_seconds = 60;   // of copying, hashing, or one replay
+constexpr double build_seconds = 120;
+// Visits that were recorded in vain, because something came or went in them.
+constexpr std::uint64_t most_visits = 8;
+
+std::size_t available_host_bytes() noexcept {
+  const long pages = sysconf(_SC_AVPHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
+}
+
+/// What stands in the way, as an exception within this file.
+struct Declined {
+  Recording::Obstacle obstacle;
+};
+
+[[noreturn]] void decline_for(FallbackReason reason, std::string text, bool retry = false) {
+  throw Declined{{reason, std::move(text), retry}};
+}
+
+}  // namespace
+
+RegionReplay::RegionReplay(const LaunchRegion& region, const RegionServices& services,
+                           const Options& options, Search& search, SiteTable& table)
+    : region_(region),
+      services_(services),
+      budget_bytes_(options.replay_memory),
+      search_(search),
+      table_(table) {}
+
+RegionReplay::~RegionReplay() = default;
+
+bool RegionReplay::begin_visit(bool thread_bound) noexcept {
+  ++visits_;
+  try {
+    prepare();
+    const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
+    const auto limits = copy_limits();
+    if (!services_.recorder.begin(thread_bound, limits.host_bytes, first_launch)) {
+      memory_.reset();
+      return false;  // another region is being recorded; this visit is not one to count
+    }
+    services_.gate.watch(true);
+    recording_ = true;
+  } catch (const Declined& declined) {
+    decline(declined.obstacle);
+  } catch (const std::exception& error) {
+    decline({FallbackReason::ReplayFailed, error.what(), false});
+  }
+  return recording_;
+}
+
+gpu::BlockStore::Limits RegionReplay::copy_limits() const {
+  if (budget_bytes_ > 0) {
+    const auto budget = static_cast<std::size_t>(budget_bytes_);
+    return {budget, budget};
+  }
+  // The device's own limit is what is free; of the host's memory a quarter.
+  return {~std::size_t{0}, available_host_bytes() / 4};
+}
+
+std::vector<gpu::MemoryRange> RegionReplay::footprint() {
+  const AllocationMap& allocations = services_.allocations;
+  if (const char* why = allocations.incomplete()) {
+    decline_for(FallbackReason::UnknownMemory, why);
+  }
+  if (allocations.has_surface_arrays()) decline_for(FallbackReason::ArrayMemory, {});
+  std::vector<gpu::MemoryRange> ranges;
+  int device = -1;
+  for (const Allocation& one : allocations.all()) {
+    if (one.kind == AllocationKind::Host) continue;
+    if (one.kind == AllocationKind::Managed) decline_for(FallbackReason::ManagedMemory, {});
+    if (one.kind == AllocationKind::Imported || one.exported) {
+      decline_for(FallbackReason::SharedMemory, {});
+    }
+    // What its own device may not write cannot be read either.
+    if (!one.accessible) continue;
+    if (device >= 0 && one.device != device) decline_for(FallbackReason::SeveralDevices, {});
+    device = one.device;
+    ranges.push_back({one.begin, one.bytes});
+  }
+  return ranges;
+}
+
+void RegionReplay::prepare() {
+  memory_.reset();
+  CUcontext context = nullptr;
+  const gpu::Driver& driver = services_.driver;
+  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+    decline_for(FallbackReason::UnknownMemory, "No context is current where the region begins.",
+                true);
+  }
+  if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
+  context_ = context;
+  auto ranges = footprint();
+  std::string why;
+  if (!wait_until_idle(driver, context, idle_seconds, why)) {
+    decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
+  }
+  memory_ = std::make_unique<ReplayMemory>(driver, context, services_.block_kernels, copy_limits(),
+                                           step_seconds);
+  try {
+    memory_->add(ranges, learned_);
+  } catch (const gpu::NoRoom& error) {
+    if (!learned_.empty()) decline_for(FallbackReason::ReplayMemory, error.what());
+    // Not everything can be copied; this visit tells what has to be.
+    memory_->add_uncopied(std::move(ranges));
+  }
+}
+
+std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel&) {
+  return std::nullopt;
+}
+
+void RegionReplay::end_visit() noexcept {
+  recording_ = false;
+  services_.gate.close();
+  Recording recording = services_.recorder.end();
+  try {
+    carry_out(std::move(recording));
+  } catch (const Declined& declined) {
+    decline(declined.obstacle);
+  } catch (const MixedMemory& error) {
+    stop_process(error.what());
+  } catch (const StuckReplay& error) {
+    stop_process(error.what());
+  } catch (const std::exception& error) {
+    decline({FallbackReason::ReplayFailed, error.what(), false});
+  }
+  memory_.reset();
+  services_.gate.watch(false);
+  services_.gate.open();
+}
+
+void RegionReplay::carry_out(Recording recording) {
+  if (recording.obstacle) throw Declined{*recording.obstacle};
+  if (recording.operations.empty()) return;
+  const double begin = now_seconds();
+  std::string why;
+  if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+    decline_for(FallbackReason::NotIdle, "When the region ended, " + why + ".");
+  }
+  try {
+    if (!memory_->finish()) learn();
+  } catch (const gpu::NoRoom& error) {
+    decline_for(FallbackReason::ReplayMemory, error.what());
+  }
+  Replayer replayer(region_, services_, search_, table_, context_, std::move(recording),
+                    step_seconds);
+  std::exception_ptr failure;
+  try {
+    tune(replayer);
+  } catch (const MixedMemory&) {
+    throw;
+  } catch (const StuckReplay&) {
+    throw;
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  memory_->restore_final();
+  if (failure) std::rethrow_exception(failure);
+  write_line(replayer, now_seconds() - begin);
+}
+
+void RegionReplay::learn() {
+  for (const gpu::MemoryRange& block : memory_->dirty()) {
+    const auto allocation = services_.allocations.find(block.begin);
+    const gpu::MemoryRange whole =
+        allocation ? gpu::MemoryRange{allocation->begin, allocation->bytes} : block;
+    if (std::find(learned_.begin(), learned_.end(), whole) == learned_.end()) {
+      learned_.push_back(whole);
+    }
+  }
+  decline_for(FallbackReason::ReplayMemory,
+              "Not all memory can be copied; this visit told what has to be, and the next is tried.",
+              true);
+}
+
+void RegionReplay::tune(Replayer& replayer) {
+  const auto defaults = [](const Site& site) { return site.pinned.value_or(0); };
+  // The first run without anything changed also fetches what a replay needs for the first time.
+  memory_->restore_initial();
+  replayer.run(defaults);
+  (void)replayer.host_results_agree();
+  if (!memory_->is_final()) decline_for(FallbackReason::NotDeterministic, {});
+  finish_builds();
+  screen(replayer);
+  while (!services_.stopped.load(std::memory_order_acquire) &&
+         search_.begin_waiting([this] { finish_builds(); })) {
+    memory_->restore_initial();
+    replayer.run_pass([this] { search_.end(now_seconds()); });
+    ++replays_;
+  }
+  // What was right one config at a time has to be right together.
+  if (!screen_one(replayer, [](const Site& site) { return site.settled(); })) {
+    search_.stop(FallbackReason::WrongResult,
+                 "The winners together compute something else than the defaults.");
+  }
+}
+
+void RegionReplay::finish_builds() {
+  const double begin = now_seconds();
+  table_.finish_builds();
+  while (table_.has_builds() && now_seconds() - begin < build_seconds) {
+    (void)services_.builds.wait_idle(1);
+    table_.finish_builds();
+  }
+}
+
+bool RegionReplay::screen_one(Replayer& replayer, const Replayer::Choice& choice) {
+  memory_->restore_initial();
+  replayer.run(choice);
+  ++replays_;
+  return memory_->is_final() && replayer.host_results_agree();
+}
+
+void RegionReplay::screen(Replayer& replayer) {
+  std::size_t most_configs = 0;
+  for (const Site* site : replayer.sites()) {
+    most_configs = std::max(most_configs, site->pinned ? 0 : site->configs.size());
+  }
+  // All sites at once, as in the table: only where that goes wrong one has to be found.
+  for (std::uint32_t config = 1; config < most_configs; ++config) {
+    const auto of_site = [config](const Site& site) {
+      if (site.pinned) return *site.pinned;
+      return config < site.configs.size() ? config : 0;
+    };
+    if (screen_one(replayer, of_site)) continue;
+    bool found = false;
+    std::vector<Site*> changed;
+    for (Site* site : replayer.sites()) {
+      if (site->pinned || of_site(*site) == 0) continue;
+      changed.push_back(site);
+      const bool right = screen_one(replayer, [&](const Site& other) {
+        return &other == site ? config : other.pinned.value_or(0);
+      });
+      if (right) continue;
+      found = true;
+      search_.reject(*site, config);
+    }
+    // Only together they are wrong: none of them is to be trusted.
+    if (!found)
+      for (Site* site : changed) search_.reject(*site, config);
+  }
+}
+
+void RegionReplay::decline(const Recording::Obstacle& obstacle) noexcept {
+  memory_.reset();
+  given_up_ = given_up_ || !obstacle.retry || visits_ >= most_visits;
+  services_.log.fallback(obstacle.reason, region_.name(), {}, obstacle.text);
+}
+
+void RegionReplay::stop_process(const std::string& why) noexcept {
+  const std::string text = "contextune: the replay of region '" + region_.name() +
+                           "' failed and the program's memory cannot be put back: " + why +
+                           "; the program is stopped here, since its results would be wrong. Run "
+                           "it with --mode live.\n";
+  services_.log.fault(text);
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+  std::abort();
+}
+
+void RegionReplay::write_line(const Replayer& replayer, double seconds) noexcept {
+  const ReplayMemory::Costs& costs = memory_->costs();
+  log::ReplayEvent event;
+  event.region = region_.name();
+  event.visit = visits_;
+  event.operations = replayer.num_operations();
+  event.replays = replays_;
+  event.seconds = seconds;
+  event.footprint_bytes = costs.footprint_bytes;
+  event.dirty_bytes = costs.dirty_bytes;
+  event.device_bytes = costs.device_bytes;
+  event.host_bytes = costs.host_bytes;
+  event.hash_seconds = costs.hash_seconds;
+  event.save_seconds = costs.save_seconds;
+  event.restore_seconds = costs.restore_seconds;
+  event.simulated = services_.log.simulated();
+  log::write_replay(services_.log.lines(), event);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "intercept/launch_region.hpp"
+#include "intercept/recorder.hpp"
+#include "intercept/replay_memory.hpp"
+#include "intercept/replayer.hpp"
+#include "intercept/search.hpp"
+#include "intercept/trial_launch.hpp"
+
+namespace contextune::intercept {
+
+/// Tunes a region of a program that nobody can run again: records one visit of it, and at the
+/// visit's end repeats the recording until the search is over, with the memory put back before each
+/// pass and left as the visit left it. What cannot be repeated exactly is declined: the visit was
+/// then one like any other. Called by the thread that enters and leaves; nothing throws.
+class RegionReplay {
+ public:
+  RegionReplay(const LaunchRegion& region, const RegionServices& services, const Options& options,
+               Search& search, SiteTable& table);
+  ~RegionReplay();
+
+  /// Whether a visit may still be worth a recording. False: the region is tuned live.
+  [[nodiscard]] bool wanted() const noexcept { return !given_up_; }
+
+  /// A visit begins.
+  /// @return whether it is being recorded
+  [[nodiscard]] bool begin_visit(bool thread_bound) noexcept;
+  [[nodiscard]] bool recording() const noexcept { return recording_; }
+
+  /// The recorded visit ends: tunes, unless something stands in the way.
+  void end_visit() noexcept;
+
+ private:
+  void prepare();
+  void carry_out(Recording recording);
+  [[noreturn]] void learn();
+  void tune(Replayer& replayer);
+  void screen(Replayer& replayer);
+  [[nodiscard]] bool screen_one(Replayer& replayer, const Replayer::Choice& choice);
+  void finish_builds();
+  void decline(const Recording::Obstacle& obstacle) noexcept;
+  [[noreturn]] void stop_process(const std::string& why) noexcept;
+  void write_line(const Replayer& replayer, double seconds) noexcept;
+  [[nodiscard]] std::optional<Recording::Obstacle> look_at(const KnownKernel& kernel);
+  [[nodiscard]] std::vector<gpu::MemoryRange> footprint();
+  [[nodiscard]] gpu::BlockStore::Limits copy_limits() const;
+
+  const LaunchRegion& region_;
+  const RegionServices& services_;
+  const double budget_bytes_;
+  Search& search_;
+  SiteTable& table_;
+  CUcontext context_ = nullptr;
+  std::unique_ptr<ReplayMemory> memory_;
+  std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
+  std::uint64_t visits_ = 0;
+  std::uint64_t replays_ = 0;
+  bool recording_ = false;
+  bool given_up_ = false;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "gpu/block_hash.hpp"
+#include "gpu/block_kernels.hpp"
+#include "gpu/block_store.hpp"
+#include "gpu/footprint.hpp"
+
+namespace contextune::intercept {
+
+/// Memory of the program is neither as it was before the region nor as it was after it, and cannot
+/// be made so: the process must not go on.
+class MixedMemory : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The device memory that one region may write, as it was before the region and after it: put back
+/// before each pass, compared after it, and left as it was after the region.
+///
+/// First `add` (before the region, and again for memory that comes into view later, before anything
+/// writes there), then `finish` on an idle GPU after the region; then the rest, each on an idle
+/// GPU. One thread at a time; the context is current.
+class ReplayMemory {
+ public:
+  struct Costs {
+    std::size_t footprint_bytes = 0;  ///< looked at
+    std::size_t dirty_bytes = 0;      ///< put back before each pass
+    std::size_t device_bytes = 0;     ///< of copies
+    std::size_t host_bytes = 0;
+    double hash_seconds = 0;     ///< of everything, the last time
+    double save_seconds = 0;     ///< of everything that was saved, once
+    double restore_seconds = 0;  ///< before a pass, the mean
+    std::uint64_t hashes = 0;
+    std::uint64_t restores = 0;
+  };
+
+  /// @param seconds that a single step may take
+  ReplayMemory(const gpu::Driver& driver, CUcontext context, gpu::BlockKernels& kernels,
+               gpu::BlockStore::Limits limits, double seconds);
+  ReplayMemory(const ReplayMemory&) = delete;
+  ReplayMemory& operator=(const ReplayMemory&) = delete;
+
+  /// Looks at memory and copies it.
+  /// @param only what to copy of it: blocks that earlier visits of the region wrote; empty: all
+  /// @throws gpu::NoRoom, or Error
+  void add(std::vector<gpu::MemoryRange> ranges, std::span<const gpu::MemoryRange> only = {});
+  /// Looks at memory only, to learn what the region writes.
+  void add_uncopied(std::vector<gpu::MemoryRange> ranges);
+
+  /// The region has run: finds out what it wrote and keeps that.
+  /// @return false: it wrote where nothing was copied; see dirty()
+  /// @throws gpu::NoRoom, or Error
+  [[nodiscard]] bool finish();
+
+  /// What the region wrote.
+  [[nodiscard]] std::vector<gpu::MemoryRange> dirty() const;
+
+  /// As it was before the region. @throws MixedMemory
+  void restore_initial();
+  /// As it was after it, which is checked. @throws MixedMemory
+  void restore_final();
+
+  /// Whether everything is as it was after the region. Blocks that are not are put back from now on.
+  /// @throws Error if it cannot be told, or MixedMemory if a block differs that has no copy
+  [[nodiscard]] bool is_final();
+
+  [[nodiscard]] const Costs& costs() const noexcept { return costs_; }
+
+ private:
+  struct Area {
+    gpu::Footprint footprint;
+    std::vector<std::uint64_t> initial_hashes;
+    std::vector<std::uint64_t> final_hashes;
+    std::vector<bool> copied;           ///< by block
+    std::vector<std::uint32_t> dirty;   ///< written by the region
+    std::vector<std::uint32_t> strays;  ///< written by a pass only; a superset of none
+    std::unique_ptr<gpu::BlockStore> initial;
+    std::unique_ptr<gpu::BlockStore> final;
+  };
+
+  Area& look_at(std::vector<gpu::MemoryRange> ranges);
+  [[nodiscard]] std::vector<std::uint64_t> hash(const gpu::Footprint& footprint);
+  [[nodiscard]] std::unique_ptr<gpu::BlockStore> save(const gpu::Footprint& footprint,
+                                                      std::span<const std::uint32_t> blocks);
+  [[nodiscard]] gpu::Deadline deadline() const;
+
+  const gpu::Driver& driver_;
+  CUcontext context_;
+  gpu::BlockKernels& kernels_;
+  gpu::BlockStore::Limits left_;
+  double seconds_;
+  gpu::BlockHasher hasher_;
+  std::deque<Area> areas_;
+  Costs costs_;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,193 @@
+#include "intercept/replayer.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include <contextune/error.hpp>
+
+#include "intercept/clock.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// Most replays are over sooner; then the thread sleeps between two looks.
+constexpr double spin_seconds = 200e-6;
+constexpr auto nap = std::chrono::microseconds(50);
+
+}  // namespace
+
+Replayer::Replayer(const LaunchRegion& region, const RegionServices& services, Search& search,
+                   SiteTable& table, CUcontext context, Recording recording, double seconds)
+    : region_(region),
+      services_(services),
+      search_(search),
+      table_(table),
+      trial_(region, services, table),
+      recording_(std::move(recording)),
+      seconds_(seconds),
+      pinned_(services.driver, context),
+      host_(recording_.operations.size()),
+      results_(recording_.operations.size()) {
+  const auto make = [&](CUevent& event) {
+    check(services_.driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), "making an event");
+  };
+  events_.resize(recording_.num_events);
+  try {
+    make(done_);
+    for (CUevent& event : events_) make(event);
+    lay_out_host_memory();
+    find_sites();
+  } catch (...) {
+    destroy_events();
+    throw;
+  }
+}
+
+Replayer::~Replayer() {
+  destroy_events();
+}
+
+void Replayer::destroy_events() noexcept {
+  if (done_ != nullptr) (void)services_.driver.cuEventDestroy(done_);
+  for (CUevent event : events_)
+    if (event != nullptr) (void)services_.driver.cuEventDestroy(event);
+}
+
+void Replayer::lay_out_host_memory() {
+  constexpr std::size_t alignment = 256;
+  std::size_t sizes[2] = {0, 0};  // pageable, pinned
+  std::vector<std::size_t> offsets(recording_.operations.size());
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const auto& side = recording_.operations[i].host;
+    if (!side) continue;
+    std::size_t& size = sizes[side->pinned];
+    offsets[i] = size;
+    size += (side->size_bytes + alignment - 1) / alignment * alignment;
+  }
+  pageable_.resize(sizes[0]);
+  if (sizes[1] != 0) pinned_.reserve(sizes[1]);
+  for (std::size_t i = 0; i < offsets.size(); ++i) {
+    const auto& side = recording_.operations[i].host;
+    if (!side) continue;
+    host_[i] = (side->pinned ? static_cast<std::byte*>(pinned_.data()) : pageable_.data()) + offsets[i];
+    if (!side->writes) std::memcpy(host_[i], side->bytes.data(), side->size_bytes);
+  }
+}
+
+void Replayer::find_sites() {
+  for (const Operation& operation : recording_.operations) {
+    if (operation.kind != Operation::Kind::Launch) continue;
+    const auto found = table_.find(region_.launch_of(operation.launch->call()));
+    if (found.resolved == nullptr) continue;
+    Site& site = found.resolved->site();
+    if (std::find(sites_.begin(), sites_.end(), &site) == sites_.end()) sites_.push_back(&site);
+  }
+}
+
+void Replayer::run(const Choice& choice) {
+  issue(&choice);
+  wait_for_all();
+}
+
+void Replayer::run_pass(const std::function<void()>& issued) {
+  issue(nullptr);
+  issued();
+  wait_for_all();
+}
+
+void Replayer::issue(const Choice* choice) {
+  for (std::size_t i = 0; i < recording_.operations.size(); ++i) {
+    const Operation& operation = recording_.operations[i];
+    switch (operation.kind) {
+      case Operation::Kind::Launch:
+        issue_launch(*operation.launch, choice);
+        break;
+      case Operation::Kind::Call:
+        issue_call(operation, host_[i]);
+        break;
+      case Operation::Kind::Record:
+        check(services_.driver.cuEventRecord(events_[operation.event], operation.stream),
+              "recording an event");
+        break;
+      case Operation::Kind::Wait:
+        check(services_.driver.cuStreamWaitEvent(operation.stream, events_[operation.event], 0),
+              "having a stream wait for an event");
+        break;
+      case Operation::Kind::Synchronise:
+        operation.stream == nullptr ? wait_for_all() : wait_for(operation.stream);
+        break;
+    }
+  }
+}
+
+void Replayer::issue_launch(const RecordedLaunch& recorded, const Choice* choice) {
+  const contextune_launch& call = recorded.call();
+  const Launch launch = region_.launch_of(call);
+  const SiteTable::Found found = table_.find(launch);
+  const Site* site = found.resolved == nullptr ? nullptr : &found.resolved->site();
+  CUresult result = CUDA_SUCCESS;
+  if (choice != nullptr) {
+    const std::uint32_t config = site == nullptr ? 0 : (*choice)(*site);
+    result = trial_.settled(call, launch, found, config, nullptr);
+  } else {
+    const Watch watch = search_.watch();
+    const std::uint32_t config = site == nullptr ? 0 : site->planned();
+    result = watch == Watch::Nothing ? trial_.settled(call, launch, found, config, nullptr)
+                                     : trial_.watched(call, launch, found, config, search_, watch);
+  }
+  check(result, "a launch");
+}
+
+void Replayer::issue_call(const Operation& operation, const std::byte* host) {
+  auto values = operation.arguments;
+  if (host != nullptr) values[operation.host->argument] = reinterpret_cast<std::uint64_t>(host);
+  void* addresses[most_recorded_arguments];
+  for (std::size_t i = 0; i < values.size(); ++i) addresses[i] = &values[i];
+  check(driver_call(operation.fn).make(services_.frontend->real(operation.fn), addresses),
+        services_.frontend->name(operation.fn));
+}
+
+void Replayer::wait_for(CUstream stream) {
+  check(services_.driver.cuEventRecord(done_, stream), "recording an event");
+  const double begin = now_seconds();
+  for (;;) {
+    const CUresult result = services_.driver.cuEventQuery(done_);
+    if (result == CUDA_SUCCESS) return;
+    if (result != CUDA_ERROR_NOT_READY) check(result, "waiting for a replay");
+    const double waited = now_seconds() - begin;
+    if (waited > seconds_) {
+      throw StuckReplay("the GPU was still at work on a replay after " +
+                        std::to_string(static_cast<int>(seconds_)) + " s");
+    }
+    if (waited > spin_seconds) std::this_thread::sleep_for(nap);
+  }
+}
+
+void Replayer::wait_for_all() {
+  for (CUstream stream : recording_.streams) wait_for(stream);
+}
+
+bool Replayer::host_results_agree() {
+  bool agree = true;
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    const auto& side = recording_.operations[i].host;
+    if (!side || !side->writes) continue;
+    if (results_[i].empty()) {
+      results_[i].assign(host_[i], host_[i] + side->size_bytes);
+    } else {
+      agree = agree && std::memcmp(results_[i].data(), host_[i], side->size_bytes) == 0;
+    }
+  }
+  return agree;
+}
+
+void Replayer::check(CUresult result, const char* what) const {
+  if (result == CUDA_SUCCESS) return;
+  const std::string text = std::string(what) + ": " + gpu::describe(services_.driver, result);
+  if (is_sticky_error(result)) throw StuckReplay(text);
+  throw Error(text);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <contextune/error.hpp>
+
+#include "gpu/pinned_memory.hpp"
+#include "intercept/launch_region.hpp"
+#include "intercept/recording.hpp"
+#include "intercept/search.hpp"
+#include "intercept/trial_launch.hpp"
+
+namespace contextune::intercept {
+
+/// The GPU does not answer any more, or its context is broken: nothing can be put back.
+class StuckReplay : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Has the GPU do again what was recorded, on the streams of the program, with other configs. The
+/// memory is the caller's affair. On the thread that recorded; the context is current.
+class Replayer {
+ public:
+  /// Which config a site launches.
+  using Choice = std::function<std::uint32_t(const Site&)>;
+
+  /// @throws Error if the driver has no events or host memory for it
+  Replayer(const LaunchRegion& region, const RegionServices& services, Search& search,
+           SiteTable& table, CUcontext context, Recording recording, double seconds);
+  ~Replayer();
+  Replayer(const Replayer&) = delete;
+  Replayer& operator=(const Replayer&) = delete;
+
+  /// Once more, and waits for it. A config that cannot be launched is replaced by the default.
+  /// @throws Error if the driver refuses anything else, or it takes too long
+  void run(const Choice& choice);
+  /// As a pass of the search, which is open; `issued` is called when all is issued, before the wait.
+  void run_pass(const std::function<void()>& issued);
+
+  /// Whether the copies to the host brought what they brought in the first run.
+  [[nodiscard]] bool host_results_agree();
+
+  /// The sites of the recording, each once.
+  [[nodiscard]] const std::vector<Site*>& sites() const noexcept { return sites_; }
+  [[nodiscard]] std::size_t num_operations() const noexcept { return recording_.operations.size(); }
+
+ private:
+  void find_sites();
+  void destroy_events() noexcept;
+  void lay_out_host_memory();
+  void issue(const Choice* choice);
+  void issue_launch(const RecordedLaunch& recorded, const Choice* choice);
+  void issue_call(const Operation& operation, const std::byte* host);
+  void wait_for(CUstream stream);
+  void wait_for_all();
+  void check(CUresult result, const char* what) const;
+
+  const LaunchRegion& region_;
+  const RegionServices& services_;
+  Search& search_;
+  SiteTable& table_;
+  TrialLaunch trial_;
+  Recording recording_;
+  double seconds_;
+  std::vector<CUevent> events_;
+  CUevent done_ = nullptr;
+  std::vector<Site*> sites_;
+  gpu::PinnedMemory pinned_;
+  std::vector<std::byte> pageable_;
+  std::vector<std::byte*> host_;  ///< by operation; null: it has no side on the host
+  std::vector<std::vector<std::byte>> results_;  ///< of the first run, by operation
+};
+
+}  // namespace contextune::intercept
