@@ -32,3 +32,16 @@ endif()
 
 find_path(CONTEXTUNE_LUA_INCLUDE_DIR lua.h PATH_SUFFIXES lua5.4 REQUIRED DOC "Folder of lua.h (5.4)")
 find_library(CONTEXTUNE_LUA_ARCHIVE NAMES liblua5.4.a REQUIRED DOC "Static Lua 5.4 library")
+
+# Fatbins are compressed with one or the other. Linked statically, so that what is preloaded into a
+# program brings its own; libcontextune.so hides them.
+foreach(library lz4 zstd)
+  string(TOUPPER ${library} _upper)
+  find_path(CONTEXTUNE_${_upper}_INCLUDE_DIR ${library}.h REQUIRED DOC "Folder of ${library}.h")
+  find_library(CONTEXTUNE_${_upper}_ARCHIVE NAMES lib${library}.a REQUIRED
+    DOC "Static ${library} library")
+  add_library(contextune_${library} STATIC IMPORTED GLOBAL)
+  set_target_properties(contextune_${library} PROPERTIES
+    IMPORTED_LOCATION ${CONTEXTUNE_${_upper}_ARCHIVE}
+    INTERFACE_INCLUDE_DIRECTORIES ${CONTEXTUNE_${_upper}_INCLUDE_DIR})
+endforeach()

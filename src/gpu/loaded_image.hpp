@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "gpu/kernel_image.hpp"
+
+namespace contextune::gpu {
+
+/// What is kept of an image at its load, so that it can be read when a question comes. Machine code
+/// and PTX are read at once. Of fatbins, which can be large, compressed and many, only the place is
+/// kept where it lasts: in a loaded program file or a file. One on the heap may be freed right
+/// after the load, and is copied, if it is not too large. Any thread.
+class LoadedImage {
+ public:
+  /// @param code as the program gave it to cuModuleLoadData, cuModuleLoadFatBinary or
+  ///   cuLibraryLoadData, which succeeded
+  [[nodiscard]] static std::shared_ptr<LoadedImage> from_memory(const void* code);
+  /// @param path as given to cuModuleLoad or cuLibraryLoadFromFile
+  /// @param simulated the driver reads PATH.sim in its place, if there is one
+  [[nodiscard]] static std::shared_ptr<LoadedImage> from_file(const std::string& path,
+                                                              bool simulated);
+
+  /// Read once for each `binary_version`, as of read_kernel_image.
+  /// @return null: it cannot be told, and `why` says so in a sentence
+  [[nodiscard]] std::shared_ptr<const KernelImage> read(int binary_version, std::string& why);
+
+  ~LoadedImage();
+  LoadedImage(const LoadedImage&) = delete;
+  LoadedImage& operator=(const LoadedImage&) = delete;
+
+ private:
+  struct Answer {
+    std::shared_ptr<const KernelImage> image;
+    std::string why;
+  };
+
+  LoadedImage() = default;
+  void keep_answer(const ByteSource& source);
+  void keep_fat_binary(const void* address);
+  [[nodiscard]] Answer read_now(int binary_version) const;
+
+  std::mutex mutex_;
+  bool lasting_ = false;  ///< `answer_` is all there will ever be
+  Answer answer_;
+  std::map<int, Answer> answers_;  ///< of a fatbin, by binary version
+
+  // Where a fatbin is: one of the three.
+  const void* address_ = nullptr;
+  std::string path_;
+  std::string copy_;
+  std::string mark_;          ///< of what is there: its first bytes, or the file's version
+  std::string program_file_;  ///< that `address_` is in
+  bool links_at_load_ = false;
+};
+
+}  // namespace contextune::gpu

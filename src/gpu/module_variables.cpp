@@ -1,0 +1,193 @@
+#include "gpu/module_variables.hpp"
+
+#include <exception>
+
+namespace contextune::gpu {
+namespace {
+
+std::shared_ptr<const ModuleUse> unknown(std::string why) {
+  const auto use = std::make_shared<ModuleUse>();
+  use->unknown = std::move(why);
+  return use;
+}
+
+/// Made at the start, as it is for when there is no memory.
+const std::shared_ptr<const ModuleUse> no_memory = unknown("there is no memory left to find out");
+
+}  // namespace
+
+template <typename Read>
+void ModuleVariables::remember(Handle handle, Read read) noexcept {
+  try {
+    std::shared_ptr<LoadedImage> image = read();
+    const std::lock_guard lock(mutex_);
+    ++changes_;
+    images_[handle] = std::move(image);
+  } catch (const std::exception&) {
+    // Without memory to remember it, it is one that was not seen.
+    forget(handle);
+  }
+}
+
+void ModuleVariables::loaded(CUmodule module, const void* code) noexcept {
+  remember(module, [&] { return LoadedImage::from_memory(code); });
+}
+
+void ModuleVariables::loaded(CUlibrary library, const void* code) noexcept {
+  remember(library, [&] { return LoadedImage::from_memory(code); });
+}
+
+void ModuleVariables::loaded_from_file(CUmodule module, const char* path) noexcept {
+  remember(module, [&] { return LoadedImage::from_file(path, driver_.simulated); });
+}
+
+void ModuleVariables::loaded_from_file(CUlibrary library, const char* path) noexcept {
+  remember(library, [&] { return LoadedImage::from_file(path, driver_.simulated); });
+}
+
+void ModuleVariables::belongs(CUmodule module, CUlibrary library) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    libraries_[module] = library;
+  } catch (const std::exception&) {
+    // Its kernels will be unknown.
+  }
+}
+
+void ModuleVariables::belongs(CUfunction function, CUkernel kernel) noexcept {
+  CUlibrary library = nullptr;
+  if (driver_.cuKernelGetLibrary == nullptr ||
+      driver_.cuKernelGetLibrary(&library, kernel) != CUDA_SUCCESS) {
+    return;
+  }
+  try {
+    const std::lock_guard lock(mutex_);
+    function_libraries_[function] = library;
+  } catch (const std::exception&) {
+    // The kernel will be unknown.
+  }
+}
+
+void ModuleVariables::forget(Handle handle) noexcept {
+  const std::lock_guard lock(mutex_);
+  ++changes_;
+  images_.erase(handle);
+  std::erase_if(answers_, [&](const auto& one) { return one.first.first == handle; });
+}
+
+void ModuleVariables::unloads(CUmodule module) noexcept {
+  forget(module);
+}
+
+void ModuleVariables::unloads(CUlibrary library) noexcept {
+  forget(library);
+  const std::lock_guard lock(mutex_);
+  const auto of_library = [&](const auto& one) { return one.second == library; };
+  std::erase_if(libraries_, [&](const auto& one) {
+    if (!of_library(one)) return false;
+    std::erase_if(answers_, [&](const auto& answer) { return answer.first.first == one.first; });
+    return true;
+  });
+  std::erase_if(function_libraries_, of_library);
+}
+
+void ModuleVariables::context_goes_away() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++changes_;
+  answers_.clear();
+  // Handles of the context's own are made again, for others.
+  libraries_.clear();
+  function_libraries_.clear();
+}
+
+std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kernel) noexcept {
+  const Handle handle = kernel.kind == HandleKind::Function ? static_cast<Handle>(kernel.module)
+                                                            : static_cast<Handle>(kernel.library);
+  CUcontext context = nullptr;
+  try {
+    if (handle == nullptr)
+      return unknown("the driver does not tell what the kernel was loaded with");
+    if (driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+      return unknown("no CUDA context is current");
+    }
+    std::uint64_t changes = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto known = answers_.find({handle, context});
+      if (known != answers_.end()) return known->second;
+      changes = changes_;
+    }
+    const auto answer = std::make_shared<const ModuleUse>(find_out(kernel));
+    const std::lock_guard lock(mutex_);
+    // What is unknown for a function may become known: its library is seen later.
+    if (changes == changes_ && answer->unknown.empty()) answers_[{handle, context}] = answer;
+    return answer;
+  } catch (const std::exception&) {
+    return no_memory;
+  }
+}
+
+std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& kernel) {
+  const std::lock_guard lock(mutex_);
+  Handle handle = kernel.library;
+  if (kernel.kind == HandleKind::Function) {
+    handle = kernel.module;
+    if (const auto library = libraries_.find(kernel.module); library != libraries_.end()) {
+      handle = library->second;
+    } else if (const auto its = function_libraries_.find(kernel.function);
+               its != function_libraries_.end()) {
+      handle = its->second;
+      libraries_[kernel.module] = its->second;
+    }
+  }
+  const auto known = images_.find(handle);
+  return known == images_.end() ? nullptr : known->second;
+}
+
+CUresult ModuleVariables::find(const KernelIdentity& kernel, const char* name,
+                               VariableRange& range) const noexcept {
+  if (kernel.kind == HandleKind::Function) {
+    return driver_.cuModuleGetGlobal == nullptr
+               ? CUDA_ERROR_NOT_SUPPORTED
+               : driver_.cuModuleGetGlobal(&range.address, &range.bytes, kernel.module, name);
+  }
+  return driver_.cuLibraryGetGlobal == nullptr
+             ? CUDA_ERROR_NOT_SUPPORTED
+             : driver_.cuLibraryGetGlobal(&range.address, &range.bytes, kernel.library, name);
+}
+
+ModuleUse ModuleVariables::find_out(const KernelIdentity& kernel) {
+  ModuleUse use;
+  const std::shared_ptr<LoadedImage> loaded = image_of(kernel);
+  if (loaded == nullptr) {
+    use.unknown = "the load of the kernel's module was not seen";
+    return use;
+  }
+  std::string why;
+  const auto image = loaded->read(kernel.binary_version, why);
+  if (image == nullptr) {
+    use.unknown = "the image that the kernel was loaded from is not known: " + why;
+    return use;
+  }
+  use.uses_printf = image->uses_printf;
+  use.uses_malloc = image->uses_malloc;
+  use.launches_kernels = image->launches_kernels;
+  const RelaxedCapture relaxed(driver_);
+  for (const ImageVariable& variable : image->variables) {
+    VariableRange range;
+    range.kind = variable.kind;
+    range.name = variable.name;
+    const CUresult result = find(kernel, variable.name.c_str(), range);
+    if (result == CUDA_ERROR_NOT_FOUND && !variable.certain) continue;
+    if (result != CUDA_SUCCESS) {
+      use.unknown = "the driver does not find the variable " + variable.name + ": " +
+                    describe(driver_, result);
+      use.variables.clear();
+      return use;
+    }
+    use.variables.push_back(std::move(range));
+  }
+  return use;
+}
+
+}  // namespace contextune::gpu

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gpu/driver.hpp"
+#include "gpu/kernel_identity.hpp"
+#include "gpu/loaded_image.hpp"
+
+namespace contextune::gpu {
+
+/// Where a variable of a module is, in one context.
+struct VariableRange {
+  CUdeviceptr address = 0;
+  std::size_t bytes = 0;
+  VariableKind kind = VariableKind::Device;
+  std::string name;  ///< mangled
+};
+
+/// What the kernels of a module can use beside their arguments. A value; ranges are valid until the
+/// module or library is unloaded.
+struct ModuleUse {
+  /// "": all of the following is known. Else a sentence that says why it is not.
+  std::string unknown;
+  std::vector<VariableRange> variables;  ///< all that exist, written to or not, sorted by name
+  bool uses_printf = false;
+  bool uses_malloc = false;
+  bool launches_kernels = false;
+};
+
+/// The module-scope variables of the modules and libraries that the program loads. The driver finds
+/// variables by name, also static ones, and lists none, so the names come from the loaded images.
+/// Any thread. Nothing throws.
+class ModuleVariables {
+ public:
+  explicit ModuleVariables(const Driver& driver) noexcept : driver_(driver) {}
+  ModuleVariables(const ModuleVariables&) = delete;
+  ModuleVariables& operator=(const ModuleVariables&) = delete;
+
+  // After a load that succeeded, while the program is still in the call. A cubin takes some
+  // microseconds, PTX a millisecond for each MiB, a fatbin the same whatever its size.
+  void loaded(CUmodule module, const void* code) noexcept;
+  void loaded(CUlibrary library, const void* code) noexcept;
+  void loaded_from_file(CUmodule module, const char* path) noexcept;
+  void loaded_from_file(CUlibrary library, const char* path) noexcept;
+  /// After the program got a library's module, or a kernel's function, for the current context.
+  void belongs(CUmodule module, CUlibrary library) noexcept;
+  void belongs(CUfunction function, CUkernel kernel) noexcept;
+  // Before an unload.
+  void unloads(CUmodule module) noexcept;
+  void unloads(CUlibrary library) noexcept;
+  /// A context goes away, with all its variables.
+  void context_goes_away() noexcept;
+
+  /// Of the kernel's module, in this thread's current context. The first answer for a module may
+  /// take milliseconds, later ones are kept. Never null.
+  [[nodiscard]] std::shared_ptr<const ModuleUse> of(const KernelIdentity& kernel) noexcept;
+
+ private:
+  /// A CUmodule or a CUlibrary; their addresses differ.
+  using Handle = const void*;
+
+  template <typename Read>
+  void remember(Handle handle, Read read) noexcept;
+  void forget(Handle handle) noexcept;
+  [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
+  [[nodiscard]] ModuleUse find_out(const KernelIdentity& kernel);
+  [[nodiscard]] CUresult find(const KernelIdentity& kernel, const char* name,
+                              VariableRange& range) const noexcept;
+
+  const Driver& driver_;
+  std::mutex mutex_;
+  std::map<Handle, std::shared_ptr<LoadedImage>> images_;
+  std::map<CUmodule, CUlibrary> libraries_;  ///< of modules that belong to one
+  std::map<CUfunction, CUlibrary> function_libraries_;
+  std::map<std::pair<Handle, CUcontext>, std::shared_ptr<const ModuleUse>> answers_;
+  std::uint64_t changes_ = 0;  ///< an answer begun before one is not kept
+};
+
+}  // namespace contextune::gpu
