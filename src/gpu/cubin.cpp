@@ -123,11 +123,11 @@ class Cubin {
   [[nodiscard]] std::optional<VariableKind> kind_of(std::size_t section) const {
     const std::string_view name = text_at(section_names_, sections_[section].sh_name);
     if (name.starts_with(".nv.constant")) return VariableKind::Constant;
-    // Shared and local memory is new with every launch.
-    const bool memory =
-        (sections_[section].sh_flags & (SHF_WRITE | SHF_ALLOC)) == (SHF_WRITE | SHF_ALLOC);
-    if (!memory || name.starts_with(".nv.shared") || name.starts_with(".nv.local")) {
-      return std::nullopt;
+    constexpr std::uint64_t written = SHF_WRITE | SHF_ALLOC;
+    if ((sections_[section].sh_flags & written) != written) return std::nullopt;
+    // Shared and local memory is new with every launch; .nv.merc is the code in another form.
+    for (const std::string_view other : {".nv.shared", ".nv.local", ".nv.merc", ".nv_debug"}) {
+      if (name.starts_with(other)) return std::nullopt;
     }
     return VariableKind::Device;
   }

@@ -17,12 +17,15 @@ const std::shared_ptr<const ModuleUse> no_memory = unknown("there is no memory l
 }  // namespace
 
 template <typename Read>
-void ModuleVariables::remember(Handle handle, Read read) noexcept {
+void ModuleVariables::remember(Handle handle, bool is_module, Read read) noexcept {
   try {
-    std::shared_ptr<LoadedImage> image = read();
+    Loaded loaded{read(), nullptr};
+    if (is_module && driver_.cuCtxGetCurrent(&loaded.context) != CUDA_SUCCESS) {
+      loaded.context = nullptr;
+    }
     const std::lock_guard lock(mutex_);
     ++changes_;
-    images_[handle] = std::move(image);
+    loaded_[handle] = std::move(loaded);
   } catch (const std::exception&) {
     // Without memory to remember it, it is one that was not seen.
     forget(handle);
@@ -30,19 +33,19 @@ void ModuleVariables::remember(Handle handle, Read read) noexcept {
 }
 
 void ModuleVariables::loaded(CUmodule module, const void* code) noexcept {
-  remember(module, [&] { return LoadedImage::from_memory(code); });
+  remember(module, true, [&] { return LoadedImage::from_memory(code); });
 }
 
 void ModuleVariables::loaded(CUlibrary library, const void* code) noexcept {
-  remember(library, [&] { return LoadedImage::from_memory(code); });
+  remember(library, false, [&] { return LoadedImage::from_memory(code); });
 }
 
 void ModuleVariables::loaded_from_file(CUmodule module, const char* path) noexcept {
-  remember(module, [&] { return LoadedImage::from_file(path, driver_.simulated); });
+  remember(module, true, [&] { return LoadedImage::from_file(path, driver_.simulated); });
 }
 
 void ModuleVariables::loaded_from_file(CUlibrary library, const char* path) noexcept {
-  remember(library, [&] { return LoadedImage::from_file(path, driver_.simulated); });
+  remember(library, false, [&] { return LoadedImage::from_file(path, driver_.simulated); });
 }
 
 void ModuleVariables::belongs(CUmodule module, CUlibrary library) noexcept {
@@ -71,7 +74,7 @@ void ModuleVariables::belongs(CUfunction function, CUkernel kernel) noexcept {
 void ModuleVariables::forget(Handle handle) noexcept {
   const std::lock_guard lock(mutex_);
   ++changes_;
-  images_.erase(handle);
+  loaded_.erase(handle);
   std::erase_if(answers_, [&](const auto& one) { return one.first.first == handle; });
 }
 
@@ -91,13 +94,17 @@ void ModuleVariables::unloads(CUlibrary library) noexcept {
   std::erase_if(function_libraries_, of_library);
 }
 
-void ModuleVariables::context_goes_away() noexcept {
+void ModuleVariables::context_goes_away(CUcontext context) noexcept {
   const std::lock_guard lock(mutex_);
   ++changes_;
   answers_.clear();
-  // Handles of the context's own are made again, for others.
+  // Its modules and functions go, too, and their handles are made again for others.
   libraries_.clear();
   function_libraries_.clear();
+  std::erase_if(loaded_, [&](const auto& one) {
+    const CUcontext home = one.second.context;
+    return home != nullptr && (context == nullptr || home == context);
+  });
 }
 
 std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kernel) noexcept {
@@ -132,16 +139,19 @@ std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& ker
   Handle handle = kernel.library;
   if (kernel.kind == HandleKind::Function) {
     handle = kernel.module;
-    if (const auto library = libraries_.find(kernel.module); library != libraries_.end()) {
-      handle = library->second;
-    } else if (const auto its = function_libraries_.find(kernel.function);
-               its != function_libraries_.end()) {
-      handle = its->second;
-      libraries_[kernel.module] = its->second;
+    const auto by_module = libraries_.find(kernel.module);
+    const auto by_function = function_libraries_.find(kernel.function);
+    if (!loaded_.contains(handle)) {
+      if (by_module != libraries_.end()) {
+        handle = by_module->second;
+      } else if (by_function != function_libraries_.end()) {
+        handle = by_function->second;
+        libraries_[kernel.module] = by_function->second;
+      }
     }
   }
-  const auto known = images_.find(handle);
-  return known == images_.end() ? nullptr : known->second;
+  const auto known = loaded_.find(handle);
+  return known == loaded_.end() ? nullptr : known->second.image;
 }
 
 CUresult ModuleVariables::find(const KernelIdentity& kernel, const char* name,

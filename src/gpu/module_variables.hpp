@@ -54,8 +54,8 @@ class ModuleVariables {
   // Before an unload.
   void unloads(CUmodule module) noexcept;
   void unloads(CUlibrary library) noexcept;
-  /// A context goes away, with all its variables.
-  void context_goes_away() noexcept;
+  /// Before a context is destroyed, or may be; null: one of them, not known which.
+  void context_goes_away(CUcontext context) noexcept;
 
   /// Of the kernel's module, in this thread's current context. The first answer for a module may
   /// take milliseconds, later ones are kept. Never null.
@@ -65,8 +65,13 @@ class ModuleVariables {
   /// A CUmodule or a CUlibrary; their addresses differ.
   using Handle = const void*;
 
+  struct Loaded {
+    std::shared_ptr<LoadedImage> image;
+    CUcontext context = nullptr;  ///< that a module lives and dies with; null for a library
+  };
+
   template <typename Read>
-  void remember(Handle handle, Read read) noexcept;
+  void remember(Handle handle, bool is_module, Read read) noexcept;
   void forget(Handle handle) noexcept;
   [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
   [[nodiscard]] ModuleUse find_out(const KernelIdentity& kernel);
@@ -75,7 +80,7 @@ class ModuleVariables {
 
   const Driver& driver_;
   std::mutex mutex_;
-  std::map<Handle, std::shared_ptr<LoadedImage>> images_;
+  std::map<Handle, Loaded> loaded_;
   std::map<CUmodule, CUlibrary> libraries_;  ///< of modules that belong to one
   std::map<CUfunction, CUlibrary> function_libraries_;
   std::map<std::pair<Handle, CUcontext>, std::shared_ptr<const ModuleUse>> answers_;

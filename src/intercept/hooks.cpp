@@ -31,7 +31,10 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   memory_call_begins(runtime->allocations(), fn, args);
   switch (fn) {
     case contextune_fn_cuModuleUnload:
+      runtime->module_variables().unloads(argument<CUmodule>(args, 0));
+      return runtime->handles_go_away();
     case contextune_fn_cuLibraryUnload:
+      runtime->module_variables().unloads(argument<CUlibrary>(args, 0));
       return runtime->handles_go_away();
     case contextune_fn_cuStreamBeginCapture:
     case contextune_fn_cuStreamBeginCapture_ptsz:
@@ -81,8 +84,37 @@ void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
   }
 }
 
+/// Code that the program loaded, and handles that it got of it.
+void on_load(gpu::ModuleVariables& variables, contextune_fn fn, void* const* args) noexcept {
+  switch (fn) {
+    case contextune_fn_cuModuleLoad:
+      return variables.loaded_from_file(*argument<CUmodule*>(args, 0),
+                                        argument<const char*>(args, 1));
+    case contextune_fn_cuLibraryLoadFromFile:
+      return variables.loaded_from_file(*argument<CUlibrary*>(args, 0),
+                                        argument<const char*>(args, 1));
+    case contextune_fn_cuLibraryLoadData:
+      return variables.loaded(*argument<CUlibrary*>(args, 0), argument<const void*>(args, 1));
+    case contextune_fn_cuLibraryGetModule:
+      return variables.belongs(*argument<CUmodule*>(args, 0), argument<CUlibrary>(args, 1));
+    case contextune_fn_cuKernelGetFunction:
+      return variables.belongs(*argument<CUfunction*>(args, 0), argument<CUkernel>(args, 1));
+    default:
+      return variables.loaded(*argument<CUmodule*>(args, 0), argument<const void*>(args, 1));
+  }
+}
+
 void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
   switch (fn) {
+    case contextune_fn_cuModuleLoad:
+    case contextune_fn_cuModuleLoadData:
+    case contextune_fn_cuModuleLoadDataEx:
+    case contextune_fn_cuModuleLoadFatBinary:
+    case contextune_fn_cuLibraryLoadData:
+    case contextune_fn_cuLibraryLoadFromFile:
+    case contextune_fn_cuLibraryGetModule:
+    case contextune_fn_cuKernelGetFunction:
+      return on_load(runtime.module_variables(), fn, args);
     case contextune_fn_cuFuncSetAttribute:
     case contextune_fn_cuKernelSetAttribute:
     case contextune_fn_cuFuncSetCacheConfig:

@@ -26,6 +26,7 @@ void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
 
 void ProcessRuntime::context_goes_away(CUcontext context) noexcept {
   kernels_.invalidate();
+  module_variables_.context_goes_away(context);
   if (context == nullptr) return;
   for (LaunchRegion* region : all_regions()) {
     region->forget_context(context);

@@ -54,6 +54,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       allocations_(frontend == nullptr ? nullptr : frontend->missed),
       launcher_(frontend),
       kernels_(driver_, options.only, options.exclude, log_),
+      module_variables_(driver_),
       rules_(driver_, program_, options.auto_knobs),
       builds_(driver_),
       forced_(options.force, log_),

@@ -10,6 +10,7 @@
 #include "gpu/activity_timer.hpp"
 #include "gpu/block_kernels.hpp"
 #include "gpu/event_timer.hpp"
+#include "gpu/module_variables.hpp"
 #include "intercept/allocation_map.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
@@ -59,6 +60,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
   [[nodiscard]] AllocationMap& allocations() noexcept { return allocations_; }
   [[nodiscard]] const gpu::Driver& driver() const noexcept { return driver_; }
+  [[nodiscard]] gpu::ModuleVariables& module_variables() noexcept { return module_variables_; }
   [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
   [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
@@ -87,6 +89,7 @@ class ProcessRuntime final : public Runtime {
   const Launcher launcher_;
   KernelTable kernels_;
   ProgramAttributes program_;
+  gpu::ModuleVariables module_variables_;
   RuleBook rules_;
   BuildQueue builds_;
   ForcedConfigs forced_;
