@@ -105,8 +105,8 @@ kernel fill_streaming
 kernel arithmetic
 kernel reuse
 kernel mixed
-kernel gemm<64, 64>
 kernel count
+kernel gemm<64, 64>
 global counter 16
 )";
 }

@@ -6,12 +6,9 @@ using namespace simcuda;
 
 namespace {
 
-// A range that begins in memory of the driver must lie in such memory to its end.
+// What a program calls device memory must be memory that the driver knows.
 void require_device(CUdeviceptr pointer, std::size_t bytes) {
-  if (bytes == 0) return;
-  require(pointer != 0);
-  // Memory that the driver does not know may be a device's all the same: arrays of the host.
-  if (driver().memory.find(pointer) != nullptr) require(driver().memory.covers(pointer, bytes));
+  require(driver().memory.covers(pointer, bytes));
 }
 
 CopyOperation plain(std::uintptr_t destination, std::uintptr_t source, std::size_t bytes) {

@@ -10,8 +10,7 @@ CUresult set(Stream& stream, CUdeviceptr destination, std::uint32_t value, unsig
   require(destination != 0 && destination % element_bytes == 0);
   require(height <= 1 || pitch >= width * element_bytes);
   const std::size_t bytes = (height == 0 ? 0 : height - 1) * pitch + width * element_bytes;
-  if (driver().memory.find(destination) != nullptr)
-    require(driver().memory.covers(destination, bytes));
+  require(driver().memory.covers(destination, bytes));
   SetOperation operation;
   operation.destination = destination;
   operation.value = value;

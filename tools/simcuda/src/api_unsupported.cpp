@@ -5,8 +5,3 @@
 SIMCUDA_ENTRY(cuGreenCtxCreate, (CUgreenCtx*, CUdevResourceDesc, CUdevice, unsigned int),
               { return CUDA_ERROR_NOT_SUPPORTED; })
 SIMCUDA_ENTRY(cuGreenCtxDestroy, (CUgreenCtx), { return CUDA_ERROR_INVALID_HANDLE; })
-SIMCUDA_ENTRY(cuIpcGetMemHandle, (CUipcMemHandle*, CUdeviceptr),
-              { return CUDA_ERROR_NOT_SUPPORTED; })
-SIMCUDA_ENTRY(cuIpcOpenMemHandle_v2, (CUdeviceptr*, CUipcMemHandle, unsigned int),
-              { return CUDA_ERROR_NOT_SUPPORTED; })
-SIMCUDA_ENTRY(cuIpcCloseMemHandle, (CUdeviceptr), { return CUDA_ERROR_NOT_SUPPORTED; })

@@ -16,6 +16,7 @@
 #include "memory.hpp"
 #include "noise.hpp"
 #include "pending_work.hpp"
+#include "virtual_memory.hpp"
 
 namespace simcuda {
 
@@ -47,6 +48,7 @@ class Driver {
   std::vector<std::unique_ptr<Device>> devices;
   Handles handles;
   Memory memory;
+  VirtualMemory virtual_memory;
   Faults faults;
   PendingWork pending;
   double host_time = 0;  // virtual seconds

@@ -23,13 +23,13 @@ Memory::Block& Memory::allocate(std::size_t bytes, Kind kind, int device, CUcont
   require(bytes > 0);
   const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   require(rounded >= bytes, CUDA_ERROR_OUT_OF_MEMORY);
-  if (on_device(kind)) require(used_[device] + rounded <= limit_bytes, CUDA_ERROR_OUT_OF_MEMORY);
+  if (on_device(kind)) charge(device, rounded, limit_bytes);
   void* const memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr && on_device(kind)) give_back(device, rounded);
   require(memory != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
-  if (on_device(kind)) used_[device] += rounded;
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
   Block& block = blocks_[begin];
-  block = {begin, bytes, kind, device, context, 0, next_id_++, nullptr, false};
+  block = {begin, bytes, kind, device, context, 0, next_id_++};
   return block;
 }
 
@@ -40,7 +40,7 @@ Memory::Block& Memory::register_host(void* begin, std::size_t bytes, unsigned fl
   require(find(address) == nullptr && find(address + bytes - 1) == nullptr,
           CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
   Block& block = blocks_[address];
-  block = {address, bytes, Kind::registered, device, context, flags, next_id_++, nullptr, false};
+  block = {address, bytes, Kind::registered, device, context, flags, next_id_++};
   return block;
 }
 
@@ -54,10 +54,36 @@ const Memory::Block* Memory::find(std::uintptr_t address) const {
 bool Memory::covers(std::uintptr_t begin, std::size_t bytes) const {
   for (std::uintptr_t at = begin; at < begin + bytes;) {
     const Block* const block = find(at);
-    if (block == nullptr) return false;
+    if (block == nullptr || !block->accessible) return false;
     at = block->begin + block->bytes;
   }
   return true;
+}
+
+void Memory::charge(int device, std::size_t bytes, std::size_t limit_bytes) {
+  std::size_t& used = used_[device];
+  require(used + bytes <= limit_bytes, CUDA_ERROR_OUT_OF_MEMORY);
+  used += bytes;
+}
+
+void Memory::give_back(int device, std::size_t bytes) {
+  used_[device] -= bytes;
+}
+
+void Memory::add_mapped(std::uintptr_t begin, std::size_t bytes, int device) {
+  Block& block = blocks_[begin];
+  block = {begin, bytes, Kind::mapped, device, nullptr, 0, next_id_++};
+  block.accessible = false;
+}
+
+void Memory::set_accessible(std::uintptr_t begin, bool accessible) {
+  if (const auto found = blocks_.find(begin); found != blocks_.end())
+    found->second.accessible = accessible;
+}
+
+void Memory::count_opened(std::uintptr_t begin, int difference) {
+  if (const auto found = blocks_.find(begin); found != blocks_.end())
+    found->second.opened += difference;
 }
 
 void Memory::mark_freed(std::uintptr_t begin) {
@@ -74,8 +100,9 @@ void Memory::release(std::uintptr_t begin) {
   if (found == blocks_.end()) return;
   const Block& block = found->second;
   if (on_device(block.kind))
-    used_[block.device] -= (block.bytes + alignment - 1) / alignment * alignment;
-  if (block.kind != Kind::registered) std::free(reinterpret_cast<void*>(block.begin));
+    give_back(block.device, (block.bytes + alignment - 1) / alignment * alignment);
+  if (block.kind != Kind::registered && block.kind != Kind::mapped)
+    std::free(reinterpret_cast<void*>(block.begin));
   blocks_.erase(found);
 }
 

@@ -12,7 +12,7 @@ namespace simcuda {
 /// that it allocated or registered. Guarded by the driver's lock.
 class Memory {
  public:
-  enum class Kind { device, managed, host, registered, global };
+  enum class Kind { device, managed, host, registered, global, mapped };
   struct Block {
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
@@ -22,7 +22,9 @@ class Memory {
     unsigned flags = 0;
     std::uint64_t id = 0;
     CUmemoryPool pool = nullptr;
-    bool freed = false;  // its release waits for work on a stream
+    bool freed = false;      // its release waits for work on a stream
+    bool accessible = true;  // a mapping begins without access
+    int opened = 0;          // through handles for other processes
 
     [[nodiscard]] bool on_host() const { return kind == Kind::host || kind == Kind::registered; }
   };
@@ -34,7 +36,14 @@ class Memory {
                        CUcontext context);
   /// The block that holds an address, or null.
   [[nodiscard]] const Block* find(std::uintptr_t address) const;
-  /// True when blocks without a gap between them hold a whole range.
+  /// Counts memory of a device without a block. @throws Failure{OUT_OF_MEMORY}
+  void charge(int device, std::size_t bytes, std::size_t limit_bytes);
+  void give_back(int device, std::size_t bytes);
+  /// Memory that was mapped at reserved addresses; counted where it was made.
+  void add_mapped(std::uintptr_t begin, std::size_t bytes, int device);
+  void set_accessible(std::uintptr_t begin, bool accessible);
+  void count_opened(std::uintptr_t begin, int difference);
+  /// True when accessible blocks without a gap between them hold a whole range.
   [[nodiscard]] bool covers(std::uintptr_t begin, std::size_t bytes) const;
   /// Marks a block whose release has been put on a stream.
   void mark_freed(std::uintptr_t begin);

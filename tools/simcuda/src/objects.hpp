@@ -40,7 +40,9 @@ struct Object {
     graph,
     graph_node,
     graph_exec,
-    pool
+    pool,
+    allocation,
+    array
   };
   explicit Object(Kind k) : object_kind(k) {}
   Object(const Object&) = delete;
