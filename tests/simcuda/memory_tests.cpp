@@ -118,3 +118,32 @@ TEST_CASE("Contexts are a stack of each thread", "[memory][context]") {
   SUCCEEDS(cuCtxSetCurrent(session.context));
   CHECK(cuCtxSetCurrent(reinterpret_cast<CUcontext>(&memory)) == CUDA_ERROR_INVALID_CONTEXT);
 }
+
+TEST_CASE("Arrays keep what copies put into them", "[memory][array]") {
+  const Session session;
+  const CUDA_ARRAY_DESCRIPTOR shape{3, 2, CU_AD_FORMAT_FLOAT, 1};
+  CUarray array = nullptr;
+  SUCCEEDS(cuArrayCreate_v2(&array, &shape));
+  const std::vector<float> rows{1, 2, 3, 0, 4, 5, 6, 0};
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+  copy.srcHost = rows.data();
+  copy.srcPitch = 16;
+  copy.dstMemoryType = CU_MEMORYTYPE_ARRAY;
+  copy.dstArray = array;
+  copy.WidthInBytes = 12;
+  copy.Height = 2;
+  SUCCEEDS(cuMemcpy2D_v2(&copy));
+  std::vector<float> seen(6);
+  SUCCEEDS(cuMemcpyAtoH_v2(seen.data(), array, 0, 24));
+  CHECK(seen == std::vector<float>{1, 2, 3, 4, 5, 6});
+  copy.WidthInBytes = 16;
+  CHECK(cuMemcpy2D_v2(&copy) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuMemcpyAtoH_v2(seen.data(), array, 4, 24) == CUDA_ERROR_INVALID_VALUE);
+  CUDA_ARRAY_DESCRIPTOR told{};
+  SUCCEEDS(cuArrayGetDescriptor_v2(&told, array));
+  CHECK(told.Width == 3);
+  CHECK(told.Height == 2);
+  SUCCEEDS(cuArrayDestroy(array));
+  CHECK(cuArrayDestroy(array) == CUDA_ERROR_INVALID_HANDLE);
+}

@@ -1,4 +1,5 @@
 #include "capture.hpp"
+#include "copy_shape.hpp"
 #include "operation.hpp"
 #include "timeline.hpp"
 
@@ -9,14 +10,6 @@ namespace {
 // What a program calls device memory must be memory that the driver knows.
 void require_device(CUdeviceptr pointer, std::size_t bytes) {
   require(driver().memory.covers(pointer, bytes));
-}
-
-CopyOperation plain(std::uintptr_t destination, std::uintptr_t source, std::size_t bytes) {
-  CopyOperation copy;
-  copy.destination = destination;
-  copy.source = source;
-  copy.width_bytes = bytes;
-  return copy;
 }
 
 // As on a real driver, a copy to pageable memory, or from host to host, is over when the call
@@ -55,85 +48,39 @@ std::uintptr_t address(const void* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-struct Place {
-  std::uintptr_t base;
-  std::size_t pitch;
-};
-
-Place place(CUmemorytype type, const void* host, CUdeviceptr device, std::size_t pitch,
-            std::size_t width) {
-  require(
-      type == CU_MEMORYTYPE_HOST || type == CU_MEMORYTYPE_DEVICE || type == CU_MEMORYTYPE_UNIFIED,
-      CUDA_ERROR_NOT_SUPPORTED);  // arrays are not simulated
-  return {type == CU_MEMORYTYPE_HOST ? address(host) : static_cast<std::uintptr_t>(device),
-          pitch == 0 ? width : pitch};
-}
-
-CopyOperation two_dimensions(const CUDA_MEMCPY2D* copy) {
+template <class Structure>
+CopyOperation shape_at(const Structure* copy) {
   require(copy != nullptr);
-  const Place from = place(copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcPitch,
-                           copy->WidthInBytes);
-  const Place to = place(copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstPitch,
-                         copy->WidthInBytes);
-  require(from.pitch >= copy->WidthInBytes && to.pitch >= copy->WidthInBytes);
-  CopyOperation operation;
-  operation.source = from.base + copy->srcY * from.pitch + copy->srcXInBytes;
-  operation.destination = to.base + copy->dstY * to.pitch + copy->dstXInBytes;
-  operation.source_pitch = from.pitch;
-  operation.destination_pitch = to.pitch;
-  operation.width_bytes = copy->WidthInBytes;
-  operation.height = copy->Height;
-  return operation;
-}
-
-CopyOperation three_dimensions(const CUDA_MEMCPY3D* copy) {
-  require(copy != nullptr);
-  const Place from = place(copy->srcMemoryType, copy->srcHost, copy->srcDevice, copy->srcPitch,
-                           copy->WidthInBytes);
-  const Place to = place(copy->dstMemoryType, copy->dstHost, copy->dstDevice, copy->dstPitch,
-                         copy->WidthInBytes);
-  CopyOperation operation;
-  operation.source_pitch = from.pitch;
-  operation.destination_pitch = to.pitch;
-  operation.source_slice = from.pitch * (copy->srcHeight == 0 ? copy->Height : copy->srcHeight);
-  operation.destination_slice = to.pitch * (copy->dstHeight == 0 ? copy->Height : copy->dstHeight);
-  operation.source =
-      from.base + copy->srcZ * operation.source_slice + copy->srcY * from.pitch + copy->srcXInBytes;
-  operation.destination = to.base + copy->dstZ * operation.destination_slice +
-                          copy->dstY * to.pitch + copy->dstXInBytes;
-  operation.width_bytes = copy->WidthInBytes;
-  operation.height = copy->Height;
-  operation.depth = copy->Depth;
-  return operation;
+  return copy_of(*copy);
 }
 
 }  // namespace
 
 SIMCUDA_BOTH_STREAMS(cuMemcpy, _ptds, (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount),
-                     { return copy_now(null_stream, plain(dst, src, ByteCount), lock); })
+                     { return copy_now(null_stream, copy_of(dst, src, ByteCount), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpyAsync, _ptsz,
                      (CUdeviceptr dst, CUdeviceptr src, size_t ByteCount, CUstream hStream), {
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dst, src, ByteCount), lock);
+                                         copy_of(dst, src, ByteCount), lock);
                      })
 
 SIMCUDA_BOTH_STREAMS(cuMemcpyHtoD_v2, _ptds,
                      (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount), {
                        require_device(dstDevice, ByteCount);
-                       return copy_now(null_stream, plain(dstDevice, address(srcHost), ByteCount),
+                       return copy_now(null_stream, copy_of(dstDevice, address(srcHost), ByteCount),
                                        lock);
                      })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoH_v2, _ptds,
                      (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount), {
                        require_device(srcDevice, ByteCount);
-                       return copy_now(null_stream, plain(address(dstHost), srcDevice, ByteCount),
+                       return copy_now(null_stream, copy_of(address(dstHost), srcDevice, ByteCount),
                                        lock);
                      })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoD_v2, _ptds,
                      (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount), {
                        require_device(srcDevice, ByteCount);
                        require_device(dstDevice, ByteCount);
-                       return copy_now(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+                       return copy_now(null_stream, copy_of(dstDevice, srcDevice, ByteCount), lock);
                      })
 SIMCUDA_BOTH_STREAMS(cuMemcpyHtoDAsync_v2, _ptsz,
                      (CUdeviceptr dstDevice, const void* srcHost, size_t ByteCount,
@@ -141,13 +88,13 @@ SIMCUDA_BOTH_STREAMS(cuMemcpyHtoDAsync_v2, _ptsz,
                      {
                        require_device(dstDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dstDevice, address(srcHost), ByteCount), lock);
+                                         copy_of(dstDevice, address(srcHost), ByteCount), lock);
                      })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoHAsync_v2, _ptsz,
                      (void* dstHost, CUdeviceptr srcDevice, size_t ByteCount, CUstream hStream), {
                        require_device(srcDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(address(dstHost), srcDevice, ByteCount), lock);
+                                         copy_of(address(dstHost), srcDevice, ByteCount), lock);
                      })
 SIMCUDA_BOTH_STREAMS(cuMemcpyDtoDAsync_v2, _ptsz,
                      (CUdeviceptr dstDevice, CUdeviceptr srcDevice, size_t ByteCount,
@@ -156,14 +103,14 @@ SIMCUDA_BOTH_STREAMS(cuMemcpyDtoDAsync_v2, _ptsz,
                        require_device(srcDevice, ByteCount);
                        require_device(dstDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dstDevice, srcDevice, ByteCount), lock);
+                                         copy_of(dstDevice, srcDevice, ByteCount), lock);
                      })
 SIMCUDA_BOTH_STREAMS(
     cuMemcpyPeer, _ptds,
     (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext, size_t ByteCount), {
       require_device(srcDevice, ByteCount);
       require_device(dstDevice, ByteCount);
-      return copy_between_contexts(null_stream, plain(dstDevice, srcDevice, ByteCount), lock);
+      return copy_between_contexts(null_stream, copy_of(dstDevice, srcDevice, ByteCount), lock);
     })
 SIMCUDA_BOTH_STREAMS(cuMemcpyPeerAsync, _ptsz,
                      (CUdeviceptr dstDevice, CUcontext, CUdeviceptr srcDevice, CUcontext,
@@ -172,18 +119,21 @@ SIMCUDA_BOTH_STREAMS(cuMemcpyPeerAsync, _ptsz,
                        require_device(srcDevice, ByteCount);
                        require_device(dstDevice, ByteCount);
                        return copy_async(stream_of(hStream, null_stream),
-                                         plain(dstDevice, srcDevice, ByteCount), lock);
+                                         copy_of(dstDevice, srcDevice, ByteCount), lock);
                      })
 
 SIMCUDA_BOTH_STREAMS(cuMemcpy2D_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
-                     { return copy_now(null_stream, two_dimensions(pCopy), lock); })
+                     { return copy_now(null_stream, shape_at(pCopy), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy2DUnaligned_v2, _ptds, (const CUDA_MEMCPY2D* pCopy),
-                     { return copy_now(null_stream, two_dimensions(pCopy), lock); })
-SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream), {
-  return copy_async(stream_of(hStream, null_stream), two_dimensions(pCopy), lock);
-})
+                     { return copy_now(null_stream, shape_at(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy2DAsync_v2, _ptsz, (const CUDA_MEMCPY2D* pCopy, CUstream hStream),
+                     { return copy_async(stream_of(hStream, null_stream), shape_at(pCopy), lock); })
 SIMCUDA_BOTH_STREAMS(cuMemcpy3D_v2, _ptds, (const CUDA_MEMCPY3D* pCopy),
-                     { return copy_now(null_stream, three_dimensions(pCopy), lock); })
-SIMCUDA_BOTH_STREAMS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream), {
-  return copy_async(stream_of(hStream, null_stream), three_dimensions(pCopy), lock);
-})
+                     { return copy_now(null_stream, shape_at(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy3DAsync_v2, _ptsz, (const CUDA_MEMCPY3D* pCopy, CUstream hStream),
+                     { return copy_async(stream_of(hStream, null_stream), shape_at(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy),
+                     { return copy_between_contexts(null_stream, shape_at(pCopy), lock); })
+SIMCUDA_BOTH_STREAMS(cuMemcpy3DPeerAsync, _ptsz,
+                     (const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream),
+                     { return copy_async(stream_of(hStream, null_stream), shape_at(pCopy), lock); })

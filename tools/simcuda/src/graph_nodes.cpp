@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "contexts.hpp"
+#include "copy_shape.hpp"
 
 namespace simcuda {
 
@@ -74,28 +75,11 @@ SetOperation set_operation(const CUDA_MEMSET_NODE_PARAMS& from) {
 }
 
 CopyOperation copy_operation(const CUDA_MEMCPY3D& from) {
-  const auto base = [](CUmemorytype type, const void* host, CUdeviceptr device) {
-    require(type != CU_MEMORYTYPE_ARRAY, CUDA_ERROR_NOT_SUPPORTED);
-    return type == CU_MEMORYTYPE_HOST ? reinterpret_cast<std::uintptr_t>(host)
-                                      : static_cast<std::uintptr_t>(device);
-  };
-  const auto or_else = [](std::size_t value, std::size_t fallback) {
-    return value == 0 ? fallback : value;
-  };
-  CopyOperation copy;
-  copy.width_bytes = from.WidthInBytes;
-  copy.height = or_else(from.Height, 1);
-  copy.depth = or_else(from.Depth, 1);
-  copy.source_pitch = or_else(from.srcPitch, from.WidthInBytes);
-  copy.destination_pitch = or_else(from.dstPitch, from.WidthInBytes);
-  copy.source_slice = copy.source_pitch * or_else(from.srcHeight, copy.height);
-  copy.destination_slice = copy.destination_pitch * or_else(from.dstHeight, copy.height);
-  copy.source = base(from.srcMemoryType, from.srcHost, from.srcDevice) +
-                from.srcZ * copy.source_slice + from.srcY * copy.source_pitch + from.srcXInBytes;
-  copy.destination = base(from.dstMemoryType, from.dstHost, from.dstDevice) +
-                     from.dstZ * copy.destination_slice + from.dstY * copy.destination_pitch +
-                     from.dstXInBytes;
-  return copy;
+  // Nodes may leave out the dimensions that they do not need.
+  CUDA_MEMCPY3D whole = from;
+  whole.Height = std::max<std::size_t>(whole.Height, 1);
+  whole.Depth = std::max<std::size_t>(whole.Depth, 1);
+  return copy_of(whole);
 }
 
 Operation operation_of(const CUgraphNodeParams& parameters,
