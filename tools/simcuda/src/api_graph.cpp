@@ -50,6 +50,17 @@ CUresult add_edges(Graph& graph, const CUgraphNode* from, const CUgraphNode* to,
   return CUDA_SUCCESS;
 }
 
+CUresult remove_edges(const Graph& graph, const CUgraphNode* from, const CUgraphNode* to,
+                      std::size_t count) {
+  const auto sources = nodes_at(from, count);
+  const auto targets = nodes_at(to, count);
+  for (std::size_t i = 0; i < count; ++i) {
+    require(sources[i]->graph == &graph && targets[i]->graph == &graph);
+    require(std::erase(targets[i]->dependencies, sources[i]) > 0);
+  }
+  return CUDA_SUCCESS;
+}
+
 CUresult give_dependencies(CUgraphNode handle, CUgraphNode* to, std::size_t* count) {
   give_nodes(node_at(handle).dependencies, to, count);
   return CUDA_SUCCESS;
@@ -111,6 +122,10 @@ SIMCUDA_ENTRY(cuGraphAddDependencies,
               (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
                size_t numDependencies),
               { return add_edges(graph_at(hGraph), from, to, numDependencies); })
+SIMCUDA_ENTRY(cuGraphRemoveDependencies,
+              (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
+               size_t numDependencies),
+              { return remove_edges(graph_at(hGraph), from, to, numDependencies); })
 
 #if CUDA_VERSION >= 13000
 SIMCUDA_ENTRY(cuGraphGetEdges_v2,
@@ -133,12 +148,27 @@ SIMCUDA_ENTRY(cuGraphAddDependencies_v2,
               (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
                const CUgraphEdgeData*, size_t numDependencies),
               { return add_edges(graph_at(hGraph), from, to, numDependencies); })
+SIMCUDA_ENTRY(cuGraphRemoveDependencies_v2,
+              (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
+               const CUgraphEdgeData*, size_t numDependencies),
+              { return remove_edges(graph_at(hGraph), from, to, numDependencies); })
 #endif
 
 SIMCUDA_ENTRY(cuGraphDestroyNode, (CUgraphNode hNode), {
   GraphNode& node = node_at(hNode);
   std::erase(node.graph->nodes, &node);
   for (GraphNode* const other : node.graph->nodes) std::erase(other->dependencies, &node);
-  driver().handles.destroy(&node);
+  destroy_node(&node);
   return CUDA_SUCCESS;
 })
+SIMCUDA_ENTRY(cuGraphNodeFindInClone,
+              (CUgraphNode * phNode, CUgraphNode hOriginalNode, CUgraph hClonedGraph), {
+                require(phNode != nullptr);
+                const GraphNode& original = node_at(hOriginalNode);
+                for (GraphNode* const node : graph_at(hClonedGraph).nodes) {
+                  if (node->cloned_from != &original) continue;
+                  *phNode = reinterpret_cast<CUgraphNode>(node);
+                  return CUDA_SUCCESS;
+                }
+                return CUDA_ERROR_INVALID_VALUE;
+              })

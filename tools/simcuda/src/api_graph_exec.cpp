@@ -31,25 +31,19 @@ CUresult set_kernel(CUgraphExec handle, CUgraphNode node, const Parameters* para
 // Takes over the parameters of a graph of the same shape.
 CUgraphExecUpdateResult update(GraphExec& executable, const Graph& graph,
                                const GraphNode*& error_node) {
-  if (graph.nodes.size() != executable.nodes.size())
-    return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
-  std::map<const GraphNode*, std::size_t> index;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    const GraphNode* const node = graph.nodes[i];
-    error_node = node;
-    std::vector<std::size_t> dependencies;
-    for (const GraphNode* const dependency : node->dependencies)
-      dependencies.push_back(index.at(dependency));
-    index[node] = i;
-    if (type_of(node->operation) != type_of(executable.nodes[i].operation))
+  const std::vector<GraphExec::Node> nodes = flattened(graph);
+  if (nodes.size() != executable.nodes.size()) return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    error_node = nodes[i].origin;
+    if (type_of(nodes[i].operation) != type_of(executable.nodes[i].operation))
       return CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED;
-    if (dependencies != executable.nodes[i].dependencies)
+    if (nodes[i].dependencies != executable.nodes[i].dependencies)
       return CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
   }
   error_node = nullptr;
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    executable.nodes[i].operation = graph.nodes[i]->operation;
-    executable.nodes[i].attributes = graph.nodes[i]->attributes;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    executable.nodes[i].operation = nodes[i].operation;
+    executable.nodes[i].attributes = nodes[i].attributes;
   }
   return CU_GRAPH_EXEC_UPDATE_SUCCESS;
 }

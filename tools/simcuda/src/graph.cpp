@@ -1,6 +1,7 @@
 #include "graph.hpp"
 
 #include <algorithm>
+#include <set>
 
 #include "stream_order.hpp"
 #include "timeline.hpp"
@@ -16,8 +17,14 @@ Graph* make_graph() {
 
 void destroy_graph(Graph* graph) {
   Driver& state = driver();
-  for (GraphNode* const node : graph->nodes) state.handles.destroy(node);
+  for (GraphNode* const node : graph->nodes) destroy_node(node);
   state.handles.destroy(graph);
+}
+
+void destroy_node(GraphNode* node) {
+  if (const auto* const child = std::get_if<ChildOperation>(&node->operation))
+    destroy_graph(child->graph);
+  driver().handles.destroy(node);
 }
 
 GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
@@ -41,7 +48,11 @@ Graph* clone_graph(const Graph& graph) {
     std::vector<GraphNode*> dependencies;
     for (const GraphNode* const dependency : node->dependencies)
       dependencies.push_back(copies.at(dependency));
-    GraphNode* const twin = add_node(*copy, dependencies, node->operation);
+    Operation operation = node->operation;
+    if (const auto* const child = std::get_if<ChildOperation>(&operation))
+      operation = ChildOperation{clone_graph(*child->graph)};
+    GraphNode* const twin = add_node(*copy, dependencies, operation);
+    twin->cloned_from = node;
     twin->attributes = node->attributes;
     twin->context = node->context;
     copies[node] = twin;
@@ -49,20 +60,48 @@ Graph* clone_graph(const Graph& graph) {
   return copy;
 }
 
+namespace {
+
+using Indices = std::vector<std::size_t>;
+
+// Appends the nodes of a graph that starts after `before`; gives back the nodes that it ends with.
+Indices append_nodes(std::vector<GraphExec::Node>& to, const Graph& graph, const Indices& before) {
+  std::map<const GraphNode*, Indices> ends;
+  std::set<std::size_t> last;
+  for (const GraphNode* const node : graph.nodes) {
+    Indices dependencies;
+    for (const GraphNode* const dependency : node->dependencies) {
+      const Indices& of_one = ends.at(dependency);
+      dependencies.insert(dependencies.end(), of_one.begin(), of_one.end());
+    }
+    if (node->dependencies.empty()) dependencies = before;
+    for (const std::size_t followed : dependencies) last.erase(followed);
+    if (const auto* const child = std::get_if<ChildOperation>(&node->operation)) {
+      ends[node] = append_nodes(to, *child->graph, dependencies);
+    } else {
+      ends[node] = {to.size()};
+      to.push_back(
+          {node, node->id, std::move(dependencies), node->operation, node->attributes, true});
+    }
+    last.insert(ends[node].begin(), ends[node].end());
+  }
+  return graph.nodes.empty() ? before : Indices(last.begin(), last.end());
+}
+
+}  // namespace
+
+std::vector<GraphExec::Node> flattened(const Graph& graph) {
+  std::vector<GraphExec::Node> nodes;
+  (void)append_nodes(nodes, graph, {});
+  return nodes;
+}
+
 GraphExec* instantiate(const Graph& graph, unsigned long long flags) {
   auto* const executable = driver().handles.make<GraphExec>();
   executable->graph_id = graph.id;
   executable->flags = flags;
   executable->context = current_context_or_null();
-  std::map<const GraphNode*, std::size_t> index;
-  for (const GraphNode* const node : graph.nodes) {
-    std::vector<std::size_t> dependencies;
-    for (const GraphNode* const dependency : node->dependencies)
-      dependencies.push_back(index.at(dependency));
-    index[node] = executable->nodes.size();
-    executable->nodes.push_back(
-        {node, node->id, std::move(dependencies), node->operation, node->attributes});
-  }
+  executable->nodes = flattened(graph);
   return executable;
 }
 
@@ -73,6 +112,7 @@ CUgraphNodeType type_of(const Operation& operation) {
   if (std::holds_alternative<HostOperation>(operation)) return CU_GRAPH_NODE_TYPE_HOST;
   if (const auto* const event = std::get_if<EventOperation>(&operation))
     return event->wait ? CU_GRAPH_NODE_TYPE_WAIT_EVENT : CU_GRAPH_NODE_TYPE_EVENT_RECORD;
+  if (std::holds_alternative<ChildOperation>(operation)) return CU_GRAPH_NODE_TYPE_GRAPH;
   return CU_GRAPH_NODE_TYPE_EMPTY;
 }
 
@@ -120,7 +160,7 @@ void run_graph(Stream& stream, GraphExec& graph) {
   NodeOrder order(stream, graph);
   for (const GraphExec::Node& node : graph.nodes) {
     order.begin(node);
-    run_operation(stream, node.operation, correlation, {node.id, graph.graph_id});
+    if (node.enabled) run_operation(stream, node.operation, correlation, {node.id, graph.graph_id});
     order.end();
   }
 }

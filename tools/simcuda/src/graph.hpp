@@ -21,6 +21,7 @@ struct GraphNode : Object {
   Operation operation;
   std::vector<CUlaunchAttribute> attributes;  // of a kernel node
   CUcontext context = nullptr;                // of a kernel node
+  const GraphNode* cloned_from = nullptr;     // a node that may be gone
 };
 
 struct Graph : Object {
@@ -42,19 +43,23 @@ struct GraphExec : Object {
     std::vector<std::size_t> dependencies;  // indices into nodes
     Operation operation;
     std::vector<CUlaunchAttribute> attributes;
+    bool enabled = true;
   };
   std::uint32_t graph_id = 0;
   unsigned long long flags = 0;
   Context* context = nullptr;
-  std::vector<Node> nodes;
-  TaskPtr last_launch;  // launches of one executable graph follow each other
+  std::vector<Node> nodes;  // those of child graphs too
+  TaskPtr last_launch;      // launches of one executable graph follow each other
 };
 
 [[nodiscard]] Graph* make_graph();
 void destroy_graph(Graph* graph);
+void destroy_node(GraphNode* node);
 /// @throws Failure{INVALID_VALUE} when a dependency is no node of the graph
 GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
                     const Operation& operation);
+/// The nodes of a graph and of its child graphs, as an executable graph has them.
+[[nodiscard]] std::vector<GraphExec::Node> flattened(const Graph& graph);
 [[nodiscard]] GraphExec* instantiate(const Graph& graph, unsigned long long flags);
 [[nodiscard]] CUgraphNodeType type_of(const Operation& operation);
 /// Runs all nodes, in an order that keeps every dependency, as one stretch of a stream. Their times

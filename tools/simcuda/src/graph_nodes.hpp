@@ -17,6 +17,23 @@ struct KernelNodeParameters {
 /// Checks the parameters with the attributes of the node they are for. @throws Failure
 [[nodiscard]] OwnedLaunch kernel_operation(const KernelNodeParameters& parameters,
                                            const std::vector<CUlaunchAttribute>& attributes);
+/// The operation of a node, for a call that is only for nodes of one type. @throws
+/// Failure{INVALID_VALUE}
+template <class Kind>
+[[nodiscard]] Kind& operation_at(CUgraphNode handle) {
+  auto* const operation = std::get_if<Kind>(&driver().handles.get<GraphNode>(handle).operation);
+  require(operation != nullptr);
+  return *operation;
+}
+/// The same for a node of an executable graph.
+template <class Kind>
+[[nodiscard]] Kind& operation_at(CUgraphExec executable, CUgraphNode handle) {
+  auto& node = node_from(driver().handles.get<GraphExec>(executable),
+                         &driver().handles.get<GraphNode>(handle));
+  auto* const operation = std::get_if<Kind>(&node.operation);
+  require(operation != nullptr);
+  return *operation;
+}
 /// Checks again what a node launches, after its attributes changed.
 void recheck(GraphNode& node);
 [[nodiscard]] OwnedLaunch& launch_of(GraphNode& node);

@@ -187,6 +187,7 @@ void run_operation(Stream& stream, const Operation& operation, std::uint32_t cor
     std::uint32_t correlation;
     GraphOrigin origin;
     void operator()(const EmptyOperation&) const {}
+    void operator()(const ChildOperation&) const {}
     void operator()(const OwnedLaunch& owned) const {
       run_launch(stream, owned.launch, correlation, origin);
     }

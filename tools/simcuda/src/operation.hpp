@@ -37,9 +37,16 @@ struct EventOperation {
 
 struct EmptyOperation {};
 
+struct Graph;
+
+/// A graph inside a graph, owned by its node. Instantiation puts its nodes in its place.
+struct ChildOperation {
+  Graph* graph = nullptr;
+};
+
 /// Anything that can be put on a stream or into a graph.
 using Operation = std::variant<EmptyOperation, OwnedLaunch, CopyOperation, SetOperation,
-                               HostOperation, EventOperation>;
+                               HostOperation, EventOperation, ChildOperation>;
 
 /// Puts an operation on a stream, or into the graph that the stream is being captured into.
 void enqueue(Stream& stream, const Operation& operation);
