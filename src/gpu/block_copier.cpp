@@ -13,7 +13,7 @@ namespace {
 // A call of the driver takes as long as copying this much.
 constexpr std::size_t large_bytes = std::size_t{8} << 20U;
 
-// So few copies are the driver's whatever their size: they need no kernel to be loaded.
+// So few small ones are the driver's too: they need no kernel to be loaded.
 constexpr std::size_t few = 16;
 
 // The kernel starts early, and is launched ever more rarely.
@@ -33,33 +33,46 @@ void BlockCopier::start(std::size_t num_blocks, std::string_view what) {
   what_ = what;
   if (stuck()) throw Error(std::string(what_) + ": an earlier copy has not ended yet");
   num_blocks_ = num_blocks;
-  driver_copies_ = launched_ = written_ = 0;
+  small_.clear();
+  many_ = false;
+  launched_ = written_ = 0;
   slice_ = first_slice;
 }
 
-bool BlockCopier::has_kernel() {
-  if (no_kernel_) return false;
+bool BlockCopier::load_kernel() {
+  if (!use_kernel_) return false;
   try {
     if (kernel_ == nullptr) kernel_ = kernels_.copy();
-    work_.reserve(num_blocks_ * sizeof(BlockKernels::CopyWork));
+    work_.reserve(num_blocks_ * sizeof(Copy));
   } catch (const Error&) {  // the driver alone is slower, but as exact
-    no_kernel_ = true;
+    use_kernel_ = false;
   }
-  return !no_kernel_;
+  return use_kernel_;
 }
 
 void BlockCopier::add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
+  const Copy copy{to, from, bytes};
+  if (bytes >= large_bytes) return copy_by_driver(copy);
+  if (many_) return use_kernel_ ? copy_by_kernel(copy) : copy_by_driver(copy);
+  small_.push_back(copy);
+  if (small_.size() <= few) return;
+  many_ = true;
+  const bool by_kernel = load_kernel();
+  for (const Copy& one : small_) by_kernel ? copy_by_kernel(one) : copy_by_driver(one);
+  small_.clear();
+}
+
+void BlockCopier::copy_by_driver(const Copy& copy) {
   const RelaxedCapture relaxed(driver_);
   const CurrentContext current(driver_, stream_.context());
-  if (bytes >= large_bytes || driver_copies_ < few || !has_kernel()) {
-    ++driver_copies_;
-    check(driver_, driver_.cuMemcpyAsync(to, from, bytes, stream_.handle()), what_);
-    return;
-  }
-  auto* work = static_cast<BlockKernels::CopyWork*>(work_.data());
-  for (std::size_t offset = 0; offset < bytes; offset += Footprint::block_bytes) {
-    work[written_++] = {to + offset, from + offset,
-                        std::min(Footprint::block_bytes, bytes - offset)};
+  check(driver_, driver_.cuMemcpyAsync(copy.to, copy.from, copy.bytes, stream_.handle()), what_);
+}
+
+void BlockCopier::copy_by_kernel(const Copy& copy) {
+  auto* work = static_cast<Copy*>(work_.data());
+  for (std::size_t offset = 0; offset < copy.bytes; offset += Footprint::block_bytes) {
+    work[written_++] = {copy.to + offset, copy.from + offset,
+                        std::min(Footprint::block_bytes, copy.bytes - offset)};
   }
   if (written_ - launched_ >= slice_) launch();
 }
@@ -67,11 +80,11 @@ void BlockCopier::add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
 void BlockCopier::launch() {
   const RelaxedCapture relaxed(driver_);
   const CurrentContext current(driver_, stream_.context());
-  void* work = static_cast<BlockKernels::CopyWork*>(work_.data()) + launched_;
+  void* work = static_cast<Copy*>(work_.data()) + launched_;
   std::array<void*, 1> arguments{&work};
   const auto blocks = static_cast<unsigned>(written_ - launched_);
   check(driver_,
-        driver_.cuLaunchKernel(kernel_, blocks, 1, 1, BlockKernels::threads_per_block, 1, 1, 0,
+        driver_.cuLaunchKernel(kernel_, blocks, 1, 1, BlockKernels::copy_threads, 1, 1, 0,
                                stream_.handle(), arguments.data(), nullptr),
         what_);
   launched_ = written_;
@@ -79,6 +92,7 @@ void BlockCopier::launch() {
 }
 
 void BlockCopier::finish(Deadline deadline) {
+  for (const Copy& copy : small_) copy_by_driver(copy);
   if (launched_ != written_) launch();
   stream_.wait(deadline, what_);
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "gpu/block_kernels.hpp"
 #include "gpu/deadline.hpp"
@@ -39,7 +40,11 @@ class BlockCopier {
   [[nodiscard]] bool stuck() const noexcept { return stream_.stuck(); }
 
  private:
-  [[nodiscard]] bool has_kernel();
+  using Copy = BlockKernels::CopyWork;
+
+  [[nodiscard]] bool load_kernel();
+  void copy_by_driver(const Copy& copy);
+  void copy_by_kernel(const Copy& copy);
   void launch();
 
   const Driver& driver_;
@@ -47,10 +52,11 @@ class BlockCopier {
   OwnStream stream_;
   PinnedMemory work_;
   CUfunction kernel_ = nullptr;
-  bool no_kernel_ = false;
   std::string_view what_;
   std::size_t num_blocks_ = 0;  ///< that `work_` has to hold
-  std::size_t driver_copies_ = 0;
+  std::vector<Copy> small_;     ///< not yet given to anyone
+  bool use_kernel_ = true;      ///< for small ones, if they become many
+  bool many_ = false;
   std::size_t launched_ = 0;  ///< blocks that the kernel was told of
   std::size_t written_ = 0;   ///< blocks in `work_`
   std::size_t slice_ = 0;     ///< blocks of the next launch

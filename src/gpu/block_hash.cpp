@@ -89,8 +89,8 @@ std::vector<std::uint64_t> BlockHasher::hash(const Footprint& footprint, Deadlin
     void* results = hashes_.data();
     std::array<void*, 2> arguments{&work, &results};
     check(driver_,
-          driver_.cuLaunchKernel(kernels_.hash(), num_blocks, 1, 1, BlockKernels::threads_per_block,
-                                 1, 1, 0, stream_.handle(), arguments.data(), nullptr),
+          driver_.cuLaunchKernel(kernels_.hash(), num_blocks, 1, 1, BlockKernels::hash_threads, 1,
+                                 1, 0, stream_.handle(), arguments.data(), nullptr),
           "hashing memory");
   }
   stream_.wait(deadline, "hashing memory");

@@ -12,7 +12,8 @@ namespace contextune::gpu {
 /// thread.
 class BlockKernels {
  public:
-  static constexpr unsigned threads_per_block = 256;
+  static constexpr unsigned hash_threads = 256;   ///< of a thread block
+  static constexpr unsigned copy_threads = 1024;  ///< of a thread block
 
   /// What the hash kernel is told of a block.
   struct HashWork {

@@ -1,6 +1,5 @@
 #include "gpu/own_stream.hpp"
 
-#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -26,19 +25,18 @@ void OwnStream::wait(Deadline deadline, std::string_view what) {
   using std::chrono::microseconds;
   const RelaxedCapture relaxed(driver_);
   const CurrentContext current(driver_, context_);
-  // Small work is done within these first questions; for the rest a core is not kept busy.
-  constexpr int questions_without_sleep = 200;
-  auto sleep = microseconds(10);
-  for (int question = 0;; ++question) {
+  // A sleep may last 60 us longer than it should. That is much for small work and little for large
+  // work, for which a core should not be kept busy.
+  constexpr double busy_seconds = 500e-6;
+  const Deadline busy = Deadline::in(busy_seconds);
+  for (;;) {
     const CUresult result = driver_.cuStreamQuery(stream_);
     if (result != CUDA_ERROR_NOT_READY) return check(driver_, result, what);
     if (deadline.has_passed()) {
       stuck_ = true;
       throw Error(std::string(what) + ": not complete in the time that it was given");
     }
-    if (question < questions_without_sleep) continue;
-    std::this_thread::sleep_for(sleep);
-    sleep = std::min(sleep * 2, microseconds(200));
+    if (busy.has_passed()) std::this_thread::sleep_for(microseconds(50));
   }
 }
 

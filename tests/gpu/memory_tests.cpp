@@ -20,12 +20,12 @@ Deadline soon() {
   return Deadline::in(20);
 }
 
-/// 64 MiB of device memory with random content.
+/// 16 MiB of device memory with random content.
 struct Memory {
   Driver driver = open_driver();
   CUdevice device = 0;
   CUcontext context = nullptr;
-  MemoryRange range{0, std::size_t{64} << 20U};
+  MemoryRange range{0, std::size_t{16} << 20U};
   BlockKernels kernels{driver};
 
   Memory() {
@@ -98,7 +98,7 @@ TEST_CASE("The GPU's hash of a block is the host's", "[gpu][memory]") {
 
 TEST_CASE("The GPU's memory is restored to the byte, from the device and from the host",
           "[gpu][memory]") {
-  const std::size_t on_device = GENERATE(plenty, std::size_t{20} << 20U, std::size_t{0});
+  const std::size_t on_device = GENERATE(plenty, std::size_t{5} << 20U, std::size_t{0});
   const bool all = GENERATE(true, false);
   for (unsigned seed = 0; seed <= 5; ++seed) {
     Memory memory;
