@@ -17,7 +17,7 @@ constexpr std::size_t large_bytes = std::size_t{8} << 20U;
 constexpr std::size_t few = 16;
 
 // The kernel starts early, and is launched ever more rarely.
-constexpr std::size_t first_slice = 1024;
+constexpr std::size_t first_slice = 256;
 constexpr std::size_t largest_slice = 32768;
 
 }  // namespace

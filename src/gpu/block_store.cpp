@@ -4,6 +4,8 @@
 #include <numeric>
 #include <string>
 
+#include "gpu/host_memory.hpp"
+
 namespace contextune::gpu {
 namespace {
 
@@ -61,6 +63,10 @@ std::size_t BlockStore::device_room() const {
   return std::min(limits_.device_bytes, free - std::min(free, reserve));
 }
 
+std::size_t BlockStore::host_room() const {
+  return std::min(limits_.host_bytes, available_host_memory() / 2);
+}
+
 /// Where copies lie: in device memory up to `room`, then in host memory.
 struct BlockStore::Plan {
   std::vector<Run> runs;       ///< `copy` is an offset
@@ -106,28 +112,27 @@ struct BlockStore::Plan {
 void BlockStore::allocate(std::vector<Run>& runs) {
   const RelaxedCapture relaxed(driver_);
   const CurrentContext current(driver_, context_);
-  std::size_t room = device_room();
-  Plan plan(runs, room);
-  CUdeviceptr memory = 0;
-  if (plan.device_bytes != 0 && plan.host_bytes <= limits_.host_bytes) {
-    const CUresult allocated = driver_.cuMemAlloc(&memory, plan.device_bytes);
+  std::size_t on_device = device_room();
+  const std::size_t on_host = host_room();
+  Plan plan(runs, on_device);
+  if (plan.device_bytes != 0 && plan.host_bytes <= on_host) {
+    const CUresult allocated = driver_.cuMemAlloc(&device_, plan.device_bytes);
     if (allocated == CUDA_ERROR_OUT_OF_MEMORY) {
-      plan = Plan(runs, room = 0);
+      plan = Plan(runs, on_device = 0);
     } else {
       check(driver_, allocated, "making room for a copy of memory");
-      device_ = memory;
       device_bytes_ = plan.device_bytes;
     }
   }
   const auto wanted =
       std::accumulate(runs.begin(), runs.end(), std::size_t{0},
                       [](std::size_t sum, const Run& run) { return sum + run.original.bytes; });
-  if (plan.host_bytes > limits_.host_bytes) throw NoRoom(wanted, room, limits_.host_bytes);
+  if (plan.host_bytes > on_host) throw NoRoom(wanted, on_device, on_host);
   if (plan.host_bytes != 0) {
     try {
       host_.reserve(plan.host_bytes);
     } catch (const Error&) {
-      throw NoRoom(wanted, room, 0);
+      throw NoRoom(wanted, on_device, 0);
     }
   }
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {

@@ -22,8 +22,9 @@ class NoRoom : public Error {
 };
 
 /// Copies of blocks of one context's device memory: on the device as far as there is room, the rest
-/// in pinned host memory. Saving and restoring run on a stream of the store's own; the program's
-/// work on that memory has to be complete before. One thread at a time; goes before its context.
+/// in pinned host memory, of which no more is taken than half of what the system can spare. Saving
+/// and restoring run on a stream of the store's own; the program's work on that memory has to be
+/// complete before. One thread at a time; goes before its context.
 class BlockStore {
  public:
   struct Limits {
@@ -78,6 +79,7 @@ class BlockStore {
   void copy_to_store(std::vector<Run> runs, Deadline deadline);
   void allocate(std::vector<Run>& runs);
   [[nodiscard]] std::size_t device_room() const;
+  [[nodiscard]] std::size_t host_room() const;
 
   const Driver& driver_;
   CUcontext context_;

@@ -25,9 +25,9 @@ void OwnStream::wait(Deadline deadline, std::string_view what) {
   using std::chrono::microseconds;
   const RelaxedCapture relaxed(driver_);
   const CurrentContext current(driver_, context_);
-  // A sleep may last 60 us longer than it should. That is much for small work and little for large
-  // work, for which a core should not be kept busy.
-  constexpr double busy_seconds = 500e-6;
+  // A sleep may last 60 us longer than it should, which is much for 1 GiB (500 us on an H200) and
+  // little for what takes longer: for that no core is kept busy.
+  constexpr double busy_seconds = 2e-3;
   const Deadline busy = Deadline::in(busy_seconds);
   for (;;) {
     const CUresult result = driver_.cuStreamQuery(stream_);
