@@ -10,8 +10,6 @@ using namespace contextune::gpu;
 
 namespace {
 
-constexpr std::size_t block = Footprint::block_bytes;
-
 std::vector<std::uint64_t> hash(const std::vector<MemoryRange>& ranges) {
   const auto& device = SimulatedDevice::get();
   BlockKernels kernels(device.driver);

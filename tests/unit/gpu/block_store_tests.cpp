@@ -1,10 +1,6 @@
 #include "gpu/block_store.hpp"
 
-#include <dlfcn.h>
-
 #include <algorithm>
-#include <memory>
-#include <numeric>
 
 #include "catch.hpp"
 #include "simulated_memory.hpp"
@@ -14,7 +10,6 @@ using namespace contextune::gpu;
 
 namespace {
 
-constexpr std::size_t block = Footprint::block_bytes;
 constexpr std::size_t plenty = std::size_t{1} << 40U;
 using Numbers = std::vector<std::uint32_t>;
 

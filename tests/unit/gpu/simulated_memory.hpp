@@ -8,6 +8,8 @@
 #include "gpu/driver.hpp"
 #include "gpu/footprint.hpp"
 
+inline constexpr std::size_t block = contextune::gpu::Footprint::block_bytes;
+
 /// The simulated driver with a context, current on the calling thread; made once, since a process
 /// has one driver.
 struct SimulatedDevice {
