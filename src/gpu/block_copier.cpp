@@ -16,8 +16,9 @@ constexpr std::size_t large_bytes = std::size_t{8} << 20U;
 // So few small ones are the driver's too: they need no kernel to be loaded.
 constexpr std::size_t few = 16;
 
-// The kernel starts early, and is launched ever more rarely.
-constexpr std::size_t first_slice = 256;
+// The kernel starts early, and is launched ever more rarely. A smaller first launch costs small
+// work more than it gains.
+constexpr std::size_t first_slice = 1024;
 constexpr std::size_t largest_slice = 32768;
 
 }  // namespace
