@@ -7,6 +7,7 @@
 
 #include "gpu/block_kernels.hpp"
 #include "gpu/driver.hpp"
+#include "gpu/module_variables.hpp"
 #include "intercept/allocation_map.hpp"
 #include "intercept/capture_watch.hpp"
 #include "intercept/launch.hpp"
@@ -34,6 +35,7 @@ struct RegionServices {
   OpenRegions& open;
   CaptureWatch& captures;
   AllocationMap& allocations;
+  gpu::ModuleVariables& variables;
   Recorder& recorder;
   ReplayGate& gate;
   gpu::BlockKernels& block_kernels;

@@ -76,6 +76,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 open_,
                 captures_,
                 allocations_,
+                module_variables_,
                 recorder_,
                 gate_,
                 block_kernels_,

@@ -127,7 +127,33 @@ void RegionReplay::prepare() {
   }
 }
 
-std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel&) {
+std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kernel) {
+  const auto obstacle = [&](FallbackReason reason, std::string text) {
+    return Recording::Obstacle{reason, "Kernel " + kernel.identity.name + ": " + std::move(text),
+                               false};
+  };
+  const auto use = services_.variables.of(kernel.identity);
+  if (!use->unknown.empty()) return obstacle(FallbackReason::UnknownMemory, use->unknown);
+  const char* effect = nullptr;
+  if (use->uses_printf) effect = "its module uses printf.";
+  if (use->uses_malloc) effect = "its module uses malloc.";
+  if (use->launches_kernels) effect = "its module launches kernels on the device.";
+  if (effect != nullptr) return obstacle(FallbackReason::DeviceSideEffect, effect);
+  std::vector<gpu::MemoryRange> ranges;
+  for (const gpu::VariableRange& variable : use->variables) {
+    if (variable.kind == gpu::VariableKind::Managed) {
+      return obstacle(FallbackReason::ManagedMemory, "its module has managed variables.");
+    }
+    if (variable.kind == gpu::VariableKind::Device) {
+      ranges.push_back({variable.address, variable.bytes});
+    }
+  }
+  if (ranges.empty()) return std::nullopt;
+  try {
+    memory_->add(std::move(ranges));
+  } catch (const gpu::NoRoom& error) {
+    return obstacle(FallbackReason::ReplayMemory, error.what());
+  }
   return std::nullopt;
 }
 
