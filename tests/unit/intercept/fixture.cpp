@@ -221,6 +221,7 @@ Program::Program(Options options) {
   frontend_.launches_passed = &passed;
   frontend_.depth = [] { return &depth; };
   runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});
+  runtime_->module_variables().loaded(simulation.module, image);
 }
 
 Program::~Program() {
