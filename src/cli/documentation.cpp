@@ -106,7 +106,8 @@ std::string run_help() {
   std::string text = R"(contextune run [options] -- PROGRAM ARGUMENTS
 
   contextune run --region nvtx:decode -- ./engine --model x
-  contextune run --region profiler --auto -- python3 train.py
+  contextune run --region profiler --auto --replay-memory 16G -- python3 train.py
+  contextune run --region nvtx:decode --mode live -- ./engine --model x
   contextune run --discover --space-out engine.lua -- ./engine --model x
   contextune run --space engine.lua --report tuned.txt -- ./engine --model x > output.txt
 
@@ -115,6 +116,11 @@ killed by the same signal. Its standard input, output and error are its own. Pro
 summary go to the terminal if standard error is one, or to --report FILE; if there is neither,
 nothing is printed, and `contextune logs` tells what happened. Signals sent to contextune are
 passed on to the program. LD_PRELOAD and NVTX_INJECTION64_PATH of the user stay in force.
+
+A marked region is recorded on one visit and repeated at its end until it is tuned, with the memory
+that it writes put back before each repetition; the program waits meanwhile, and goes on with what
+its own visit computed. A region that cannot be repeated exactly is tuned live, over many visits: the
+summary says why, and `contextune reasons` what to do. --mode live repeats nothing.
 
 Exit status: that of the program; 127 if it was not found, 126 if it cannot be run, 125 if
 contextune itself could not start.
@@ -139,8 +145,8 @@ std::string logs_help() {
   contextune logs /jobs/17 --run 7f3a21
   contextune logs --run all --json | python3 -m json.tool
 
-Rebuilds, for each rank, which config every site ran in every pass, the winners with their times, and
-what was not tuned and why. A line that cannot be read is listed as file:line with the reason.
+Rebuilds, for each rank, how every region was tuned (replayed, or live and why), which config every
+site ran in every pass, the winners with their times, and what was not tuned and why. A line that cannot be read is listed as file:line with the reason.
 
   FOLDER     a folder of rank logs, or one rank log
   --run ID   only that run; `all`: every run that the logs hold

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/iteration_table.hpp"
+#include "cli/region_mode.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -54,6 +55,20 @@ Json to_json(const log::ConfirmReport& confirm) {
           {"tries", confirm.tries}};
 }
 
+Json to_json(const log::ReplayReport& replay) {
+  return {{"visit", replay.visit},
+          {"operations", replay.operations},
+          {"replays", replay.replays},
+          {"seconds", number(replay.seconds)},
+          {"footprint_bytes", replay.footprint_bytes},
+          {"dirty_bytes", replay.dirty_bytes},
+          {"device_bytes", replay.device_bytes},
+          {"host_bytes", replay.host_bytes},
+          {"save_seconds", number(replay.save_seconds)},
+          {"restore_seconds", number(replay.restore_seconds)},
+          {"hash_seconds", number(replay.hash_seconds)}};
+}
+
 Json to_json(const log::KernelReport& kernel) {
   return {{"name", kernel.name},
           {"key", kernel.key},
@@ -75,16 +90,21 @@ Json to_json(const IterationTable& table) {
   return json;
 }
 
-Json to_json(const log::RegionReport& region) {
+Json to_json(const log::ProcessReport& process, const log::RegionReport& region) {
+  const RegionMode mode = region_mode(process, region);
   Json json = {{"name", region.name},
+               {"mode", mode.word.empty() ? Json(nullptr) : Json(mode.word)},
+               {"why_live", mode.why != nullptr ? Json(mode.why->reason) : Json(nullptr)},
                {"stage", region.stage},
                {"passes", region.passes},
                {"entries", region.entries > 0 ? Json(region.entries) : Json(nullptr)},
                {"tuning_seconds", number(region.tuning_seconds)},
+               {"replays", Json::array()},
                {"confirms", Json::array()},
                {"sites", Json::array()},
                {"kernels", Json::array()},
                {"table", to_json(iteration_table(region))}};
+  for (const auto& replay : region.replays) json["replays"].push_back(to_json(replay));
   for (const auto& confirm : region.confirms) json["confirms"].push_back(to_json(confirm));
   for (const auto& site : region.sites) json["sites"].push_back(to_json(site));
   for (const auto& kernel : region.kernels) json["kernels"].push_back(to_json(kernel));
@@ -112,7 +132,7 @@ Json to_json(const log::ProcessReport& process) {
                {"fallbacks", Json::array()},
                {"faults", process.faults}};
   if (process.launches_outside) json["launches_outside"] = *process.launches_outside;
-  for (const auto& region : process.regions) json["regions"].push_back(to_json(region));
+  for (const auto& region : process.regions) json["regions"].push_back(to_json(process, region));
   for (const auto& fallback : process.fallbacks) {
     json["fallbacks"].push_back({{"reason", fallback.reason},
                                  {"region", fallback.region},

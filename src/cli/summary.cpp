@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "cli/region_mode.hpp"
 #include "cli/text.hpp"
 #include "log/logfmt.hpp"
 
@@ -65,9 +66,47 @@ std::string confirm_line(const ProcessReport& process, const ConfirmReport& conf
   return text + printable(verdict_text(confirm)) + "\n";
 }
 
+std::string replay_line(const ProcessReport& process, const RegionReport& region) {
+  const log::ReplayReport& last = region.replays.back();
+  double seconds = 0;
+  for (const log::ReplayReport& replay : region.replays) seconds += replay.seconds;
+  std::string text = "    replayed in " + count_text(last.visit, "visit", "visits") + ": " +
+                     count_text(last.replays, "replay", "replays") + " of " +
+                     count_text(last.operations, "operation", "operations") + ", " +
+                     bytes_text(last.dirty_bytes) + " put back before each";
+  if (std::isfinite(seconds)) {
+    text += ", the program stood still for " + time_text(seconds) + mark(process);
+  }
+  return text + "\n";
+}
+
+std::string times_text(const log::FallbackReport& fallback) {
+  return fallback.count > 1 ? " (" + std::to_string(fallback.count) + " times)" : std::string();
+}
+
+std::string live_line(const RegionReport& region, const log::FallbackReport* why) {
+  if (why == nullptr && region.entries == 0) return {};
+  std::string text = region.entries > 0
+                         ? "live over " + count_text(region.entries, "visit", "visits")
+                         : "not replayed";
+  if (why != nullptr) {
+    text += ", because " + printable(why->reason) + times_text(*why) + ": " + printable(why->text);
+  }
+  return "    " + text + "\n";
+}
+
+std::string mode_line(const ProcessReport& process, const RegionReport& region) {
+  const RegionMode mode = region_mode(process, region);
+  if (mode.word == "replay") return replay_line(process, region);
+  return mode.word == "live" ? live_line(region, mode.why) : std::string();
+}
+
 std::string cost_line(const ProcessReport& process, const RegionReport& region) {
   std::string text = "    " + count_text(region.passes, "pass", "passes");
-  if (region.entries > 0) text += " of " + count_text(region.entries, "entry", "entries");
+  // Where the mode is told, so are the visits.
+  if (region.entries > 0 && region_mode(process, region).word.empty()) {
+    text += " of " + count_text(region.entries, "entry", "entries");
+  }
   if (std::isfinite(region.tuning_seconds)) {
     text += ", " + time_text(region.tuning_seconds) + " of tuning" + mark(process);
   }
@@ -125,7 +164,7 @@ std::string region_text(const ProcessReport& process, const RegionReport& region
                         std::size_t width) {
   std::string text = "\n  region " + region_title(process, region) + "\n";
   for (const ConfirmReport& confirm : region.confirms) text += confirm_line(process, confirm);
-  text += cost_line(process, region);
+  text += mode_line(process, region) + cost_line(process, region);
   if (region.sites.empty()) return text;
   TextTable table({2, 4, 5});
   table.add({"site", "default", "time", "winner", "time", "less"});
@@ -136,18 +175,28 @@ std::string region_text(const ProcessReport& process, const RegionReport& region
   return text + table.to_string("    ");
 }
 
+// Fallbacks that the lines of the regions tell.
+std::vector<const log::FallbackReport*> told_above(const ProcessReport& process) {
+  std::vector<const log::FallbackReport*> told;
+  for (const RegionReport& region : process.regions) {
+    told.push_back(region_mode(process, region).why);
+  }
+  return told;
+}
+
 std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
   std::string text;
   for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
   const int most_of_a_reason = fallbacks == Fallbacks::Few ? 4 : std::numeric_limits<int>::max();
   std::map<std::string, int> shown;
+  const auto told = told_above(process);
   for (const log::FallbackReport& fallback : process.fallbacks) {
+    if (std::find(told.begin(), told.end(), &fallback) != told.end()) continue;
     if (++shown[fallback.reason] > most_of_a_reason) continue;
     text += "    " + printable(fallback.reason);
     if (!fallback.region.empty()) text += ", " + printable(fallback.region);
     if (!fallback.site.empty()) text += ", " + printable(fallback.site);
-    if (fallback.count > 1) text += " (" + std::to_string(fallback.count) + " times)";
-    text += ": " + printable(fallback.text) + "\n";
+    text += times_text(fallback) + ": " + printable(fallback.text) + "\n";
   }
   for (const auto& [reason, count] : shown) {
     if (count <= most_of_a_reason) continue;

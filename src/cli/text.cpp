@@ -48,6 +48,18 @@ std::string percent_text(double share) {
   return std::isfinite(share) ? formatted("%.1f", share * 100) + " %" : "-";
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+  double size = static_cast<double>(bytes);
+  if (size < 1024) return count_text(bytes, "byte", "bytes");
+  std::string_view unit;
+  for (const std::string_view larger : {" KiB", " MiB", " GiB", " TiB"}) {
+    if (size < 1023.5) break;  // it is shown with three digits
+    size /= 1024;
+    unit = larger;
+  }
+  return three_digits(size).append(unit);
+}
+
 std::string count_text(unsigned long long count, std::string_view one, std::string_view many) {
   return std::to_string(count).append(" ").append(count == 1 ? one : many);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,9 @@ namespace contextune::cli {
 
 /// "11.3 %" for 0.113; "-" for what is not a number.
 [[nodiscard]] std::string percent_text(double share);
+
+/// "96 bytes", "1.50 KiB", "48.0 MiB", "2.25 GiB".
+[[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 
 /// "1 pass", "3 passes".
 [[nodiscard]] std::string count_text(unsigned long long count, std::string_view one,

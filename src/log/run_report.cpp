@@ -43,7 +43,7 @@ auto* find_or_null(List& list, Match match) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 11> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 12> handlers = {{
       {"start", &ReportBuilder::add_start},
       {"region", &ReportBuilder::add_region},
       {"site", &ReportBuilder::add_site},
@@ -54,6 +54,7 @@ std::string ReportBuilder::add(const Record& record) {
       {"fallback", &ReportBuilder::add_fallback},
       {"fault", &ReportBuilder::add_fault},
       {"kernel", &ReportBuilder::add_kernel},
+      {"replay", &ReportBuilder::add_replay},
       {"summary", &ReportBuilder::add_summary},
   }};
   for (const auto& [event, handler] : handlers) {
@@ -230,6 +231,28 @@ std::string ReportBuilder::add_kernel(const Record& record) {
   kernel->registers = record.count("registers").value_or(0);
   kernel->params = record.text("params");
   kernel->timer = record.text("timer");
+  return {};
+}
+
+std::string ReportBuilder::add_replay(const Record& record) {
+  const auto visit = record.count("visit");
+  const auto replays = record.count("replays");
+  if (record.find("region") == nullptr) return missing("replay", "region");
+  if (!visit) return missing("replay", "visit");
+  if (!replays) return missing("replay", "replays");
+  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  ReplayReport& replay = region.replays.emplace_back();
+  replay.visit = *visit;
+  replay.operations = record.count("operations").value_or(0);
+  replay.replays = *replays;
+  replay.seconds = record.number("time_s").value_or(not_known);
+  replay.footprint_bytes = record.count("footprint_bytes").value_or(0);
+  replay.dirty_bytes = record.count("dirty_bytes").value_or(0);
+  replay.device_bytes = record.count("device_bytes").value_or(0);
+  replay.host_bytes = record.count("host_bytes").value_or(0);
+  replay.save_seconds = seconds_of(record, "save_us");
+  replay.restore_seconds = seconds_of(record, "restore_us");
+  replay.hash_seconds = seconds_of(record, "hash_us");
   return {};
 }
 

@@ -24,7 +24,7 @@ struct TrialReport {
   double seconds = not_known;
   double sm_clock_hz = not_known;
   std::string timer;
-  std::string status;  ///< empty, "failed", "missing", "throttled" or "cutoff"
+  std::string status;  ///< empty, "failed", "missing", "throttled", "cutoff" or "wrong_result"
 };
 
 struct WinnerReport {
@@ -69,9 +69,25 @@ struct KernelReport {
   std::string timer;
 };
 
+/// A visit that was recorded and repeated.
+struct ReplayReport {
+  std::uint64_t visit = 0;       ///< counted from 1
+  std::uint64_t operations = 0;  ///< of one replay
+  std::uint64_t replays = 0;     ///< of the region until then
+  double seconds = not_known;    ///< that the program stood still
+  std::uint64_t footprint_bytes = 0;
+  std::uint64_t dirty_bytes = 0;  ///< put back before each replay
+  std::uint64_t device_bytes = 0;
+  std::uint64_t host_bytes = 0;
+  double save_seconds = not_known;
+  double restore_seconds = not_known;
+  double hash_seconds = not_known;
+};
+
 struct RegionReport {
   std::string name;
   std::vector<SiteReport> sites;
+  std::vector<ReplayReport> replays;    ///< more than one where new sites came later
   std::vector<ConfirmReport> confirms;  ///< one a generation
   std::vector<KernelReport> kernels;    ///< from --discover
   std::string stage;                    ///< the last one that was reported
@@ -133,6 +149,7 @@ class ReportBuilder {
   std::string add_fallback(const Record& record);
   std::string add_fault(const Record& record);
   std::string add_kernel(const Record& record);
+  std::string add_replay(const Record& record);
   std::string add_summary(const Record& record);
   std::string add_start(const Record& record);
   std::string add_region(const Record& record);

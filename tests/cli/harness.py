@@ -136,6 +136,13 @@ GOLDEN_TABLE = """\
 | final | **winner**        | **winner**        |
 """
 
+# What a replay writes beside them.
+REPLAY = (
+    "event=replay region=decode visit=1 operations=5 replays=117 time_s=0.21 "
+    "footprint_bytes=1073741824 dirty_bytes=50331648 device_bytes=50331648 host_bytes=0 "
+    "save_us=120.5 restore_us=31 hash_us=400 simulated=yes\n"
+)
+
 
 def golden_log():
     """The lines of a tuning with n_warmup=0, n_repeat=2, two configs for kernel-0, three for

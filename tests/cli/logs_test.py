@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from harness import CommandTest, GOLDEN_TABLE, golden_log
+from harness import CommandTest, GOLDEN_TABLE, REPLAY, golden_log
 
 
 def lines(run="7f3a", pid=4242, rank=0, time="2026-11-20T20:33:53.120Z", text=None):
@@ -77,6 +77,38 @@ class Logs(CommandTest):
         self.assertEqual(len(region["sites"][1]["trials"]), 6)
         self.assertEqual(region["confirms"][0]["verdict"], "kept")
         self.assertEqual(read["bad_lines"][0]["line"], len(golden_log().splitlines()) + 1)
+
+    def test_how_a_region_was_tuned_is_told(self):
+        self.write(lines(text=golden_log() + REPLAY))
+        self.assertIn("replayed in 1 visit: 117 replays of 5 operations, 48.0 MiB",
+                      self.contextune("logs").stdout)
+
+    def test_json_tells_how_a_region_was_tuned(self):
+        declined = 'event=fallback reason=host_memory region=decode text="Kernel x."\n'
+        for text, mode, why in ((golden_log(), None, None), (golden_log() + REPLAY, "replay", None),
+                                (golden_log() + declined, "live", "host_memory")):
+            with self.subTest(mode):
+                (self.logs / "rank-0.log").write_text(lines(text=text))
+                read = json.loads(self.contextune("logs", "--json").stdout)
+                region = read["processes"][0]["regions"][0]
+                self.assertEqual((region["mode"], region["why_live"]), (mode, why))
+                self.assertEqual(len(region["replays"]), mode == "replay")
+        self.write(lines(text=REPLAY))
+        replay = json.loads(self.contextune("logs", "--json").stdout)[
+            "processes"][0]["regions"][0]["replays"][0]
+        self.assertEqual(
+            {name: replay[name] for name in ("visit", "operations", "replays", "dirty_bytes")},
+            {"visit": 1, "operations": 5, "replays": 117, "dirty_bytes": 48 << 20})
+        self.assertAlmostEqual(replay["seconds"], 0.21)
+        self.assertAlmostEqual(replay["restore_seconds"], 31e-6)
+
+    def test_a_config_that_computes_something_else_is_marked(self):
+        text = golden_log().replace(
+            "config=2 block=256 iter=0 launches=1 time_us=3.0 timer=cupti",
+            "config=2 block=256 warmup=3 launches=0 timer=cupti status=wrong_result")
+        self.assertNotEqual(text, golden_log())
+        self.write(lines(text=text))
+        self.assertIn("config-2 (warm-up) wrong_result", self.contextune("logs").stdout)
 
     def test_bad_lines_are_named_and_counted_and_do_no_harm(self):
         self.write("not a log\n" + lines() + "2026-11-20T20:33:53.120Z run=7f3a pid=1")

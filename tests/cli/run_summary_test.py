@@ -5,7 +5,7 @@ import re
 import sys
 import unittest
 
-from harness import CommandTest, WRITES_LOG, golden_log
+from harness import CommandTest, REPLAY, WRITES_LOG, golden_log
 
 
 class Summary(CommandTest):
@@ -75,6 +75,50 @@ class Summary(CommandTest):
         for i in range(7):
             self.assertIn(f"plain-{i}:", listed)
         self.assertNotIn("more;", listed)
+
+    def test_a_replayed_region_says_what_was_repeated(self):
+        report = self.report_of(golden_log() + REPLAY)
+        self.assertIn("replayed in 1 visit: 117 replays of 5 operations, 48.0 MiB put back before "
+                      "each, the program stood still for 210 ms (simulated)\n", report)
+        self.assertIn("    22 passes, 500 ms of tuning (simulated); finished", report)
+        self.assertNotIn("live", report)
+
+    def test_visits_that_came_before_or_after_are_counted(self):
+        again = REPLAY.replace("visit=1", "visit=3").replace("replays=117", "replays=130").replace(
+            "time_s=0.21", "time_s=0.04")
+        early = ("event=fallback reason=replay_allocation region=decode "
+                 'text="A module was loaded."\n')
+        report = self.report_of(golden_log() + early + REPLAY + again)
+        self.assertIn("replayed in 3 visits: 130 replays of 5 operations, 48.0 MiB put back before "
+                      "each, the program stood still for 250 ms (simulated)\n", report)
+        self.assertIn("replay_allocation, decode: A module was loaded.", report)
+
+    def test_a_live_region_says_why_it_was_not_replayed(self):
+        declined = ("event=fallback reason=replay_allocation region=decode "
+                    'text="A module was loaded."\n'
+                    'event=fallback reason=host_memory region=other text="Not this one."\n'
+                    'event=fallback reason=host_memory region=decode text="Kernel x is given '
+                    'host memory."\n'
+                    'event=fallback reason=too_many_sites region=decode text="Over 256 sites."\n')
+        report = self.report_of(golden_log() + declined)
+        self.assertIn("    live over 30 visits, because host_memory: Kernel x is given host "
+                      "memory.\n    22 passes, 500 ms of tuning", report)
+        self.assertEqual(report.count("Kernel x"), 1)
+        for other in ("replay_allocation, decode: A module was loaded.",
+                      "host_memory, other: Not this one.", "too_many_sites, decode: Over 256 sites."):
+            self.assertIn(other, report)
+
+    def test_a_region_that_came_once_and_could_not_be_replayed_is_not_called_live(self):
+        text = golden_log().replace("entries=30", "entries=0") + (
+            "event=fallback reason=replay_allocation region=decode "
+            'text="A module was loaded."\n') * 2
+        self.assertIn("    not replayed, because replay_allocation (2 times): A module was loaded.\n",
+                      self.report_of(text))
+
+    def test_what_was_asked_to_be_live_needs_no_reason(self):
+        report = self.report_of(golden_log().replace("mode=auto", "mode=live"))
+        self.assertIn("    live over 30 visits\n", report)
+        self.assertNotIn("because", report)
 
     def test_a_region_that_was_never_entered_is_named(self):
         text = golden_log().replace("regions=nvtx:decode", "regions=nvtx:decode;nvtx:prefill")

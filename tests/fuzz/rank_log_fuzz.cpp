@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   contents.processes = builder.processes();
   contents.bad_lines = reader.bad_lines();
   for (const log::ProcessReport& process : contents.processes) {
-    require_fit_for_terminal(cli::process_summary(process, 120));
+    require_fit_for_terminal(cli::process_summary(process, 120, cli::Fallbacks::Few));
     require_fit_for_terminal(cli::kernel_list(process, 120));
     for (const log::RegionReport& region : process.regions) {
       require_fit_for_terminal(cli::to_markdown(cli::iteration_table(region), 120));

@@ -1,4 +1,6 @@
 #include <set>
+#include <string>
+#include <utility>
 
 #include <contextune/error.hpp>
 
@@ -75,6 +77,37 @@ TEST_CASE("Each type of option reads what it should", "[options]") {
   CHECK_FALSE(options.refine);
   CHECK(parse_option(options, "only", "gemm.*<64, 64>").empty());
   CHECK(options.only == "gemm.*<64, 64>");
+}
+
+TEST_CASE("A number of bytes may be written with a unit", "[options]") {
+  Options options;
+  const double mebibyte = 1024.0 * 1024.0;
+  const std::pair<const char*, double> written[] = {{"16G", 16 * 1024 * mebibyte},
+                                                    {"512M", 512 * mebibyte},
+                                                    {"512MiB", 512 * mebibyte},
+                                                    {"512mb", 512 * mebibyte},
+                                                    {"1.5g", 1536 * mebibyte},
+                                                    {"64k", 65536},
+                                                    {"2T", 2 * mebibyte * mebibyte},
+                                                    {"4096", 4096},
+                                                    {"4096B", 4096},
+                                                    {"0", 0}};
+  for (const auto& [text, bytes] : written) {
+    INFO(text);
+    options.replay_memory = 1;
+    CHECK(parse_option(options, "replay_memory", text).empty());
+    CHECK(options.replay_memory == bytes);
+  }
+  CHECK(parse_option(options, "CONTEXTUNE_REPLAY_MEMORY", "16G").empty());
+  CHECK(option_text(options, "replay_memory") == "17179869184");
+  for (const char* text :
+       {"", "G", "16X", "16GG", "16 G", "16iB", "5%", "2s", "-1", "inf", "nan", "1e30", "2000T"}) {
+    INFO(text);
+    CHECK(parse_option(options, "replay_memory", text) ==
+          "option replay_memory is '" + std::string(text) +
+              "'; it must be a number of bytes, such as 16G or 512M");
+  }
+  CHECK(option_text(options, "replay_memory") == "17179869184");
 }
 
 TEST_CASE("A bad option names itself, the value and what is allowed, and changes nothing",

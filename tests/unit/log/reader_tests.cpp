@@ -1,3 +1,4 @@
+#include <cmath>
 #include <contextune/error.hpp>
 #include <filesystem>
 #include <random>
@@ -179,6 +180,37 @@ TEST_CASE("A report tells processes, regions and sites apart", "[report]") {
   CHECK_FALSE(region.sites[1].winner.has_value());
   CHECK_FALSE(found[1].simulated);
   CHECK(found[1].rank == 1);
+}
+
+TEST_CASE("A report holds what a replay took", "[report]") {
+  const auto found = processes(
+      head +
+      "event=replay region=decode visit=2 operations=5 replays=117 time_s=0.21 "
+      "footprint_bytes=1073741824 dirty_bytes=50331648 device_bytes=50331648 host_bytes=0 "
+      "save_us=120.5 restore_us=31 hash_us=400 simulated=yes\n" +
+      head + "event=replay region=decode visit=3 operations=6 replays=130\n");
+  CHECK(found.at(0).simulated);
+  const auto& replays = found[0].regions.at(0).replays;
+  REQUIRE(replays.size() == 2);
+  CHECK(replays[0].visit == 2);
+  CHECK(replays[0].operations == 5);
+  CHECK(replays[0].replays == 117);
+  CHECK(replays[0].seconds == Approx(0.21));
+  CHECK(replays[0].footprint_bytes == 1U << 30U);
+  CHECK(replays[0].dirty_bytes == 48U << 20U);
+  CHECK(replays[0].device_bytes == 48U << 20U);
+  CHECK(replays[0].host_bytes == 0);
+  CHECK(replays[0].save_seconds == Approx(120.5e-6));
+  CHECK(replays[0].restore_seconds == Approx(31e-6));
+  CHECK(replays[0].hash_seconds == Approx(400e-6));
+  CHECK(replays[1].visit == 3);
+  CHECK(std::isnan(replays[1].seconds));
+  CHECK(first_bad(head + "event=replay visit=1 replays=1\n") ==
+        "rank-0.log:1: event=replay without a usable region");
+  CHECK(first_bad(head + "event=replay region=r visit=one replays=1\n") ==
+        "rank-0.log:1: event=replay without a usable visit");
+  CHECK(first_bad(head + "event=replay region=r visit=1 replays=-1\n") ==
+        "rank-0.log:1: event=replay without a usable replays");
 }
 
 TEST_CASE("A fallback that comes again is counted, not repeated", "[report]") {

@@ -92,6 +92,29 @@ TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of t
         "launched; the default ran in its place.\"");
 }
 
+TEST_CASE_METHOD(Fixture, "A replay's line says what it repeated, and what that took",
+                 "[tuning_log]") {
+  contextune::log::ReplayEvent replay;
+  replay.region = "decode";
+  replay.visit = 2;
+  replay.operations = 5;
+  replay.replays = 117;
+  replay.seconds = 0.21;
+  replay.footprint_bytes = 1U << 30U;
+  replay.dirty_bytes = 48U << 20U;
+  replay.device_bytes = 40U << 20U;
+  replay.host_bytes = 8U << 20U;
+  replay.save_seconds = 120.5e-6;
+  replay.restore_seconds = 31e-6;
+  replay.hash_seconds = 400e-6;
+  replay.simulated = true;
+  write_replay(log, replay);
+  CHECK(last() ==
+        "event=replay region=decode visit=2 operations=5 replays=117 time_s=0.21 "
+        "footprint_bytes=1073741824 dirty_bytes=50331648 device_bytes=41943040 "
+        "host_bytes=8388608 save_us=120.5 restore_us=31 hash_us=400 simulated=yes");
+}
+
 TEST_CASE_METHOD(Fixture, "An event of a site that was never named is written all the same",
                  "[tuning_log]") {
   tuning.winner({7, 3, 1e-6, 1e-6, contextune::WinnerReason::Only});
@@ -113,6 +136,13 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
   kernel.kernel = "gemm<64, 64>";
   kernel.seconds = 0.25;
   write_kernel(log, kernel);
+  ReplayEvent replay;
+  replay.region = "decode";
+  replay.visit = 1;
+  replay.replays = 117;
+  replay.dirty_bytes = std::size_t{5} << 32U;
+  replay.restore_seconds = 3e-5;
+  write_replay(log, replay);
   write_summary(log, {"decode", 96, 120, 0.5, "finished", 1, 1, true});
   write_exit(log, 5, true);
 
@@ -127,5 +157,8 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
   CHECK(process.faults.at(0) == "space.lua:3: kernel saxpy: a \"quote\"");
   REQUIRE(process.regions.size() == 1);
   CHECK(process.regions[0].kernels.at(0).seconds == Approx(0.25));
+  CHECK(process.regions[0].replays.at(0).replays == 117);
+  CHECK(process.regions[0].replays.at(0).dirty_bytes == std::uint64_t{5} << 32U);
+  CHECK(process.regions[0].replays.at(0).restore_seconds == Approx(3e-5));
   CHECK(process.regions[0].sites.at(0).configs.at(1) == "block=256 iter=\"two words\"");
 }
