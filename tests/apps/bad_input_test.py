@@ -162,11 +162,12 @@ class BadInputTest(unittest.TestCase):
                     self.assertIn("CONTEXTUNE_DISABLE=maybe", log)
 
     def test_signals_in_the_middle_of_the_tuning(self):
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            with self.subTest(number.name):
+        for mode, number in (("live", signal.SIGTERM), ("live", signal.SIGKILL),
+                             ("replay", signal.SIGTERM), ("replay", signal.SIGKILL)):
+            with self.subTest(mode=mode, signal=number.name):
                 shutil.rmtree(self.logs, ignore_errors=True)
                 program = (DEMO, "--steps", "10000000")
-                process = self.start(self.under(program), environment())
+                process = self.start(self.under(program, ("--mode", mode)), environment())
                 end = time.monotonic() + PATIENCE
                 while "event=trial" not in self.log() and time.monotonic() < end:
                     time.sleep(0.01)
@@ -188,8 +189,18 @@ class BadInputTest(unittest.TestCase):
                     "sigterm", "sigkill"):
             with self.subTest(how):
                 shutil.rmtree(self.logs, ignore_errors=True)
-                log = self.unchanged((ENDS, KERNELS, how), space, region="nvtx:step")
+                log = self.unchanged((ENDS, KERNELS, how, 20), (*space, "--mode", "live"),
+                                     region="nvtx:step")
                 self.assertIn("event=trial", log)
+                self.assertNotIn("event=replay", log)
+            # In the middle of the visit that is recorded, and of one after the replay.
+            for visit in (0, 20):
+                with self.subTest(how, visit=visit):
+                    shutil.rmtree(self.logs, ignore_errors=True)
+                    log = self.unchanged((ENDS, KERNELS, how, visit), space, region="nvtx:step")
+                    replayed = how == "end" or visit > 0
+                    self.assertEqual("event=trial" in log, replayed)
+                    self.assertEqual("event=replay" in log, replayed)
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ void step(CUfunction copy, void** arguments, const char* leaving) {
   nvtxRangePop();
 }
 
-void run(const char* kernels, const char* how) {
+void run(const char* kernels, const char* how, int last_visit) {
   check(cuInit(0), "cuInit");
   CUcontext context = nullptr;
   check(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
@@ -66,7 +66,7 @@ void run(const char* kernels, const char* how) {
   void* arguments[] = {&n, &from, &to};
   std::atexit([] { std::puts("at exit"); });
   for (int i = 0; i < 30; ++i) {
-    step(copy, arguments, i == 20 ? how : nullptr);
+    step(copy, arguments, i == last_visit ? how : nullptr);
     check(cuCtxSynchronize(), "cuCtxSynchronize");
   }
   float last = 0;
@@ -77,21 +77,22 @@ void run(const char* kernels, const char* how) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
+  if (argc != 4) {
     std::fputs(
         "usage: ends_in_region KERNEL_FILE end|exit|_exit|quick_exit|thread|abort|uncaught|"
-        "caught|sigterm|sigkill\n",
+        "caught|sigterm|sigkill VISIT\n",
         stderr);
     return 2;
   }
+  const int visit = std::atoi(argv[3]);
   std::puts("started");
   std::fflush(stdout);
   if (std::strcmp(argv[2], "uncaught") == 0) {
-    run(argv[1], argv[2]);
+    run(argv[1], argv[2], visit);
     return 0;
   }
   try {
-    run(argv[1], argv[2]);
+    run(argv[1], argv[2], visit);
   } catch (const std::exception& error) {
     std::printf("caught: %s\n", error.what());
     return 3;

@@ -116,9 +116,11 @@ class Summary(CommandTest):
                       self.report_of(text))
 
     def test_what_was_asked_to_be_live_needs_no_reason(self):
-        report = self.report_of(golden_log().replace("mode=auto", "mode=live"))
+        captured = 'event=fallback reason=capture region=decode text="A launch was captured."\n'
+        report = self.report_of(golden_log().replace("mode=auto", "mode=live") + captured)
         self.assertIn("    live over 30 visits\n", report)
         self.assertNotIn("because", report)
+        self.assertIn("capture, decode: A launch was captured.", report)
 
     def test_a_region_that_was_never_entered_is_named(self):
         text = golden_log().replace("regions=nvtx:decode", "regions=nvtx:decode;nvtx:prefill")

@@ -111,11 +111,15 @@ TEST_CASE("The demo computes the same while it is tuned", "[preloaded]") {
   const Outcome bare = demo(folder, {}, 60);
   REQUIRE(bare.status == 0);
   REQUIRE(bare.out.find("checksum") != std::string::npos);
-  const Outcome tuned = demo(folder, preloaded(folder), 60);
+  const std::string mode = GENERATE(std::string("auto"), std::string("live"));
+  Variables variables = preloaded(folder);
+  variables["CONTEXTUNE_MODE"] = mode;
+  const Outcome tuned = demo(folder, variables, 60);
   CHECK(tuned == bare);
   const std::string log = folder.log();
   INFO(log);
   CHECK(count(log, " event=start ") == 1);
+  CHECK(count(log, " event=replay ") == (mode == "auto" ? 1 : 0));
   CHECK(count(log, " event=site ") == 4);
   CHECK(count(log, " event=winner ") == 4);
   CHECK(log.find("timer=cupti") != std::string::npos);
@@ -124,9 +128,33 @@ TEST_CASE("The demo computes the same while it is tuned", "[preloaded]") {
   CHECK(count(log, " event=fault ") == 0);
 }
 
+TEST_CASE("The demo is tuned in its first visit of the region", "[preloaded]") {
+  const Folder folder;
+  const Outcome bare = demo(folder, {}, 2);
+  CHECK(demo(folder, preloaded(folder), 2) == bare);
+  const std::string log = folder.log();
+  INFO(log);
+  CHECK(log.find(" event=replay region=decode visit=1 operations=5 ") != std::string::npos);
+  CHECK(count(log, " event=winner ") == 4);
+}
+
+TEST_CASE("What replay may not copy in the memory that it is given is tuned live", "[preloaded]") {
+  const Folder folder;
+  Variables variables = preloaded(folder);
+  variables["CONTEXTUNE_REPLAY_MEMORY"] = "64K";
+  CHECK(demo(folder, variables, 60) == demo(folder, {}, 60));
+  const std::string log = folder.log();
+  INFO(log);
+  CHECK(log.find("reason=replay_memory region=decode") != std::string::npos);
+  CHECK(count(log, " event=replay ") == 0);
+  CHECK(count(log, " event=winner ") == 4);
+}
+
 TEST_CASE("A program that is killed leaves what was known", "[preloaded]") {
   const Folder folder;
-  const Outcome killed = demo(folder, preloaded(folder), 100000, "pass=5 ");
+  Variables variables = preloaded(folder);
+  variables["CONTEXTUNE_MODE"] = GENERATE(std::string("replay"), std::string("live"));
+  const Outcome killed = demo(folder, variables, 100000, "pass=5 ");
   CHECK(WIFSIGNALED(killed.status));
   CHECK(killed.err.empty());
   CHECK(count(folder.log(), " event=trial ") >= 20);

@@ -1,0 +1,77 @@
+"""`contextune run` with the real library and the demo on the simulated driver: what a person is told of
+how the region was tuned is what happened."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+COMMAND = BUILD / "bin" / "contextune"
+DEMO = BUILD / "demo" / "contextune_demo"
+PATIENCE = 100
+QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
+
+
+class ReplayRun(unittest.TestCase):
+    def setUp(self):
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-replay-run-"))
+        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))
+        } | {"LD_LIBRARY_PATH": str(BUILD / "simcuda")}
+
+    def execute(self, *argv):
+        result = subprocess.run(
+            list(map(str, argv)), capture_output=True, text=True, cwd=self.work,
+            env=self.environment, timeout=PATIENCE)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout
+
+    def tuned(self, *flags, steps):
+        """The region as `contextune logs --json` has it, and the report, of a run whose program
+        printed what it prints alone."""
+        program = (DEMO, "--steps", steps)
+        bare = self.execute(*program)
+        self.assertEqual(
+            self.execute(COMMAND, "run", "--region", "nvtx:decode", "--space",
+                         DEMO.parent / "demo.lua", "--report", "report.txt", *QUICK, *flags, "--",
+                         *program), bare)
+        contents = json.loads(self.execute(COMMAND, "logs", "--json"))
+        (process,) = contents["processes"]
+        (region,) = process["regions"]
+        self.assertEqual(contents["num_bad_lines"], 0)
+        return region, (self.work / "report.txt").read_text()
+
+    def test_a_program_that_visits_its_region_once_is_tuned(self):
+        region, report = self.tuned(steps=1)
+        self.assertEqual((region["mode"], region["stage"]), ("replay", "finished"))
+        (replay,) = region["replays"]
+        self.assertEqual((replay["visit"], replay["operations"]), (1, 5))
+        self.assertGreaterEqual(replay["replays"], region["passes"])
+        self.assertLess(0, replay["dirty_bytes"])
+        self.assertLess(replay["dirty_bytes"], replay["footprint_bytes"])
+        self.assertRegex(report, rf"replayed in 1 visit: {replay['replays']} replays of 5 operations, "
+                                 r"[0-9.]+ MiB put back before each, the program stood still for "
+                                 r"[0-9.]+ m?s \(simulated\)")
+        self.assertEqual({site["name"] for site in region["sites"] if site["winner"]},
+                         {"rotate", "remember", "attend", "project"})
+
+    def test_live_is_told_apart(self):
+        region, report = self.tuned("--mode", "live", "--max-slowdown", "0", steps=60)
+        self.assertEqual((region["mode"], region["why_live"], region["replays"]), ("live", None, []))
+        self.assertIn(f"live over {region['entries']} visits\n", report)
+
+    def test_what_stands_in_the_way_of_a_replay_is_told(self):
+        region, report = self.tuned("--replay-memory", "64K", "--max-slowdown", "0", steps=60)
+        self.assertEqual((region["mode"], region["why_live"]), ("live", "replay_memory"))
+        self.assertIn(f"live over {region['entries']} visits, because replay_memory", report)
+
+
+if __name__ == "__main__":
+    unittest.main()
