@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Runs the test programs on this machine's GPU, bare and under contextune, and compares what they print.
-# Usage: tests/gpu/run.sh BUILD_FOLDER
-# Prints a table and closes with "N passed, N failed"; ends with 1 if anything failed. Logs stay in
-# BUILD_FOLDER/gpu/runs.
+# Usage: tests/gpu/run.sh BUILD_FOLDER [replay]
+# With `replay` only what is tuned in one visit of its region (replay.sh). Prints a table and closes with
+# "N passed, N failed"; ends with 1 if anything failed. Logs stay in BUILD_FOLDER/gpu/runs.
 set -uo pipefail
-build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER}" && pwd)
+build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER [replay]}" && pwd)
+only=${2:-all}
 programs=$build/gpu
 runs=$programs/runs
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -28,8 +29,8 @@ under() {
   local -a options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  "$contextune" run --log-dir "$runs/$name.log" --report "$runs/$name.report" "${options[@]}" -- "$@" \
-    >"$runs/$name.out" 2>"$runs/$name.err"
+  timeout --kill-after 5 240 "$contextune" run --log-dir "$runs/$name.log" --report "$runs/$name.report" \
+    "${options[@]}" -- "$@" >"$runs/$name.out" 2>"$runs/$name.err"
 }
 
 # has NAME PATTERN: whether the rank log has such a line.
@@ -70,7 +71,19 @@ judge() {
   fi
 }
 
+# finish: how many passed and failed, and the end of the script.
+finish() {
+  [ "$skipped" -eq 0 ] || echo "$skipped skipped"
+  echo "$passed passed, $failed failed"
+  [ "$failed" -eq 0 ]
+  exit
+}
+
 printf '%-38s %-8s %s\n' what result remark
+if [ "$only" = replay ]; then
+  source "$here/replay.sh"
+  finish
+fi
 if "$programs/library_tests" >"$runs/library_tests" 2>&1; then
   row "src/gpu on this GPU" passed "$(tail -2 "$runs/library_tests" | head -1)"
 else
@@ -88,12 +101,13 @@ if [ ! -x "$contextune" ]; then
   echo "$passed passed, $failed failed"
   exit 1
 fi
+source "$here/replay.sh"
 space=$programs/regions.lua
 for form in static shared per_thread; do
   # Bare and tuned in alternation; the second tuned run has its own search again (nothing is stored).
   for turn in 1 2 3; do
     "$programs/regions_$form" --steps 4000 --time "$runs/bare_$form.$turn" >"$runs/regions_$form.bare" 2>&1
-    under "regions_$form" --region nvtx:step --space "$space" --auto -- \
+    under "regions_$form" --mode live --region nvtx:step --space "$space" --auto -- \
       "$programs/regions_$form" --steps 4000 --time "$runs/tuned_$form.$turn"
     status=$?
     tail -n 200 "$runs/tuned_$form.$turn" >>"$runs/tuned_$form" 2>/dev/null
@@ -113,30 +127,30 @@ for form in static shared per_thread; do
 done
 
 # The region's kernels replaced by those of a cubin, a fatbin and a source, which is built meanwhile.
-compare region_variants 'event=winner .*smooth.* config=[1-9]' --region nvtx:step \
+compare region_variants 'event=winner .*smooth.* config=[1-9]' --mode live --region nvtx:step \
   --space "$programs/region_variants.lua" -- "$programs/regions_static" --steps 40000
 
 if [ "$(nvidia-smi -L | grep -c '^GPU ')" -gt 1 ]; then
-  compare two_gpus 'event=winner .*device=1 .* config=[1-9]' --region nvtx:step --space "$space" -- \
+  compare two_gpus 'event=winner .*device=1 .* config=[1-9]' --mode live --region nvtx:step --space "$space" -- \
     "$programs/two_gpus"
 else
   row two_gpus skipped "one GPU here"
 fi
 
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
-compare cublaslt_auto 'event=site' --auto --region profiler -- "$programs/cublaslt" --steps 15000
+compare cublaslt_auto 'event=site' --mode live --auto --region profiler -- "$programs/cublaslt" --steps 15000
 # Several times: a graph that meets CUPTI's end at the wrong moment fails only in some runs.
 for turn in 1 2 3 4 5; do
-  compare "graph_$turn" 'reason=capture' --region nvtx:step --auto -- "$programs/graph" --steps 400
+  compare "graph_$turn" 'reason=capture' --mode live --region nvtx:step --auto -- "$programs/graph" --steps 400
 done
-compare own_cupti 'reason=' --region nvtx:step --auto -- "$programs/own_cupti" --steps 3000
+compare own_cupti 'reason=' --mode live --region nvtx:step --auto -- "$programs/own_cupti" --steps 3000
 if python3 -c 'import torch, triton' 2>/dev/null; then
   compare torch_triton_discover '' --discover --region nvtx:step -- python3 "$programs/torch_triton.py" 60
-  compare torch_triton_auto 'event=site' --auto --region nvtx:step -- python3 "$programs/torch_triton.py" 12000
+  compare torch_triton_auto 'event=site' --mode live --auto --region nvtx:step -- python3 "$programs/torch_triton.py" 12000
 else
   row torch_triton skipped "no PyTorch with Triton here"
 fi
-LD_LIBRARY_PATH= compare demo 'event=confirm .*verdict=(kept|reduced)' --region nvtx:decode \
+LD_LIBRARY_PATH= compare demo_live 'event=confirm .*verdict=(kept|reduced)' --mode live --region nvtx:decode \
   --space "$build/demo/demo.lua" -- "$build/demo/contextune_demo" --steps 20000
 export CONTEXTUNE_LOG_DIR=$runs/commands.log
 judge runtime_macro "$programs/runtime_macro"
@@ -154,7 +168,7 @@ CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge bad_input \
   python3 "$here/../apps/bad_input_test.py"
 if command -v compute-sanitizer >/dev/null; then
   # The sanitizer answers the program's look-ups of the driver itself, so nothing is seen of them.
-  compare memcheck 'reason=(nothing_seen|no_cupti)' --region nvtx:step --auto -- \
+  compare memcheck 'reason=(nothing_seen|no_cupti)' --mode live --region nvtx:step --auto -- \
     compute-sanitizer --log-file "$runs/memcheck.txt" "$programs/regions_static" --steps 40
   if ! tail -1 "$runs/memcheck.txt" | grep -q ' 0 errors'; then
     row "memcheck finds nothing" failed "$runs/memcheck.txt"
@@ -180,7 +194,7 @@ fi
 turns=20
 for ((turn = 0; turn < turns; ++turn)); do
   "$programs/empty_launch" --launches 5000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
-  under empty_launch --region nvtx:step --auto -- \
+  under empty_launch --mode live --region nvtx:step --auto -- \
     "$programs/empty_launch" --launches 5000 --time "$runs/rate_under.$turn"
   status=$?
 done
@@ -196,6 +210,4 @@ else
   row "launch rate of processes" failed "of the bare one: $rates, wanted 0.95"
 fi
 
-[ "$skipped" -eq 0 ] || echo "$skipped skipped"
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish
