@@ -2,24 +2,15 @@
 
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <stdexcept>
+
+#include "log_field.hpp"
 
 namespace tuning_bench {
 namespace {
 
-/// Value of `name=` in a line; "" if it has none. No value that is asked for holds a blank.
-std::string field(const std::string& line, const std::string& name) {
-  const auto at = line.find(" " + name + "=");
-  if (at == line.npos) return {};
-  const auto begin = at + name.size() + 2;
-  return line.substr(begin, line.find(' ', begin) - begin);
-}
-
-double number(const std::string& line, const std::string& name) {
-  const std::string text = field(line, name);
-  return text.empty() ? 0 : std::stod(text);
-}
+using bench::field;
+using bench::number;
 
 /// Adds the time between stages to the stage that it was spent in, less what the timers took.
 class Clock {

@@ -1,14 +1,11 @@
 #include "tuning_runs.hpp"
 
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -18,9 +15,8 @@
 
 #include <contextune/contextune.hpp>
 
+#include "child.hpp"
 #include "tuning_log.hpp"
-
-extern char** environ;
 
 namespace tuning_bench {
 namespace {
@@ -131,28 +127,9 @@ int tune_once(Gpu& gpu, const std::string& result) {
 /// Runs this program again for one tuning.
 Outcome run_child(const std::string& folder) {
   std::filesystem::create_directories(folder);
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe");
   const std::string result = folder + "/result";
-  const std::string log_dir = "CONTEXTUNE_LOG_DIR=" + folder;
-  std::vector<char*> environment;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const bool ours = std::strncmp(*entry, "CONTEXTUNE_DISABLE=", 19) == 0 ||
-                      std::strncmp(*entry, "CONTEXTUNE_LOG_DIR=", 19) == 0;
-    if (!ours) environment.push_back(*entry);
-  }
-  std::string mutable_log_dir = log_dir;
-  environment.push_back(mutable_log_dir.data());
-  environment.push_back(nullptr);
-  std::string arguments[] = {program, "--child", result};
-  char* argv[] = {arguments[0].data(), arguments[1].data(), arguments[2].data(), nullptr};
-  pid_t child = 0;
-  if (posix_spawn(&child, program.c_str(), nullptr, nullptr, argv, environment.data()) != 0) {
-    throw std::runtime_error("cannot run " + program + " again");
-  }
-  int status = 0;
-  if (waitpid(child, &status, 0) != child || !WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw std::runtime_error("a tuning failed; its log is in " + folder);
-  }
+  bench::run_program({bench::this_program(), "--child", result},
+                     {"CONTEXTUNE_DISABLE", "CONTEXTUNE_LOG_DIR=" + folder});
   Outcome outcome;
   std::ifstream in(result);
   if (!(in >> outcome.seconds >> outcome.body_runs >> outcome.axpy >> outcome.softmax)) {
