@@ -1,12 +1,7 @@
 // Graphs whose effects are deferred: only their edges order them.
-#include <functional>
-
-#include "session.hpp"
+#include "orders.hpp"
 
 namespace {
-
-constexpr unsigned seeds = 200;
-constexpr int length = 16;
 
 CUgraphNode add_kernel(const Session& session, CUgraph graph, const char* name,
                        std::vector<CUgraphNode> after, std::vector<void*> arguments) {

@@ -1,82 +1,10 @@
 // Deferred effects: right programs are right in every order, wrong ones are wrong in some.
-#include <array>
 #include <atomic>
-#include <functional>
 #include <thread>
 
-#include "session.hpp"
+#include "orders.hpp"
 
 namespace {
-
-constexpr unsigned seeds = 200;
-constexpr int length = 16;
-
-CUstream make_stream(unsigned flags = CU_STREAM_NON_BLOCKING) {
-  CUstream stream = nullptr;
-  SUCCEEDS(cuStreamCreate(&stream, flags));
-  return stream;
-}
-
-CUevent make_event() {
-  CUevent event = nullptr;
-  SUCCEEDS(cuEventCreate(&event, CU_EVENT_DISABLE_TIMING));
-  return event;
-}
-
-/// Pinned memory of the host for one test.
-class Pinned {
- public:
-  explicit Pinned(std::size_t bytes) { SUCCEEDS(cuMemHostAlloc(&memory_, bytes, 0)); }
-  ~Pinned() { cuMemFreeHost(memory_); }
-  Pinned(const Pinned&) = delete;
-  Pinned& operator=(const Pinned&) = delete;
-  [[nodiscard]] float* floats() const { return static_cast<float*>(memory_); }
-
- private:
-  void* memory_ = nullptr;
-};
-
-/// Kernels with arguments that are gone when the call returns.
-class Kernels {
- public:
-  explicit Kernels(const Session& session) : session_(session) {}
-  void fill(CUdeviceptr x, float value, CUstream stream) const {
-    int n = length;
-    SUCCEEDS(session_.launch(session_.function("fill"), 1, 32, {&n, &x, &value}, 0, stream));
-    n = 0;
-    x = 0;
-  }
-  void add(CUdeviceptr x, CUdeviceptr y, CUstream stream) const {
-    int n = length;
-    SUCCEEDS(session_.launch(session_.function("add"), 1, 32, {&n, &x, &y}, 0, stream));
-    n = 0;
-    x = y = 0;
-  }
-
- private:
-  const Session& session_;
-};
-
-/// How many orders give the value that the program means.
-unsigned orders_with(float meant, const std::function<float(Session&)>& program) {
-  unsigned found = 0;
-  for (unsigned seed = 0; seed < seeds; ++seed) {
-    simcuda_set_order(1, seed);
-    Session session;
-    if (program(session) == meant) ++found;
-  }
-  simcuda_set_order(0, 0);
-  return found;
-}
-
-bool always(float meant, const std::function<float(Session&)>& program) {
-  return orders_with(meant, program) == seeds;
-}
-
-bool sometimes(float meant, const std::function<float(Session&)>& program) {
-  const unsigned found = orders_with(meant, program);
-  return found > 0 && found < seeds;
-}
 
 float produce_and_consume(Session& session, bool edge) {
   const Kernels kernels(session);
@@ -150,50 +78,6 @@ TEST_CASE("A wait is for the record before it, not for a later one", "[order]") 
   const unsigned second = orders_with(2, program(false));
   CHECK(first > 0);
   CHECK(first + second == seeds);
-}
-
-TEST_CASE("Pinned memory is read when the copy runs and pageable memory at the call", "[order]") {
-  const auto program = [](bool pinned) {
-    return [pinned](Session& session) {
-      const CUdeviceptr x = session.memory(64);
-      SUCCEEDS(cuCtxSynchronize());
-      const CUstream stream = make_stream();
-      Pinned memory(64);
-      std::array<float, length> pageable{};
-      float* const source = pinned ? memory.floats() : pageable.data();
-      source[0] = 1;
-      SUCCEEDS(cuMemcpyHtoDAsync_v2(x, source, 64, stream));
-      source[0] = 2;
-      SUCCEEDS(cuStreamSynchronize(stream));
-      return session.floats(x, 1)[0];
-    };
-  };
-  CHECK(always(1, program(false)));
-  CHECK(sometimes(1, program(true)));
-  CHECK(sometimes(2, program(true)));
-}
-
-TEST_CASE("A copy to pinned memory lands late and one to pageable memory before the call ends",
-          "[order]") {
-  const auto program = [](bool pinned) {
-    return [pinned](Session& session) {
-      const CUdeviceptr x = session.memory(64);
-      const CUstream stream = make_stream();
-      SUCCEEDS(cuCtxSynchronize());
-      Pinned memory(64);
-      std::array<float, length> pageable{};
-      float* const to = pinned ? memory.floats() : pageable.data();
-      to[0] = -1;
-      Kernels(session).fill(x, 7, stream);
-      SUCCEEDS(cuMemcpyDtoHAsync_v2(to, x, 64, stream));
-      const float seen = to[0];
-      SUCCEEDS(cuStreamSynchronize(stream));
-      CHECK(to[0] == 7);
-      return seen;
-    };
-  };
-  CHECK(sometimes(7, program(true)));
-  CHECK(always(7, program(false)));
 }
 
 TEST_CASE("The legacy stream and blocking streams wait for each other", "[order]") {

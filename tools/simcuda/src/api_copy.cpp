@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "capture.hpp"
 #include "copy_shape.hpp"
 #include "operation.hpp"
@@ -12,16 +14,18 @@ void require_device(CUdeviceptr pointer, std::size_t bytes) {
   require(driver().memory.covers(pointer, bytes));
 }
 
+bool on_host(std::uintptr_t address) {
+  const Memory::Block* const block = driver().memory.find(address);
+  return block == nullptr || block->on_host();
+}
+
 // As on a real driver, a copy to pageable memory, or from host to host, is over when the call
 // returns; other copies are not.
 CUresult copy_async(Stream& stream, const CopyOperation& copy, DriverLock& lock) {
   enqueue(stream, copy);
   if (driver().pending.immediate() || stream.capture != nullptr || stream.hung) return CUDA_SUCCESS;
-  const Memory& memory = driver().memory;
-  const Memory::Block* const to = memory.find(copy.destination);
-  const Memory::Block* const from = memory.find(copy.source);
-  const bool from_host = from == nullptr || from->on_host();
-  if (to == nullptr || (to->on_host() && from_host))
+  const bool to_pageable = driver().memory.find(copy.destination) == nullptr;
+  if (to_pageable || (on_host(copy.destination) && on_host(copy.source)))
     driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
   return CUDA_SUCCESS;
 }
@@ -32,7 +36,12 @@ CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock&
   forbid_unsafe_call();
   const Context* const context = stream.context;
   enqueue(stream, copy);
-  wait_for_stream(stream, lock);
+  // From device to device only the clock of the host waits: a real driver's host does not.
+  const bool inside = !on_host(copy.destination) && !on_host(copy.source);
+  if (driver().pending.deferred() && inside && !stream.hung)
+    driver().host_time = std::max(driver().host_time, stream.ready);
+  else
+    wait_for_stream(stream, lock);
   return driver().handles.find<Context>(context) == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                             : context->error;
 }
@@ -41,7 +50,9 @@ CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock&
 CUresult copy_between_contexts(NullStream null_stream, const CopyOperation& copy,
                                DriverLock& lock) {
   driver().pending.finish_all(nullptr, lock);
-  return copy_now(null_stream, copy, lock);
+  const CUresult result = copy_now(null_stream, copy, lock);
+  driver().pending.finish_all(nullptr, lock);
+  return result;
 }
 
 std::uintptr_t address(const void* pointer) {
