@@ -56,10 +56,10 @@ struct contextune_frontend {
   void* (*real)(enum contextune_fn fn);                 /* driver's own entry point; NULL if it has none */
   const char* (*name)(enum contextune_fn fn);
   uint32_t* armed;      /* atomic; 0: launches go straight to the driver and are only counted */
-  uint32_t* recording;  /* atomic; 0: entries of the kind `recorded` go straight to the driver */
-  const uint32_t* missed; /* atomic; not 0: memory may have come and gone unseen by the core */
   uint64_t (*launches_passed)(void); /* launches that were counted but not shown to the core */
   int* (*depth)(void);  /* this thread's re-entry depth; while it is not 0 every wrapper forwards */
+  uint32_t* recording;  /* atomic; 0: entries of the kind `recorded` go straight to the driver */
+  const uint32_t* missed; /* atomic; not 0: memory may have come and gone unseen by the core */
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <span>
 #include <utility>
 
 #include "intercept/clock.hpp"
@@ -18,6 +19,8 @@ namespace {
 constexpr double idle_seconds = 10;
 constexpr double step_seconds = 60;   // of copying, hashing, or one replay
 constexpr double build_seconds = 120;
+// For so long another thread of the program is kept off the GPU; the next visit goes on then.
+constexpr double patience_seconds = 1;
 // Visits that were recorded in vain, because something came or went in them.
 constexpr std::uint64_t most_visits = 8;
 
@@ -204,6 +207,7 @@ void RegionReplay::carry_out(Recording recording) {
   }
   memory_->restore_final();
   if (failure) std::rethrow_exception(failure);
+  given_up_ = visits_ >= most_visits && !search_.finished();
   write_line(replayer, now_seconds() - begin);
 }
 
@@ -230,7 +234,7 @@ void RegionReplay::tune(Replayer& replayer) {
   if (!memory_->is_final()) decline_for(FallbackReason::NotDeterministic, {});
   finish_builds();
   screen(replayer);
-  while (!services_.stopped.load(std::memory_order_acquire) &&
+  while (!must_stop() &&
          search_.begin_waiting([this] { finish_builds(); })) {
     memory_->restore_initial();
     replayer.run_pass([this] { search_.end(now_seconds()); });
@@ -241,6 +245,15 @@ void RegionReplay::tune(Replayer& replayer) {
     search_.stop(FallbackReason::WrongResult,
                  "The winners together compute something else than the defaults.");
   }
+}
+
+bool RegionReplay::must_stop() const {
+  if (services_.stopped.load(std::memory_order_acquire)) return true;
+  if (services_.gate.waited_seconds() < patience_seconds) return false;
+  services_.log.fallback(FallbackReason::OtherThread, region_.name(), {},
+                         "Another thread of the program waits for the GPU, so the replay ends "
+                         "before the tuning does; the next visit goes on.");
+  return true;
 }
 
 void RegionReplay::finish_builds() {
@@ -265,27 +278,24 @@ void RegionReplay::screen(Replayer& replayer) {
     most_configs = std::max(most_configs, site->pinned ? 0 : site->configs.size());
   }
   // All sites at once, as in the table: only where that goes wrong one has to be found.
-  for (std::uint32_t config = 1; config < most_configs; ++config) {
-    const auto of_site = [config](const Site& site) {
-      if (site.pinned) return *site.pinned;
-      return config < site.configs.size() ? config : 0;
-    };
-    if (screen_one(replayer, of_site)) continue;
-    bool found = false;
+  for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
     std::vector<Site*> changed;
     for (Site* site : replayer.sites()) {
-      if (site->pinned || of_site(*site) == 0) continue;
-      changed.push_back(site);
-      const bool right = screen_one(replayer, [&](const Site& other) {
-        return &other == site ? config : other.pinned.value_or(0);
-      });
-      if (right) continue;
-      found = true;
-      search_.reject(*site, config);
+      if (site->pinned || config >= site->configs.size()) continue;
+      if (screened_.emplace(site, config).second) changed.push_back(site);
     }
-    // Only together they are wrong: none of them is to be trusted.
-    if (!found)
-      for (Site* site : changed) search_.reject(*site, config);
+    const auto only = [&](std::span<Site* const> sites) {
+      return screen_one(replayer, [&, sites](const Site& site) {
+        const bool tried = std::find(sites.begin(), sites.end(), &site) != sites.end();
+        return tried ? config : site.pinned.value_or(0);
+      });
+    };
+    if (changed.empty() || only(changed)) continue;
+    std::vector<Site*> wrong;
+    for (Site*& site : changed)
+      if (!only({&site, 1})) wrong.push_back(site);
+    // If they are wrong only together, none of them is to be trusted.
+    for (Site* site : wrong.empty() ? changed : wrong) search_.reject(*site, config);
   }
 }
 

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "intercept/launch_region.hpp"
@@ -43,6 +45,7 @@ class RegionReplay {
   void screen(Replayer& replayer);
   [[nodiscard]] bool screen_one(Replayer& replayer, const Replayer::Choice& choice);
   void finish_builds();
+  [[nodiscard]] bool must_stop() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
   [[noreturn]] void stop_process(const std::string& why) noexcept;
   void write_line(const Replayer& replayer, double seconds) noexcept;
@@ -58,6 +61,7 @@ class RegionReplay {
   CUcontext context_ = nullptr;
   std::unique_ptr<ReplayMemory> memory_;
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
+  std::set<std::pair<const Site*, std::uint32_t>> screened_;  ///< configs that were looked at
   std::uint64_t visits_ = 0;
   std::uint64_t replays_ = 0;
   bool recording_ = false;

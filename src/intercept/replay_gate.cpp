@@ -1,5 +1,6 @@
 #include "intercept/replay_gate.hpp"
 
+#include "intercept/clock.hpp"
 #include "intercept/settled_launches.hpp"
 #include "intercept/thread_state.hpp"
 
@@ -27,16 +28,21 @@ void ReplayGate::open() noexcept {
   {
     const std::lock_guard lock(mutex_);
     closed_by_.store(0);
+    waits_since_.store(0);
   }
   opened_.notify_all();
 }
 
+double ReplayGate::waited_seconds() const noexcept {
+  const double since = waits_since_.load(std::memory_order_relaxed);
+  return since == 0 ? 0 : now_seconds() - since;
+}
+
 void ReplayGate::wait() noexcept {
   std::unique_lock lock(mutex_);
-  opened_.wait(lock, [this] {
-    const std::uint64_t by = closed_by_.load();
-    return by == 0 || by == this_thread_number();
-  });
+  if (closed_by_.load() == this_thread_number()) return;
+  if (waits_since_.load() == 0) waits_since_.store(now_seconds());
+  opened_.wait(lock, [this] { return closed_by_.load() == 0; });
 }
 
 }  // namespace contextune::intercept

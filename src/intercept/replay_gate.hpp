@@ -23,7 +23,11 @@ class ReplayGate {
   void close() noexcept;
   void open() noexcept;
 
-  /// Returns when the gate is open: at once, or after a replay, which has deadlines of its own.
+  /// For how long another thread has been kept off, in seconds; 0: none is.
+  [[nodiscard]] double waited_seconds() const noexcept;
+
+  /// Returns when the gate is open: at once, or after the pass under way; whoever has closed it
+  /// looks at waited_seconds.
   void pass() noexcept {
     if (closed_by_.load(std::memory_order_acquire) != 0) wait();
   }
@@ -33,6 +37,7 @@ class ReplayGate {
 
   const contextune_frontend* frontend_;
   std::atomic<std::uint64_t> closed_by_{0};  ///< a thread; 0: open
+  std::atomic<double> waits_since_{0};       ///< when the first of those came; 0: none waits
   std::mutex mutex_;
   std::condition_variable opened_;
 };

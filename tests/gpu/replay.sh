@@ -46,7 +46,7 @@ wanted() {
 }
 
 regions_space=$programs/regions.lua
-under live_static --mode live --region nvtx:step --space "$regions_space" --auto -- \
+under live_static --mode live --max-slowdown 0 --region nvtx:step --space "$regions_space" --auto -- \
   "$programs/regions_static" --steps 4000
 for form in static shared per_thread; do
   one_visit "replay_$form" --region nvtx:step --space "$regions_space" --auto -- \
