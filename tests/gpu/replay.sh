@@ -113,3 +113,10 @@ else
 fi
 LD_LIBRARY_PATH= one_visit demo --region nvtx:decode --space "$build/demo/demo.lua" -- \
   "$build/demo/contextune_demo" --steps 200
+
+# The three modes side by side: the same state after the first visit, and winners as fast as each other's.
+judge bench_replay "$programs/replay" --rounds 3
+differ=$(sed -nE "s/.*region's time differs by ([0-9.]+) %.*/\1/p; s/.*the same in all tunings.*/0/p" \
+  "$runs/bench_replay.out" | tail -1)
+wanted bench_replay "the modes' winners differ by ${differ:-?} % of the region's time" \
+  awk -v differ="${differ:-100}" 'BEGIN {exit !(differ <= 3)}'
