@@ -23,7 +23,7 @@ one_visit() {
   local -a options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  if ! timeout --kill-after 5 240 "$@" >"$runs/$name.bare" 2>"$runs/$name.bare.err"; then
+  if ! timeout --kill-after 5 "$most_seconds" "$@" >"$runs/$name.bare" 2>"$runs/$name.bare.err"; then
     row "$name" failed "the program itself failed: $(tail -1 "$runs/$name.bare.err")"
     return 1
   fi

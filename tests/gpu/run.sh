@@ -6,6 +6,7 @@
 set -uo pipefail
 build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER [replay]}" && pwd)
 only=${2:-all}
+most_seconds=${CONTEXTUNE_TEST_SECONDS:-240} # of one run of a program
 programs=$build/gpu
 runs=$programs/runs
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -29,7 +30,7 @@ under() {
   local -a options=()
   while [ "$1" != -- ]; do options+=("$1"); shift; done
   shift
-  timeout --kill-after 5 240 "$contextune" run --log-dir "$runs/$name.log" --report "$runs/$name.report" \
+  timeout --kill-after 5 "$most_seconds" "$contextune" run --log-dir "$runs/$name.log" --report "$runs/$name.report" \
     "${options[@]}" -- "$@" >"$runs/$name.out" 2>"$runs/$name.err"
 }
 
