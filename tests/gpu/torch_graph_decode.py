@@ -8,6 +8,7 @@ import hashlib
 import os
 import sys
 
+# The same sums on any stream.
 os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
 
 import torch
@@ -133,7 +134,6 @@ def main():
     tokens = int(sys.argv[2]) if len(sys.argv) > 2 else 64
     if kind not in ("graph", "eager") or not 3 < tokens <= CONTEXT:
         sys.exit(__doc__)
-    torch.use_deterministic_algorithms(True)
     torch.inference_mode(True).__enter__()
     decoder = Decoder(tokens)
     # As every server does: some steps outside of what counts, which build the kernels and take memory.
