@@ -90,6 +90,13 @@ if "$programs/library_tests" >"$runs/library_tests" 2>&1; then
 else
   row "src/gpu on this GPU" failed "$runs/library_tests"
 fi
+for form in whole relocatable; do
+  if "$programs/module_variables_$form" >"$runs/module_variables_$form" 2>&1; then
+    row "module variables, $form" passed "$(tail -2 "$runs/module_variables_$form" | head -1)"
+  else
+    row "module variables, $form" failed "$runs/module_variables_$form"
+  fi
+done
 "$here/kernel_times.sh" "$programs" >"$runs/kernel_times" 2>&1
 case $? in
   0) row "kernel times against ncu" passed "$(tail -1 "$runs/kernel_times")" ;;

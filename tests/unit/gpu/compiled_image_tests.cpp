@@ -1,5 +1,8 @@
 // Images that the compiler made of tests/gpu/module_variables.cu and of the sources beside this.
+#include <elf.h>
+
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -126,6 +129,29 @@ TEST_CASE("What code takes from the driver is told", "[image]") {
   CHECK(launch->launches_kernels);
   CHECK_FALSE(launch->uses_printf);
   CHECK(variable(*launch, "launched").bytes == 4);
+}
+
+TEST_CASE("Machine code with memory that no variable's name leads to is refused", "[image]") {
+  std::string image = content("variables.cubin");
+  const auto at = [&]<typename T>(std::uint64_t offset, T) {
+    T value;
+    std::memcpy(&value, image.data() + offset, sizeof(T));
+    return value;
+  };
+  const auto header = at(0, Elf64_Ehdr{});
+  for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
+    const auto section = at(header.e_shoff + i * sizeof(Elf64_Shdr), Elf64_Shdr{});
+    if (section.sh_type != SHT_SYMTAB) continue;
+    // All variables lose their names, as if a tool had stripped the file.
+    for (std::uint64_t k = 0; k < section.sh_size; k += sizeof(Elf64_Sym)) {
+      auto symbol = at(section.sh_offset + k, Elf64_Sym{});
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_OBJECT) symbol.st_info = STT_NOTYPE;
+      std::memcpy(image.data() + section.sh_offset + k, &symbol, sizeof(symbol));
+    }
+  }
+  std::string why;
+  CHECK_FALSE(read_kernel_image(BufferSource(image), sm_90, why));
+  CHECK(why.find("it has memory that no name leads to, in .nv.global") != std::string::npos);
 }
 
 TEST_CASE("An image that is cut off is told or read as the whole", "[image]") {
