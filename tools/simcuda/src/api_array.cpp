@@ -2,8 +2,6 @@
 #include "allocation.hpp"
 #include "array.hpp"
 #include "capture.hpp"
-#include "copy_shape.hpp"
-#include "timeline.hpp"
 
 using namespace simcuda;
 
@@ -48,21 +46,6 @@ Array& array_at(CUarray handle) {
   return driver().handles.get<Array>(handle);
 }
 
-// A row of bytes of an array, from its beginning on.
-std::uintptr_t row(CUarray handle, std::size_t offset, std::size_t bytes) {
-  const Array& array = array_at(handle);
-  require(bytes <= array.bytes() && offset <= array.bytes() - bytes);
-  return array.begin + offset;
-}
-
-CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock& lock) {
-  Stream& stream = stream_of(nullptr, null_stream);
-  forbid_unsafe_call();
-  enqueue(stream, copy);
-  wait_for_stream(stream, lock);
-  return current_context().error;
-}
-
 }  // namespace
 
 SIMCUDA_ENTRY(cuArrayCreate_v2, (CUarray * pHandle, const CUDA_ARRAY_DESCRIPTOR* descriptor), {
@@ -95,19 +78,3 @@ SIMCUDA_ENTRY(cuArray3DGetDescriptor_v2, (CUDA_ARRAY3D_DESCRIPTOR * descriptor, 
   *descriptor = array_at(hArray).shape;
   return CUDA_SUCCESS;
 })
-
-SIMCUDA_BOTH_STREAMS(cuMemcpyHtoA_v2, _ptds,
-                     (CUarray dstArray, size_t dstOffset, const void* srcHost, size_t ByteCount), {
-                       return copy_now(
-                           null_stream,
-                           copy_of(row(dstArray, dstOffset, ByteCount),
-                                   reinterpret_cast<std::uintptr_t>(srcHost), ByteCount),
-                           lock);
-                     })
-SIMCUDA_BOTH_STREAMS(cuMemcpyAtoH_v2, _ptds,
-                     (void* dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), {
-                       return copy_now(null_stream,
-                                       copy_of(reinterpret_cast<std::uintptr_t>(dstHost),
-                                               row(srcArray, srcOffset, ByteCount), ByteCount),
-                                       lock);
-                     })

@@ -148,3 +148,18 @@ SIMCUDA_BOTH_STREAMS(cuMemcpy3DPeer, _ptds, (const CUDA_MEMCPY3D_PEER* pCopy),
 SIMCUDA_BOTH_STREAMS(cuMemcpy3DPeerAsync, _ptsz,
                      (const CUDA_MEMCPY3D_PEER* pCopy, CUstream hStream),
                      { return copy_async(stream_of(hStream, null_stream), shape_at(pCopy), lock); })
+
+SIMCUDA_BOTH_STREAMS(cuMemcpyHtoA_v2, _ptds,
+                     (CUarray dstArray, size_t dstOffset, const void* srcHost, size_t ByteCount), {
+                       return copy_now(null_stream,
+                                       copy_of(range_of(dstArray, dstOffset, ByteCount),
+                                               address(srcHost), ByteCount),
+                                       lock);
+                     })
+SIMCUDA_BOTH_STREAMS(cuMemcpyAtoH_v2, _ptds,
+                     (void* dstHost, CUarray srcArray, size_t srcOffset, size_t ByteCount), {
+                       return copy_now(null_stream,
+                                       copy_of(address(dstHost),
+                                               range_of(srcArray, srcOffset, ByteCount), ByteCount),
+                                       lock);
+                     })

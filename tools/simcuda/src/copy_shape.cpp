@@ -113,6 +113,12 @@ CopyOperation copy_of(std::uintptr_t destination, std::uintptr_t source, std::si
   return copy;
 }
 
+std::uintptr_t range_of(CUarray array, std::size_t offset, std::size_t bytes) {
+  const auto& of = driver().handles.get<Array>(array);
+  require(bytes <= of.bytes() && offset <= of.bytes() - bytes);
+  return of.begin + offset;
+}
+
 CUDA_MEMCPY3D structure_of(const CopyOperation& copy) {
   const auto rows = [&](std::size_t slice, std::size_t pitch) {
     return pitch == 0 ? copy.height : slice / pitch;
