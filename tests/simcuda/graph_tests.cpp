@@ -177,6 +177,13 @@ TEST_CASE("Kernel nodes can be changed in the graph and in its instance", "[grap
   CUgraph copy = nullptr;
   SUCCEEDS(cuGraphClone(&copy, graph));
   CHECK(node_count(copy) == 2);
+  CUgraphNode twin = nullptr;
+  SUCCEEDS(cuGraphNodeFindInClone(&twin, node, copy));
+  CHECK(twin != node);
+  SUCCEEDS(cuGraphKernelNodeGetAttribute(twin, CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                         &attribute));
+  CHECK(attribute.sharedMemCarveout == 100);
+  CHECK(cuGraphNodeFindInClone(&twin, node, graph) == CUDA_ERROR_INVALID_VALUE);
   SUCCEEDS(cuGraphDestroy(copy));
   SUCCEEDS(cuGraphDestroy(graph));
   SUCCEEDS(cuGraphExecDestroy(executable));

@@ -54,14 +54,14 @@ CUresult launch(EntryPoint entry, NullStream null_stream, CUgraphExec handle,
     CUgraphExec graph;
     CUstream stream;
   } const call{handle, stream_handle};
-  return observed(entry, &call, [&](DriverLock&, std::uint32_t) -> CUresult {
+  return observed(entry, &call, [&](DriverLock&, std::uint32_t correlation) -> CUresult {
     Stream& stream = stream_of(stream_handle, null_stream);
     auto& executable = driver().handles.get<GraphExec>(handle);
     check_implicit_dependency(stream);
     // A graph launched into a capture would be a child graph, which is not simulated.
     require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
     driver().host_time += driver().devices.front()->profile.launch_cost;
-    run_graph(stream, executable);
+    run_graph(stream, executable, correlation);
     return CUDA_SUCCESS;
   });
 }

@@ -155,8 +155,7 @@ class NodeOrder {
 
 }  // namespace
 
-void run_graph(Stream& stream, GraphExec& graph) {
-  const std::uint32_t correlation = driver().next_correlation++;
+void run_graph(Stream& stream, GraphExec& graph, std::uint32_t correlation) {
   NodeOrder order(stream, graph);
   for (const GraphExec::Node& node : graph.nodes) {
     order.begin(node);

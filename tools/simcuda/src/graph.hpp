@@ -64,7 +64,8 @@ GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
 [[nodiscard]] CUgraphNodeType type_of(const Operation& operation);
 /// Runs all nodes, in an order that keeps every dependency, as one stretch of a stream. Their times
 /// lie one after another; deferred effects know no order but that of the dependencies.
-void run_graph(Stream& stream, GraphExec& graph);
+/// @param correlation of the launching call; all of the work carries it
+void run_graph(Stream& stream, GraphExec& graph, std::uint32_t correlation);
 /// Copies a whole graph.
 [[nodiscard]] Graph* clone_graph(const Graph& graph);
 /// The node of an instantiated graph that came from `origin`. @throws Failure{INVALID_VALUE}
