@@ -18,6 +18,14 @@ static CUresult undecided_launch(const struct contextune_launch* launch) {
   return result;
 }
 
+static CUresult undecided_graph_launch(enum contextune_fn fn, CUgraphExec exec, CUstream stream) {
+  const CUresult result = ((PFN_cuGraphLaunch_v10000)contextune_hot.real[fn])(exec, stream);
+  if (result == CUDA_SUCCESS) {
+    contextune_attach();
+  }
+  return result;
+}
+
 static void undecided_before(enum contextune_fn fn, void* const* args) {
   (void)fn;
   (void)args;
@@ -57,6 +65,7 @@ const struct contextune_core contextune_core_undecided = {
     .after = undecided_after,
     .range = contextune_early_range,
     .program_uses_cupti = contextune_cupti_remember,
+    .graph_launch = undecided_graph_launch,
 };
 
 const struct contextune_core* contextune_core = &contextune_core_undecided;
@@ -133,7 +142,7 @@ static const struct contextune_core* start_core(void) {
   const struct contextune_core* core = start(&frontend);
   if (core == NULL || core->version != CONTEXTUNE_ABI_VERSION ||
       core->size < sizeof(struct contextune_core) || core->launch == NULL || core->before == NULL ||
-      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL) {
+      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL || core->graph_launch == NULL) {
     return NULL;
   }
   return core;

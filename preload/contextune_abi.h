@@ -77,6 +77,9 @@ struct contextune_core {
   void (*range)(enum contextune_range_kind kind, const char* domain, const char* name, uint64_t id);
   /* The program is about to use CUPTI itself through `fn`; returns when we have let go of it. */
   void (*program_uses_cupti)(enum contextune_fn fn);
+  /* Launches the instantiated graph, cuGraphLaunch{,_ptsz}: once, and in the end with the program's
+   * own meaning. `stream` is as given. */
+  CUresult (*graph_launch)(enum contextune_fn fn, CUgraphExec exec, CUstream stream);
 };
 
 /* Exported by libcontextune.so under the name "contextune_core_v1". NULL: stay inert. */

@@ -53,6 +53,20 @@ static inline bool is_not_recording(void) {
     return result_;                                                                          \
   }
 
+/* A graph launch costs microseconds and comes seldom, so an attached core makes all of them. */
+#define INNER_graph(name, pointer_type, params, args)                               \
+  CUresult contextune_inner_##name params;                                           \
+  CUresult contextune_inner_##name params {                                          \
+    const struct contextune_core* core_ = contextune_load_core();                    \
+    if (core_ == NULL || contextune_thread.depth != 0) {                             \
+      return ((pointer_type)contextune_hot.real[contextune_fn_##name])args;          \
+    }                                                                                \
+    contextune_enter(core_);                                                         \
+    const CUresult result_ = core_->graph_launch(contextune_fn_##name, exec, stream); \
+    contextune_leave();                                                              \
+    return result_;                                                                  \
+  }
+
 #define INNER_launch(name, pointer_type, params, args) CUresult contextune_inner_##name params;
 #define INNER_resolve(name, pointer_type, params, args) CUresult contextune_inner_##name params;
 #define INNER_before(name, pointer_type, params, args) \

@@ -14,7 +14,8 @@ struct TimedWork {
   std::uint64_t tag = 0;  ///< as given to launch_begin
   double start = 0;
   double end = 0;
-  bool kernel = true;  ///< false: a copy or a memset
+  bool kernel = true;       ///< false: a copy or a memset
+  std::uint64_t shape = 0;  ///< of a kernel that a graph launched (gpu::kernel_shape); else 0
 };
 
 /// Measures single launches: CUPTI activity records, or one pair of CUDA events a launch. A port.
@@ -26,6 +27,10 @@ class LaunchTimer {
 
   /// "cupti" or "events"; goes into every trial's log line.
   [[nodiscard]] virtual const char* name() const = 0;
+
+  /// Whether the kernels of one graph launch are measured each by itself, and carry their shape;
+  /// otherwise a graph launch is one piece of work.
+  [[nodiscard]] virtual bool tells_graph_kernels_apart() const { return false; }
 
   /// Starts measuring (CUPTI: about 15 ms the first time). False: it cannot, and `why` says so in
   /// a sentence.

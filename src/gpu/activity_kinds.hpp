@@ -20,6 +20,8 @@ static_assert(offsetof(KernelRecord, correlationId) ==
 static_assert(offsetof(KernelRecord, correlationId) ==
               offsetof(CUpti_ActivityKernel10, correlationId));
 static_assert(offsetof(KernelRecord, end) == offsetof(CUpti_ActivityKernel10, end));
+static_assert(offsetof(KernelRecord, name) == offsetof(CUpti_ActivityKernel10, name));
+static_assert(offsetof(KernelRecord, graphNodeId) == offsetof(CUpti_ActivityKernel10, graphNodeId));
 static_assert(offsetof(CopyRecord, correlationId) ==
               offsetof(CUpti_ActivityMemcpy6, correlationId));
 static_assert(offsetof(CopyRecord, end) == offsetof(CUpti_ActivityMemcpy6, end));

@@ -31,6 +31,7 @@ void ActivityRecords::tie(Launch& launch, const Work& work) {
   timed.start = seconds(work.start - origin_);
   timed.end = seconds(work.end - origin_);
   timed.kernel = work.kernel;
+  timed.shape = work.shape;
   tied_.push_back(timed);
 }
 
@@ -71,7 +72,7 @@ void ActivityRecords::add_launch(std::uint32_t correlation, std::uint64_t tag) {
 }
 
 void ActivityRecords::add_work(std::uint32_t correlation, std::uint64_t start, std::uint64_t end,
-                               bool kernel) {
+                               bool kernel, std::uint64_t shape) {
   const std::lock_guard lock(mutex_);
   if (start == 0 || end < start) {
     ++bad_;
@@ -82,7 +83,7 @@ void ActivityRecords::add_work(std::uint32_t correlation, std::uint64_t start, s
     ++bad_;
     return;
   }
-  const Work work{start, end, kernel};
+  const Work work{start, end, kernel, shape};
   Launch& launch = slot(correlation);
   if (launch.known && launch.correlation == correlation) {
     tie(launch, work);

@@ -23,7 +23,9 @@ class ActivityRecords {
                 std::uint64_t end);
 
   /// GPU work of a launch, in CUPTI's nanoseconds. Work without a time is counted as bad.
-  void add_work(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, bool kernel);
+  /// @param shape of a kernel that a graph launched, else 0
+  void add_work(std::uint32_t correlation, std::uint64_t start, std::uint64_t end, bool kernel,
+                std::uint64_t shape = 0);
 
   /// Looks up the calls that have been added.
   void resolve(LaunchLog& launches);
@@ -63,6 +65,7 @@ class ActivityRecords {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     bool kernel = true;
+    std::uint64_t shape = 0;
   };
   [[nodiscard]] Launch& slot(std::uint32_t correlation);
   void add_launch(std::uint32_t correlation, std::uint64_t tag);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "gpu/activity_kinds.hpp"
+#include "gpu/kernel_shape.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -17,6 +18,19 @@ struct Started {
   std::uint64_t begin;
 };
 thread_local Started started{nullptr, 0, 0};
+
+std::uint32_t extent(std::int32_t value) {
+  return static_cast<std::uint32_t>(value);
+}
+
+/// 0 for a kernel that no graph launched: of these there is one a call.
+std::uint64_t graph_shape_of(const KernelRecord& kernel) {
+  if (kernel.graphNodeId == 0 || kernel.name == nullptr) return 0;
+  return kernel_shape(kernel.name,
+                      {extent(kernel.gridX), extent(kernel.gridY), extent(kernel.gridZ)},
+                      {extent(kernel.blockX), extent(kernel.blockY), extent(kernel.blockZ)},
+                      extent(kernel.dynamicSharedMemory));
+}
 
 }  // namespace
 
@@ -69,7 +83,7 @@ void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes)
       case CUPTI_ACTIVITY_KIND_KERNEL:
       case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
         const auto& work = *reinterpret_cast<const KernelRecord*>(record);
-        records_.add_work(work.correlationId, work.start, work.end, true);
+        records_.add_work(work.correlationId, work.start, work.end, true, graph_shape_of(work));
         break;
       }
       case CUPTI_ACTIVITY_KIND_MEMCPY: {

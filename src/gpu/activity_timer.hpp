@@ -43,6 +43,7 @@ class ActivityTimer final : public LaunchTimer {
   ActivityTimer& operator=(const ActivityTimer&) = delete;
 
   [[nodiscard]] const char* name() const override { return "cupti"; }
+  [[nodiscard]] bool tells_graph_kernels_apart() const override { return true; }
   [[nodiscard]] bool open(std::string& why) override;
   [[nodiscard]] bool is_open() const override { return open_.load(std::memory_order_relaxed); }
   void close() override;

@@ -14,6 +14,12 @@ CUresult on_launch(const contextune_launch* call) noexcept {
   return Launcher(attached).as_written(*call);
 }
 
+CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) noexcept {
+  const GraphCall call(fn, exec, stream);
+  if (ProcessRuntime* runtime = running_runtime()) return runtime->launch_graph(call);
+  return reinterpret_cast<decltype(&cuGraphLaunch)>(attached->real(fn))(exec, stream);
+}
+
 CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
   const auto stream = argument<CUstream>(args, 0);
   if (stream != nullptr) return stream;
@@ -43,9 +49,8 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
     case contextune_fn_cuStreamBeginCaptureToGraph:
     case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
       return runtime->captures().begin(capture_stream(fn, args));
-    case contextune_fn_cuGraphLaunch:
-    case contextune_fn_cuGraphLaunch_ptsz:
-      return runtime->graph_is_used();
+    case contextune_fn_cuGraphExecDestroy:
+      return runtime->graphs().destroyed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
       return runtime->stream_goes_away(argument<CUstream>(args, 0));
@@ -136,6 +141,24 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphInstantiateWithFlags:
     case contextune_fn_cuGraphInstantiateWithParams:
     case contextune_fn_cuGraphInstantiateWithParams_ptsz:
+      runtime.graph_is_used();
+      return runtime.graphs().instantiated(fn, args);
+    case contextune_fn_cuGraphExecKernelNodeSetParams:
+    case contextune_fn_cuGraphExecKernelNodeSetParams_v2:
+    case contextune_fn_cuGraphExecNodeSetParams:
+    case contextune_fn_cuGraphExecUpdate:
+    case contextune_fn_cuGraphExecUpdate_v2:
+    case contextune_fn_cuGraphExecMemcpyNodeSetParams:
+    case contextune_fn_cuGraphExecMemsetNodeSetParams:
+    case contextune_fn_cuGraphExecHostNodeSetParams:
+    case contextune_fn_cuGraphExecChildGraphNodeSetParams:
+    case contextune_fn_cuGraphExecEventRecordNodeSetEvent:
+    case contextune_fn_cuGraphExecEventWaitNodeSetEvent:
+    case contextune_fn_cuGraphExecExternalSemaphoresSignalNodeSetParams:
+    case contextune_fn_cuGraphExecExternalSemaphoresWaitNodeSetParams:
+    case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
+    case contextune_fn_cuGraphNodeSetEnabled:
+      return runtime.graphs().changed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuGraphUpload:
     case contextune_fn_cuGraphUpload_ptsz:
       return runtime.graph_is_used();
@@ -192,7 +215,7 @@ void on_program_uses_cupti(contextune_fn fn) noexcept {
 
 constexpr contextune_core table{
     CONTEXTUNE_ABI_VERSION, sizeof(contextune_core), on_launch, on_before, on_after, on_range,
-    on_program_uses_cupti};
+    on_program_uses_cupti,  on_graph_launch};
 
 }  // namespace
 

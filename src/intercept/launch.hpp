@@ -29,6 +29,7 @@ struct Launch {
   bool cooperative = false;
   bool per_thread_streams = false;  ///< a _ptsz form
   bool extended = false;            ///< an Ex form
+  bool timed_alone = true;          ///< false: only what it is a part of can be timed
 
   explicit Launch(const contextune_launch& call) noexcept;
 

@@ -7,6 +7,16 @@
 
 namespace contextune::intercept {
 
+CUresult LaunchRegion::launch_graph(const GraphCall& call, bool) noexcept {
+  return services_.graphs.as_written(call);
+}
+
+CUresult LaunchRegion::launch_graph_with(const GraphCall& call,
+                                         const std::function<std::uint32_t(const Site&)>&,
+                                         std::vector<const Site*>&) noexcept {
+  return services_.graphs.as_written(call);
+}
+
 Launch LaunchRegion::launch_of(const contextune_launch& call) const noexcept {
   Launch launch(call);
   if (services_.several_devices) (void)services_.driver.cuCtxGetCurrent(&launch.context);

@@ -10,6 +10,7 @@
 #include "gpu/module_variables.hpp"
 #include "intercept/allocation_map.hpp"
 #include "intercept/capture_watch.hpp"
+#include "intercept/graph_table.hpp"
 #include "intercept/launch.hpp"
 #include "intercept/launcher.hpp"
 #include "intercept/measurement.hpp"
@@ -40,6 +41,7 @@ struct RegionServices {
   ReplayGate& gate;
   gpu::BlockKernels& block_kernels;
   const contextune_frontend* frontend;  ///< null: launches are not seen
+  GraphTable& graphs;
   const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
   std::function<void(CUresult)> broke;  ///< a launch found the context broken
   bool several_devices = false;  ///< so a launch's context tells its device
@@ -76,6 +78,16 @@ class LaunchRegion : public Region {
   /// @param counts it belongs to the entry that may be a pass
   virtual CUresult launch(const contextune_launch& call, bool counts) noexcept = 0;
 
+  /// The same for the launch of a graph. No region of kernels only: as the program wrote it.
+  virtual CUresult launch_graph(const GraphCall& call, bool counts) noexcept;
+  /// The same under a plan of the caller's, reported to nobody.
+  /// @param failed gets the sites whose config cannot be launched; they ran their default
+  virtual CUresult launch_graph_with(const GraphCall& call,
+                                     const std::function<std::uint32_t(const Site&)>& config_of,
+                                     std::vector<const Site*>& failed) noexcept;
+  /// Whether graphs launched in it have regions of their own.
+  [[nodiscard]] virtual bool leaves_graphs() const noexcept { return false; }
+
   /// Writes lines about where it stands; file writes only.
   virtual void write_summary() noexcept = 0;
   /// Nothing is tuned any more, for that reason.
@@ -90,6 +102,7 @@ class LaunchRegion : public Region {
   [[nodiscard]] Launch launch_of(const contextune_launch& call) const noexcept;
 
   static constexpr std::uint64_t api_mark = 1;
+  static constexpr std::uint64_t graph_mark = 4;
 
  protected:
   LaunchRegion(std::string name, const RegionServices& services)

@@ -18,8 +18,10 @@
 namespace contextune::intercept {
 
 /// Which work a timed launch is: 16 bits of the search, 32 of its pass, 16 of its site (plus one; 0
-/// is work that belongs to no site). Never 0.
+/// is work that belongs to no site). Never 0. The upper half of the sites' numbers are launches of
+/// graphs, in the order of the pass.
 struct WorkTag {
+  static constexpr std::uint16_t first_graph = 0x8000;
   std::uint16_t search = 0;
   std::uint32_t pass = 0;
   std::uint16_t slot = 0;
@@ -62,6 +64,11 @@ class Measurement {
   /// launch's end.
   [[nodiscard]] LaunchTimer* timer() const noexcept {
     return open_.load(std::memory_order_acquire);
+  }
+  /// As LaunchTimer says, of the one in use or to be used.
+  [[nodiscard]] bool tells_graph_kernels_apart() {
+    const std::lock_guard lock(mutex_);
+    return chosen_ != nullptr && chosen_->tells_graph_kernels_apart();
   }
   /// "cupti" or "events": the one in use, or last used.
   [[nodiscard]] const char* timer_name() const noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "intercept/measurement.hpp"
+
 namespace contextune::intercept {
 
 PassRecord::PassRecord(std::uint64_t number, Measure what, std::span<const std::uint32_t> configs)
@@ -28,13 +30,41 @@ void PassRecord::failed(SiteIndex site) {
   count(site).failed = true;
 }
 
+std::uint16_t PassRecord::begin_graph(const std::shared_ptr<const GraphWork>& work) {
+  if (graphs_.size() >= WorkTag::first_graph - 1U) return 0;
+  graphs_.emplace_back(work);
+  return static_cast<std::uint16_t>(WorkTag::first_graph + graphs_.size() - 1);
+}
+
+void PassRecord::graph_launched(std::uint16_t slot, const GraphWork& work, bool apart,
+                                std::uint32_t records) {
+  apart = apart && slot != 0;
+  records_ += apart ? work.kernels.size() : records;
+  for (const GraphWork::Launches& site : work.sites) {
+    SiteCount& counted_site = count(site.site);
+    counted_site.calls += site.launches;
+    // What is not told apart stays owed, so that the site gets no time that is not its own.
+    counted_site.records += site.launches;
+  }
+}
+
+void PassRecord::share(const GraphRecord& graph) {
+  for (const auto& [site, seconds, launches] : graph.shares()) {
+    SiteCount& counted_site = count(site);
+    counted_site.arrived += launches;
+    counted_site.seconds += seconds;
+  }
+}
+
 void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
-  if (arrived_ == 0) {
-    first_start_ = work.start;
-    last_end_ = work.end;
-  } else {
-    first_start_ = std::min(first_start_, work.start);
-    last_end_ = std::max(last_end_, work.end);
+  first_start_ = std::min(first_start_, work.start);
+  last_end_ = std::max(last_end_, work.end);
+  if (slot >= WorkTag::first_graph) {
+    const std::size_t graph = slot - WorkTag::first_graph;
+    if (!work.kernel || graph >= graphs_.size()) return;  // its copies are not counted beforehand
+    ++arrived_;
+    if (graphs_[graph].arrived(work)) share(graphs_[graph]);
+    return;
   }
   ++arrived_;
   if (slot == 0) return;

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/timer.hpp"
 #include "core/tuning.hpp"
+#include "intercept/graph_work.hpp"
 
 namespace contextune::intercept {
 
@@ -32,7 +34,11 @@ class PassRecord {
 
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);
-  /// @param slot site plus one; 0: no site's
+  /// A graph is about to be launched. Gives its slot; 0: there are too many.
+  [[nodiscard]] std::uint16_t begin_graph(const std::shared_ptr<const GraphWork>& work);
+  /// It was launched; as in Search.
+  void graph_launched(std::uint16_t slot, const GraphWork& work, bool apart, std::uint32_t records);
+  /// @param slot site plus one, or a graph's; 0: no site's
   void arrived(std::uint16_t slot, const TimedWork& work);
 
   [[nodiscard]] bool complete() const noexcept { return arrived_ >= records_; }
@@ -44,12 +50,15 @@ class PassRecord {
 
  private:
   SiteCount& count(SiteIndex site);
+  /// The kernels of a graph launch have all arrived: to whom they belong.
+  void share(const GraphRecord& graph);
 
   std::vector<SiteCount> sites_;
+  std::vector<GraphRecord> graphs_;
   std::vector<std::uint32_t> configs_;
   std::uint64_t records_ = 0;
   std::uint64_t arrived_ = 0;
-  double first_start_ = 0;
+  double first_start_ = std::numeric_limits<double>::infinity();
   double last_end_ = 0;
 };
 

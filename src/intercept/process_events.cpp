@@ -21,6 +21,7 @@ std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
   captures_.end(stream);
   recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
+  graphs_.forget_stream(stream);
   for (LaunchRegion* region : all_regions()) region->forget_stream(stream);
 }
 
@@ -28,6 +29,7 @@ void ProcessRuntime::context_goes_away(CUcontext context) noexcept {
   kernels_.invalidate();
   module_variables_.context_goes_away(context);
   if (context == nullptr) return;
+  graphs_.forget_context(context);
   for (LaunchRegion* region : all_regions()) {
     region->forget_context(context);
     if (!stopped_.load(std::memory_order_acquire)) region->write_summary();
@@ -112,7 +114,11 @@ void ProcessRuntime::exiting() noexcept {
     bool entered = false;
     {
       const std::lock_guard lock(mutex_);
-      entered = regions_.find(mark.name) != regions_.end();
+      const auto first = regions_.lower_bound(mark.name);
+      // A graph's region is named after the mark and the graph.
+      entered = first != regions_.end() &&
+                (mark.kind == RegionMark::Kind::Graph ? first->first.rfind(mark.name + ":", 0) == 0
+                                                      : first->first == mark.name);
     }
     if (!entered) log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, {});
   }

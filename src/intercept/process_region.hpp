@@ -19,6 +19,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
 
   [[nodiscard]] bool finished() const noexcept override;
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;
+  [[nodiscard]] bool leaves_graphs() const noexcept override { return true; }
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
 

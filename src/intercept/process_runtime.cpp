@@ -39,7 +39,7 @@ log::RankLog::Settings log_settings(const Options& options) {
 }
 
 std::uint64_t mark_of_domain(const char* domain) noexcept {
-  // Apart from LaunchRegion::api_mark.
+  // Apart from LaunchRegion::api_mark and graph_mark.
   return hash_bytes(2, domain, std::strlen(domain)) | 2U;
 }
 
@@ -65,6 +65,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       gate_(frontend),
       block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
+      graphs_(driver_, frontend, stopped_),
       services_{driver_,
                 launcher_,
                 kernels_,
@@ -81,6 +82,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 gate_,
                 block_kernels_,
                 frontend,
+                graphs_,
                 stopped_,
                 [this](CUresult result) { broke(result); },
                 has_several_devices(driver_)},
@@ -148,6 +150,7 @@ void ProcessRuntime::start_marks() {
   for (const RegionMark& mark : marks_) {
     if (mark.kind == RegionMark::Kind::Process) open_.set_background(region_of_mark(mark));
     if (mark.kind == RegionMark::Kind::Kernel) kernel_marks_.add(mark);
+    if (mark.kind == RegionMark::Kind::Graph) graphs_are_regions_ = true;
   }
   if (!kernel_marks_.empty()) open_.watch_always();
 }

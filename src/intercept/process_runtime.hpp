@@ -42,6 +42,7 @@ class ProcessRuntime final : public Runtime {
 
   // What the hooks call. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
+  [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
   void profiler(bool on) noexcept;
@@ -64,6 +65,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
   [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
+  [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
   /// exit() has begun: everything passes through from now on, and what is known is written.
@@ -74,6 +76,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
   LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process);
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
+  LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
   void push(const char* domain, const char* name) noexcept;
   void broke(CUresult result) noexcept;
@@ -104,8 +107,10 @@ class ProcessRuntime final : public Runtime {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
+  GraphTable graphs_;
   const RegionServices services_;
   std::vector<RegionMark> marks_;
+  bool graphs_are_regions_ = false;  ///< each launch of one is an entry
   KernelMarks kernel_marks_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LaunchRegion>, std::less<>> regions_;

@@ -8,7 +8,7 @@ namespace contextune::intercept {
 namespace {
 
 constexpr std::string_view what_is_allowed =
-    "use nvtx:NAME, nvtx:DOMAIN@NAME, profiler, kernel:REGEX or process";
+    "use nvtx:NAME, nvtx:DOMAIN@NAME, profiler, kernel:REGEX, graph or process";
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\n");
@@ -32,11 +32,9 @@ std::optional<RegionMark> parse_mark(std::string_view text, std::string& fault) 
     mark.kind = RegionMark::Kind::Profiler;
     return mark;
   }
-  if (kind == "graph") {
-    fault = "region " + quoted(text) +
-            ": graph launches cannot mark a region yet; mark the code that launches the graph with "
-            "an NVTX range and use nvtx:NAME";
-    return std::nullopt;
+  if (text == "graph") {
+    mark.kind = RegionMark::Kind::Graph;
+    return mark;
   }
   if (kind == "nvtx" && !rest.empty()) {
     mark.kind = RegionMark::Kind::Nvtx;

@@ -17,9 +17,10 @@ namespace contextune::intercept {
 ///                      holds an @ itself needs the domain (or the empty one) in front of it
 ///   profiler           cudaProfilerStart to cudaProfilerStop
 ///   kernel:REGEX       from each launch of a kernel whose demangled name REGEX finds to the next
+///   graph              each launch of a CUDA graph; a region for each graph
 ///   process            the whole process: no passes, each site counts its own launches
 struct RegionMark {
-  enum class Kind { Nvtx, Profiler, Kernel, Process };
+  enum class Kind { Nvtx, Profiler, Kernel, Graph, Process };
   Kind kind = Kind::Process;
   std::string text;        ///< as given; names the region where the mark has no name of its own
   std::string name;        ///< of the region, in the log

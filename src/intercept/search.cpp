@@ -221,7 +221,8 @@ void Search::after_change() {
 }
 
 std::uint64_t Search::tag(SiteIndex site) const noexcept {
-  const auto slot = site < 0xffffU ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
+  const auto slot =
+      site + 1U < WorkTag::first_graph ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
   return WorkTag{id_, pass_.load(std::memory_order_relaxed), slot}.pack();
 }
 

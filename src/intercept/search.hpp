@@ -100,6 +100,12 @@ class Search {
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
 
+  /// A graph is about to be launched in the pass under way. Gives the launch's tag.
+  [[nodiscard]] std::uint64_t begin_graph(const std::shared_ptr<const GraphWork>& work);
+  /// It was launched. `apart`: the timer delivers each of its kernels with its shape; else
+  /// `records` for the whole.
+  void graph_launched(std::uint64_t tag, const GraphWork& work, bool apart, std::uint32_t records);
+
   /// The program destroys a stream or a context that a span may depend on.
   void forget_stream(StreamHandle stream) noexcept;
   void forget_context(CUcontext context) noexcept;

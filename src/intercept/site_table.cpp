@@ -208,6 +208,7 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
   spec.n_warmup = provider.n_warmup();
   spec.n_repeat = provider.n_repeat();
   spec.ready = offer.ready;
+  if (!at.launch.timed_alone) spec.objective = Objective::Region;
   log::SiteFacts facts;
   facts.grid = at.launch.grid;
   facts.block = at.launch.block;

@@ -20,7 +20,8 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
               services.measurement, services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
-      trial_(*this, services, table_) {
+      trial_(*this, services, table_),
+      graphs_(*this, services, table_, search_) {
   const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
   if (may_replay && services.frontend != nullptr) {
     replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_);
@@ -163,7 +164,17 @@ CUresult TunedRegion::launch_captured(const contextune_launch& call, const Launc
     return services().launcher.as_written(call);
   }
   const std::uint32_t config = found.resolved == nullptr ? 0 : found.resolved->site().settled();
+  try {
+    const Variant* variant = config == 0 ? nullptr : table_.variant(found, config, launch);
+    if (variant != nullptr && variant->usable) graphs_.captured(*variant);
+  } catch (const std::exception&) {
+    // No memory: where the graph is launched, its kernel is a site of its own.
+  }
   return trial_.settled(call, launch, found, config, &search_);
+}
+
+CUresult TunedRegion::launch_graph(const GraphCall& call, bool counts) noexcept {
+  return graphs_.launch(call, counts ? search_.watch() : Watch::Nothing);
 }
 
 CUresult TunedRegion::launch_in_call(const contextune_launch& call, const Launch& launch,

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "intercept/graph_launches.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/region_replay.hpp"
 #include "intercept/search.hpp"
@@ -21,6 +22,11 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] Site* tunable(const TunableSpec& spec) noexcept override;
 
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;
+  CUresult launch_graph(const GraphCall& call, bool counts) noexcept override;
+  CUresult launch_graph_with(const GraphCall& call, const GraphLaunches::ConfigOf& config_of,
+                             std::vector<const Site*>& failed) noexcept override {
+    return graphs_.launch_with(call, config_of, failed);
+  }
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
@@ -42,6 +48,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   Search search_;
   SiteTable table_;
   TrialLaunch trial_;
+  GraphLaunches graphs_;
   std::unique_ptr<RegionReplay> replay_;  ///< null: not to be replayed
 };
 

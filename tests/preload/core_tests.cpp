@@ -49,6 +49,21 @@ TEST_CASE("An armed core is shown every launch as the program wrote it", "[core]
   CHECK(count_lines(recorded.outcome.err, "passed 0") == 1);
 }
 
+TEST_CASE("An attached core makes every launch of a graph, armed or not", "[core]") {
+  for (const char* manner : {"", "arm"}) {
+    const Recorded recorded =
+        run_recorded({client("direct"), "1", "graph"}, {{"CONTEXTUNE_TEST_CORE", manner}});
+    INFO(recorded.record);
+    CHECK(recorded.outcome.out == run({client("direct"), "1", "graph"}).out);
+    CHECK(recorded.outcome.out.find("graph 0\ncalls 1\n") != std::string::npos);
+    CHECK(count_lines(recorded.record, "graph cuGraphLaunch 0x4321 stream 0x8") == 1);
+  }
+  const Recorded refused =
+      run_recorded({client("direct"), "1", "graph"}, {{"CONTEXTUNE_TEST_CORE", "refuse"}});
+  CHECK(refused.outcome.out.find("graph 0\ncalls 1\n") != std::string::npos);
+  CHECK(refused.record.find("graph ") == std::string::npos);
+}
+
 TEST_CASE("CONTEXTUNE_DISABLE leaves the program to itself", "[core]") {
   for (const char* value : {"1", "yes"}) {
     const Recorded recorded = run_recorded({client("direct")}, {{"CONTEXTUNE_DISABLE", value}});

@@ -1,4 +1,4 @@
-/* Linked to the driver, as Triton's launch stubs are. `direct [launches]`. */
+/* Linked to the driver, as Triton's launch stubs are. `direct [launches [graph]]`. */
 #include "fake_driver.h"
 
 #include <cuda.h>
@@ -29,6 +29,11 @@ int main(int argc, char** argv) {
         cuLaunchCooperativeKernel(function, 3, 2, 1, 6, 5, 4, 0, NULL, params) != CUDA_SUCCESS) {
       printf("launch %d failed\n", i);
     }
+  }
+  if (argc > 2) {
+    CUgraphExec graph = (CUgraphExec)(uintptr_t)0x4321;
+    printf("graph %d\n", (int)cuGraphLaunch(graph, (CUstream)(uintptr_t)0x8));
+    printf("calls %d\n", fake_calls("cuGraphLaunch"));
   }
   printf("profile %d\n", (int)cuProfilerStart());
   printf("profile %d\n", (int)cuProfilerStop());

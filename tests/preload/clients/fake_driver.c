@@ -74,6 +74,7 @@ static uint64_t mix_bytes(uint64_t sum, const void* argument, size_t size) {
 #define ORDINARY(name, params, args) EXPAND_DEFINE(IS_ALIAS(CAT(ALIAS_, name)), name, params, args)
 
 #define DEFINE_launch ORDINARY
+#define DEFINE_graph ORDINARY
 #define DEFINE_count ORDINARY
 #define DEFINE_before ORDINARY
 #define DEFINE_after ORDINARY

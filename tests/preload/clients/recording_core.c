@@ -51,6 +51,11 @@ static CUresult on_launch(const struct contextune_launch* launch) {
                                           launch->kernel_params, launch->extra);
 }
 
+static CUresult on_graph_launch(enum contextune_fn fn, CUgraphExec exec, CUstream stream) {
+  record("graph %s %p stream %p\n", frontend->name(fn), (void*)exec, (void*)stream);
+  return ((PFN_cuGraphLaunch_v10000)frontend->real(fn))(exec, stream);
+}
+
 static void on_before(enum contextune_fn fn, void* const* args) {
   record("before %s%s\n", frontend->name(fn), args == NULL ? " without arguments" : "");
 }
@@ -82,6 +87,7 @@ static struct contextune_core core = {
     .after = on_after,
     .range = on_range,
     .program_uses_cupti = on_program_uses_cupti,
+    .graph_launch = on_graph_launch,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(

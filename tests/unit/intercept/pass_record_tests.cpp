@@ -2,12 +2,13 @@
 #include "intercept/pass_record.hpp"
 
 using namespace contextune;
+using intercept::GraphWork;
 using intercept::PassRecord;
 
 namespace {
 
 TimedWork work(double start, double end) {
-  return {0, start, end, true};
+  return {0, start, end, true, 0};
 }
 
 }  // namespace
@@ -71,4 +72,60 @@ TEST_CASE("Of a window of launches the region's time is their mean", "[pass_reco
   record.arrived(1, work(1, 2));
   record.arrived(1, work(100, 103));
   CHECK(record.result(true).region_seconds == Approx(2));
+}
+
+namespace {
+
+TimedWork kernel_of(std::uint64_t shape, double start, double seconds) {
+  TimedWork work;
+  work.start = start;
+  work.end = start + seconds;
+  work.shape = shape;
+  return work;
+}
+
+}  // namespace
+
+TEST_CASE("Kernels of a graph find their sites by shape, and by order where shapes agree",
+          "[pass_record]") {
+  const auto graph = std::make_shared<GraphWork>();
+  graph->kernels = {{7, 0}, {9, no_site}, {7, 1}};
+  graph->sites = {{0, 1}, {1, 1}};
+  const bool tied = GENERATE(false, true);
+  if (tied) graph->tied = {7};
+  const std::vector<std::uint32_t> configs{1, 0};
+  PassRecord record(4, Measure::Activity, configs);
+  const std::uint16_t slot = record.begin_graph(graph);
+  record.graph_launched(slot, *graph, true, 0);
+  record.arrived(slot, kernel_of(7, 30, 5));
+  TimedWork copy = kernel_of(0, 50, 1);
+  copy.kernel = false;
+  record.arrived(slot, copy);
+  record.arrived(slot, kernel_of(9, 20, 2));
+  CHECK_FALSE(record.complete());
+  CHECK(record.result(false).sites[0].status == SiteResult::Status::Missing);
+  record.arrived(slot, kernel_of(7, 10, 1));
+  CHECK(record.complete());
+  const PassResult result = record.result(false);
+  REQUIRE(result.sites.size() == 2);
+  CHECK(result.sites[0].config == 1);
+  CHECK(result.sites[0].seconds == (tied ? 3 : 1));
+  CHECK(result.sites[1].seconds == (tied ? 3 : 5));
+  CHECK(result.region_seconds == 41);
+}
+
+TEST_CASE("A graph whose kernels are not told apart gives its sites no time", "[pass_record]") {
+  const auto graph = std::make_shared<GraphWork>();
+  graph->kernels = {{7, 0}};
+  graph->sites = {{0, 1}};
+  PassRecord record(4, Measure::Activity, {});
+  const std::uint16_t slot = record.begin_graph(graph);
+  const bool other = GENERATE(false, true);
+  record.graph_launched(slot, *graph, other, 1);
+  // Records of another graph, or one of the whole.
+  record.arrived(other ? slot : std::uint16_t{0}, kernel_of(8, 10, 2));
+  const PassResult result = record.result(false);
+  CHECK(record.complete());
+  CHECK(result.sites[0].status == SiteResult::Status::Missing);
+  CHECK(result.region_seconds == 2);
 }

@@ -33,7 +33,7 @@ TEST_CASE("An NVTX mark names any domain, one domain, or the default one", "[reg
 
 TEST_CASE("A mark that cannot be used is left out and named", "[region_mark]") {
   for (const std::string bad :
-       {"graph", "graph:x", "nvtx:", "nvtx", "nvtx:d@", "kernel:(", "foo"}) {
+       {"graph:x", "nvtx:", "nvtx", "nvtx:d@", "kernel:(", "foo"}) {
     std::vector<std::string> faults;
     const auto marks = parse_region_marks(bad + ";profiler", faults);
     INFO(bad);
@@ -42,6 +42,14 @@ TEST_CASE("A mark that cannot be used is left out and named", "[region_mark]") {
     CHECK(faults[0].find("\"" + bad + "\"") != std::string::npos);
   }
   std::vector<std::string> faults;
-  (void)parse_region_marks("graph", faults);
+  (void)parse_region_marks("graphs", faults);
   CHECK(faults[0].find("nvtx:NAME") != std::string::npos);
+}
+
+TEST_CASE("Launches of graphs are a mark", "[region_mark]") {
+  std::vector<std::string> faults;
+  const auto marks = parse_region_marks("graph", faults);
+  REQUIRE(marks.size() == 1);
+  CHECK(marks[0].kind == RegionMark::Kind::Graph);
+  CHECK(faults.empty());
 }

@@ -1,0 +1,54 @@
+// Launches of graphs: whose they are.
+#include <exception>
+
+#include "intercept/process_runtime.hpp"
+
+namespace contextune::intercept {
+
+LaunchRegion* ProcessRuntime::region_of_graph(const GraphCall& call) noexcept {
+  const auto graph = graphs_.find(call.exec);
+  if (graph == nullptr) return nullptr;
+  try {
+    const std::lock_guard lock(graph->mutex);
+    if (graph->own_region == nullptr && graph->nodes() != nullptr) {
+      Options options = options_;
+      options.mode = Mode::Live;
+      graph->own_region = &find_or_make("graph:" + graph->name(), options, false);
+    }
+    if (graph->own_region == nullptr) {
+      log_.fallback(
+          graph->was_changed() ? FallbackReason::GraphChanged : FallbackReason::GraphUntunable,
+          "graph", {}, graph->was_changed() ? "" : graph->why_not());
+    }
+    return graph->own_region;
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, "graph", {}, error.what());
+    return nullptr;
+  }
+}
+
+CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
+  graph_is_used();
+  if (captures_.possible() && captures_.is_capturing(call.stream)) {
+    return graphs_.real(call.fn)(call.exec, call.given_stream);  // as a node of another graph
+  }
+  ThreadState& thread = this_thread();
+  if (stopped_.load(std::memory_order_acquire) || thread.call != nullptr) {
+    return graphs_.as_written(call);
+  }
+  LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  const bool counts = thread.region == nullptr || thread.counts;
+  if (graphs_are_regions_ || (region != nullptr && region->leaves_graphs())) {
+    if (LaunchRegion* own = region_of_graph(call)) {
+      own->begin_on_thread(LaunchRegion::graph_mark, false);
+      graph_is_used();  // CUPTI may have come with the entry
+      const bool is_in = thread.region == own;
+      const CUresult result = own->launch_graph(call, is_in && thread.counts);
+      if (is_in) own->end_on_thread(LaunchRegion::graph_mark);
+      return result;
+    }
+  }
+  return region != nullptr ? region->launch_graph(call, counts) : graphs_.as_written(call);
+}
+
+}  // namespace contextune::intercept
