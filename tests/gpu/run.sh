@@ -151,6 +151,18 @@ compare cublaslt_auto 'event=site' --mode live --auto --region profiler -- "$pro
 for turn in 1 2 3 4 5; do
   compare "graph_$turn" 'reason=capture' --mode live --region nvtx:step --auto -- "$programs/graph" --steps 400
 done
+# A graph whose own shapes lose: its kernels' winners are launched in their place.
+tuned_graph=$programs/tuned_graph.lua
+for region in nvtx:step graph process; do
+  compare "tuned_graph_${region%%:*}" 'event=confirm .*verdict=(kept|reduced)' --mode live --region "$region" \
+    --space "$tuned_graph" -- "$programs/tuned_graph" --steps 3000
+done
+compare tuned_graph_events 'event=confirm .*verdict=(kept|reduced)' --mode live --region nvtx:step \
+  --timer events --space "$tuned_graph" -- "$programs/tuned_graph" --steps 6000
+compare tuned_graph_two_streams 'event=confirm .*verdict=(kept|reduced)' --mode live --region nvtx:step \
+  --space "$tuned_graph" -- "$programs/tuned_graph" --steps 3000 --streams 2
+compare tuned_graph_updated 'reason=graph_changed' --mode live --region nvtx:step --space "$tuned_graph" -- \
+  "$programs/tuned_graph" --steps 3000 --update 1
 compare own_cupti 'reason=' --mode live --region nvtx:step --auto -- "$programs/own_cupti" --steps 3000
 if python3 -c 'import torch, triton' 2>/dev/null; then
   compare torch_triton_discover '' --discover --region nvtx:step -- python3 "$programs/torch_triton.py" 60
