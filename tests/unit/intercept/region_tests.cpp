@@ -141,6 +141,7 @@ TEST_CASE("Launches outside of regions are not shown, and run as written", "[reg
   program.pop();
   program.pop();  // one too many
   CHECK(program.armed == 0);
+  program.synchronise();
   CHECK(blocks_seen("add") == std::vector<unsigned>{128});
 }
 

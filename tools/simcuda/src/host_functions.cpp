@@ -1,9 +1,15 @@
 #include "host_functions.hpp"
 
+#include <pthread.h>
+
 #include <thread>
 #include <utility>
 
 namespace simcuda {
+
+void name_driver_thread(const char* name) {
+  (void)pthread_setname_np(pthread_self(), name);
+}
 
 HostFunctionThread& HostFunctionThread::instance() {
   static auto* const thread = new HostFunctionThread;
@@ -21,6 +27,7 @@ void HostFunctionThread::enqueue(CUhostFn function, void* data, std::function<vo
 }
 
 void HostFunctionThread::work() {
+  name_driver_thread("cuda-sim-host");
   std::unique_lock lock(mutex_);
   for (;;) {
     added_.wait(lock, [this] { return !queue_.empty(); });

@@ -9,6 +9,10 @@
 
 namespace simcuda {
 
+/// Names the calling thread. The threads of a real driver have names that begin with "cuda", by
+/// which others know them.
+void name_driver_thread(const char* name);
+
 /// The one thread of the driver on which host functions run, in the order in which they are handed
 /// over. Thread-safe. Functions run without the driver's lock.
 class HostFunctionThread {

@@ -153,6 +153,7 @@ std::vector<TaskPtr> PendingWork::of(const Context* context) const {
 }
 
 void PendingWork::run_overdue() {
+  name_driver_thread("cuda-sim-work");
   DriverLock lock(driver().mutex);
   for (;;) {
     arrived_.wait(lock, [this] { return !tasks_.empty(); });

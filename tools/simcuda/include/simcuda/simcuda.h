@@ -106,8 +106,8 @@ double simcuda_last_kernel_noise_free_time(int device);
 
 /* Replaces what SIMCUDA_NOISE and SIMCUDA_SEED set. */
 void simcuda_set_noise(double relative_sigma, uint64_t seed);
-/* Replaces what SIMCUDA_ORDER set, after all pending work: with `deferred` work has its effect late,
-   in an order drawn by the seed. */
+/* Replaces what SIMCUDA_ORDER set, after all pending work. With `deferred` work has its effect late
+   and in an order that the seed draws. */
 void simcuda_set_order(int deferred, uint64_t seed);
 /* Replaces what SIMCUDA_FAULT set. Returns 0, or -1 when the text is not understood. */
 int simcuda_set_fault(const char* text);
