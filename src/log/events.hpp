@@ -58,9 +58,9 @@ struct SummaryEvent {
 /// A visit of a region was recorded and repeated. Times are seconds.
 struct ReplayEvent {
   std::string region;
-  std::uint64_t visit = 0;       ///< counted from 1; those before it could not be replayed
-  std::uint64_t operations = 0;  ///< recorded: launches, copies, events
-  std::uint64_t replays = 0;     ///< of the region until now
+  std::uint64_t visit = 0;          ///< counted from 1; those before it could not be replayed
+  std::uint64_t operations = 0;     ///< recorded: launches, copies, events
+  std::uint64_t replays = 0;        ///< of the region until now
   double seconds = 0;               ///< that the program stood still
   std::size_t footprint_bytes = 0;  ///< that the region could write
   std::size_t dirty_bytes = 0;      ///< that it wrote

@@ -198,6 +198,7 @@ std::string ReportBuilder::add_fallback(const Record& record) {
   };
   if (FallbackReport* known = find_or_null(process.fallbacks, same)) {
     ++known->count;
+    known->text = record.text("text");
     return {};
   }
   process.fallbacks.push_back({std::string(record.text("reason")),

@@ -100,7 +100,7 @@ struct FallbackReport {
   std::string reason;
   std::string region;
   std::string site;
-  std::string text;
+  std::string text;  ///< of the last time
   std::uint64_t count = 1;
 };
 
