@@ -60,6 +60,26 @@ const char* why_once(CUgraphNodeType type) {
   }
 }
 
+bool is_device_memory(const gpu::Driver& driver, CUmemorytype type, CUdeviceptr device) {
+  if (type == CU_MEMORYTYPE_DEVICE) return true;
+  if (type != CU_MEMORYTYPE_UNIFIED) return false;
+  unsigned kind = 0;
+  return driver.cuPointerGetAttribute(&kind, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, device) ==
+             CUDA_SUCCESS &&
+         kind == CU_MEMORYTYPE_DEVICE;
+}
+
+/// Whether a copy has a side that a replay cannot put back.
+bool leaves_device_memory(const gpu::Driver& driver, CUgraphNode node) {
+  CUDA_MEMCPY3D copy{};
+  if (driver.cuGraphMemcpyNodeGetParams == nullptr ||
+      driver.cuGraphMemcpyNodeGetParams(node, &copy) != CUDA_SUCCESS) {
+    return true;
+  }
+  return !is_device_memory(driver, copy.srcMemoryType, copy.srcDevice) ||
+         !is_device_memory(driver, copy.dstMemoryType, copy.dstDevice);
+}
+
 CUgraphNodeType type_of(const gpu::Driver& driver, CUgraphNode node) {
   CUgraphNodeType type{};
   gpu::check(driver, driver.cuGraphNodeGetType(node, &type), "cuGraphNodeGetType");
@@ -264,6 +284,9 @@ std::string why_unreplayable(const gpu::Driver& driver, CUgraph graph) {
   for (CUgraphNode node : nodes_of(driver, graph)) {
     const CUgraphNodeType type = type_of(driver, node);
     if (const char* why = why_once(type)) return why;
+    if (type == CU_GRAPH_NODE_TYPE_MEMCPY && leaves_device_memory(driver, node)) {
+      return "It copies from or to the host or an array.";
+    }
     if (type != CU_GRAPH_NODE_TYPE_GRAPH) continue;
     if (std::string why = why_unreplayable(driver, child_of(driver, node)); !why.empty())
       return why;

@@ -50,6 +50,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
     case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
       return runtime->captures().begin(capture_stream(fn, args));
     case contextune_fn_cuGraphExecDestroy:
+      runtime->recorder().obstruct(FallbackReason::ReplayAllocation, "It destroys a graph.", true);
       return runtime->graphs().destroyed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
@@ -158,6 +159,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphExecExternalSemaphoresWaitNodeSetParams:
     case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
     case contextune_fn_cuGraphNodeSetEnabled:
+      runtime.recorder().obstruct(FallbackReason::GraphUnreplayable, "It changes a graph.");
       return runtime.graphs().changed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuGraphUpload:
     case contextune_fn_cuGraphUpload_ptsz:

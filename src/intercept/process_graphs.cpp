@@ -11,9 +11,7 @@ LaunchRegion* ProcessRuntime::region_of_graph(const GraphCall& call) noexcept {
   try {
     const std::lock_guard lock(graph->mutex);
     if (graph->own_region == nullptr && graph->nodes() != nullptr) {
-      Options options = options_;
-      options.mode = Mode::Live;
-      graph->own_region = &find_or_make("graph:" + graph->name(), options, false);
+      graph->own_region = &find_or_make("graph:" + graph->name(), options_, false);
     }
     if (graph->own_region == nullptr) {
       log_.fallback(
@@ -28,14 +26,17 @@ LaunchRegion* ProcessRuntime::region_of_graph(const GraphCall& call) noexcept {
 }
 
 CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
+  gate_.pass();
   graph_is_used();
   if (captures_.possible() && captures_.is_capturing(call.stream)) {
+    recorder_.obstruct(FallbackReason::Capture, {});
     return graphs_.real(call.fn)(call.exec, call.given_stream);  // as a node of another graph
   }
   ThreadState& thread = this_thread();
   if (stopped_.load(std::memory_order_acquire) || thread.call != nullptr) {
     return graphs_.as_written(call);
   }
+  if (recorder_.active()) return recorder_.launch_graph(call);
   LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
   const bool counts = thread.region == nullptr || thread.counts;
   if (graphs_are_regions_ || (region != nullptr && region->leaves_graphs())) {
@@ -43,7 +44,9 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
       own->begin_on_thread(LaunchRegion::graph_mark, false);
       graph_is_used();  // CUPTI may have come with the entry
       const bool is_in = thread.region == own;
-      const CUresult result = own->launch_graph(call, is_in && thread.counts);
+      const CUresult result = recorder_.active()
+                                  ? recorder_.launch_graph(call)
+                                  : own->launch_graph(call, is_in && thread.counts);
       if (is_in) own->end_on_thread(LaunchRegion::graph_mark);
       return result;
     }

@@ -60,12 +60,12 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       forced_(options.force, log_),
       measurement_(options.timer, make_timers(), log_),
       captures_(driver_),
-      recorder_(frontend, driver_, launcher_, kernels_, allocations_, captures_,
+      graphs_(driver_, frontend, stopped_),
+      recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),
       gate_(frontend),
       block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
-      graphs_(driver_, frontend, stopped_),
       services_{driver_,
                 launcher_,
                 kernels_,
@@ -148,7 +148,14 @@ void ProcessRuntime::start_marks() {
   marks_ = parse_region_marks(options_.region, faults);
   for (const std::string& one : faults) log_.fault(one);
   for (const RegionMark& mark : marks_) {
-    if (mark.kind == RegionMark::Kind::Process) open_.set_background(region_of_mark(mark));
+    if (mark.kind == RegionMark::Kind::Process) {
+      open_.set_background(region_of_mark(mark));
+      if (options_.mode == Mode::Replay) {
+        log_.fallback(FallbackReason::NotRepeatable, mark.name, {},
+                      "The region `process` has no visits that could be recorded, so it is tuned "
+                      "live; mark a stretch that the program goes through.");
+      }
+    }
     if (mark.kind == RegionMark::Kind::Kernel) kernel_marks_.add(mark);
     if (mark.kind == RegionMark::Kind::Graph) graphs_are_regions_ = true;
   }

@@ -100,14 +100,14 @@ class ProcessRuntime final : public Runtime {
   gpu::ActivityTimer* activity_ = nullptr;
   Measurement measurement_;
   CaptureWatch captures_;
+  std::atomic<bool> stopped_{false};
+  GraphTable graphs_;
   Recorder recorder_;
   ReplayGate gate_;
   gpu::BlockKernels block_kernels_;
   OpenRegions open_;
-  std::atomic<bool> stopped_{false};
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
-  GraphTable graphs_;
   const RegionServices services_;
   std::vector<RegionMark> marks_;
   bool graphs_are_regions_ = false;  ///< each launch of one is an entry

@@ -21,10 +21,6 @@ class RecordedLaunch {
 
   [[nodiscard]] const contextune_launch& call() const noexcept { return call_; }
 
-  /// All argument bytes at their offsets, as the kernel sees them; whatever may be an address lies
-  /// at a multiple of 8.
-  [[nodiscard]] std::span<const std::byte> arguments() const noexcept { return bytes_; }
-
  private:
   contextune_launch call_;
   CUlaunchConfig config_{};

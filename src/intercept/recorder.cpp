@@ -7,6 +7,7 @@
 
 #include <contextune/error.hpp>
 
+#include "intercept/arguments.hpp"
 #include "intercept/settled_launches.hpp"
 #include "intercept/thread_state.hpp"
 #include "intercept/transfer.hpp"
@@ -23,12 +24,13 @@ std::uint64_t this_thread_number() noexcept {
 }  // namespace
 
 Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
-                   const Launcher& launcher, KernelTable& kernels, AllocationMap& allocations,
-                   CaptureWatch& captures, bool several_devices)
+                   const Launcher& launcher, KernelTable& kernels, GraphTable& graphs,
+                   AllocationMap& allocations, CaptureWatch& captures, bool several_devices)
     : frontend_(frontend),
       driver_(driver),
       launcher_(launcher),
       kernels_(kernels),
+      graphs_(graphs),
       allocations_(allocations),
       captures_(captures),
       several_devices_(several_devices) {}
@@ -45,6 +47,7 @@ bool Recorder::begin(bool thread_bound, std::size_t most_host_bytes,
   kernels_epoch_ = kernels_.epoch();
   events_.clear();
   kernels_seen_.clear();
+  graphs_seen_.clear();
   to_host_ = host_knows_ = false;
   active_.store(true, std::memory_order_release);
   // No launch goes past us by what its thread remembers.
@@ -91,14 +94,15 @@ bool Recorder::is_owner() noexcept {
 
 CUresult Recorder::launch(const contextune_launch& call) noexcept {
   if (!is_ours()) return launcher_.as_written(call);
-  const KnownKernel* kernel = nullptr;
   std::unique_ptr<RecordedLaunch> copy;
   Launch launch(call);
   if (several_devices_) (void)driver_.cuCtxGetCurrent(&launch.context);
   try {
-    if (prepare(launch, kernel)) {
-      copy = std::make_unique<RecordedLaunch>(call, kernel->identity.parameters);
-      check_addresses(*copy, kernel->identity.name);
+    if (may_record(launch)) {
+      if (const KnownKernel* kernel = meet(launch)) {
+        copy = std::make_unique<RecordedLaunch>(call, kernel->identity.parameters);
+        check_arguments(launch, *kernel);
+      }
     }
   } catch (const std::exception& error) {
     obstruct(FallbackReason::UnknownKernel, error.what());
@@ -118,7 +122,29 @@ CUresult Recorder::launch(const contextune_launch& call) noexcept {
   return result;
 }
 
-bool Recorder::prepare(const Launch& launch, const KnownKernel*& kernel) {
+CUresult Recorder::launch_graph(const GraphCall& call) noexcept {
+  bool fine = false;
+  try {
+    fine = is_ours() && may_record(call);
+  } catch (const std::exception& error) {
+    obstruct(FallbackReason::UnknownKernel, error.what());
+  }
+  const CUresult result = graphs_.as_written(call);
+  if (!fine || result != CUDA_SUCCESS) return result;
+  try {
+    Operation operation;
+    operation.kind = Operation::Kind::Graph;
+    operation.fn = call.fn;
+    operation.stream = call.stream;
+    operation.graph = call.exec;
+    add(std::move(operation));
+  } catch (const std::exception& error) {
+    obstruct(FallbackReason::ReplayFailed, error.what());
+  }
+  return result;
+}
+
+bool Recorder::may_record(const Launch& launch) {
   if (captures_.possible() && captures_.is_capturing(launch.stream)) {
     obstruct(FallbackReason::Capture, {});
     return false;
@@ -131,32 +157,68 @@ bool Recorder::prepare(const Launch& launch, const KnownKernel*& kernel) {
       return false;
     }
   }
-  kernel = kernels_.find(launch.function, launch.context);
-  if (kernel == nullptr) {
-    obstruct(FallbackReason::UnknownKernel, {});
-    return false;
-  }
-  if (!kernels_seen_.insert(kernel).second) return true;
-  if (kernel->identity.name.starts_with("ncclDevKernel")) {
-    obstruct(FallbackReason::Collective, {});
-    return false;
-  }
-  if (auto obstacle = first_launch_(*kernel)) {
-    obstruct(obstacle->reason, std::move(obstacle->text), obstacle->retry);
-    return false;
-  }
   return true;
 }
 
-void Recorder::check_addresses(const RecordedLaunch& launch, const std::string& name) {
-  const auto bytes = launch.arguments();
-  for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= bytes.size(); at += sizeof(CUdeviceptr)) {
-    CUdeviceptr word = 0;
-    std::memcpy(&word, bytes.data() + at, sizeof word);
-    const auto allocation = allocations_.find(word);
-    if (!allocation) continue;
-    if (allocation->kind == AllocationKind::Host) {
-      return obstruct(FallbackReason::HostMemory, "Kernel " + name + " is given host memory.");
+bool Recorder::may_record(const GraphCall& call) {
+  if (graphs_seen_.contains(call.exec)) return true;
+  const auto graph = graphs_.find(call.exec);
+  if (std::string why = graphs_.unreplayable(call.exec); graph == nullptr || !why.empty()) {
+    obstruct(FallbackReason::GraphUnreplayable, why);
+    return false;
+  }
+  const std::lock_guard lock(graph->mutex);
+  const GraphNodes* nodes = graph->nodes();
+  if (nodes == nullptr) {
+    obstruct(FallbackReason::GraphUnreplayable, graph->why_not());
+    return false;
+  }
+  for (const auto* kernels : {&nodes->kernels(), &nodes->inner_kernels()}) {
+    for (const GraphKernel& one : *kernels) {
+      CUlaunchConfig config{};
+      Launch launch = one.launch(config);
+      if (several_devices_) launch.context = graph->context();
+      const KnownKernel* kernel = meet(launch);
+      if (kernel == nullptr) return false;
+      check_arguments(launch, *kernel);
+    }
+  }
+  graphs_seen_.insert(call.exec);
+  return true;
+}
+
+const KnownKernel* Recorder::meet(const Launch& launch) {
+  const KnownKernel* kernel = kernels_.find(launch.function, launch.context);
+  if (kernel == nullptr) {
+    obstruct(FallbackReason::UnknownKernel, {});
+    return nullptr;
+  }
+  if (!kernels_seen_.insert(kernel).second) return kernel;
+  if (kernel->identity.name.starts_with("ncclDevKernel")) {
+    obstruct(FallbackReason::Collective, {});
+    return nullptr;
+  }
+  if (auto obstacle = first_launch_(*kernel)) {
+    obstruct(obstacle->reason, std::move(obstacle->text), obstacle->retry);
+    return nullptr;
+  }
+  return kernel;
+}
+
+void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) {
+  const auto& layouts = kernel.identity.parameters;
+  for (std::size_t i = 0; i < layouts.size(); ++i) {
+    const auto* bytes = static_cast<const std::byte*>(argument_of(launch, i, layouts[i]));
+    if (bytes == nullptr) throw Error("An argument of a launch cannot be found.");
+    for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= layouts[i].size_bytes;
+         at += sizeof(CUdeviceptr)) {
+      CUdeviceptr word = 0;
+      std::memcpy(&word, bytes + at, sizeof word);
+      const auto allocation = allocations_.find(word);
+      if (!allocation || allocation->kind != AllocationKind::Host) continue;
+      obstruct(FallbackReason::HostMemory,
+               "Kernel " + kernel.identity.name + " is given host memory.");
+      return;
     }
   }
 }

@@ -10,6 +10,7 @@
 
 #include "intercept/allocation_map.hpp"
 #include "intercept/capture_watch.hpp"
+#include "intercept/graph_table.hpp"
 #include "intercept/kernel_table.hpp"
 #include "intercept/launcher.hpp"
 #include "intercept/recording.hpp"
@@ -28,8 +29,8 @@ class Recorder {
 
   /// @param several_devices so a launch's context tells its device
   Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
-           const Launcher& launcher, KernelTable& kernels, AllocationMap& allocations,
-           CaptureWatch& captures, bool several_devices);
+           const Launcher& launcher, KernelTable& kernels, GraphTable& graphs,
+           AllocationMap& allocations, CaptureWatch& captures, bool several_devices);
 
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
   /// @param most_host_bytes copies from the host that may be kept
@@ -44,6 +45,7 @@ class Recorder {
 
   /// Makes the launch as written.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
+  [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
 
   /// After every registered call of another kind, while active.
   void after(contextune_fn fn, void* const* args, CUresult result) noexcept;
@@ -55,8 +57,11 @@ class Recorder {
   /// Whether this thread's work is what is recorded; if it is not, that is an obstacle.
   [[nodiscard]] bool is_ours() noexcept;
   [[nodiscard]] bool is_owner() noexcept;
-  [[nodiscard]] bool prepare(const Launch& launch, const KnownKernel*& kernel);
-  void check_addresses(const RecordedLaunch& launch, const std::string& name);
+  [[nodiscard]] bool may_record(const Launch& launch);
+  /// The kernel of a launch; null: it stands in the way.
+  [[nodiscard]] const KnownKernel* meet(const Launch& launch);
+  void check_arguments(const Launch& launch, const KnownKernel& kernel);
+  [[nodiscard]] bool may_record(const GraphCall& call);
   [[nodiscard]] bool note_transfer(contextune_fn fn, void* const* args);
   void note_event(CUevent event, CUstream stream);
   void note_wait(CUstream stream, CUevent event);
@@ -71,6 +76,7 @@ class Recorder {
   const gpu::Driver& driver_;
   const Launcher& launcher_;
   KernelTable& kernels_;
+  GraphTable& graphs_;
   AllocationMap& allocations_;
   CaptureWatch& captures_;
   const bool several_devices_;
@@ -84,6 +90,7 @@ class Recorder {
   std::uint64_t kernels_epoch_ = 0;
   std::map<CUevent, std::uint32_t> events_;
   std::set<const KnownKernel*> kernels_seen_;
+  std::set<CUgraphExec> graphs_seen_;
   bool to_host_ = false;    ///< a copy to the host is under way
   bool host_knows_ = false; ///< and the host may have seen what it brought
 };

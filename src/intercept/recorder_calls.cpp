@@ -17,7 +17,6 @@ enum class Role {
   StreamWait,   ///< the host waits for a stream, or asks whether it is through
   EventWait,    ///< ... for an event
   ContextWait,  ///< ... for everything
-  Graph,
   OldLaunch,
 };
 
@@ -76,9 +75,6 @@ Role role_of(contextune_fn fn) noexcept {
     case contextune_fn_cuCtxSynchronize:
     case contextune_fn_cuCtxSynchronize_v2:
       return Role::ContextWait;
-    case contextune_fn_cuGraphLaunch:
-    case contextune_fn_cuGraphLaunch_ptsz:
-      return Role::Graph;
     case contextune_fn_cuLaunch:
     case contextune_fn_cuLaunchGrid:
     case contextune_fn_cuLaunchGridAsync:
@@ -143,8 +139,6 @@ void Recorder::after(contextune_fn fn, void* const* args, CUresult result) noexc
       case Role::EventWait:
       case Role::ContextWait:
         return note_synchronise(nullptr);
-      case Role::Graph:
-        return obstruct(FallbackReason::UnsupportedLaunch, "It launches a CUDA graph.");
       default:
         return obstruct(FallbackReason::UnsupportedLaunch,
                         std::string("It calls ") + frontend_->name(fn) + ".");

@@ -19,6 +19,7 @@ namespace contextune::intercept {
 struct Operation {
   enum class Kind : std::uint8_t {
     Launch,
+    Graph,       ///< the launch of a CUDA graph
     Call,        ///< a copy or a memset
     Record,      ///< of an event in a stream
     Wait,        ///< of a stream for an event that was recorded before, in the same recording
@@ -28,6 +29,7 @@ struct Operation {
   contextune_fn fn{};
   CUstream stream = nullptr;  ///< never null but for Synchronise
   std::uint32_t event = 0;    ///< of Record and Wait: its number in the recording
+  CUgraphExec graph = nullptr;
   std::unique_ptr<const RecordedLaunch> launch;
   /// Of Call: the arguments by value, in order. Host memory among them is in `host`.
   std::array<std::uint64_t, most_recorded_arguments> arguments{};

@@ -42,7 +42,7 @@ struct Declined {
 
 }  // namespace
 
-RegionReplay::RegionReplay(const LaunchRegion& region, const RegionServices& services,
+RegionReplay::RegionReplay(LaunchRegion& region, const RegionServices& services,
                            const Options& options, Search& search, SiteTable& table)
     : region_(region),
       services_(services),
@@ -279,23 +279,23 @@ void RegionReplay::screen(Replayer& replayer) {
   }
   // All sites at once, as in the table: only where that goes wrong one has to be found.
   for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
-    std::vector<Site*> changed;
-    for (Site* site : replayer.sites()) {
+    std::vector<const Site*> changed;
+    for (const Site* site : replayer.sites()) {
       if (site->pinned || config >= site->configs.size()) continue;
       if (screened_.emplace(site, config).second) changed.push_back(site);
     }
-    const auto only = [&](std::span<Site* const> sites) {
+    const auto only = [&](std::span<const Site* const> sites) {
       return screen_one(replayer, [&, sites](const Site& site) {
         const bool tried = std::find(sites.begin(), sites.end(), &site) != sites.end();
         return tried ? config : site.pinned.value_or(0);
       });
     };
     if (changed.empty() || only(changed)) continue;
-    std::vector<Site*> wrong;
-    for (Site*& site : changed)
+    std::vector<const Site*> wrong;
+    for (const Site*& site : changed)
       if (!only({&site, 1})) wrong.push_back(site);
     // If they are wrong only together, none of them is to be trusted.
-    for (Site* site : wrong.empty() ? changed : wrong) search_.reject(*site, config);
+    for (const Site* site : wrong.empty() ? changed : wrong) search_.reject(*site, config);
   }
 }
 

@@ -22,7 +22,7 @@ namespace contextune::intercept {
 /// then one like any other. Called by the thread that enters and leaves; nothing throws.
 class RegionReplay {
  public:
-  RegionReplay(const LaunchRegion& region, const RegionServices& services, const Options& options,
+  RegionReplay(LaunchRegion& region, const RegionServices& services, const Options& options,
                Search& search, SiteTable& table);
   ~RegionReplay();
 
@@ -53,7 +53,7 @@ class RegionReplay {
   [[nodiscard]] std::vector<gpu::MemoryRange> footprint();
   [[nodiscard]] gpu::BlockStore::Limits copy_limits() const;
 
-  const LaunchRegion& region_;
+  LaunchRegion& region_;
   const RegionServices& services_;
   const double budget_bytes_;
   Search& search_;

@@ -18,7 +18,7 @@ constexpr auto nap = std::chrono::microseconds(50);
 
 }  // namespace
 
-Replayer::Replayer(const LaunchRegion& region, const RegionServices& services, Search& search,
+Replayer::Replayer(LaunchRegion& region, const RegionServices& services, Search& search,
                    SiteTable& table, CUcontext context, Recording recording, double seconds)
     : region_(region),
       services_(services),
@@ -38,7 +38,6 @@ Replayer::Replayer(const LaunchRegion& region, const RegionServices& services, S
     make(done_);
     for (CUevent& event : events_) make(event);
     lay_out_host_memory();
-    find_sites();
   } catch (...) {
     destroy_events();
     throw;
@@ -76,18 +75,16 @@ void Replayer::lay_out_host_memory() {
   }
 }
 
-void Replayer::find_sites() {
-  for (const Operation& operation : recording_.operations) {
-    if (operation.kind != Operation::Kind::Launch) continue;
-    const auto found = table_.find(region_.launch_of(operation.launch->call()));
-    if (found.resolved == nullptr) continue;
-    Site& site = found.resolved->site();
-    if (std::find(sites_.begin(), sites_.end(), &site) == sites_.end()) sites_.push_back(&site);
-  }
+void Replayer::meet(const Site& site) {
+  if (std::find(sites_.begin(), sites_.end(), &site) == sites_.end()) sites_.push_back(&site);
 }
 
 void Replayer::run(const Choice& choice) {
-  issue(&choice);
+  const Choice noted = [&](const Site& site) {
+    meet(site);
+    return choice(site);
+  };
+  issue(&noted);
   wait_for_all();
 }
 
@@ -103,6 +100,9 @@ void Replayer::issue(const Choice* choice) {
     switch (operation.kind) {
       case Operation::Kind::Launch:
         issue_launch(*operation.launch, choice);
+        break;
+      case Operation::Kind::Graph:
+        issue_graph(operation, choice);
         break;
       case Operation::Kind::Call:
         issue_call(operation, host_[i]);
@@ -138,6 +138,14 @@ void Replayer::issue_launch(const RecordedLaunch& recorded, const Choice* choice
                                      : trial_.watched(call, launch, found, config, search_, watch);
   }
   check(result, "a launch");
+}
+
+void Replayer::issue_graph(const Operation& operation, const Choice* choice) {
+  const GraphCall call(operation.fn, operation.graph, operation.stream);
+  std::vector<const Site*> failed;
+  check(choice == nullptr ? region_.launch_graph(call, true)
+                          : region_.launch_graph_with(call, *choice, failed),
+        "the launch of a graph");
 }
 
 void Replayer::issue_call(const Operation& operation, const std::byte* host) {

@@ -30,7 +30,7 @@ class Replayer {
   using Choice = std::function<std::uint32_t(const Site&)>;
 
   /// @throws Error if the driver has no events or host memory for it
-  Replayer(const LaunchRegion& region, const RegionServices& services, Search& search,
+  Replayer(LaunchRegion& region, const RegionServices& services, Search& search,
            SiteTable& table, CUcontext context, Recording recording, double seconds);
   ~Replayer();
   Replayer(const Replayer&) = delete;
@@ -45,22 +45,23 @@ class Replayer {
   /// Whether the copies to the host brought what they brought in the first run.
   [[nodiscard]] bool host_results_agree();
 
-  /// The sites of the recording, each once.
-  [[nodiscard]] const std::vector<Site*>& sites() const noexcept { return sites_; }
+  /// The sites of the recording, each once; known after the first run.
+  [[nodiscard]] const std::vector<const Site*>& sites() const noexcept { return sites_; }
   [[nodiscard]] std::size_t num_operations() const noexcept { return recording_.operations.size(); }
 
  private:
-  void find_sites();
+  void meet(const Site& site);
   void destroy_events() noexcept;
   void lay_out_host_memory();
   void issue(const Choice* choice);
   void issue_launch(const RecordedLaunch& recorded, const Choice* choice);
+  void issue_graph(const Operation& operation, const Choice* choice);
   void issue_call(const Operation& operation, const std::byte* host);
   void wait_for(CUstream stream);
   void wait_for_all();
   void check(CUresult result, const char* what) const;
 
-  const LaunchRegion& region_;
+  LaunchRegion& region_;
   const RegionServices& services_;
   Search& search_;
   SiteTable& table_;
@@ -69,7 +70,7 @@ class Replayer {
   double seconds_;
   std::vector<CUevent> events_;
   CUevent done_ = nullptr;
-  std::vector<Site*> sites_;
+  std::vector<const Site*> sites_;
   gpu::PinnedMemory pinned_;
   std::vector<std::byte> pageable_;
   std::vector<std::byte*> host_;  ///< by operation; null: it has no side on the host

@@ -264,7 +264,7 @@ void Search::failed(std::uint64_t tag, SiteIndex site) {
   open_->failed(site);
 }
 
-void Search::reject(Site& site, std::uint32_t config) {
+void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
   tuning_.reject_config(site.index, config,

@@ -95,7 +95,7 @@ class Search {
   void failed(std::uint64_t tag, SiteIndex site);
 
   /// The config computes something else than the default: it is never run again. Between entries.
-  void reject(Site& site, std::uint32_t config);
+  void reject(const Site& site, std::uint32_t config);
 
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
