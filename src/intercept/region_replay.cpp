@@ -205,6 +205,11 @@ void RegionReplay::carry_out(Recording recording) {
   } catch (...) {
     failure = std::current_exception();
   }
+  // What a pass had issued before it failed may still be under way, and would write over what is put
+  // back.
+  if (failure && !wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+    throw StuckReplay(why);
+  }
   memory_->restore_final();
   if (failure) std::rethrow_exception(failure);
   given_up_ = visits_ >= most_visits && !search_.finished();
