@@ -21,7 +21,7 @@ static CUresult undecided_launch(const struct contextune_launch* launch) {
 static CUresult undecided_graph_launch(enum contextune_fn fn, CUgraphExec exec, CUstream stream) {
   const CUresult result = ((PFN_cuGraphLaunch_v10000)contextune_hot.real[fn])(exec, stream);
   if (result == CUDA_SUCCESS) {
-    contextune_attach();
+    contextune_attach(fn);
   }
   return result;
 }

@@ -10,6 +10,8 @@
 #include <contextune/error.hpp>
 #include <contextune/value.hpp>
 
+#include "core/result_tolerance.hpp"
+
 namespace contextune {
 namespace {
 
@@ -90,7 +92,8 @@ std::string allowed_of(std::string_view, const Enum*) {
 std::string allowed_of(std::string_view, const bool*) {
   return "on or off";
 }
-std::string allowed_of(std::string_view, const std::string*) {
+std::string allowed_of(std::string_view name, const std::string*) {
+  if (name == "tolerance") return "TYPE:SHARE with f16, bf16, f32 or f64 and a share below 1, such as f32:1e-5";
   return "any text";
 }
 std::string allowed_of(std::string_view name, const int*) {
@@ -120,7 +123,8 @@ bool read(std::string_view, const std::string& text, bool& value) {
   if (yes || no) value = yes;
   return yes || no;
 }
-bool read(std::string_view, const std::string& text, std::string& value) {
+bool read(std::string_view name, const std::string& text, std::string& value) {
+  if (name == "tolerance" && !text.empty() && !ResultTolerance::parse(text)) return false;
   value = text;
   return true;
 }

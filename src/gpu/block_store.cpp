@@ -41,6 +41,13 @@ BlockStore::BlockStore(const Driver& driver, CUcontext context, BlockKernels& ke
       copier_(driver, context, kernels),
       host_(driver, context) {}
 
+CUdeviceptr BlockStore::copy_of(std::uint32_t block) const noexcept {
+  const auto run = std::find_if(runs_.begin(), runs_.end(),
+                                [&](const Run& one) { return block < one.blocks.end; });
+  if (run == runs_.end() || block < run->blocks.first) return 0;
+  return run->copy + std::size_t{block - run->blocks.first} * Footprint::block_bytes;
+}
+
 void BlockStore::release() noexcept {
   if (copier_.stuck()) {
     host_.abandon();

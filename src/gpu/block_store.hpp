@@ -60,6 +60,9 @@ class BlockStore {
   /// All that was saved.
   void restore(Deadline deadline);
 
+  /// Where the copy of a block lies, on the device or the host; 0: it was not saved.
+  [[nodiscard]] CUdeviceptr copy_of(std::uint32_t block) const noexcept;
+
   /// Frees the copies. The driver may wait for work of the program that is under way.
   void release() noexcept;
 

@@ -47,6 +47,7 @@ RegionReplay::RegionReplay(LaunchRegion& region, const RegionServices& services,
     : region_(region),
       services_(services),
       budget_bytes_(options.replay_memory),
+      tolerance_(ResultTolerance::parse(options.tolerance).value_or(ResultTolerance{})),
       search_(search),
       table_(table) {}
 
@@ -120,7 +121,7 @@ void RegionReplay::prepare() {
     decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
   }
   memory_ = std::make_unique<ReplayMemory>(driver, context, services_.block_kernels, copy_limits(),
-                                           step_seconds);
+                                           tolerance_, step_seconds);
   try {
     memory_->add(ranges, learned_);
   } catch (const gpu::NoRoom& error) {
@@ -194,7 +195,7 @@ void RegionReplay::carry_out(Recording recording) {
     decline_for(FallbackReason::ReplayMemory, error.what());
   }
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording),
-                    step_seconds);
+                    tolerance_, step_seconds);
   std::exception_ptr failure;
   try {
     tune(replayer);
@@ -236,7 +237,7 @@ void RegionReplay::tune(Replayer& replayer) {
   memory_->restore_initial();
   replayer.run(defaults);
   (void)replayer.host_results_agree();
-  if (!memory_->is_final()) decline_for(FallbackReason::NotDeterministic, {});
+  if (!memory_->is_right()) decline_for(FallbackReason::NotDeterministic, {});
   finish_builds();
   screen(replayer);
   while (!must_stop() &&
@@ -274,7 +275,7 @@ bool RegionReplay::screen_one(Replayer& replayer, const Replayer::Choice& choice
   memory_->restore_initial();
   replayer.run(choice);
   ++replays_;
-  return memory_->is_final() && replayer.host_results_agree();
+  return memory_->is_right() && replayer.host_results_agree();
 }
 
 void RegionReplay::screen(Replayer& replayer) {

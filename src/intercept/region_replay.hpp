@@ -56,6 +56,7 @@ class RegionReplay {
   LaunchRegion& region_;
   const RegionServices& services_;
   const double budget_bytes_;
+  const ResultTolerance tolerance_;
   Search& search_;
   SiteTable& table_;
   CUcontext context_ = nullptr;

@@ -29,12 +29,14 @@ std::vector<std::uint32_t> joined(const std::vector<std::uint32_t>& a,
 
 ReplayMemory::ReplayMemory(const gpu::Driver& driver, CUcontext context,
                            gpu::BlockKernels& kernels, gpu::BlockStore::Limits limits,
-                           double seconds)
+                           const ResultTolerance& tolerance, double seconds)
     : driver_(driver),
       context_(context),
       kernels_(kernels),
       left_(limits),
+      tolerance_(tolerance),
       seconds_(seconds),
+      stream_(driver, context),
       hasher_(driver, context, kernels) {}
 
 gpu::Deadline ReplayMemory::deadline() const {
@@ -140,7 +142,7 @@ void ReplayMemory::restore_final() {
         if (!area.strays.empty()) area.initial->restore(area.strays, deadline());
         if (!area.dirty.empty()) area.final->restore(area.dirty, deadline());
       }
-      if (is_final()) return;
+      if (compare(false)) return;
     } catch (const MixedMemory&) {
       throw;
     } catch (const Error& error) {
@@ -150,12 +152,15 @@ void ReplayMemory::restore_final() {
   throw MixedMemory("memory that was put back is not what it was after the region");
 }
 
-bool ReplayMemory::is_final() {
+bool ReplayMemory::compare(bool tolerant) {
   const double begin = now_seconds();
   bool same = true;
   for (Area& area : areas_) {
     const auto differing = blocks_that_differ(area.final_hashes, hash(area.footprint));
-    same = same && differing.empty();
+    const bool wrong = !tolerant || tolerance_.is_bitwise();
+    same = same && std::all_of(differing.begin(), differing.end(), [&](std::uint32_t block) {
+             return !wrong && agrees(area, block);
+           });
     for (const std::uint32_t block : differing) {
       if (!area.copied[block]) {
         throw MixedMemory("a pass wrote to memory of which there is no copy, at " +
@@ -170,6 +175,23 @@ bool ReplayMemory::is_final() {
   costs_.hash_seconds = now_seconds() - begin;
   ++costs_.hashes;
   return same;
+}
+
+bool ReplayMemory::agrees(const Area& area, std::uint32_t block) {
+  if (!std::binary_search(area.dirty.begin(), area.dirty.end(), block)) return false;
+  const gpu::MemoryRange range = area.footprint.block(block);
+  std::vector<std::byte> is(range.bytes);
+  std::vector<std::byte> was(range.bytes);
+  const auto read = [&](std::vector<std::byte>& into, CUdeviceptr from) {
+    gpu::check(driver_,
+               driver_.cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(into.data()), from, into.size(),
+                                     stream_.handle()),
+               "reading a result");
+  };
+  read(is, range.begin);
+  read(was, area.final->copy_of(block));
+  stream_.wait(deadline(), "reading results");
+  return tolerance_.agree(is, was);
 }
 
 }  // namespace contextune::intercept

@@ -6,10 +6,12 @@
 #include <span>
 #include <vector>
 
+#include "core/result_tolerance.hpp"
 #include "gpu/block_hash.hpp"
 #include "gpu/block_kernels.hpp"
 #include "gpu/block_store.hpp"
 #include "gpu/footprint.hpp"
+#include "gpu/own_stream.hpp"
 
 namespace contextune::intercept {
 
@@ -40,9 +42,10 @@ class ReplayMemory {
     std::uint64_t restores = 0;
   };
 
+  /// @param tolerance by how much what a pass wrote may differ and still be right
   /// @param seconds that a single step may take
   ReplayMemory(const gpu::Driver& driver, CUcontext context, gpu::BlockKernels& kernels,
-               gpu::BlockStore::Limits limits, double seconds);
+               gpu::BlockStore::Limits limits, const ResultTolerance& tolerance, double seconds);
   ReplayMemory(const ReplayMemory&) = delete;
   ReplayMemory& operator=(const ReplayMemory&) = delete;
 
@@ -66,9 +69,10 @@ class ReplayMemory {
   /// As it was after it, which is checked. @throws MixedMemory
   void restore_final();
 
-  /// Whether everything is as it was after the region. Blocks that are not are put back from now on.
+  /// Whether everything is as it was after the region, as far as the tolerance goes. Blocks that are
+  /// not are put back from now on.
   /// @throws Error if it cannot be told, or MixedMemory if a block differs that has no copy
-  [[nodiscard]] bool is_final();
+  [[nodiscard]] bool is_right() { return compare(true); }
 
   [[nodiscard]] const Costs& costs() const noexcept { return costs_; }
 
@@ -88,13 +92,17 @@ class ReplayMemory {
   [[nodiscard]] std::vector<std::uint64_t> hash(const gpu::Footprint& footprint);
   [[nodiscard]] std::unique_ptr<gpu::BlockStore> save(const gpu::Footprint& footprint,
                                                       std::span<const std::uint32_t> blocks);
+  [[nodiscard]] bool compare(bool tolerant);
+  [[nodiscard]] bool agrees(const Area& area, std::uint32_t block);
   [[nodiscard]] gpu::Deadline deadline() const;
 
   const gpu::Driver& driver_;
   CUcontext context_;
   gpu::BlockKernels& kernels_;
   gpu::BlockStore::Limits left_;
+  ResultTolerance tolerance_;
   double seconds_;
+  gpu::OwnStream stream_;
   gpu::BlockHasher hasher_;
   std::deque<Area> areas_;
   Costs costs_;

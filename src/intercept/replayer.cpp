@@ -19,13 +19,15 @@ constexpr auto nap = std::chrono::microseconds(50);
 }  // namespace
 
 Replayer::Replayer(LaunchRegion& region, const RegionServices& services, Search& search,
-                   SiteTable& table, CUcontext context, Recording recording, double seconds)
+                   SiteTable& table, CUcontext context, Recording recording,
+                   const ResultTolerance& tolerance, double seconds)
     : region_(region),
       services_(services),
       search_(search),
       table_(table),
       trial_(region, services, table),
       recording_(std::move(recording)),
+      tolerance_(tolerance),
       seconds_(seconds),
       pinned_(services.driver, context),
       host_(recording_.operations.size()),
@@ -185,7 +187,7 @@ bool Replayer::host_results_agree() {
     if (results_[i].empty()) {
       results_[i].assign(host_[i], host_[i] + side->size_bytes);
     } else {
-      agree = agree && std::memcmp(results_[i].data(), host_[i], side->size_bytes) == 0;
+      agree = agree && tolerance_.agree(results_[i], {host_[i], side->size_bytes});
     }
   }
   return agree;

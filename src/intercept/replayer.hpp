@@ -8,6 +8,7 @@
 
 #include <contextune/error.hpp>
 
+#include "core/result_tolerance.hpp"
 #include "gpu/pinned_memory.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/recording.hpp"
@@ -31,7 +32,8 @@ class Replayer {
 
   /// @throws Error if the driver has no events or host memory for it
   Replayer(LaunchRegion& region, const RegionServices& services, Search& search,
-           SiteTable& table, CUcontext context, Recording recording, double seconds);
+           SiteTable& table, CUcontext context, Recording recording,
+           const ResultTolerance& tolerance, double seconds);
   ~Replayer();
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
@@ -42,7 +44,8 @@ class Replayer {
   /// As a pass of the search, which is open; `issued` is called when all is issued, before the wait.
   void run_pass(const std::function<void()>& issued);
 
-  /// Whether the copies to the host brought what they brought in the first run.
+  /// Whether the copies to the host brought what they brought in the first run, as far as the
+  /// tolerance goes.
   [[nodiscard]] bool host_results_agree();
 
   /// The sites of the recording, each once; known after the first run.
@@ -67,6 +70,7 @@ class Replayer {
   SiteTable& table_;
   TrialLaunch trial_;
   Recording recording_;
+  ResultTolerance tolerance_;
   double seconds_;
   std::vector<CUevent> events_;
   CUevent done_ = nullptr;

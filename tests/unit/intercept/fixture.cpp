@@ -45,6 +45,15 @@ void add_by_block(const simcuda_launch* launch) {
   const int end = launch->block[0] == 64 ? n + 1 : n;
   for (int i = 0; i < end; ++i) x[i] += simcuda::argument<float>(*launch, 1);
 }
+/// Sums that come out a little different each time, as with atomic additions of floats.
+void add_roughly(const simcuda_launch* launch) {
+  static std::uint32_t turns = 0;
+  note("add_roughly", *launch);
+  const int n = simcuda::argument<int>(*launch, 0);
+  auto* const x = simcuda::argument<float*>(*launch, 2);
+  const float off = 1 + 1e-6F * static_cast<float>(++turns % 2);
+  for (int i = 0; i < n; ++i) x[i] += simcuda::argument<float>(*launch, 1) * off;
+}
 void other(const simcuda_launch* launch) {
   note("other", *launch);
 }
@@ -64,6 +73,8 @@ constexpr simcuda_kernel twin_kernel =
     simcuda::whole_launch_kernel<int, float, float*>("_Z8add_twinifPf", &add_twin, &describe_add);
 constexpr simcuda_kernel by_block_kernel = simcuda::whole_launch_kernel<int, float, float*>(
     "_Z12add_by_blockifPf", &add_by_block, &describe_add);
+constexpr simcuda_kernel roughly_kernel = simcuda::whole_launch_kernel<int, float, float*>(
+    "_Z11add_roughlyifPf", &add_roughly, &describe_add);
 constexpr simcuda_kernel other_kernel =
     simcuda::whole_launch_kernel<>("_Z5otherv", &other, &describe_other);
 constexpr simcuda_kernel nccl_kernel =
@@ -71,7 +82,7 @@ constexpr simcuda_kernel nccl_kernel =
 
 constexpr const char* image =
     "simcuda image 1\nkernel _Z3addifPf\nkernel _Z8add_twinifPf\nkernel _Z5otherv\n"
-    "kernel _Z12add_by_blockifPf\n"
+    "kernel _Z12add_by_blockifPf\nkernel _Z11add_roughlyifPf\n"
     "kernel ncclDevKernel_Sum\n";
 
 const char* name_of(contextune_fn fn) {
@@ -109,7 +120,8 @@ Simulation::Simulation() {
   library = dlopen(CONTEXTUNE_SIMCUDA, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
   static const simcuda_kernel* const kernels[] = {&add_kernel, &twin_kernel, &other_kernel,
-                                                  &nccl_kernel, &by_block_kernel};
+                                                  &nccl_kernel, &by_block_kernel,
+                                                  &roughly_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
   REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
                                                       "simcuda_register_kernels")(&table) == 0);

@@ -67,13 +67,75 @@ TEST_CASE("A config that writes elsewhere is found and never wins", "[replay]") 
   // The wrong config writes one element more, which the region itself never touches.
   adder.n = 999;
   program.steps(1, [&] { adder.run(); });
-  for (const auto& l : program.lines("fallback")) UNSCOPED_INFO(l);
-  for (const auto& l : program.lines("site")) UNSCOPED_INFO(l);
-  for (const auto& l : program.lines("trial")) UNSCOPED_INFO(l);
   CHECK(Simulation::get().floats(adder.x, 1000).at(999) == 0);
   adder.holds(1);
   CHECK(program.said("fallback", {"reason=wrong_result", "site=add_by_block", "block=64"}));
   CHECK(program.lines("fallback").size() == 1);
   CHECK(program.said("trial", {"config=1", "status=wrong_result"}));
   CHECK_FALSE(program.said("winner", {"block=64"}));
+}
+
+TEST_CASE("Results that differ from run to run are declined, and kept as the visit made them",
+          "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}, "add_roughly"));
+  Accumulator adder(program, 1000, "_Z11add_roughlyifPf");
+  std::vector<float> seen;
+  program.steps(1, [&] {
+    adder.run();
+    seen = Simulation::get().floats(adder.x, 1000);
+  });
+  CHECK(Simulation::get().floats(adder.x, 1000) == seen);
+  CHECK(program.said("fallback", {"reason=not_deterministic", "region=step"}));
+  CHECK(program.lines("replay").empty());
+  // From then on the program's own visits are passes.
+  program.steps(6, [&] { adder.run(); });
+  CHECK_FALSE(program.lines("winner").empty());
+}
+
+TEST_CASE("With a tolerance results may differ by so much, and are kept in every bit", "[replay]") {
+  Options options = replayed();
+  options.tolerance = "f32:1e-4";
+  Program program(options);
+  program.runtime().declare(blocks({64, 256}, "add_roughly"));
+  Accumulator adder(program, 1000, "_Z11add_roughlyifPf");
+  std::vector<float> seen;
+  program.steps(1, [&] {
+    adder.run();
+    seen = Simulation::get().floats(adder.x, 1000);
+  });
+  CHECK(Simulation::get().floats(adder.x, 1000) == seen);
+  CHECK(program.lines("fallback").empty());
+  CHECK(program.said("replay", {"visit=1"}));
+}
+
+TEST_CASE("What does not fit is learned by one visit and copied by the next", "[replay]") {
+  Options options = replayed();
+  options.replay_memory = 256 * 1024;
+  Program program(options);
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  (void)program.allocate(4 << 20);
+  program.steps(1, [&] { adder.run(); });
+  CHECK(program.said("fallback", {"reason=replay_memory", "the next is tried"}));
+  CHECK(program.lines("winner").empty());
+  program.steps(1, [&] { adder.run(); });
+  CHECK(program.said("replay", {"visit=2"}));
+  adder.holds(2);
+}
+
+TEST_CASE("A program with managed memory is tuned live", "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  intercept::Allocation managed;
+  managed.begin = Simulation::get().memory(1024);
+  managed.bytes = 4096;
+  managed.kind = intercept::AllocationKind::Managed;
+  program.runtime().allocations().add(managed);
+  program.steps(6, [&] { adder.run(); });
+  adder.holds(6);
+  CHECK(program.said("fallback", {"reason=managed_memory", "region=step"}));
+  CHECK(program.lines("replay").empty());
+  CHECK_FALSE(program.lines("winner").empty());
 }
