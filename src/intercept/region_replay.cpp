@@ -148,9 +148,9 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
     if (variable.kind == gpu::VariableKind::Managed) {
       return obstacle(FallbackReason::ManagedMemory, "its module has managed variables.");
     }
-    if (variable.kind == gpu::VariableKind::Device) {
-      ranges.push_back({variable.address, variable.bytes});
-    }
+    const gpu::MemoryRange range{variable.address, variable.bytes};
+    // What is known already may have been written to since the region began.
+    if (variable.kind == gpu::VariableKind::Device && !memory_->has(range)) ranges.push_back(range);
   }
   if (ranges.empty()) return std::nullopt;
   try {

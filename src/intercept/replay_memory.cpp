@@ -96,6 +96,11 @@ void ReplayMemory::add_uncopied(std::vector<gpu::MemoryRange> ranges) {
   (void)look_at(std::move(ranges));
 }
 
+bool ReplayMemory::has(gpu::MemoryRange range) const noexcept {
+  return std::any_of(areas_.begin(), areas_.end(),
+                     [range](const Area& area) { return area.footprint.contains(range); });
+}
+
 bool ReplayMemory::finish() {
   bool all_copied = true;
   for (Area& area : areas_) {

@@ -56,6 +56,9 @@ class ReplayMemory {
   /// Looks at memory only, to learn what the region writes.
   void add_uncopied(std::vector<gpu::MemoryRange> ranges);
 
+  /// Whether all of it was added.
+  [[nodiscard]] bool has(gpu::MemoryRange range) const noexcept;
+
   /// The region has run: finds out what it wrote and keeps that.
   /// @return false: it wrote where nothing was copied; see dirty()
   /// @throws gpu::NoRoom, or Error
