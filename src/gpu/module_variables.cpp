@@ -134,6 +134,30 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kerne
   }
 }
 
+CUlibrary ModuleVariables::library_of(const KernelIdentity& kernel) {
+  if (driver_.cuLibraryGetKernel == nullptr || driver_.cuKernelGetFunction == nullptr) {
+    return nullptr;
+  }
+  std::vector<CUlibrary> libraries;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [handle, loaded] : loaded_) {
+      if (loaded.context != nullptr) continue;
+      libraries.push_back(reinterpret_cast<CUlibrary>(const_cast<void*>(handle)));
+    }
+  }
+  for (CUlibrary library : libraries) {
+    CUkernel other = nullptr;
+    CUfunction function = nullptr;
+    if (driver_.cuLibraryGetKernel(&other, library, kernel.symbol.c_str()) == CUDA_SUCCESS &&
+        driver_.cuKernelGetFunction(&function, other) == CUDA_SUCCESS &&
+        function == kernel.function) {
+      return library;
+    }
+  }
+  return nullptr;
+}
+
 std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& kernel) {
   const std::lock_guard lock(mutex_);
   Handle handle = kernel.library;
@@ -168,7 +192,14 @@ CUresult ModuleVariables::find(const KernelIdentity& kernel, const char* name,
 
 ModuleUse ModuleVariables::find_out(const KernelIdentity& kernel) {
   ModuleUse use;
-  const std::shared_ptr<LoadedImage> loaded = image_of(kernel);
+  std::shared_ptr<LoadedImage> loaded = image_of(kernel);
+  if (loaded == nullptr && kernel.kind == HandleKind::Function) {
+    // A graph's node names the function of a kernel that the program launched as a kernel.
+    if (CUlibrary library = library_of(kernel)) {
+      belongs(kernel.module, library);
+      loaded = image_of(kernel);
+    }
+  }
   if (loaded == nullptr) {
     use.unknown = "the load of the kernel's module was not seen";
     return use;

@@ -73,6 +73,8 @@ class ModuleVariables {
   template <typename Read>
   void remember(Handle handle, bool is_module, Read read) noexcept;
   void forget(Handle handle) noexcept;
+  /// The library that has the kernel of that function; null: none that is known.
+  [[nodiscard]] CUlibrary library_of(const KernelIdentity& kernel);
   [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
   [[nodiscard]] ModuleUse find_out(const KernelIdentity& kernel);
   [[nodiscard]] CUresult find(const KernelIdentity& kernel, const char* name,
