@@ -232,22 +232,27 @@ void RegionReplay::learn() {
 }
 
 void RegionReplay::tune(Replayer& replayer) {
-  const auto defaults = [](const Site& site) { return site.pinned.value_or(0); };
   // The first run without anything changed also fetches what a replay needs for the first time.
-  memory_->restore_initial();
-  replayer.run(defaults);
-  (void)replayer.host_results_agree();
-  if (!memory_->is_right()) decline_for(FallbackReason::NotDeterministic, {});
+  if (!is_right_with(replayer, {})) decline_for(FallbackReason::NotDeterministic, {});
   finish_builds();
   screen(replayer);
-  while (!must_stop() &&
-         search_.begin_waiting([this] { finish_builds(); })) {
+  while (!must_stop() && search_.begin_waiting([this] { finish_builds(); })) {
+    Trials tried;
+    for (const Site* site : replayer.sites()) {
+      if (!site->pinned && site->planned() != 0) tried.emplace_back(site, site->planned());
+    }
     memory_->restore_initial();
     replayer.run_pass([this] { search_.end(now_seconds()); });
     ++replays_;
+    // Once right is not always right: a config may race with what it does not know of.
+    if (!is_right(replayer)) blame(replayer, tried);
   }
   // What was right one config at a time has to be right together.
-  if (!screen_one(replayer, [](const Site& site) { return site.settled(); })) {
+  Trials winners;
+  for (const Site* site : replayer.sites()) {
+    if (!site->pinned && site->settled() != 0) winners.emplace_back(site, site->settled());
+  }
+  if (!is_right_with(replayer, winners)) {
     search_.stop(FallbackReason::WrongResult,
                  "The winners together compute something else than the defaults.");
   }
@@ -271,11 +276,21 @@ void RegionReplay::finish_builds() {
   }
 }
 
-bool RegionReplay::screen_one(Replayer& replayer, const Replayer::Choice& choice) {
+bool RegionReplay::is_right(Replayer& replayer) {
+  // Both look for themselves at what the pass left.
+  const bool memory = memory_->is_right();
+  return replayer.host_results_agree() && memory;
+}
+
+bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
   memory_->restore_initial();
-  replayer.run(choice);
+  replayer.run([&](const Site& site) {
+    for (const auto& [tried, config] : trials)
+      if (tried == &site) return config;
+    return site.pinned.value_or(0);
+  });
   ++replays_;
-  return memory_->is_right() && replayer.host_results_agree();
+  return is_right(replayer);
 }
 
 void RegionReplay::screen(Replayer& replayer) {
@@ -285,24 +300,22 @@ void RegionReplay::screen(Replayer& replayer) {
   }
   // All sites at once, as in the table: only where that goes wrong one has to be found.
   for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
-    std::vector<const Site*> changed;
+    Trials tried;
     for (const Site* site : replayer.sites()) {
       if (site->pinned || config >= site->configs.size()) continue;
-      if (screened_.emplace(site, config).second) changed.push_back(site);
+      if (screened_.emplace(site, config).second) tried.emplace_back(site, config);
     }
-    const auto only = [&](std::span<const Site* const> sites) {
-      return screen_one(replayer, [&, sites](const Site& site) {
-        const bool tried = std::find(sites.begin(), sites.end(), &site) != sites.end();
-        return tried ? config : site.pinned.value_or(0);
-      });
-    };
-    if (changed.empty() || only(changed)) continue;
-    std::vector<const Site*> wrong;
-    for (const Site*& site : changed)
-      if (!only({&site, 1})) wrong.push_back(site);
-    // If they are wrong only together, none of them is to be trusted.
-    for (const Site* site : wrong.empty() ? changed : wrong) search_.reject(*site, config);
+    if (!tried.empty() && !is_right_with(replayer, tried)) blame(replayer, tried);
   }
+}
+
+void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
+  if (!is_right_with(replayer, {})) decline_for(FallbackReason::NotDeterministic, {});
+  Trials wrong;
+  for (const auto& one : tried)
+    if (!is_right_with(replayer, {one})) wrong.push_back(one);
+  // If they are wrong only together, none of them is to be trusted.
+  for (const auto& [site, config] : wrong.empty() ? tried : wrong) search_.reject(*site, config);
 }
 
 void RegionReplay::decline(const Recording::Obstacle& obstacle) noexcept {

@@ -38,12 +38,20 @@ class RegionReplay {
   void end_visit() noexcept;
 
  private:
+  /// Sites with the configs that they are to run; the others run their default.
+  using Trials = std::vector<std::pair<const Site*, std::uint32_t>>;
+
   void prepare();
   void carry_out(Recording recording);
   [[noreturn]] void learn();
   void tune(Replayer& replayer);
   void screen(Replayer& replayer);
-  [[nodiscard]] bool screen_one(Replayer& replayer, const Replayer::Choice& choice);
+  /// Finds out which of the configs that a wrong pass ran are wrong, and rejects them.
+  void blame(Replayer& replayer, const Trials& tried);
+  /// Whether the run that has ended left what the region left.
+  [[nodiscard]] bool is_right(Replayer& replayer);
+  /// The same of a run with these configs, and the defaults elsewhere.
+  [[nodiscard]] bool is_right_with(Replayer& replayer, const Trials& trials);
   void finish_builds();
   [[nodiscard]] bool must_stop() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;

@@ -5,7 +5,7 @@ using namespace contextune::intercept;
 
 namespace {
 
-LaunchRegion* region(std::uintptr_t number) {
+LaunchRegion* region_at(std::uintptr_t number) {
   return reinterpret_cast<LaunchRegion*>(number);
 }
 
@@ -13,33 +13,33 @@ LaunchRegion* region(std::uintptr_t number) {
 
 TEST_CASE("The innermost region is the last one opened that is still open", "[thread_state]") {
   ThreadState thread;
-  CHECK(thread.open({10, region(64), true, false}));
+  CHECK(thread.open({10, region_at(64), true, false}));
   CHECK(thread.open({10, nullptr, false, false}));
-  CHECK(thread.open({10, region(128), false, false}));
-  CHECK(thread.region == region(128));
+  CHECK(thread.open({10, region_at(128), false, false}));
+  CHECK(thread.region == region_at(128));
   CHECK_FALSE(thread.counts);
-  CHECK(thread.close(10).region == region(128));
-  CHECK(thread.region == region(64));
+  CHECK(thread.close(10).region == region_at(128));
+  CHECK(thread.region == region_at(64));
   CHECK(thread.counts);
   CHECK(thread.close(10).region == nullptr);
-  CHECK(thread.close(10).region == region(64));
+  CHECK(thread.close(10).region == region_at(64));
   CHECK(thread.region == nullptr);
 }
 
 TEST_CASE("Ranges of two domains may close crosswise", "[thread_state]") {
   ThreadState thread;
-  thread.open({10, region(64), true, false});
-  thread.open({20, region(128), true, false});
-  CHECK(thread.close(10).region == region(64));
-  CHECK(thread.region == region(128));
+  thread.open({10, region_at(64), true, false});
+  thread.open({20, region_at(128), true, false});
+  CHECK(thread.close(10).region == region_at(64));
+  CHECK(thread.region == region_at(128));
   CHECK(thread.close(10).region == nullptr);
-  CHECK(thread.close(20).region == region(128));
+  CHECK(thread.close(20).region == region_at(128));
 }
 
 TEST_CASE("A region inside itself keeps what its outer entry counts", "[thread_state]") {
   ThreadState thread;
-  thread.open({10, region(64), true, false});
-  thread.open({10, region(64), false, true});
+  thread.open({10, region_at(64), true, false});
+  thread.open({10, region_at(64), false, true});
   CHECK(thread.counts);
   CHECK(thread.close(10).inner);
   CHECK(thread.counts);
@@ -50,8 +50,8 @@ TEST_CASE("Ranges deeper than there is room for close in step", "[thread_state]"
   for (std::size_t i = 0; i < ThreadState::most_frames; ++i) {
     CHECK(thread.open({10, region(64 * (i + 1)), true, false}));
   }
-  CHECK_FALSE(thread.open({10, region(7), true, false}));
-  CHECK_FALSE(thread.open({10, region(8), true, false}));
+  CHECK_FALSE(thread.open({10, region_at(7), true, false}));
+  CHECK_FALSE(thread.open({10, region_at(8), true, false}));
   CHECK(thread.close(10).region == nullptr);
   CHECK(thread.close(10).region == nullptr);
   CHECK(thread.close(10).region == region(64 * ThreadState::most_frames));
@@ -60,7 +60,7 @@ TEST_CASE("Ranges deeper than there is room for close in step", "[thread_state]"
 TEST_CASE("Closing what was never opened does nothing", "[thread_state]") {
   ThreadState thread;
   CHECK(thread.close(10).region == nullptr);
-  thread.open({10, region(64), true, false});
+  thread.open({10, region_at(64), true, false});
   CHECK(thread.close(20).region == nullptr);
-  CHECK(thread.region == region(64));
+  CHECK(thread.region == region_at(64));
 }
