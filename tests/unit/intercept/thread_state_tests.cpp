@@ -48,13 +48,13 @@ TEST_CASE("A region inside itself keeps what its outer entry counts", "[thread_s
 TEST_CASE("Ranges deeper than there is room for close in step", "[thread_state]") {
   ThreadState thread;
   for (std::size_t i = 0; i < ThreadState::most_frames; ++i) {
-    CHECK(thread.open({10, region(64 * (i + 1)), true, false}));
+    CHECK(thread.open({10, region_at(64 * (i + 1)), true, false}));
   }
   CHECK_FALSE(thread.open({10, region_at(7), true, false}));
   CHECK_FALSE(thread.open({10, region_at(8), true, false}));
   CHECK(thread.close(10).region == nullptr);
   CHECK(thread.close(10).region == nullptr);
-  CHECK(thread.close(10).region == region(64 * ThreadState::most_frames));
+  CHECK(thread.close(10).region == region_at(64 * ThreadState::most_frames));
 }
 
 TEST_CASE("Closing what was never opened does nothing", "[thread_state]") {
