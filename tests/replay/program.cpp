@@ -127,7 +127,7 @@ void Program::carry_out(const Action& action) {
     case Kind::WriteResults:
       return write_results(action);
     case Kind::HostFunction:
-      return check(cuLaunchHostFunc(
+      return check(calls(action).launch_host_function(
                        stream(action), [](void*) {}, nullptr),
                    "cuLaunchHostFunc");
     case Kind::WaitValue:
@@ -149,7 +149,8 @@ void Program::carry_out(const Action& action) {
     case Kind::CopyWithPitch:
       return copy_with_pitch(action);
     case Kind::Graph:
-      return check(cuGraphLaunch(graphs_[action.graph], stream(action)), "cuGraphLaunch");
+      return check(calls(action).launch_graph(graphs_[action.graph], stream(action)),
+                   "cuGraphLaunch");
     case Kind::Capture:
       return capture(action);
   }

@@ -115,8 +115,8 @@ void Program::write_results(const Action& action) {
 
 void Program::wait_for_value(const Action& action) {
   const CUdeviceptr to = memory_.buffer(action.to);
-  check(cuStreamWriteValue32_v2(stream(action), to, action.value, 0), "cuStreamWriteValue32");
-  check(cuStreamWaitValue32_v2(stream(action), to, action.value, CU_STREAM_WAIT_VALUE_EQ),
+  check(calls(action).write_value(stream(action), to, action.value, 0), "cuStreamWriteValue32");
+  check(calls(action).wait_for_value(stream(action), to, action.value, CU_STREAM_WAIT_VALUE_EQ),
         "cuStreamWaitValue32");
 }
 
@@ -142,7 +142,7 @@ void Program::copy_with_pitch(const Action& action) {
   copy.dstPitch = 32;
   copy.WidthInBytes = 12;
   copy.Height = 4;
-  check(cuMemcpy2DAsync_v2(&copy, stream(action)), "cuMemcpy2DAsync");
+  check(calls(action).copy_rows(&copy, stream(action)), "cuMemcpy2DAsync");
 }
 
 void Program::capture(const Action& action) {

@@ -20,6 +20,11 @@ struct StreamCalls {
   decltype(&cuStreamWaitEvent) wait;
   decltype(&cuStreamSynchronize) synchronise;
   decltype(&cuStreamQuery) query;
+  decltype(&cuGraphLaunch) launch_graph;
+  decltype(&cuLaunchHostFunc) launch_host_function;
+  decltype(&cuStreamWriteValue32_v2) write_value;
+  decltype(&cuStreamWaitValue32_v2) wait_for_value;
+  decltype(&cuMemcpy2DAsync_v2) copy_rows;
 };
 
 [[nodiscard]] const StreamCalls& stream_calls(bool per_thread);
