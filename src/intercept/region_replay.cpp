@@ -314,7 +314,21 @@ void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
   Trials wrong;
   for (const auto& one : tried)
     if (!is_right_with(replayer, {one})) wrong.push_back(one);
-  // If they are wrong only together, none of them is to be trusted.
+  if (wrong.empty() && !is_right_with(replayer, tried)) {
+    // Wrong in company only: without one of the fewest that are, the others are right.
+    Trials company = tried;
+    for (std::size_t i = 0; i < company.size() && company.size() > 1;) {
+      Trials fewer = company;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (is_right_with(replayer, fewer)) {
+        ++i;
+      } else {
+        company = std::move(fewer);
+      }
+    }
+    wrong.push_back(company.back());
+  }
+  // What was wrong once and now is not: none of them is to be trusted.
   for (const auto& [site, config] : wrong.empty() ? tried : wrong) search_.reject(*site, config);
 }
 

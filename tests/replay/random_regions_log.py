@@ -7,6 +7,8 @@ import re
 # What a region that is replayed may be told besides.
 ALWAYS_ALLOWED = {
     "launch_failed", "wrong_result", "not_confirmed", "graph_times", "graph_order"}
+# Kernels that are wrong only in each other's company: one of them may have to go.
+WRONG_IN_COMPANY = {"leave", "clear"}
 FIELD = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 # Why a region is not replayed. Others are about single sites, or live tuning.
 DECLINES = {
@@ -83,7 +85,7 @@ def complaints(program, lines):
                    if line["reason"] == "wrong_result"}
     for kernel in sorted(program.wrong - found_wrong):
         yield f"no config of {kernel} was found to be wrong"
-    for kernel in sorted(site for site in found_wrong - program.wrong if site):
+    for kernel in sorted(site for site in found_wrong - program.wrong - WRONG_IN_COMPANY if site):
         yield f"a config of {kernel} was taken for wrong"
     for line in of_event(lines, "winner"):
         if line.get("site") in program.wrong and line.get("block") == "96":
