@@ -1,12 +1,12 @@
 #include "intercept/idle_wait.hpp"
 
+#include <pthread.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <thread>
-
-#include "intercept/thread_census.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -25,8 +25,7 @@ bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double second
   // The driver has no such call with a deadline, so another thread makes the one without. If it
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
-  std::thread([&driver, context, wait] {
-    name_this_thread("contextune-idle");
+  std::thread thread([&driver, context, wait] {
     const gpu::CurrentContext current(driver, context);
     const gpu::RelaxedCapture relaxed(driver);
     const CUresult result = driver.cuCtxSynchronize();
@@ -34,7 +33,10 @@ bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double second
     wait->result = result;
     wait->through = true;
     wait->ended.notify_one();
-  }).detach();
+  });
+  // From here, so that nobody takes it for a thread of the program.
+  (void)pthread_setname_np(thread.native_handle(), "contextune-idle");
+  thread.detach();
   std::unique_lock lock(wait->mutex);
   if (!wait->ended.wait_for(lock, std::chrono::duration<double>(seconds),
                             [&] { return wait->through; })) {

@@ -65,8 +65,11 @@ bool Measurement::open_locked() {
     say("open", begin);
     if (is_cupti && !attached_) {
       attached_ = true;
-      cupti_threads_.clear();
       const auto threads = thread_ids();
+      // Some outlive a release.
+      std::erase_if(cupti_threads_, [&](pid_t id) {
+        return !std::binary_search(threads.begin(), threads.end(), id);
+      });
       std::set_difference(threads.begin(), threads.end(), threads_before.begin(),
                           threads_before.end(), std::back_inserter(cupti_threads_));
     }
@@ -111,6 +114,11 @@ void Measurement::collect_locked() {
     if (dropped != dropped_seen_) losses_.fetch_add(1, std::memory_order_release);
     dropped_seen_ = dropped;
   }
+}
+
+bool Measurement::program_has_other_threads() {
+  const std::lock_guard lock(mutex_);
+  return other_threads_may_call_driver(cupti_threads_);
 }
 
 void Measurement::release_cupti() {

@@ -86,6 +86,10 @@ class Measurement {
   /// leaves the process, so that launches cost what they did before.
   void release_cupti();
 
+  /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours or
+  /// CUPTI's.
+  [[nodiscard]] bool program_has_other_threads();
+
   /// Grows when records were lost, to everybody's cost.
   [[nodiscard]] std::uint64_t losses() const noexcept {
     return losses_.load(std::memory_order_acquire);

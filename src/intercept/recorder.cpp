@@ -35,7 +35,7 @@ Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& drive
       captures_(captures),
       several_devices_(several_devices) {}
 
-bool Recorder::begin(bool thread_bound, std::size_t most_host_bytes,
+bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
                      FirstLaunch first_launch) noexcept {
   const std::lock_guard lock(mutex_);
   if (frontend_ == nullptr || active()) return false;
@@ -43,8 +43,10 @@ bool Recorder::begin(bool thread_bound, std::size_t most_host_bytes,
   first_launch_ = std::move(first_launch);
   most_host_bytes_ = most_host_bytes;
   thread_ = thread_bound ? this_thread_number() : 0;
-  allocations_version_ = allocations_.version();
-  kernels_epoch_ = kernels_.epoch();
+  versions_ = versions;
+  context_ = nullptr;
+  (void)driver_.cuCtxGetCurrent(&context_);
+  written_.clear();
   events_.clear();
   kernels_seen_.clear();
   graphs_seen_.clear();
@@ -61,8 +63,7 @@ Recording Recorder::end() noexcept {
   if (!recording_.obstacle && thread_ != 0 && thread_ != this_thread_number()) {
     recording_.obstacle = {FallbackReason::OtherThread, {}, false};
   }
-  if (!recording_.obstacle && (allocations_version_ != allocations_.version() ||
-                               kernels_epoch_ != kernels_.epoch())) {
+  if (!recording_.obstacle && versions_ != this->versions()) {
     recording_.obstacle = {FallbackReason::ReplayAllocation, {}, true};
   }
   first_launch_ = nullptr;
@@ -81,7 +82,13 @@ bool Recorder::is_ours() noexcept {
     const std::lock_guard lock(mutex_);
     if (!active() || recording_.obstacle) return false;
     if (thread_ == 0) thread_ = this_thread_number();
-    if (thread_ == this_thread_number()) return true;
+    if (thread_ == this_thread_number()) {
+      CUcontext context = nullptr;
+      (void)driver_.cuCtxGetCurrent(&context);
+      if (context == context_) return true;
+      recording_.obstacle = {FallbackReason::SeveralDevices, "It works in several contexts.", false};
+      return false;
+    }
   }
   obstruct(FallbackReason::OtherThread, {});
   return false;
@@ -89,7 +96,7 @@ bool Recorder::is_ours() noexcept {
 
 bool Recorder::is_owner() noexcept {
   const std::lock_guard lock(mutex_);
-  return thread_ == 0 || thread_ == this_thread_number();
+  return thread_ == this_thread_number();
 }
 
 CUresult Recorder::launch(const contextune_launch& call) noexcept {
@@ -293,11 +300,11 @@ void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t 
   side.pinned = allocations_.find(operation.arguments[at]).has_value();
   const auto* begin = static_cast<const std::byte*>(side.program);
   const std::lock_guard lock(mutex_);
-  if (!writes) {
-    for (const Operation& earlier : recording_.operations) {
-      if (!earlier.host || !earlier.host->writes) continue;
-      const auto* other = static_cast<const std::byte*>(earlier.host->program);
-      if (begin < other + earlier.host->size_bytes && other < begin + size_bytes) {
+  if (writes) {
+    written_.emplace_back(begin, size_bytes);
+  } else {
+    for (const auto& [other, other_bytes] : written_) {
+      if (begin < other + other_bytes && other < begin + size_bytes) {
         recording_.obstacle = {FallbackReason::HostMemory,
                                "A copy from the host reads what an earlier one wrote there.", false};
       }
@@ -329,6 +336,11 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
   const bool writes = transfer->destination != Transfer::none &&
                       (!any_kind || is_host(operation.arguments[transfer->destination]));
   if (reads && writes) return false;
+  // An address of the device where the call says that it is the host's.
+  if ((reads && !is_host(operation.arguments[transfer->source])) ||
+      (writes && !is_host(operation.arguments[transfer->destination]))) {
+    return false;
+  }
   if (reads) note_host_side(operation, transfer->source, transfer->size_bytes, false);
   if (writes) note_host_side(operation, transfer->destination, transfer->size_bytes, true);
   const bool pinned = operation.host && operation.host->pinned;

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "intercept/allocation_map.hpp"
 #include "intercept/capture_watch.hpp"
@@ -32,11 +34,21 @@ class Recorder {
            const Launcher& launcher, KernelTable& kernels, GraphTable& graphs,
            AllocationMap& allocations, CaptureWatch& captures, bool several_devices);
 
+  /// What tells whether memory or modules came or went: to be taken before memory is looked at.
+  struct Versions {
+    std::uint64_t allocations = 0;
+    std::uint64_t kernels = 0;
+    bool operator==(const Versions&) const = default;
+  };
+  [[nodiscard]] Versions versions() const noexcept {
+    return {allocations_.version(), kernels_.epoch()};
+  }
+
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
   /// @param most_host_bytes copies from the host that may be kept
   /// @return false: another recording is under way
-  [[nodiscard]] bool begin(bool thread_bound, std::size_t most_host_bytes,
-                           FirstLaunch first_launch) noexcept;
+  [[nodiscard]] bool begin(bool thread_bound, const Versions& versions,
+                           std::size_t most_host_bytes, FirstLaunch first_launch) noexcept;
   /// What was recorded. To be called by the thread that recorded; calls of others that come now
   /// are passed through.
   [[nodiscard]] Recording end() noexcept;
@@ -86,8 +98,10 @@ class Recorder {
   FirstLaunch first_launch_;
   std::size_t most_host_bytes_ = 0;
   std::uint64_t thread_ = 0;  ///< whose work it is; 0: of the first to come
-  std::uint64_t allocations_version_ = 0;
-  std::uint64_t kernels_epoch_ = 0;
+  Versions versions_;
+  CUcontext context_ = nullptr;  ///< current where it began
+  /// Where copies wrote to the host: begin and size.
+  std::vector<std::pair<const std::byte*, std::size_t>> written_;
   std::map<CUevent, std::uint32_t> events_;
   std::set<const KnownKernel*> kernels_seen_;
   std::set<CUgraphExec> graphs_seen_;

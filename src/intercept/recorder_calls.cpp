@@ -118,6 +118,7 @@ void Recorder::after(contextune_fn fn, void* const* args, CUresult result) noexc
   // Another thread may wait for what it likes.
   if (waits && !is_owner()) return;
   if (!is_ours()) return;
+  if (captures_.possible() && captures_.any()) return obstruct(FallbackReason::Capture, {});
   try {
     switch (role) {
       case Role::Transfer:

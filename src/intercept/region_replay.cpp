@@ -19,6 +19,7 @@ namespace {
 constexpr double idle_seconds = 10;
 constexpr double step_seconds = 60;   // of copying, hashing, or one replay
 constexpr double build_seconds = 120;
+constexpr double release_seconds = 0.5;
 // For so long another thread of the program is kept off the GPU; the next visit goes on then.
 constexpr double patience_seconds = 1;
 // Visits that were recorded in vain, because something came or went in them.
@@ -54,23 +55,45 @@ RegionReplay::RegionReplay(LaunchRegion& region, const RegionServices& services,
 RegionReplay::~RegionReplay() = default;
 
 bool RegionReplay::begin_visit(bool thread_bound) noexcept {
+  // What another region is at work on would not be what the program has.
+  if (!services_.gate.claim()) return false;
   ++visits_;
   try {
+    const auto versions = services_.recorder.versions();
     prepare();
     const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
     const auto limits = copy_limits();
-    if (!services_.recorder.begin(thread_bound, limits.host_bytes, first_launch)) {
-      memory_.reset();
-      return false;  // another region is being recorded; this visit is not one to count
-    }
     services_.gate.watch(true);
-    recording_ = true;
+    recording_ =
+        services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch);
   } catch (const Declined& declined) {
     decline(declined.obstacle);
   } catch (const std::exception& error) {
     decline({FallbackReason::ReplayFailed, error.what(), false});
   }
+  if (!recording_) finish_visit();
   return recording_;
+}
+
+void RegionReplay::finish_visit() noexcept {
+  drop_memory();
+  services_.gate.watch(false);
+  services_.gate.release();
+}
+
+void RegionReplay::drop_memory() noexcept {
+  if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
+  // Freeing waits for all work of the context, and that may itself wait for what the program does
+  // next: then it is tried again at the next visit.
+  std::string why;
+  try {
+    if (!unneeded_.empty() && !wait_until_idle(services_.driver, context_, release_seconds, why)) {
+      return;
+    }
+  } catch (const std::exception&) {
+    return;  // no thread to wait with
+  }
+  unneeded_.clear();
 }
 
 gpu::BlockStore::Limits RegionReplay::copy_limits() const {
@@ -78,8 +101,11 @@ gpu::BlockStore::Limits RegionReplay::copy_limits() const {
     const auto budget = static_cast<std::size_t>(budget_bytes_);
     return {budget, budget};
   }
-  // The device's own limit is what is free; of the host's memory a quarter.
-  return {~std::size_t{0}, available_host_bytes() / 4};
+  // While the region runs the program may want memory, too.
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (services_.driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) free_bytes = 0;
+  return {free_bytes / 2, available_host_bytes() / 4};
 }
 
 std::vector<gpu::MemoryRange> RegionReplay::footprint() {
@@ -98,6 +124,9 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
     }
     // What its own device may not write cannot be read either.
     if (!one.accessible) continue;
+    if (one.context != nullptr && one.context != context_) {
+      decline_for(FallbackReason::SeveralDevices, "The program has memory in several contexts.");
+    }
     if (device >= 0 && one.device != device) decline_for(FallbackReason::SeveralDevices, {});
     device = one.device;
     ranges.push_back({one.begin, one.bytes});
@@ -106,7 +135,6 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
 }
 
 void RegionReplay::prepare() {
-  memory_.reset();
   CUcontext context = nullptr;
   const gpu::Driver& driver = services_.driver;
   if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
@@ -119,6 +147,11 @@ void RegionReplay::prepare() {
   std::string why;
   if (!wait_until_idle(driver, context, idle_seconds, why)) {
     decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
+  }
+  host_.emplace();
+  if (!host_->begin(services_.allocations.all())) {
+    decline_for(FallbackReason::HostMemory,
+                "There is more host memory within the GPU's reach than can be watched.");
   }
   memory_ = std::make_unique<ReplayMemory>(driver, context, services_.block_kernels, copy_limits(),
                                            tolerance_, step_seconds);
@@ -176,18 +209,23 @@ void RegionReplay::end_visit() noexcept {
   } catch (const std::exception& error) {
     decline({FallbackReason::ReplayFailed, error.what(), false});
   }
-  memory_.reset();
-  services_.gate.watch(false);
+  drop_memory();
   services_.gate.open();
+  finish_visit();
 }
 
 void RegionReplay::carry_out(Recording recording) {
   if (recording.obstacle) throw Declined{*recording.obstacle};
+  if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   if (recording.operations.empty()) return;
   const double begin = now_seconds();
   std::string why;
   if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
     decline_for(FallbackReason::NotIdle, "When the region ended, " + why + ".");
+  }
+  if (host_->keep_unexplained(recording) && services_.measurement.program_has_other_threads()) {
+    decline_for(FallbackReason::HostMemory,
+                "Host memory within the GPU's reach changed in the region, and no copy did that.");
   }
   try {
     if (!memory_->finish()) learn();
@@ -233,7 +271,11 @@ void RegionReplay::learn() {
 
 void RegionReplay::tune(Replayer& replayer) {
   // The first run without anything changed also fetches what a replay needs for the first time.
-  if (!is_right_with(replayer, {})) decline_for(FallbackReason::NotDeterministic, {});
+  const bool same = is_right_with(replayer, {});
+  if (host_->put_back()) {
+    decline_for(FallbackReason::HostMemory, "A kernel writes to host memory.");
+  }
+  if (!same) decline_for(FallbackReason::NotDeterministic, {});
   finish_builds();
   screen(replayer);
   while (!must_stop() && search_.begin_waiting([this] { finish_builds(); })) {
@@ -260,6 +302,7 @@ void RegionReplay::tune(Replayer& replayer) {
 
 bool RegionReplay::must_stop() const {
   if (services_.stopped.load(std::memory_order_acquire)) return true;
+  if (services_.gate.signal_waits()) return true;
   if (services_.gate.waited_seconds() < patience_seconds) return false;
   services_.log.fallback(FallbackReason::OtherThread, region_.name(), {},
                          "Another thread of the program waits for the GPU, so the replay ends "
@@ -333,7 +376,6 @@ void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
 }
 
 void RegionReplay::decline(const Recording::Obstacle& obstacle) noexcept {
-  memory_.reset();
   given_up_ = given_up_ || !obstacle.retry || visits_ >= most_visits;
   services_.log.fallback(obstacle.reason, region_.name(), {}, obstacle.text);
 }

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "intercept/host_watch.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/recorder.hpp"
 #include "intercept/replay_memory.hpp"
@@ -34,6 +36,11 @@ class RegionReplay {
   [[nodiscard]] bool begin_visit(bool thread_bound) noexcept;
   [[nodiscard]] bool recording() const noexcept { return recording_; }
 
+  /// Frees what could not be freed when a visit ended; at a later entry of the region.
+  void tidy() noexcept {
+    if (!unneeded_.empty() && tidied_++ < 8) drop_memory();
+  }
+
   /// The recorded visit ends: tunes, unless something stands in the way.
   void end_visit() noexcept;
 
@@ -53,6 +60,8 @@ class RegionReplay {
   /// The same of a run with these configs, and the defaults elsewhere.
   [[nodiscard]] bool is_right_with(Replayer& replayer, const Trials& trials);
   void finish_builds();
+  void finish_visit() noexcept;
+  void drop_memory() noexcept;
   [[nodiscard]] bool must_stop() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
   [[noreturn]] void stop_process(const std::string& why) noexcept;
@@ -68,10 +77,13 @@ class RegionReplay {
   Search& search_;
   SiteTable& table_;
   CUcontext context_ = nullptr;
+  std::optional<HostWatch> host_;
   std::unique_ptr<ReplayMemory> memory_;
+  std::vector<std::unique_ptr<ReplayMemory>> unneeded_;  ///< to be freed when the GPU is idle
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
   std::set<std::pair<const Site*, std::uint32_t>> screened_;  ///< configs that were looked at
   std::uint64_t visits_ = 0;
+  int tidied_ = 0;
   std::uint64_t replays_ = 0;
   bool recording_ = false;
   bool given_up_ = false;

@@ -19,6 +19,12 @@ void ReplayGate::watch(bool on) noexcept {
 }
 
 void ReplayGate::close() noexcept {
+  sigset_t others;
+  (void)sigfillset(&others);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+    (void)sigdelset(&others, own);
+  }
+  (void)pthread_sigmask(SIG_BLOCK, &others, &signals_);
   closed_by_.store(this_thread_number());
   // No launch goes past us by what its thread remembers.
   settled_changed();
@@ -31,6 +37,16 @@ void ReplayGate::open() noexcept {
     waits_since_.store(0);
   }
   opened_.notify_all();
+  (void)pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
+}
+
+bool ReplayGate::signal_waits() const noexcept {
+  sigset_t waiting;
+  if (sigpending(&waiting) != 0) return false;
+  for (int signal = 1; signal < NSIG; ++signal) {
+    if (sigismember(&waiting, signal) == 1 && sigismember(&signals_, signal) == 0) return true;
+  }
+  return false;
 }
 
 double ReplayGate::waited_seconds() const noexcept {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -16,12 +18,20 @@ class ReplayGate {
   /// @param frontend null: calls are not seen, and nothing can be kept off
   explicit ReplayGate(const contextune_frontend* frontend) noexcept : frontend_(frontend) {}
 
+  /// One region at a time is recorded and repeated: from before it looks at memory until all is open
+  /// again.
+  [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true); }
+  void release() noexcept { claimed_.store(false); }
+
   /// Has the frontend show the calls that a recording holds.
   void watch(bool on) noexcept;
 
-  /// To be called by one thread at a time; its own calls pass.
+  /// By whoever has claimed it; its own calls pass. Signals that are not of its own making wait until
+  /// the gate is open: their handlers would see memory that the program has never had.
   void close() noexcept;
   void open() noexcept;
+  /// Whether such a signal waits.
+  [[nodiscard]] bool signal_waits() const noexcept;
 
   /// For how long another thread has been kept off, in seconds; 0: none is.
   [[nodiscard]] double waited_seconds() const noexcept;
@@ -36,7 +46,9 @@ class ReplayGate {
   void wait() noexcept;
 
   const contextune_frontend* frontend_;
+  std::atomic<bool> claimed_{false};
   std::atomic<std::uint64_t> closed_by_{0};  ///< a thread; 0: open
+  sigset_t signals_{};                       ///< that the thread blocked before it closed the gate
   std::atomic<double> waits_since_{0};       ///< when the first of those came; 0: none waits
   std::mutex mutex_;
   std::condition_variable opened_;

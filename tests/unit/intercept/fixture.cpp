@@ -54,6 +54,11 @@ void add_roughly(const simcuda_launch* launch) {
   const float off = 1 + 1e-6F * static_cast<float>(++turns % 2);
   for (int i = 0; i < n; ++i) x[i] += simcuda::argument<float>(*launch, 1) * off;
 }
+/// Counts where an address leads that lies in device memory.
+void add_hidden(const simcuda_launch* launch) {
+  note("add_hidden", *launch);
+  ++**simcuda::argument<int**>(*launch, 0);
+}
 void other(const simcuda_launch* launch) {
   note("other", *launch);
 }
@@ -75,6 +80,8 @@ constexpr simcuda_kernel by_block_kernel = simcuda::whole_launch_kernel<int, flo
     "_Z12add_by_blockifPf", &add_by_block, &describe_add);
 constexpr simcuda_kernel roughly_kernel = simcuda::whole_launch_kernel<int, float, float*>(
     "_Z11add_roughlyifPf", &add_roughly, &describe_add);
+constexpr simcuda_kernel hidden_kernel =
+    simcuda::whole_launch_kernel<int**>("_Z10add_hiddenPPi", &add_hidden, &describe_other);
 constexpr simcuda_kernel other_kernel =
     simcuda::whole_launch_kernel<>("_Z5otherv", &other, &describe_other);
 constexpr simcuda_kernel nccl_kernel =
@@ -83,6 +90,7 @@ constexpr simcuda_kernel nccl_kernel =
 constexpr const char* image =
     "simcuda image 1\nkernel _Z3addifPf\nkernel _Z8add_twinifPf\nkernel _Z5otherv\n"
     "kernel _Z12add_by_blockifPf\nkernel _Z11add_roughlyifPf\n"
+    "kernel _Z10add_hiddenPPi\n"
     "kernel ncclDevKernel_Sum\n";
 
 const char* name_of(contextune_fn fn) {
@@ -121,7 +129,7 @@ Simulation::Simulation() {
   REQUIRE(library != nullptr);
   static const simcuda_kernel* const kernels[] = {&add_kernel, &twin_kernel, &other_kernel,
                                                   &nccl_kernel, &by_block_kernel,
-                                                  &roughly_kernel};
+                                                  &roughly_kernel, &hidden_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
   REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
                                                       "simcuda_register_kernels")(&table) == 0);

@@ -1,4 +1,6 @@
 // A marked region of a program, recorded and repeated by itself.
+#include <cstring>
+
 #include "fixture.hpp"
 
 using namespace contextune;
@@ -138,4 +140,50 @@ TEST_CASE("A program with managed memory is tuned live", "[replay]") {
   CHECK(program.said("fallback", {"reason=managed_memory", "region=step"}));
   CHECK(program.lines("replay").empty());
   CHECK_FALSE(program.lines("winner").empty());
+}
+
+TEST_CASE("Memory in another context, whose work nobody waits for, is not replayed over",
+          "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  int elsewhere = 0;
+  intercept::Allocation other;
+  other.begin = Simulation::get().memory(1024);
+  other.bytes = 4096;
+  other.device = 0;
+  other.context = reinterpret_cast<CUcontext>(&elsewhere);
+  program.runtime().allocations().add(other);
+  program.steps(1, [&] { adder.run(); });
+  adder.holds(1);
+  CHECK(program.said("fallback", {"reason=several_devices", "several contexts"}));
+  CHECK(program.lines("replay").empty());
+}
+
+TEST_CASE("Host memory that a kernel finds through device memory is left as the visit left it",
+          "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  const Simulation& simulation = Simulation::get();
+  void* pinned = nullptr;
+  REQUIRE(simulation.driver.cuMemHostAlloc(&pinned, 4096, 0) == CUDA_SUCCESS);
+  auto& count = *static_cast<int*>(pinned);
+  count = 0;
+  intercept::Allocation host;
+  host.begin = reinterpret_cast<CUdeviceptr>(pinned);
+  host.bytes = 4096;
+  host.kind = intercept::AllocationKind::Host;
+  program.runtime().allocations().add(host);
+  CUdeviceptr table = program.allocate(sizeof pinned);
+  std::memcpy(reinterpret_cast<void*>(table), &pinned, sizeof pinned);
+  CUfunction hidden = simulation.function(simulation.module, "_Z10add_hiddenPPi");
+  program.steps(1, [&] {
+    adder.run();
+    CHECK(program.launch(hidden, 1, 32, {&table}) == CUDA_SUCCESS);
+  });
+  CHECK(count == 1);
+  adder.holds(1);
+  CHECK(program.said("fallback", {"reason=host_memory"}));
+  CHECK(program.lines("replay").empty());
 }

@@ -7,8 +7,10 @@
 
 namespace simcuda {
 
-void name_driver_thread(const char* name) {
-  (void)pthread_setname_np(pthread_self(), name);
+void start_driver_thread(const char* name, std::function<void()> work) {
+  std::thread thread(std::move(work));
+  (void)pthread_setname_np(thread.native_handle(), name);
+  thread.detach();
 }
 
 HostFunctionThread& HostFunctionThread::instance() {
@@ -21,13 +23,12 @@ void HostFunctionThread::enqueue(CUhostFn function, void* data, std::function<vo
   queue_.push_back({function, data, std::move(finished)});
   if (!started_) {
     started_ = true;
-    std::thread([this] { work(); }).detach();
+    start_driver_thread("cuda-sim-host", [this] { work(); });
   }
   added_.notify_one();
 }
 
 void HostFunctionThread::work() {
-  name_driver_thread("cuda-sim-host");
   std::unique_lock lock(mutex_);
   for (;;) {
     added_.wait(lock, [this] { return !queue_.empty(); });

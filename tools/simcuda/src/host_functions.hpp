@@ -9,9 +9,9 @@
 
 namespace simcuda {
 
-/// Names the calling thread. The threads of a real driver have names that begin with "cuda", by
-/// which others know them.
-void name_driver_thread(const char* name);
+/// Starts a thread that is never joined. The threads of a real driver have names that begin with
+/// "cuda", by which they are told from the program's; this one has its name before anybody can see it.
+void start_driver_thread(const char* name, std::function<void()> work);
 
 /// The one thread of the driver on which host functions run, in the order in which they are handed
 /// over. Thread-safe. Functions run without the driver's lock.

@@ -46,7 +46,7 @@ void PendingWork::submit(const TaskPtr& task, const std::vector<TaskPtr>& after)
   if (task->waits_for == 0) make_ready(task, {});
   if (!overdue_thread_started_) {
     overdue_thread_started_ = true;
-    std::thread([this] { run_overdue(); }).detach();
+    start_driver_thread("cuda-sim-work", [this] { run_overdue(); });
   }
   if (tasks_.size() == 1) arrived_.notify_one();
   if (!deferred_)
@@ -153,7 +153,6 @@ std::vector<TaskPtr> PendingWork::of(const Context* context) const {
 }
 
 void PendingWork::run_overdue() {
-  name_driver_thread("cuda-sim-work");
   DriverLock lock(driver().mutex);
   for (;;) {
     arrived_.wait(lock, [this] { return !tasks_.empty(); });
