@@ -93,7 +93,8 @@ std::string allowed_of(std::string_view, const bool*) {
   return "on or off";
 }
 std::string allowed_of(std::string_view name, const std::string*) {
-  if (name == "tolerance") return "TYPE:SHARE with f16, bf16, f32 or f64 and a share below 1, such as f32:1e-5";
+  if (name == "tolerance")
+    return "TYPE:SHARE with f16, bf16, f32 or f64 and a share below 1, such as f32:1e-5";
   return "any text";
 }
 std::string allowed_of(std::string_view name, const int*) {

@@ -23,8 +23,8 @@ double half(std::uint16_t bits) noexcept {
   const double fraction = bits & 0x3ff;
   const double sign = (bits & 0x8000U) != 0 ? -1 : 1;
   if (exponent == 0x1f) return fraction == 0 ? sign * HUGE_VAL : std::nan("");
-  return sign * (exponent == 0 ? std::ldexp(fraction, -24)
-                               : std::ldexp(1024 + fraction, exponent - 25));
+  return sign *
+         (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25));
 }
 
 }  // namespace

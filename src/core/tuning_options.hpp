@@ -29,8 +29,9 @@ struct TuningOptions {
   std::uint64_t generation_window = 16;
   /// An unfinished site that was not launched for this many passes no longer holds up the others.
   std::uint64_t stall_passes = 32;
-  /// A result counts as lost when a stage has waited for it this many entries and this many seconds:
-  /// a program that runs ahead of its GPU makes many entries before the first result can come.
+  /// A result counts as lost when a stage has waited for it this many entries and this many
+  /// seconds: a program that runs ahead of its GPU makes many entries before the first result can
+  /// come.
   std::uint64_t result_patience = 64;
   double result_patience_seconds = 2;
 };

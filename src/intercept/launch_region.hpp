@@ -44,7 +44,7 @@ struct RegionServices {
   GraphTable& graphs;
   const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
   std::function<void(CUresult)> broke;  ///< a launch found the context broken
-  bool several_devices = false;  ///< so a launch's context tells its device
+  bool several_devices = false;         ///< so a launch's context tells its device
 
   [[nodiscard]] SiteTable::Services for_sites() const {
     return {driver, kernels, knobs, builds, forced, log};

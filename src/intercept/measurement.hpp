@@ -86,8 +86,8 @@ class Measurement {
   /// leaves the process, so that launches cost what they did before.
   void release_cupti();
 
-  /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours or
-  /// CUPTI's.
+  /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours
+  /// or CUPTI's.
   [[nodiscard]] bool program_has_other_threads();
 
   /// Grows when records were lost, to everybody's cost.

@@ -44,9 +44,8 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
       own->begin_on_thread(LaunchRegion::graph_mark, false);
       graph_is_used();  // CUPTI may have come with the entry
       const bool is_in = thread.region == own;
-      const CUresult result = recorder_.active()
-                                  ? recorder_.launch_graph(call)
-                                  : own->launch_graph(call, is_in && thread.counts);
+      const CUresult result = recorder_.active() ? recorder_.launch_graph(call)
+                                                 : own->launch_graph(call, is_in && thread.counts);
       if (is_in) own->end_on_thread(LaunchRegion::graph_mark);
       return result;
     }

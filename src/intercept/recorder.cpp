@@ -86,7 +86,8 @@ bool Recorder::is_ours() noexcept {
       CUcontext context = nullptr;
       (void)driver_.cuCtxGetCurrent(&context);
       if (context == context_) return true;
-      recording_.obstacle = {FallbackReason::SeveralDevices, "It works in several contexts.", false};
+      recording_.obstacle = {FallbackReason::SeveralDevices, "It works in several contexts.",
+                             false};
       return false;
     }
   }
@@ -306,7 +307,8 @@ void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t 
     for (const auto& [other, other_bytes] : written_) {
       if (begin < other + other_bytes && other < begin + size_bytes) {
         recording_.obstacle = {FallbackReason::HostMemory,
-                               "A copy from the host reads what an earlier one wrote there.", false};
+                               "A copy from the host reads what an earlier one wrote there.",
+                               false};
       }
     }
     recording_.host_bytes += size_bytes;
@@ -330,7 +332,8 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
     const auto allocation = allocations_.find(address);
     return !allocation || allocation->kind == AllocationKind::Host;
   };
-  const bool any_kind = transfer->source != Transfer::none && transfer->destination != Transfer::none;
+  const bool any_kind =
+      transfer->source != Transfer::none && transfer->destination != Transfer::none;
   const bool reads = transfer->source != Transfer::none &&
                      (!any_kind || is_host(operation.arguments[transfer->source]));
   const bool writes = transfer->destination != Transfer::none &&

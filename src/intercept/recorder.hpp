@@ -30,9 +30,9 @@ class Recorder {
   using FirstLaunch = std::function<std::optional<Recording::Obstacle>(const KnownKernel&)>;
 
   /// @param several_devices so a launch's context tells its device
-  Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
-           const Launcher& launcher, KernelTable& kernels, GraphTable& graphs,
-           AllocationMap& allocations, CaptureWatch& captures, bool several_devices);
+  Recorder(const contextune_frontend* frontend, const gpu::Driver& driver, const Launcher& launcher,
+           KernelTable& kernels, GraphTable& graphs, AllocationMap& allocations,
+           CaptureWatch& captures, bool several_devices);
 
   /// What tells whether memory or modules came or went: to be taken before memory is looked at.
   struct Versions {
@@ -47,8 +47,8 @@ class Recorder {
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
   /// @param most_host_bytes copies from the host that may be kept
   /// @return false: another recording is under way
-  [[nodiscard]] bool begin(bool thread_bound, const Versions& versions,
-                           std::size_t most_host_bytes, FirstLaunch first_launch) noexcept;
+  [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
+                           FirstLaunch first_launch) noexcept;
   /// What was recorded. To be called by the thread that recorded; calls of others that come now
   /// are passed through.
   [[nodiscard]] Recording end() noexcept;
@@ -105,8 +105,8 @@ class Recorder {
   std::map<CUevent, std::uint32_t> events_;
   std::set<const KnownKernel*> kernels_seen_;
   std::set<CUgraphExec> graphs_seen_;
-  bool to_host_ = false;    ///< a copy to the host is under way
-  bool host_knows_ = false; ///< and the host may have seen what it brought
+  bool to_host_ = false;     ///< a copy to the host is under way
+  bool host_knows_ = false;  ///< and the host may have seen what it brought
 };
 
 }  // namespace contextune::intercept

@@ -25,7 +25,7 @@ Role role_of(contextune_fn fn) noexcept {
 #define CONTEXTUNE_ENTRY(name, ...) case contextune_fn_##name:
 #include "preload/registry/transfer.def"
 #undef CONTEXTUNE_ENTRY
-      return Role::Transfer;
+    return Role::Transfer;
     case contextune_fn_cuEventRecord:
     case contextune_fn_cuEventRecord_ptsz:
     case contextune_fn_cuEventRecordWithFlags:
@@ -114,7 +114,8 @@ void Recorder::after(contextune_fn fn, void* const* args, CUresult result) noexc
   if (!active() || result != CUDA_SUCCESS) return;
   const Role role = role_of(fn);
   if (role == Role::None) return;
-  const bool waits = role == Role::StreamWait || role == Role::EventWait || role == Role::ContextWait;
+  const bool waits =
+      role == Role::StreamWait || role == Role::EventWait || role == Role::ContextWait;
   // Another thread may wait for what it likes.
   if (waits && !is_owner()) return;
   if (!is_ours()) return;

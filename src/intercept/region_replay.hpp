@@ -48,6 +48,15 @@ class RegionReplay {
   /// Sites with the configs that they are to run; the others run their default.
   using Trials = std::vector<std::pair<const Site*, std::uint32_t>>;
 
+  /// What stands in the way, as an exception from wherever it is found.
+  struct Declined {
+    Recording::Obstacle obstacle;
+  };
+  [[noreturn]] static void decline_for(FallbackReason reason, std::string text,
+                                       bool retry = false) {
+    throw Declined{{reason, std::move(text), retry}};
+  }
+
   void prepare();
   void carry_out(Recording recording);
   [[noreturn]] void learn();

@@ -18,16 +18,16 @@ class ReplayGate {
   /// @param frontend null: calls are not seen, and nothing can be kept off
   explicit ReplayGate(const contextune_frontend* frontend) noexcept : frontend_(frontend) {}
 
-  /// One region at a time is recorded and repeated: from before it looks at memory until all is open
-  /// again.
+  /// One region at a time is recorded and repeated: from before it looks at memory until all is
+  /// open again.
   [[nodiscard]] bool claim() noexcept { return !claimed_.exchange(true); }
   void release() noexcept { claimed_.store(false); }
 
   /// Has the frontend show the calls that a recording holds.
   void watch(bool on) noexcept;
 
-  /// By whoever has claimed it; its own calls pass. Signals that are not of its own making wait until
-  /// the gate is open: their handlers would see memory that the program has never had.
+  /// By whoever has claimed it; its own calls pass. Signals that are not of its own making wait
+  /// until the gate is open: their handlers would see memory that the program has never had.
   void close() noexcept;
   void open() noexcept;
   /// Whether such a signal waits.

@@ -27,9 +27,9 @@ std::vector<std::uint32_t> joined(const std::vector<std::uint32_t>& a,
 
 }  // namespace
 
-ReplayMemory::ReplayMemory(const gpu::Driver& driver, CUcontext context,
-                           gpu::BlockKernels& kernels, gpu::BlockStore::Limits limits,
-                           const ResultTolerance& tolerance, double seconds)
+ReplayMemory::ReplayMemory(const gpu::Driver& driver, CUcontext context, gpu::BlockKernels& kernels,
+                           gpu::BlockStore::Limits limits, const ResultTolerance& tolerance,
+                           double seconds)
     : driver_(driver),
       context_(context),
       kernels_(kernels),
@@ -136,7 +136,8 @@ void ReplayMemory::restore_initial() {
   }
   const double seconds = now_seconds() - begin;
   ++costs_.restores;
-  costs_.restore_seconds += (seconds - costs_.restore_seconds) / static_cast<double>(costs_.restores);
+  costs_.restore_seconds +=
+      (seconds - costs_.restore_seconds) / static_cast<double>(costs_.restores);
 }
 
 void ReplayMemory::restore_final() {
@@ -163,9 +164,8 @@ bool ReplayMemory::compare(bool tolerant) {
   for (Area& area : areas_) {
     const auto differing = blocks_that_differ(area.final_hashes, hash(area.footprint));
     const bool wrong = !tolerant || tolerance_.is_bitwise();
-    same = same && std::all_of(differing.begin(), differing.end(), [&](std::uint32_t block) {
-             return !wrong && agrees(area, block);
-           });
+    same = same && std::all_of(differing.begin(), differing.end(),
+                               [&](std::uint32_t block) { return !wrong && agrees(area, block); });
     for (const std::uint32_t block : differing) {
       if (!area.copied[block]) {
         throw MixedMemory("a pass wrote to memory of which there is no copy, at " +

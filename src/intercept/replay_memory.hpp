@@ -72,8 +72,8 @@ class ReplayMemory {
   /// As it was after it, which is checked. @throws MixedMemory
   void restore_final();
 
-  /// Whether everything is as it was after the region, as far as the tolerance goes. Blocks that are
-  /// not are put back from now on.
+  /// Whether everything is as it was after the region, as far as the tolerance goes. Blocks that
+  /// are not are put back from now on.
   /// @throws Error if it cannot be told, or MixedMemory if a block differs that has no copy
   [[nodiscard]] bool is_right() { return compare(true); }
 

@@ -72,7 +72,8 @@ void Replayer::lay_out_host_memory() {
   for (std::size_t i = 0; i < offsets.size(); ++i) {
     const auto& side = recording_.operations[i].host;
     if (!side) continue;
-    host_[i] = (side->pinned ? static_cast<std::byte*>(pinned_.data()) : pageable_.data()) + offsets[i];
+    host_[i] =
+        (side->pinned ? static_cast<std::byte*>(pinned_.data()) : pageable_.data()) + offsets[i];
     if (!side->writes) std::memcpy(host_[i], side->bytes.data(), side->size_bytes);
   }
 }

@@ -31,9 +31,9 @@ class Replayer {
   using Choice = std::function<std::uint32_t(const Site&)>;
 
   /// @throws Error if the driver has no events or host memory for it
-  Replayer(LaunchRegion& region, const RegionServices& services, Search& search,
-           SiteTable& table, CUcontext context, Recording recording,
-           const ResultTolerance& tolerance, double seconds);
+  Replayer(LaunchRegion& region, const RegionServices& services, Search& search, SiteTable& table,
+           CUcontext context, Recording recording, const ResultTolerance& tolerance,
+           double seconds);
   ~Replayer();
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
@@ -41,7 +41,8 @@ class Replayer {
   /// Once more, and waits for it. A config that cannot be launched is replaced by the default.
   /// @throws Error if the driver refuses anything else, or it takes too long
   void run(const Choice& choice);
-  /// As a pass of the search, which is open; `issued` is called when all is issued, before the wait.
+  /// As a pass of the search, which is open; `issued` is called when all is issued, before the
+  /// wait.
   void run_pass(const std::function<void()>& issued);
 
   /// Whether the copies to the host brought what they brought in the first run, as far as the
@@ -77,7 +78,7 @@ class Replayer {
   std::vector<const Site*> sites_;
   gpu::PinnedMemory pinned_;
   std::vector<std::byte> pageable_;
-  std::vector<std::byte*> host_;  ///< by operation; null: it has no side on the host
+  std::vector<std::byte*> host_;                 ///< by operation; null: it has no side on the host
   std::vector<std::vector<std::byte>> results_;  ///< of the first run, by operation
 };
 

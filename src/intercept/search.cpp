@@ -354,23 +354,6 @@ bool Search::compares_regions() const {
   return open_ != nullptr && open_->counted && open_->measure == Measure::Span;
 }
 
-SearchFigures Search::figures() const {
-  const std::lock_guard lock(mutex_);
-  return figures_locked();
-}
-
-SearchFigures Search::figures_locked() const {
-  SearchFigures figures;
-  figures.passes = tuning_.passes();
-  figures.entries = tuning_.entries();
-  figures.tuning_seconds = tuning_.tuning_seconds();
-  figures.stage = stopped_ ? Stage::Finished : tuning_.stage();
-  figures.sites = sites_.size();
-  figures.tuned = static_cast<std::uint64_t>(
-      std::count_if(sites_.begin(), sites_.end(), [](const Site* s) { return s->settled() != 0; }));
-  return figures;
-}
-
 void Search::forget_stream(StreamHandle stream) noexcept {
   const std::lock_guard lock(mutex_);
   if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) spans->forget_stream(stream);
@@ -381,27 +364,6 @@ void Search::forget_context(CUcontext context) noexcept {
   if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) {
     spans->forget_context(context);
   }
-}
-
-void Search::write_summary() {
-  const std::lock_guard lock(mutex_);
-  summarise();
-}
-
-void Search::summarise() {
-  const SearchFigures figures = figures_locked();
-  if (figures == summarised_) return;
-  summarised_ = figures;
-  log::SummaryEvent event;
-  event.region = region_;
-  event.passes = figures.passes;
-  event.entries = figures.entries;
-  event.tuning_seconds = figures.tuning_seconds;
-  event.stage = to_string(figures.stage);
-  event.sites = figures.sites;
-  event.tuned = figures.tuned;
-  event.simulated = log_.simulated();
-  log::write_summary(log_.lines(), event);
 }
 
 }  // namespace contextune::intercept

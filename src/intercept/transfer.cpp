@@ -41,14 +41,14 @@ constexpr std::size_t none = Transfer::none;
 }  // namespace
 
 // The four forms of a call: waiting and not, and what a default stream means.
-#define FOUR_FORMS(waiting, asynchronous, make, place)              \
-  case contextune_fn_##waiting:                                     \
-    return make(args, none, false);                                 \
-  case contextune_fn_##waiting##_ptds:                              \
-    return make(args, none, true);                                  \
-  case contextune_fn_##asynchronous:                                \
-    return make(args, place, false);                                \
-  case contextune_fn_##asynchronous##_ptsz:                         \
+#define FOUR_FORMS(waiting, asynchronous, make, place) \
+  case contextune_fn_##waiting:                        \
+    return make(args, none, false);                    \
+  case contextune_fn_##waiting##_ptds:                 \
+    return make(args, none, true);                     \
+  case contextune_fn_##asynchronous:                   \
+    return make(args, place, false);                   \
+  case contextune_fn_##asynchronous##_ptsz:            \
     return make(args, place, true);
 
 std::optional<Transfer> transfer_of(contextune_fn fn, void* const* args) noexcept {

@@ -1,7 +1,7 @@
-// Works in place on state as large as wanted, so that nothing can be repeated without being put back
-// first: cells in chunks that are reached through a table on the device, a linked list of nodes whose
-// pointers lie in device memory, and __device__ variables that are changed with atomics. All of it is
-// in integers: the result does not depend on who comes first.
+// Works in place on state as large as wanted, so that nothing can be repeated without being put
+// back first: cells in chunks that are reached through a table on the device, a linked list of
+// nodes whose pointers lie in device memory, and __device__ variables that are changed with
+// atomics. All of it is in integers: the result does not depend on who comes first.
 //   in_place [--mib N] [--steps N] [--sync N]
 // Prints the GPU's own checksum of the state, the list and the variables.
 #include <algorithm>
@@ -152,8 +152,10 @@ int main(int argc, char** argv) {
                         chunk.cells + at * distance, 0};
     }
   }
-  CUDA_CHECK(cudaMemcpy(nodes, host_nodes.data(), host_nodes.size() * sizeof(Node), cudaMemcpyHostToDevice));
-  CUDA_CHECK(cudaMemcpy(heads, host_heads.data(), num_lists * sizeof(Node*), cudaMemcpyHostToDevice));
+  CUDA_CHECK(cudaMemcpy(nodes, host_nodes.data(), host_nodes.size() * sizeof(Node),
+                        cudaMemcpyHostToDevice));
+  CUDA_CHECK(
+      cudaMemcpy(heads, host_heads.data(), num_lists * sizeof(Node*), cudaMemcpyHostToDevice));
   fill<<<1024, 256>>>(table, num_chunks);
   CUDA_CHECK(cudaDeviceSynchronize());
 

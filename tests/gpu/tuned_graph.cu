@@ -1,5 +1,5 @@
-// A CUDA graph of two kernels whose own shapes leave most of the GPU idle. It is captured outside of
-// the region and its source is destroyed at once; the region launches it.
+// A CUDA graph of two kernels whose own shapes leave most of the GPU idle. It is captured outside
+// of the region and its source is destroyed at once; the region launches it.
 //   tuned_graph [--steps N] [--streams N] [--update 1] [--time FILE]
 #include <vector>
 

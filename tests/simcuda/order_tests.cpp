@@ -145,7 +145,8 @@ TEST_CASE("What a query calls done is done", "[order]") {
   CHECK(always(6, program));
 }
 
-// The host looks where the device writes, as programs do; a thread sanitizer cannot know it is meant.
+// The host looks where the device writes, as programs do; a thread sanitizer cannot know it is
+// meant.
 #ifndef __SANITIZE_THREAD__
 TEST_CASE("Work goes on for a program that only watches memory", "[order]") {
   simcuda_set_order(1, 1);

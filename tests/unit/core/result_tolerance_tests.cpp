@@ -30,7 +30,8 @@ TEST_CASE("Without a tolerance results agree in all bits or not at all", "[toler
   const ResultTolerance bitwise;
   CHECK(bitwise.is_bitwise());
   CHECK(bitwise.agree(bytes_of<float>({1, 2}), bytes_of<float>({1, 2})));
-  CHECK_FALSE(bitwise.agree(bytes_of<float>({1, 2}), bytes_of<float>({1, std::nextafter(2.0F, 3.0F)})));
+  CHECK_FALSE(
+      bitwise.agree(bytes_of<float>({1, 2}), bytes_of<float>({1, std::nextafter(2.0F, 3.0F)})));
 }
 
 TEST_CASE("Numbers agree within the share of the larger one", "[tolerance]") {

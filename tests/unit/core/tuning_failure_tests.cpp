@@ -179,7 +179,8 @@ TEST_CASE("A cutoff of 0 tries everything to the end", "[failure]") {
 
 TEST_CASE("A config that computes something wrong is never run again and never chosen",
           "[failure]") {
-  const bool early = GENERATE(true, false);  // before its site takes part, and after it was measured
+  const bool early =
+      GENERATE(true, false);  // before its site takes part, and after it was measured
   FakeRegion region(ancestor(1, 2));
   region.sites.push_back({"a", {4e-6, 1e-6, 3e-6}});
   region.sites.push_back({"b", {4e-6, 1e-6}});

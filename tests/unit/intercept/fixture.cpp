@@ -127,9 +127,9 @@ Simulation& Simulation::get() {
 Simulation::Simulation() {
   library = dlopen(CONTEXTUNE_SIMCUDA, RTLD_NOW | RTLD_LOCAL);
   REQUIRE(library != nullptr);
-  static const simcuda_kernel* const kernels[] = {&add_kernel, &twin_kernel, &other_kernel,
-                                                  &nccl_kernel, &by_block_kernel,
-                                                  &roughly_kernel, &hidden_kernel};
+  static const simcuda_kernel* const kernels[] = {&add_kernel,   &twin_kernel,     &other_kernel,
+                                                  &nccl_kernel,  &by_block_kernel, &roughly_kernel,
+                                                  &hidden_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, std::size(kernels)};
   REQUIRE(symbol<decltype(&simcuda_register_kernels)>(library,
                                                       "simcuda_register_kernels")(&table) == 0);

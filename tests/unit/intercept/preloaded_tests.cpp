@@ -202,9 +202,8 @@ TEST_CASE("A log folder that cannot be written costs only the log", "[preloaded]
 TEST_CASE("Every kind of mark leaves the demo's results alone", "[preloaded]") {
   const Folder folder;
   const Outcome bare = demo(folder, {}, 60);
-  const std::string region =
-      GENERATE(std::string("process"), std::string("kernel:^rotate"), std::string("profiler"),
-               std::string("graph"));
+  const std::string region = GENERATE(std::string("process"), std::string("kernel:^rotate"),
+                                      std::string("profiler"), std::string("graph"));
   Variables variables = preloaded(folder);
   variables["CONTEXTUNE_REGION"] = region;
   variables["CONTEXTUNE_AUTO"] = "true";

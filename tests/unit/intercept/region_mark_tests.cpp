@@ -32,8 +32,7 @@ TEST_CASE("An NVTX mark names any domain, one domain, or the default one", "[reg
 }
 
 TEST_CASE("A mark that cannot be used is left out and named", "[region_mark]") {
-  for (const std::string bad :
-       {"graph:x", "nvtx:", "nvtx", "nvtx:d@", "kernel:(", "foo"}) {
+  for (const std::string bad : {"graph:x", "nvtx:", "nvtx", "nvtx:d@", "kernel:(", "foo"}) {
     std::vector<std::string> faults;
     const auto marks = parse_region_marks(bad + ";profiler", faults);
     INFO(bad);

@@ -10,7 +10,8 @@
 namespace simcuda {
 
 /// Starts a thread that is never joined. The threads of a real driver have names that begin with
-/// "cuda", by which they are told from the program's; this one has its name before anybody can see it.
+/// "cuda", by which they are told from the program's; this one has its name before anybody can see
+/// it.
 void start_driver_thread(const char* name, std::function<void()> work);
 
 /// The one thread of the driver on which host functions run, in the order in which they are handed

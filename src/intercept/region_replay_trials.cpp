@@ -1,0 +1,123 @@
+// What a replay tries: which configs are right, and the passes of the search.
+#include <algorithm>
+#include <utility>
+
+#include "intercept/clock.hpp"
+#include "intercept/region_replay.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr double build_seconds = 120;
+// For so long another thread of the program is kept off the GPU; the next visit goes on then.
+constexpr double patience_seconds = 1;
+
+}  // namespace
+
+void RegionReplay::tune(Replayer& replayer) {
+  // The first run without anything changed also fetches what a replay needs for the first time.
+  const bool same = is_right_with(replayer, {});
+  if (host_->put_back()) {
+    decline_for(FallbackReason::HostMemory, "A kernel writes to host memory.");
+  }
+  if (!same) decline_for(FallbackReason::NotDeterministic, {});
+  finish_builds();
+  screen(replayer);
+  while (!must_stop() && search_.begin_waiting([this] { finish_builds(); })) {
+    Trials tried;
+    for (const Site* site : replayer.sites()) {
+      if (!site->pinned && site->planned() != 0) tried.emplace_back(site, site->planned());
+    }
+    memory_->restore_initial();
+    replayer.run_pass([this] { search_.end(now_seconds()); });
+    ++replays_;
+    // Once right is not always right: a config may race with what it does not know of.
+    if (!is_right(replayer)) blame(replayer, tried);
+  }
+  // What was right one config at a time has to be right together.
+  Trials winners;
+  for (const Site* site : replayer.sites()) {
+    if (!site->pinned && site->settled() != 0) winners.emplace_back(site, site->settled());
+  }
+  if (!is_right_with(replayer, winners)) {
+    search_.stop(FallbackReason::WrongResult,
+                 "The winners together compute something else than the defaults.");
+  }
+}
+
+bool RegionReplay::must_stop() const {
+  if (services_.stopped.load(std::memory_order_acquire)) return true;
+  if (services_.gate.signal_waits()) return true;
+  if (services_.gate.waited_seconds() < patience_seconds) return false;
+  services_.log.fallback(FallbackReason::OtherThread, region_.name(), {},
+                         "Another thread of the program waits for the GPU, so the replay ends "
+                         "before the tuning does; the next visit goes on.");
+  return true;
+}
+
+void RegionReplay::finish_builds() {
+  const double begin = now_seconds();
+  table_.finish_builds();
+  while (table_.has_builds() && now_seconds() - begin < build_seconds) {
+    (void)services_.builds.wait_idle(1);
+    table_.finish_builds();
+  }
+}
+
+bool RegionReplay::is_right(Replayer& replayer) {
+  // Both look for themselves at what the pass left.
+  const bool memory = memory_->is_right();
+  return replayer.host_results_agree() && memory;
+}
+
+bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
+  memory_->restore_initial();
+  replayer.run([&](const Site& site) {
+    for (const auto& [tried, config] : trials)
+      if (tried == &site) return config;
+    return site.pinned.value_or(0);
+  });
+  ++replays_;
+  return is_right(replayer);
+}
+
+void RegionReplay::screen(Replayer& replayer) {
+  std::size_t most_configs = 0;
+  for (const Site* site : replayer.sites()) {
+    most_configs = std::max(most_configs, site->pinned ? 0 : site->configs.size());
+  }
+  // All sites at once, as in the table: only where that goes wrong one has to be found.
+  for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
+    Trials tried;
+    for (const Site* site : replayer.sites()) {
+      if (site->pinned || config >= site->configs.size()) continue;
+      if (screened_.emplace(site, config).second) tried.emplace_back(site, config);
+    }
+    if (!tried.empty() && !is_right_with(replayer, tried)) blame(replayer, tried);
+  }
+}
+
+void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
+  if (!is_right_with(replayer, {})) decline_for(FallbackReason::NotDeterministic, {});
+  Trials wrong;
+  for (const auto& one : tried)
+    if (!is_right_with(replayer, {one})) wrong.push_back(one);
+  if (wrong.empty() && !is_right_with(replayer, tried)) {
+    // Wrong in company only: without one of the fewest that are, the others are right.
+    Trials company = tried;
+    for (std::size_t i = 0; i < company.size() && company.size() > 1;) {
+      Trials fewer = company;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
+      if (is_right_with(replayer, fewer)) {
+        ++i;
+      } else {
+        company = std::move(fewer);
+      }
+    }
+    wrong.push_back(company.back());
+  }
+  // What was wrong once and now is not: none of them is to be trusted.
+  for (const auto& [site, config] : wrong.empty() ? tried : wrong) search_.reject(*site, config);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,47 @@
+// How far a search has come, for the log.
+#include <algorithm>
+
+#include "intercept/search.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+
+SearchFigures Search::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_locked();
+}
+
+SearchFigures Search::figures_locked() const {
+  SearchFigures figures;
+  figures.passes = tuning_.passes();
+  figures.entries = tuning_.entries();
+  figures.tuning_seconds = tuning_.tuning_seconds();
+  figures.stage = stopped_ ? Stage::Finished : tuning_.stage();
+  figures.sites = sites_.size();
+  figures.tuned = static_cast<std::uint64_t>(
+      std::count_if(sites_.begin(), sites_.end(), [](const Site* s) { return s->settled() != 0; }));
+  return figures;
+}
+
+void Search::write_summary() {
+  const std::lock_guard lock(mutex_);
+  summarise();
+}
+
+void Search::summarise() {
+  const SearchFigures figures = figures_locked();
+  if (figures == summarised_) return;
+  summarised_ = figures;
+  log::SummaryEvent event;
+  event.region = region_;
+  event.passes = figures.passes;
+  event.entries = figures.entries;
+  event.tuning_seconds = figures.tuning_seconds;
+  event.stage = to_string(figures.stage);
+  event.sites = figures.sites;
+  event.tuned = figures.tuned;
+  event.simulated = log_.simulated();
+  log::write_summary(log_.lines(), event);
+}
+
+}  // namespace contextune::intercept
