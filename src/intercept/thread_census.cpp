@@ -42,7 +42,8 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
   return std::any_of(ids.begin(), ids.end(), [&](pid_t id) {
     if (id == self || std::find(known.begin(), known.end(), id) != known.end()) return false;
     const std::string name = name_of(id);
-    return name.rfind("cuda", 0) != 0 && name.rfind("contextune", 0) != 0;
+    // One that has ended meanwhile has none.
+    return !name.empty() && name.rfind("cuda", 0) != 0 && name.rfind("contextune", 0) != 0;
   });
 }
 
