@@ -16,6 +16,8 @@ constexpr double first_enable_time = 14.7e-3;
 constexpr double flush_time = 33e-6;
 constexpr double launch_overhead = 2.5e-6;
 
+thread_local int own_deliveries = 0;  // a callback of the client may finalize
+
 void on_activity(const simcuda_activity* activity) {
   Collector::instance().take_activity(*activity);
 }
@@ -174,12 +176,11 @@ CUptiResult Collector::flush(bool forced) {
   if (!DriverLink::instance().usable()) return CUPTI_ERROR_NOT_INITIALIZED;
   DriverLink::instance().host_work(flush_time);
   const double now = DriverLink::instance().host_time();
-  deliver(take_complete(now, forced));
+  deliver(now, forced);
   return CUPTI_SUCCESS;
 }
 
 std::vector<Record> Collector::take_complete(double now, bool all) {
-  const std::lock_guard lock(mutex_);
   std::vector<Record> complete;
   std::deque<Record> rest;
   record_bytes_ = 0;
@@ -196,7 +197,22 @@ std::vector<Record> Collector::take_complete(double now, bool all) {
   return complete;
 }
 
-void Collector::deliver(std::vector<Record> records) {
+void Collector::deliver(double now, bool all) {
+  std::vector<Record> records;
+  {
+    const std::lock_guard lock(mutex_);
+    records = take_complete(now, all);
+    ++deliveries_;
+  }
+  ++own_deliveries;
+  hand_over(records);
+  --own_deliveries;
+  const std::lock_guard lock(mutex_);
+  --deliveries_;
+  delivered_.notify_all();
+}
+
+void Collector::hand_over(const std::vector<Record>& records) {
   CUpti_BuffersCallbackRequestFunc request = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete = nullptr;
   {
@@ -241,7 +257,7 @@ void Collector::work() {
       if (flush_period_ms_ > 0)
         wake_.wait_for(lock, std::chrono::milliseconds(flush_period_ms_), full);
     }
-    deliver(take_complete(DriverLink::instance().host_time(), false));
+    deliver(DriverLink::instance().host_time(), false);
   }
 }
 
@@ -258,7 +274,7 @@ std::size_t Collector::take_dropped_count() {
 
 void Collector::finalize() {
   {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
     kinds_.reset();
     callbacks_.reset();
     subscriber_callback_ = nullptr;
@@ -269,6 +285,7 @@ void Collector::finalize() {
     flush_period_ms_ = 0;
     opened_ = false;
     driver_api_.reset();
+    delivered_.wait(lock, [this] { return deliveries_ == own_deliveries; });
   }
   if (DriverLink::instance().usable()) listen();
 }

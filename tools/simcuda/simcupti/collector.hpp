@@ -55,11 +55,15 @@ class Collector {
   void add(const Record& record);
   void add_external(const simcuda_activity& activity);
   [[nodiscard]] std::vector<Record> take_complete(double now, bool all);
-  void deliver(std::vector<Record> records);
+  // Hands the complete records to the client; finalize() returns when none is in its hands.
+  void deliver(double now, bool all);
+  void hand_over(const std::vector<Record>& records);
   [[noreturn]] void work();
 
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::condition_variable delivered_;
+  int deliveries_ = 0;  // under way
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
   std::bitset<128> kinds_;
