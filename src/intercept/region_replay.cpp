@@ -19,6 +19,7 @@ namespace {
 constexpr double idle_seconds = 10;
 constexpr double step_seconds = 60;  // of copying, hashing, or one replay
 constexpr double release_seconds = 0.5;
+constexpr int most_busy_drops = 8;
 // Visits that were recorded in vain, because something came or went in them.
 constexpr std::uint64_t most_visits = 8;
 
@@ -69,16 +70,19 @@ void RegionReplay::finish_visit() noexcept {
 }
 
 void RegionReplay::drop_memory() noexcept {
-  if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
-  // Freeing waits for all work of the context, and that may itself wait for what the program does
-  // next: then it is tried again at the next visit.
-  std::string why;
   try {
-    if (!unneeded_.empty() && !wait_until_idle(services_.driver, context_, release_seconds, why)) {
+    if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
+    // Waiting for the GPU ends a capture, and so does freeing.
+    if (unneeded_.empty() || services_.captures.any() || busy_drops_ == most_busy_drops) return;
+    // Freeing waits for all work of the context, and that may itself wait for what the program does
+    // next: then it is tried again at the next visit.
+    std::string why;
+    if (!wait_until_idle(services_.driver, context_, release_seconds, why)) {
+      ++busy_drops_;
       return;
     }
   } catch (const std::exception&) {
-    return;  // no thread to wait with
+    return;  // no memory to note it, or no thread to wait with
   }
   unneeded_.clear();
 }

@@ -38,7 +38,7 @@ class RegionReplay {
 
   /// Frees what could not be freed when a visit ended; at a later entry of the region.
   void tidy() noexcept {
-    if (!unneeded_.empty() && tidied_++ < 8) drop_memory();
+    if (!unneeded_.empty()) drop_memory();
   }
 
   /// The recorded visit ends: tunes, unless something stands in the way.
@@ -92,7 +92,7 @@ class RegionReplay {
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
   std::set<std::pair<const Site*, std::uint32_t>> screened_;  ///< configs that were looked at
   std::uint64_t visits_ = 0;
-  int tidied_ = 0;
+  int busy_drops_ = 0;  ///< times that the GPU was not idle for it
   std::uint64_t replays_ = 0;
   bool recording_ = false;
   bool given_up_ = false;

@@ -96,3 +96,24 @@ TEST_CASE("A graph gets the winner once it is sure", "[capture]") {
   program.pop();
   CHECK_FALSE(program.said("fallback", {"reason=capture"}));
 }
+
+TEST_CASE("A capture that outlives the region it began in stays whole", "[capture]") {
+  Options options = Program::quick();
+  options.mode = Mode::Auto;
+  Program program(options);
+  program.runtime().declare(blocks({64, 256}));
+  Capture capture(program);
+  Adder adder(1000);
+  // The second entry finds what the first could not free.
+  for (int i = 0; i < 2; ++i) {
+    program.push("step");
+    CHECK(adder.run(program) == CUDA_SUCCESS);
+    if (i == 0) capture.begin();
+    program.pop();
+    CHECK(adder.run(program, 8, 128, 0, capture.stream) == CUDA_SUCCESS);
+  }
+  capture.end();
+  CHECK(program.said("fallback", {"reason=capture", "region=step"}));
+  program.synchronise();
+  adder.holds(2);
+}
