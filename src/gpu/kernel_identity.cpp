@@ -175,6 +175,15 @@ std::optional<KernelIdentity> identify(const Driver& driver, CUfunction handle, 
   return identity;
 }
 
+int binary_version(const Driver& driver, HandleKind kind, CUfunction handle) {
+  const CUdevice device = current_device(driver).value_or(0);
+  if (handle == nullptr) return device_facts(driver, device).compute_capability;
+  KernelIdentity identity;
+  identity.kind = kind;
+  identity.handle = handle;
+  return attribute(driver, identity, CU_FUNC_ATTRIBUTE_BINARY_VERSION, device);
+}
+
 CUfunction find_function(const Driver& driver, const KernelIdentity& neighbour,
                          std::string_view name) {
   const std::string symbol(name);

@@ -45,6 +45,9 @@ struct KernelIdentity {
 [[nodiscard]] std::optional<KernelIdentity> identify(const Driver& driver, CUfunction handle,
                                                      std::string& why);
 
+/// As KernelIdentity::binary_version; of a null handle what the current device runs.
+[[nodiscard]] int binary_version(const Driver& driver, HandleKind kind, CUfunction handle);
+
 /// Another kernel of the same module or library, by symbol or by demangled name, as a handle to
 /// launch; null if there is none.
 [[nodiscard]] CUfunction find_function(const Driver& driver, const KernelIdentity& neighbour,

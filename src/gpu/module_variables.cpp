@@ -71,9 +71,35 @@ void ModuleVariables::belongs(CUfunction function, CUkernel kernel) noexcept {
   }
 }
 
+void ModuleVariables::used(CUmodule module, CUfunction kernel) noexcept {
+  note_use(module, true, kernel);
+}
+
+void ModuleVariables::used(CUlibrary library, CUkernel kernel) noexcept {
+  note_use(library, false, reinterpret_cast<CUfunction>(kernel));
+}
+
+void ModuleVariables::note_use(Handle handle, bool is_module, CUfunction kernel) noexcept {
+  CUcontext context = nullptr;
+  if (is_module && driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS) context = nullptr;
+  const std::lock_guard lock(mutex_);
+  try {
+    const auto [place, fresh] = used_.try_emplace(handle);
+    Used& used = place->second;
+    if (used.kernel == nullptr) used.kernel = kernel;
+    if (!fresh) return;
+    used.is_module = is_module;
+    const auto loaded = loaded_.find(handle);
+    used.context = loaded == loaded_.end() ? context : loaded->second.context;
+  } catch (const std::exception&) {
+    lost_ = true;
+  }
+}
+
 void ModuleVariables::forget(Handle handle) noexcept {
   const std::lock_guard lock(mutex_);
   ++changes_;
+  used_.erase(handle);
   loaded_.erase(handle);
   std::erase_if(answers_, [&](const auto& one) { return one.first.first == handle; });
 }
@@ -89,6 +115,7 @@ void ModuleVariables::unloads(CUlibrary library) noexcept {
   std::erase_if(libraries_, [&](const auto& one) {
     if (!of_library(one)) return false;
     std::erase_if(answers_, [&](const auto& answer) { return answer.first.first == one.first; });
+    used_.erase(one.first);
     return true;
   });
   std::erase_if(function_libraries_, of_library);
@@ -101,10 +128,12 @@ void ModuleVariables::context_goes_away(CUcontext context) noexcept {
   // Its modules and functions go, too, and their handles are made again for others.
   libraries_.clear();
   function_libraries_.clear();
-  std::erase_if(loaded_, [&](const auto& one) {
+  const auto goes_along = [&](const auto& one) {
     const CUcontext home = one.second.context;
     return home != nullptr && (context == nullptr || home == context);
-  });
+  };
+  std::erase_if(loaded_, goes_along);
+  std::erase_if(used_, goes_along);
 }
 
 std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kernel) noexcept {
@@ -132,6 +161,49 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kerne
   } catch (const std::exception&) {
     return no_memory;
   }
+}
+
+std::vector<ModuleVariables::UsedModule> ModuleVariables::of_used() noexcept {
+  std::vector<UsedModule> uses;
+  try {
+    std::map<Handle, Used> used;
+    bool lost = false;
+    {
+      const std::lock_guard lock(mutex_);
+      used = used_;
+      lost = lost_;
+    }
+    if (lost) uses.push_back({nullptr, no_memory});
+    for (const auto& [handle, one] : used) uses.push_back({handle, of_used(handle, one)});
+  } catch (const std::exception&) {
+    uses.assign({{nullptr, no_memory}});
+  }
+  return uses;
+}
+
+std::shared_ptr<const ModuleUse> ModuleVariables::of_used(Handle handle, const Used& used) {
+  CUcontext here = nullptr;
+  if (driver_.cuCtxGetCurrent(&here) != CUDA_SUCCESS) here = nullptr;
+  const CUcontext home = used.context == nullptr ? here : used.context;
+  const CurrentContext current(driver_, home);
+  std::shared_ptr<const ModuleUse> use;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = answers_.find({handle, home});
+    if (known != answers_.end()) use = known->second;
+  }
+  if (use == nullptr) {
+    KernelIdentity kernel;
+    kernel.kind = used.is_module ? HandleKind::Function : HandleKind::Kernel;
+    kernel.handle = kernel.function = used.kernel;
+    auto* const address = const_cast<void*>(handle);
+    if (used.is_module) kernel.module = static_cast<CUmodule>(address);
+    if (!used.is_module) kernel.library = static_cast<CUlibrary>(address);
+    kernel.binary_version = binary_version(driver_, kernel.kind, used.kernel);
+    use = of(kernel);
+  }
+  if (home == here || !use->unknown.empty() || use->variables.empty()) return use;
+  return unknown("a module of another context has variables");
 }
 
 CUlibrary ModuleVariables::library_of(const KernelIdentity& kernel) {

@@ -51,6 +51,10 @@ class ModuleVariables {
   /// After the program got a library's module, or a kernel's function, for the current context.
   void belongs(CUmodule module, CUlibrary library) noexcept;
   void belongs(CUfunction function, CUkernel kernel) noexcept;
+  /// After the program got one of its kernels to launch, or, without one, the place of a variable:
+  /// from then on its variables may be known to other modules' kernels.
+  void used(CUmodule module, CUfunction kernel) noexcept;
+  void used(CUlibrary library, CUkernel kernel) noexcept;
   // Before an unload.
   void unloads(CUmodule module) noexcept;
   void unloads(CUlibrary library) noexcept;
@@ -61,6 +65,14 @@ class ModuleVariables {
   /// take milliseconds, later ones are kept. Never null.
   [[nodiscard]] std::shared_ptr<const ModuleUse> of(const KernelIdentity& kernel) noexcept;
 
+  /// Of all modules and libraries that were used, in this thread's current context. What nobody
+  /// used has no variables yet, or they are not known to any kernel; to ask would load it.
+  struct UsedModule {
+    const void* owner = nullptr;  ///< a CUmodule or CUlibrary; null: of some it is not known
+    std::shared_ptr<const ModuleUse> use;
+  };
+  [[nodiscard]] std::vector<UsedModule> of_used() noexcept;
+
  private:
   /// A CUmodule or a CUlibrary; their addresses differ.
   using Handle = const void*;
@@ -70,9 +82,18 @@ class ModuleVariables {
     CUcontext context = nullptr;  ///< that a module lives and dies with; null for a library
   };
 
+  /// How a module or library was used first.
+  struct Used {
+    bool is_module = false;
+    CUcontext context = nullptr;  ///< that a module lives and dies with; null for a library
+    CUfunction kernel = nullptr;  ///< one of its kernels as the program launches it; null: none yet
+  };
+
   template <typename Read>
   void remember(Handle handle, bool is_module, Read read) noexcept;
   void forget(Handle handle) noexcept;
+  void note_use(Handle handle, bool is_module, CUfunction kernel) noexcept;
+  [[nodiscard]] std::shared_ptr<const ModuleUse> of_used(Handle handle, const Used& used);
   /// The library that has the kernel of that function; null: none that is known.
   [[nodiscard]] CUlibrary library_of(const KernelIdentity& kernel);
   [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
@@ -86,6 +107,8 @@ class ModuleVariables {
   std::map<CUmodule, CUlibrary> libraries_;  ///< of modules that belong to one
   std::map<CUfunction, CUlibrary> function_libraries_;
   std::map<std::pair<Handle, CUcontext>, std::shared_ptr<const ModuleUse>> answers_;
+  std::map<Handle, Used> used_;
+  bool lost_ = false;          ///< no memory: one that was used is not in `used_`
   std::uint64_t changes_ = 0;  ///< an answer begun before one is not kept
 };
 

@@ -22,7 +22,7 @@ enum class AllocationKind {
   Managed,   ///< cuMemAllocManaged, a managed pool, a managed variable of a module
   Host,      ///< the host's, within the GPU's reach: allocated, registered, or of a host pool
   Imported,  ///< of another process or interface, or of several devices at once (multicast)
-  Global     ///< a variable of a module that the program has asked the address of
+  Global     ///< a variable of a module
 };
 
 /// A piece of memory that can be used now: [begin, begin + bytes).
@@ -45,7 +45,7 @@ struct Allocation {
 /// but `all`. What cannot be kept up with makes the map incomplete for good.
 ///
 /// Not in it: pageable host memory (which some GPUs can reach), arrays (only whether there are
-/// any), and variables that the program never asked the address of.
+/// any), and variables of modules until the program asks for one or a replay looks for all.
 class AllocationMap {
  public:
   /// @param missed the frontend's word of that name; null: there is no frontend

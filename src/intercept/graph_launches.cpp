@@ -44,7 +44,7 @@ std::string GraphLaunches::why(const Sites& sites, const Failed& failed) const {
 }
 
 GraphLaunches::Sites* GraphLaunches::sites_of(KnownGraph& graph) {
-  const GraphNodes* nodes = graph.nodes();
+  const auto nodes = graph.nodes();
   if (nodes == nullptr) {
     services_.log.fallback(
         graph.was_changed() ? FallbackReason::GraphChanged : FallbackReason::GraphUntunable,

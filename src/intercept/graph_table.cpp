@@ -62,15 +62,15 @@ KnownGraph::~KnownGraph() {
   if (clone_ != nullptr) (void)driver_.cuGraphDestroy(clone_);
 }
 
-const GraphNodes* KnownGraph::nodes() {
+std::shared_ptr<const GraphNodes> KnownGraph::nodes() {
   if (nodes_ == nullptr && why_not_.empty()) {
     try {
-      nodes_ = std::make_unique<const GraphNodes>(driver_, clone_);
+      nodes_ = std::make_shared<const GraphNodes>(driver_, clone_);
     } catch (const std::exception& error) {
       why_not_ = error.what();
     }
   }
-  return why_not_.empty() ? nodes_.get() : nullptr;
+  return why_not_.empty() ? nodes_ : nullptr;
 }
 
 std::string KnownGraph::name() {

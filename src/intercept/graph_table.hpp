@@ -37,7 +37,7 @@ class KnownGraph {
   KnownGraph& operator=(const KnownGraph&) = delete;
 
   /// Null: it runs as the program wrote it, and why_not() says why.
-  [[nodiscard]] const GraphNodes* nodes();
+  [[nodiscard]] std::shared_ptr<const GraphNodes> nodes();
   [[nodiscard]] const std::string& why_not() const noexcept { return why_not_; }
   [[nodiscard]] bool was_changed() const noexcept { return changed_; }
   [[nodiscard]] CUgraph clone() const noexcept { return clone_; }
@@ -71,7 +71,7 @@ class KnownGraph {
   std::string why_not_;
   std::string name_;
   bool changed_ = false;
-  std::unique_ptr<const GraphNodes> nodes_;
+  std::shared_ptr<const GraphNodes> nodes_;
   GraphOrder order_;
 };
 

@@ -105,6 +105,20 @@ void on_load(gpu::ModuleVariables& variables, contextune_fn fn, void* const* arg
       return variables.belongs(*argument<CUmodule*>(args, 0), argument<CUlibrary>(args, 1));
     case contextune_fn_cuKernelGetFunction:
       return variables.belongs(*argument<CUfunction*>(args, 0), argument<CUkernel>(args, 1));
+    case contextune_fn_cuModuleGetFunction:
+      return variables.used(argument<CUmodule>(args, 1), *argument<CUfunction*>(args, 0));
+    case contextune_fn_cuModuleEnumerateFunctions:
+      if (argument<unsigned int>(args, 1) == 0) return;
+      return variables.used(argument<CUmodule>(args, 2), *argument<CUfunction*>(args, 0));
+    case contextune_fn_cuModuleGetGlobal_v2:
+      return variables.used(argument<CUmodule>(args, 2), nullptr);
+    case contextune_fn_cuLibraryGetKernel:
+      return variables.used(argument<CUlibrary>(args, 1), *argument<CUkernel*>(args, 0));
+    case contextune_fn_cuLibraryEnumerateKernels:
+      if (argument<unsigned int>(args, 1) == 0) return;
+      return variables.used(argument<CUlibrary>(args, 2), *argument<CUkernel*>(args, 0));
+    case contextune_fn_cuLibraryGetGlobal:
+      return variables.used(argument<CUlibrary>(args, 2), nullptr);
     default:
       return variables.loaded(*argument<CUmodule*>(args, 0), argument<const void*>(args, 1));
   }
@@ -120,6 +134,12 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuLibraryLoadFromFile:
     case contextune_fn_cuLibraryGetModule:
     case contextune_fn_cuKernelGetFunction:
+    case contextune_fn_cuModuleGetFunction:
+    case contextune_fn_cuModuleEnumerateFunctions:
+    case contextune_fn_cuModuleGetGlobal_v2:
+    case contextune_fn_cuLibraryGetKernel:
+    case contextune_fn_cuLibraryEnumerateKernels:
+    case contextune_fn_cuLibraryGetGlobal:
       return on_load(runtime.module_variables(), fn, args);
     case contextune_fn_cuFuncSetAttribute:
     case contextune_fn_cuKernelSetAttribute:

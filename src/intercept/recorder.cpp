@@ -37,6 +37,8 @@ Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& drive
 
 bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
                      FirstLaunch first_launch) noexcept {
+  CUcontext context = nullptr;
+  (void)driver_.cuCtxGetCurrent(&context);
   const std::lock_guard lock(mutex_);
   if (frontend_ == nullptr || active()) return false;
   recording_ = {};
@@ -44,8 +46,7 @@ bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t mo
   most_host_bytes_ = most_host_bytes;
   thread_ = thread_bound ? this_thread_number() : 0;
   versions_ = versions;
-  context_ = nullptr;
-  (void)driver_.cuCtxGetCurrent(&context_);
+  context_ = context;
   written_.clear();
   events_.clear();
   kernels_seen_.clear();
@@ -72,27 +73,27 @@ Recording Recorder::end() noexcept {
 
 void Recorder::obstruct(FallbackReason reason, std::string text, bool retry) noexcept {
   const std::lock_guard lock(mutex_);
-  if (!active() || recording_.obstacle) return;
-  recording_.obstacle = {reason, std::move(text), retry};
+  if (active() && !recording_.obstacle) set_obstacle({reason, std::move(text), retry});
+}
+
+void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
+  recording_.obstacle = std::move(obstacle);
   recording_.operations.clear();
 }
 
 bool Recorder::is_ours() noexcept {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!active() || recording_.obstacle) return false;
-    if (thread_ == 0) thread_ = this_thread_number();
-    if (thread_ == this_thread_number()) {
-      CUcontext context = nullptr;
-      (void)driver_.cuCtxGetCurrent(&context);
-      if (context == context_) return true;
-      recording_.obstacle = {FallbackReason::SeveralDevices, "It works in several contexts.",
-                             false};
-      return false;
-    }
+  if (!active()) return false;
+  CUcontext context = nullptr;
+  (void)driver_.cuCtxGetCurrent(&context);
+  const std::lock_guard lock(mutex_);
+  if (!active() || recording_.obstacle) return false;
+  if (thread_ == 0) thread_ = this_thread_number();
+  if (thread_ != this_thread_number()) {
+    set_obstacle({FallbackReason::OtherThread, {}, false});
+  } else if (context != context_) {
+    set_obstacle({FallbackReason::SeveralDevices, "It works in several contexts.", false});
   }
-  obstruct(FallbackReason::OtherThread, {});
-  return false;
+  return !recording_.obstacle;
 }
 
 bool Recorder::is_owner() noexcept {
@@ -175,10 +176,15 @@ bool Recorder::may_record(const GraphCall& call) {
     obstruct(FallbackReason::GraphUnreplayable, why);
     return false;
   }
-  const std::lock_guard lock(graph->mutex);
-  const GraphNodes* nodes = graph->nodes();
+  std::shared_ptr<const GraphNodes> nodes;
+  std::string why_not;
+  {
+    const std::lock_guard lock(graph->mutex);
+    nodes = graph->nodes();
+    why_not = graph->why_not();
+  }
   if (nodes == nullptr) {
-    obstruct(FallbackReason::GraphUnreplayable, graph->why_not());
+    obstruct(FallbackReason::GraphUnreplayable, std::move(why_not));
     return false;
   }
   for (const auto* kernels : {&nodes->kernels(), &nodes->inner_kernels()}) {
@@ -234,13 +240,10 @@ void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) 
 void Recorder::add(Operation operation) {
   const std::lock_guard lock(mutex_);
   if (!active() || recording_.obstacle) return;
-  if (host_knows_) {
-    recording_.obstacle = {FallbackReason::HostReads, {}, false};
-  } else if (recording_.operations.size() >= most_operations ||
-             recording_.host_bytes > most_host_bytes_) {
-    recording_.obstacle = {FallbackReason::RecordingTooLong, {}, false};
+  if (host_knows_) return set_obstacle({FallbackReason::HostReads, {}, false});
+  if (recording_.operations.size() >= most_operations || recording_.host_bytes > most_host_bytes_) {
+    return set_obstacle({FallbackReason::RecordingTooLong, {}, false});
   }
-  if (recording_.obstacle) return recording_.operations.clear();
   if (operation.stream != nullptr) use(operation.stream);
   recording_.operations.push_back(std::move(operation));
 }
@@ -306,9 +309,8 @@ void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t 
   } else {
     for (const auto& [other, other_bytes] : written_) {
       if (begin < other + other_bytes && other < begin + size_bytes) {
-        recording_.obstacle = {FallbackReason::HostMemory,
-                               "A copy from the host reads what an earlier one wrote there.",
-                               false};
+        set_obstacle({FallbackReason::HostMemory,
+                      "A copy from the host reads what an earlier one wrote there.", false});
       }
     }
     recording_.host_bytes += size_bytes;
@@ -329,8 +331,16 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
     std::memcpy(&operation.arguments[i], args[i], sizes[i]);
   }
   const auto is_host = [this](CUdeviceptr address) {
-    const auto allocation = allocations_.find(address);
-    return !allocation || allocation->kind == AllocationKind::Host;
+    if (const auto known = allocations_.find(address)) return known->kind == AllocationKind::Host;
+    unsigned type = 0;
+    if (driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) !=
+            CUDA_SUCCESS ||
+        type == CU_MEMORYTYPE_HOST) {
+      return true;
+    }
+    obstruct(FallbackReason::UnknownMemory,
+             "It copies from or to memory whose allocation was not seen.", true);
+    return false;
   };
   const bool any_kind =
       transfer->source != Transfer::none && transfer->destination != Transfer::none;

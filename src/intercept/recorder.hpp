@@ -81,6 +81,8 @@ class Recorder {
   void note_synchronise(CUstream stream);
   void note_host_side(Operation& operation, std::size_t argument, std::size_t size_bytes,
                       bool writes);
+  /// Under the mutex.
+  void set_obstacle(Recording::Obstacle obstacle) noexcept;
   void add(Operation operation);
   void use(CUstream stream);
 

@@ -48,6 +48,7 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
   if (!services_.gate.claim()) return false;
   ++visits_;
   try {
+    note_variables();
     const auto versions = services_.recorder.versions();
     prepare();
     const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
@@ -125,15 +126,34 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
   return ranges;
 }
 
-void RegionReplay::prepare() {
-  CUcontext context = nullptr;
-  const gpu::Driver& driver = services_.driver;
-  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
+void RegionReplay::note_variables() {
+  if (services_.driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS || context_ == nullptr) {
     decline_for(FallbackReason::UnknownMemory, "No context is current where the region begins.",
                 true);
   }
+  for (const auto& [owner, use] : services_.variables.of_used()) {
+    if (!use->unknown.empty()) {
+      decline_for(FallbackReason::UnknownMemory,
+                  "A module whose kernels the program has: " + use->unknown + ".");
+    }
+    for (const gpu::VariableRange& variable : use->variables) {
+      if (variable.kind == gpu::VariableKind::Constant) continue;
+      Allocation allocation;
+      allocation.begin = variable.address;
+      allocation.bytes = variable.bytes;
+      allocation.kind = variable.kind == gpu::VariableKind::Managed ? AllocationKind::Managed
+                                                                    : AllocationKind::Global;
+      allocation.device = gpu::current_device(services_.driver).value_or(0);
+      allocation.context = context_;
+      services_.allocations.add_variable(allocation, owner);
+    }
+  }
+}
+
+void RegionReplay::prepare() {
+  const gpu::Driver& driver = services_.driver;
+  const CUcontext context = context_;
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
-  context_ = context;
   auto ranges = footprint();
   std::string why;
   if (!wait_until_idle(driver, context, idle_seconds, why)) {

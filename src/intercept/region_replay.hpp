@@ -57,6 +57,9 @@ class RegionReplay {
     throw Declined{{reason, std::move(text), retry}};
   }
 
+  /// Variables of modules that the region may have nothing to do with: its kernels can have their
+  /// addresses from those of the modules.
+  void note_variables();
   void prepare();
   void carry_out(Recording recording);
   [[noreturn]] void learn();

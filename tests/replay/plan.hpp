@@ -7,8 +7,9 @@
 
 #include "ordering.hpp"
 
-/// How a piece of device memory comes about.
-enum class MemoryKind { Alloc, Pitch, Async, Pool, Global, Virtual, Managed, Shared };
+/// How a piece of device memory comes about. Published is a variable of a module that has nothing
+/// to do with the region; only a kernel of it told the program where it is.
+enum class MemoryKind { Alloc, Pitch, Async, Pool, Global, Published, Virtual, Managed, Shared };
 
 struct MemoryPlan {
   MemoryKind kind = MemoryKind::Alloc;

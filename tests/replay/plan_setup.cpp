@@ -1,5 +1,6 @@
 // What a random program begins with: streams, events, memory.
 #include <algorithm>
+#include <iterator>
 
 #include "plan_author.hpp"
 
@@ -99,10 +100,11 @@ void PlanAuthor::draw_memory() {
       add_buffer(memory, (end + 3) / 4 * 4, words, kept);
       continue;
     }
-    static constexpr MemoryKind kinds[] = {MemoryKind::Alloc,  MemoryKind::Alloc, MemoryKind::Alloc,
-                                           MemoryKind::Pitch,  MemoryKind::Async, MemoryKind::Pool,
-                                           MemoryKind::Global, MemoryKind::Global};
-    MemoryKind kind = kinds[random_.below(8)];
+    static constexpr MemoryKind kinds[] = {
+        MemoryKind::Alloc,  MemoryKind::Alloc,  MemoryKind::Alloc,
+        MemoryKind::Pitch,  MemoryKind::Async,  MemoryKind::Pool,
+        MemoryKind::Global, MemoryKind::Global, MemoryKind::Published};
+    MemoryKind kind = kinds[random_.below(std::size(kinds))];
     const auto is_global = [](const MemoryPlan& one) { return one.kind == MemoryKind::Global; };
     const auto globals = std::count_if(plan_.memory.begin(), plan_.memory.end(), is_global);
     if (kind == MemoryKind::Global && globals >= 2) kind = MemoryKind::Alloc;

@@ -11,8 +11,8 @@ constexpr std::array families{"twist",  "mix", "job",     "through", "count", "t
 constexpr std::array flavours{"", "_wrong", "_stray"};
 constexpr std::array forms{"parameters", "packed", "extended", "cooperative"};
 constexpr std::array streams{"legacy", "per-thread", "blocking", "non-blocking"};
-constexpr std::array memory{"alloc",  "pitch",   "async",   "pool",
-                            "global", "virtual", "managed", "shared"};
+constexpr std::array memory{"alloc",     "pitch",   "async",   "pool",  "global",
+                            "published", "virtual", "managed", "shared"};
 constexpr std::array kinds{"kernel",
                            "host-to-device",
                            "device-to-device",

@@ -134,6 +134,8 @@ CUdeviceptr ProgramMemory::allocate(std::size_t memory) {
                                  global_name(memory).c_str()),
             "cuModuleGetGlobal");
       break;
+    case MemoryKind::Published:
+      return publish(memory);
     case MemoryKind::Virtual:
       return map(memory);
     case MemoryKind::Shared: {
@@ -146,6 +148,25 @@ CUdeviceptr ProgramMemory::allocate(std::size_t memory) {
       check(cuMemAllocManaged(&address, plan.bytes, CU_MEM_ATTACH_GLOBAL), "cuMemAllocManaged");
       break;
   }
+  return address;
+}
+
+CUdeviceptr ProgramMemory::publish(std::size_t memory) {
+  const std::string image = "simcuda image 1\nkernel " + std::string(publishing_kernel) +
+                            "\nglobal published " + std::to_string(plan_.memory[memory].bytes) +
+                            "\n";
+  CUmodule module = nullptr;
+  check(cuModuleLoadData(&module, image.c_str()), "cuModuleLoadData");
+  modules_.push_back(module);
+  CUfunction kernel = nullptr;
+  check(cuModuleGetFunction(&kernel, module, publishing_kernel), "cuModuleGetFunction");
+  CUdeviceptr cell = 0;
+  CUdeviceptr address = 0;
+  check(cuMemAlloc_v2(&cell, sizeof address), "cuMemAlloc");
+  void* parameters[] = {&cell};
+  check(cuLaunchKernel(kernel, 1, 1, 1, 1, 1, 1, 0, nullptr, parameters, nullptr), "publishing");
+  check(cuMemcpyDtoH_v2(&address, cell, sizeof address), "reading what was published");
+  check(cuMemFree_v2(cell), "cuMemFree");
   return address;
 }
 
@@ -172,6 +193,7 @@ void ProgramMemory::release(std::size_t memory) {
       check(cuStreamSynchronize(nullptr), "cuStreamSynchronize");
       return;
     case MemoryKind::Global:
+    case MemoryKind::Published:
       return;
     case MemoryKind::Virtual:
       check(cuMemUnmap(device_[memory], mapped_bytes), "cuMemUnmap");
@@ -222,8 +244,8 @@ std::uint64_t ProgramMemory::digest() const {
     }
     digest = add_to_digest(digest, values.data(), values.size());
   }
-  for (const CUmodule module : modules_) {
-    const auto counters = bytes_of(counters_of(module), num_counters * 4);
+  for (std::size_t i = 0; i < num_modules; ++i) {
+    const auto counters = bytes_of(counters_of(modules_[i]), num_counters * 4);
     digest = add_to_digest(digest, counters.data(), counters.size());
   }
   for (std::size_t i = 0; i < host_.size(); ++i) {

@@ -28,12 +28,13 @@ class ProgramMemory {
  private:
   [[nodiscard]] CUmodule load_module(std::size_t module) const;
   [[nodiscard]] CUdeviceptr allocate(std::size_t memory);
+  [[nodiscard]] CUdeviceptr publish(std::size_t memory);
   [[nodiscard]] CUdeviceptr map(std::size_t memory);
   void release(std::size_t memory);
   void fill();
 
   const Plan& plan_;
-  std::vector<CUmodule> modules_;
+  std::vector<CUmodule> modules_;  ///< those of the region first
   CUmemoryPool pool_ = nullptr;
   std::map<std::size_t, CUmemGenericAllocationHandle> mapped_;  ///< by memory
   std::vector<CUdeviceptr> device_;

@@ -119,6 +119,11 @@ void clear(const simcuda_launch* launch) {
   ++*reinterpret_cast<Word*>(disguised(argument<std::uint64_t>(*launch, 2)));
 }
 
+void publish(const simcuda_launch* launch) {
+  *argument<std::uint64_t*>(*launch, 0) =
+      reinterpret_cast<std::uint64_t>(simcuda::global<Word>(*launch, "published"));
+}
+
 Word unstable_launches = 0;
 
 void unstable(const simcuda_launch* launch) {
@@ -166,6 +171,8 @@ bool register_kernels() {
     kernels.push_back(kernel<Word, Word*>(Family::Leave, Flavour::Right, &leave));
     kernels.push_back(kernel<Word, Word*, std::uint64_t>(Family::Clear, Flavour::Right, &clear));
     kernels.push_back(kernel<Word, Word*>(Family::Unstable, Flavour::Right, &unstable));
+    kernels.push_back(
+        simcuda::whole_launch_kernel<std::uint64_t*>(publishing_kernel, &publish, &describe));
     return kernels;
   }();
   static const std::vector<const simcuda_kernel*> addresses = [] {

@@ -16,6 +16,9 @@ struct Job {
   return ~address;
 }
 
+/// Writes the address of its module's variable `published` to the memory that it is given.
+constexpr const char* publishing_kernel = "publish";
+
 /// Makes the kernels known to the simulated driver.
 [[nodiscard]] bool register_kernels();
 

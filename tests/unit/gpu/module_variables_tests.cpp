@@ -46,6 +46,17 @@ Driver make_driver() {
                                  const char* name) {
     return variables.find(address, bytes, library, name);
   };
+  driver.cuCtxGetDevice = [](CUdevice* device) {
+    *device = 0;
+    return CUDA_SUCCESS;
+  };
+  driver.cuDeviceGetName = [](char*, int, CUdevice) { return CUDA_ERROR_UNKNOWN; };
+  driver.cuDeviceGetAttribute = [](int*, CUdevice_attribute, CUdevice) {
+    return CUDA_ERROR_UNKNOWN;
+  };
+  driver.cuFuncGetAttribute = [](int*, CUfunction_attribute, CUfunction) {
+    return CUDA_ERROR_UNKNOWN;
+  };
   driver.cuKernelGetLibrary = [](CUlibrary* library, CUkernel) {
     *library = library_a;
     return CUDA_SUCCESS;
@@ -167,4 +178,54 @@ TEST_CASE("What cannot be told comes with its reason", "[variables]") {
         "the driver does not tell what the kernel was loaded with");
   FakeDriver::get().current = nullptr;
   CHECK(modules.of(function_of(module_a))->unknown == "no CUDA context is current");
+}
+
+TEST_CASE("Variables of modules whose kernels the program has are known, of others not asked for",
+          "[variables]") {
+  const Driver driver = make_driver();
+  ModuleVariables modules(driver);
+  modules.loaded(module_a, counter_ptx);
+  modules.loaded(module_b, counter_ptx);
+  modules.loaded(library_a, table_ptx);
+  variables.addresses = {{{module_a, "counter"}, 0x1000},
+                         {{library_a, "table"}, 0x2000},
+                         {{library_a, "total"}, 0x3000}};
+  CHECK(modules.of_used().empty());
+
+  modules.used(module_a, reinterpret_cast<CUfunction>(0x300));
+  modules.used(library_a, CUkernel{});  // only the place of a variable
+  const auto used = modules.of_used();
+  REQUIRE(used.size() == 2);
+  CHECK(used[0].owner == module_a);
+  CHECK(used[0].use->variables.at(0).address == 0x1000);
+  CHECK(used[1].owner == library_a);
+  CHECK(used[1].use->variables.at(1).address == 0x3000);
+  CHECK(variables.asked == 3);
+  CHECK(modules.of_used().at(1).use == used[1].use);
+
+  modules.unloads(module_a);
+  CHECK(modules.of_used().size() == 1);
+  modules.unloads(library_a);
+  CHECK(modules.of_used().empty());
+}
+
+TEST_CASE(
+    "A module that is used and cannot be read, or is another context's, is said to be unknown",
+    "[variables]") {
+  const Driver driver = make_driver();
+  ModuleVariables modules(driver);
+  modules.used(module_b, CUfunction{});
+  CHECK(modules.of_used().at(0).use->unknown == "the load of the kernel's module was not seen");
+
+  modules.unloads(module_b);
+  modules.loaded(module_a, counter_ptx);
+  modules.used(module_a, reinterpret_cast<CUfunction>(0x300));
+  variables.addresses = {{{module_a, "counter"}, 0x1000}};
+  FakeDriver::get().current = reinterpret_cast<CUcontext>(0x11);
+  CHECK(modules.of_used().at(0).use->unknown == "a module of another context has variables");
+  CHECK(FakeDriver::get().current == reinterpret_cast<CUcontext>(0x11));
+
+  // It goes with its context.
+  modules.context_goes_away(reinterpret_cast<CUcontext>(0x10));
+  CHECK(modules.of_used().empty());
 }
