@@ -92,6 +92,8 @@ static struct contextune_frontend frontend = {
     .missed = &missed,
     .launches_passed = contextune_launches_passed,
     .depth = thread_depth,
+    .thread_calls = contextune_thread_calls,
+    .calls_ended = contextune_calls_ended,
 };
 
 /* ---- attaching ---- */

@@ -60,6 +60,12 @@ struct contextune_frontend {
   int* (*depth)(void);  /* this thread's re-entry depth; while it is not 0 every wrapper forwards */
   uint32_t* recording;  /* atomic; 0: entries of the kind `recorded` go straight to the driver */
   const uint32_t* missed; /* atomic; not 0: memory may have come and gone unseen by the core */
+  uint32_t* (*thread_calls)(void); /* this thread's entries into and leaves of the driver; odd inside.
+                                      A hook that waits counts as a leave and then an entry. */
+  /* Returns when every other thread has left the registered calls that it was in when this was
+   * called; 0: it has not within that time, or this system does not let us know. Calls that come
+   * later have seen what the core wrote before. */
+  int (*calls_ended)(uint64_t nanoseconds);
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the

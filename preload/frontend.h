@@ -19,7 +19,9 @@
 /* One cache line, written by one thread only. */
 struct contextune_counter {
   uint64_t launches;
-  char padding[56];
+  uint32_t calls;  /* how often it has entered and left the driver: odd while it is inside */
+  uint32_t shared; /* not 0: one of the threads for which there was no counter that others read */
+  char padding[48];
 };
 
 struct contextune_early_stack;
@@ -28,23 +30,65 @@ struct contextune_early_stack;
 struct contextune_thread {
   int depth;                            /* not 0: inside a wrapper, or inside the core */
   struct contextune_counter* counter;   /* NULL: ask contextune_thread_counter */
-  struct contextune_counter* own;       /* this thread's counter, once it has one */
+  struct contextune_counter* own;       /* NULL: ask contextune_take_counter */
   struct contextune_early_stack* early; /* ranges that were opened before there was a core */
-  struct contextune_counter scratch;    /* written instead of a counter when all are taken */
+  struct contextune_counter scratch;    /* its own when all are taken */
 };
 extern __thread struct contextune_thread contextune_thread
     __attribute__((tls_model("initial-exec")));
 
+struct contextune_counter* contextune_take_counter(void);
 struct contextune_counter* contextune_thread_counter(void);
+void contextune_count_shared_launch(void);
+void contextune_count_shared_call(bool enters);
 uint64_t contextune_launches_passed(void);
+uint32_t* contextune_thread_calls(void);
+/* Returns when every other thread has left the calls of the driver that it was in; 0: it has not
+ * within that time, or this system does not let us know. */
+int contextune_calls_ended(uint64_t nanoseconds);
 
 static inline void contextune_count_launch(void) {
   struct contextune_counter* counter = contextune_thread.counter;
   if (CONTEXTUNE_UNLIKELY(counter == NULL)) {
     counter = contextune_thread_counter();
   }
+  if (CONTEXTUNE_UNLIKELY(counter->shared != 0)) {
+    contextune_count_shared_launch();
+    return;
+  }
   /* Only this thread writes; another may read. */
   __atomic_store_n(&counter->launches, counter->launches + 1, __ATOMIC_RELAXED);
+}
+
+/* One call of the driver by this thread, perhaps within another. */
+struct contextune_call {
+  struct contextune_counter* counter;
+  bool outermost;
+};
+
+/* To be called before anything is read that says whether the call may go on: whoever changes that
+ * makes all threads pass a barrier and then looks who is inside. */
+static inline struct contextune_call contextune_begin_call(void) {
+  struct contextune_counter* counter = contextune_thread.own;
+  if (CONTEXTUNE_UNLIKELY(counter == NULL)) {
+    counter = contextune_take_counter();
+  }
+  const bool outermost = (counter->calls & 1) == 0;
+  __atomic_store_n(&counter->calls, counter->calls | 1, __ATOMIC_RELAXED);
+  if (CONTEXTUNE_UNLIKELY(counter->shared != 0) && outermost) {
+    contextune_count_shared_call(true);
+  }
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  return (struct contextune_call){counter, outermost};
+}
+
+static inline void contextune_end_call(struct contextune_call call) {
+  if (call.outermost) {
+    __atomic_store_n(&call.counter->calls, call.counter->calls + 1, __ATOMIC_RELEASE);
+    if (CONTEXTUNE_UNLIKELY(call.counter->shared != 0)) {
+      contextune_count_shared_call(false);
+    }
+  }
 }
 
 /* ---- the core (attach.c) ---- */

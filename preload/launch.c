@@ -1,4 +1,4 @@
-/* The launch path. Outside regions: one relaxed load, one plain increment, the driver. */
+/* The launch path. Outside regions: one relaxed load, three plain increments, the driver. */
 #include "frontend.h"
 
 /* True when the launch goes straight to the driver; it has been counted then. */
@@ -29,22 +29,28 @@ static CUresult show(const struct contextune_launch* launch) {
 #define PLAIN_ARGS \
   f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, kernel_params
 
-#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)                \
-  CUresult contextune_inner_##name params;                                         \
-  CUresult contextune_inner_##name params {                                        \
-    if (CONTEXTUNE_LIKELY(passes())) {                                             \
-      return ((pointer_type)contextune_hot.real[contextune_fn_##name])args;            \
-    }                                                                              \
-    const struct contextune_launch launch = {.fn = contextune_fn_##name,           \
-                                             .function = f,                        \
-                                             .grid = {grid_x, grid_y, grid_z},     \
-                                             .block = {block_x, block_y, block_z}, \
-                                             .shared_bytes = shared_bytes,         \
-                                             .stream = stream,                     \
-                                             .kernel_params = kernel_params,       \
-                                             .extra = extra_value};                \
-    return show(&launch);                                                          \
+/* What is seldom is out of line, so that the rest needs few registers. */
+#define DEFINE_LAUNCH(name, pointer_type, passes_too, params, args, ...)                  \
+  static __attribute__((noinline, cold)) CUresult show_##name params {                    \
+    const struct contextune_launch launch = {                                             \
+        .fn = contextune_fn_##name, .function = f, __VA_ARGS__};                          \
+    return show(&launch);                                                                 \
+  }                                                                                       \
+  CUresult contextune_inner_##name params;                                                \
+  CUresult contextune_inner_##name params {                                               \
+    const struct contextune_call call = contextune_begin_call();                          \
+    const CUresult result =                                                               \
+        CONTEXTUNE_LIKELY(passes()) || (passes_too)                                       \
+            ? ((pointer_type)contextune_hot.real[contextune_fn_##name])args               \
+            : show_##name args;                                                           \
+    contextune_end_call(call);                                                            \
+    return result;                                                                        \
   }
+
+#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)                       \
+  DEFINE_LAUNCH(name, pointer_type, false, params, args, .grid = {grid_x, grid_y, grid_z}, \
+                .block = {block_x, block_y, block_z}, .shared_bytes = shared_bytes,        \
+                .stream = stream, .kernel_params = kernel_params, .extra = extra_value)
 
 DEFINE_PLAIN(cuLaunchKernel, PFN_cuLaunchKernel_v4000, extra, (PLAIN_PARAMS, void** extra),
              (PLAIN_ARGS, extra))
@@ -55,28 +61,16 @@ DEFINE_PLAIN(cuLaunchCooperativeKernel, PFN_cuLaunchCooperativeKernel_v9000, NUL
 DEFINE_PLAIN(cuLaunchCooperativeKernel_ptsz, PFN_cuLaunchCooperativeKernel_v9000_ptsz, NULL,
              (PLAIN_PARAMS), (PLAIN_ARGS))
 
+/* Without a config there is nothing to look at, and the driver says so. */
 #define DEFINE_EX(name, pointer_type)                                                        \
-  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,               \
-                                   void** kernel_params, void** extra);                      \
-  CUresult contextune_inner_##name(const CUlaunchConfig* config, CUfunction f,               \
-                                   void** kernel_params, void** extra) {                     \
-    /* Without a config there is nothing to look at, and the driver says so. */              \
-    if (CONTEXTUNE_LIKELY(passes()) || config == NULL) {                                     \
-      return ((pointer_type)contextune_hot.real[contextune_fn_##name])(config, f, kernel_params, \
-                                                                   extra);                   \
-    }                                                                                        \
-    const struct contextune_launch launch = {                                                \
-        .fn = contextune_fn_##name,                                                          \
-        .function = f,                                                                       \
-        .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                      \
-        .block = {config->blockDimX, config->blockDimY, config->blockDimZ},                  \
-        .shared_bytes = config->sharedMemBytes,                                              \
-        .stream = config->hStream,                                                           \
-        .kernel_params = kernel_params,                                                      \
-        .extra = extra,                                                                      \
-        .config = config};                                                                   \
-    return show(&launch);                                                                    \
-  }
+  DEFINE_LAUNCH(                                                                             \
+      name, pointer_type, config == NULL,                                                    \
+      (const CUlaunchConfig* config, CUfunction f, void** kernel_params, void** extra),      \
+      (config, f, kernel_params, extra),                                                     \
+      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                        \
+      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},                    \
+      .shared_bytes = config->sharedMemBytes, .stream = config->hStream,                     \
+      .kernel_params = kernel_params, .extra = extra, .config = config)
 
 DEFINE_EX(cuLaunchKernelEx, PFN_cuLaunchKernelEx_v11060)
 DEFINE_EX(cuLaunchKernelEx_ptsz, PFN_cuLaunchKernelEx_v11060_ptsz)

@@ -1,15 +1,35 @@
 #include "frontend.h"
 
-/* Each of the first threads that launch gets a counter to itself, so that counting costs one plain
- * increment; the few programs with more launching threads share one, atomically. */
-enum { num_counters = 128 };
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Each of the first threads that use the driver gets a counter to itself, so that counting costs
+ * plain increments; further threads of the few programs that have more share some, atomically. */
+enum { num_counters = 256 };
 
 static struct contextune_counter counters[num_counters] __attribute__((aligned(64)));
 static uint32_t num_taken;
 static uint64_t shared_launches;
+static uint32_t shared_calls; /* under way */
 
 __thread struct contextune_thread contextune_thread
     __attribute__((tls_model("initial-exec"))) = {0};
+
+struct contextune_counter* contextune_take_counter(void) {
+  struct contextune_thread* thread = &contextune_thread;
+  if (__atomic_load_n(&num_taken, __ATOMIC_RELAXED) < num_counters) {
+    const uint32_t index = __atomic_fetch_add(&num_taken, 1, __ATOMIC_RELAXED);
+    if (index < num_counters) {
+      thread->own = &counters[index];
+      return thread->own;
+    }
+  }
+  thread->scratch.shared = 1;
+  thread->own = &thread->scratch;
+  return thread->own;
+}
 
 struct contextune_counter* contextune_thread_counter(void) {
   struct contextune_thread* thread = &contextune_thread;
@@ -20,20 +40,19 @@ struct contextune_counter* contextune_thread_counter(void) {
       contextune_early_hand_over_thread(core);
     }
   }
-  if (thread->own == NULL && __atomic_load_n(&num_taken, __ATOMIC_RELAXED) < num_counters) {
-    const uint32_t index = __atomic_fetch_add(&num_taken, 1, __ATOMIC_RELAXED);
-    if (index < num_counters) {
-      thread->own = &counters[index];
-    }
-  }
-  if (thread->own == NULL) {
-    __atomic_fetch_add(&shared_launches, 1, __ATOMIC_RELAXED);
-    return &thread->scratch;
-  }
+  struct contextune_counter* own = thread->own != NULL ? thread->own : contextune_take_counter();
   if (thread->early == NULL) {
-    thread->counter = thread->own;
+    thread->counter = own;
   }
-  return thread->own;
+  return own;
+}
+
+void contextune_count_shared_launch(void) {
+  __atomic_fetch_add(&shared_launches, 1, __ATOMIC_RELAXED);
+}
+
+void contextune_count_shared_call(bool enters) {
+  __atomic_fetch_add(&shared_calls, enters ? 1u : -1u, __ATOMIC_SEQ_CST);
 }
 
 uint64_t contextune_launches_passed(void) {
@@ -42,4 +61,61 @@ uint64_t contextune_launches_passed(void) {
     sum += __atomic_load_n(&counters[i].launches, __ATOMIC_RELAXED);
   }
   return sum;
+}
+
+/* ---- who is inside the driver ---- */
+
+uint32_t* contextune_thread_calls(void) {
+  struct contextune_counter* own = contextune_thread.own;
+  return &(own != NULL ? own : contextune_take_counter())->calls;
+}
+
+/* After it every other thread either sees what we wrote before, or we see that it is inside. */
+static bool order_all_threads(void) {
+  if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) {
+    return true;
+  }
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+         syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+static uint64_t now_nanoseconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool nap_until(uint64_t deadline) {
+  const struct timespec nap = {.tv_sec = 0, .tv_nsec = 20000};
+  if (now_nanoseconds() >= deadline) {
+    return false;
+  }
+  nanosleep(&nap, NULL);
+  return true;
+}
+
+int contextune_calls_ended(uint64_t nanoseconds) {
+  const uint64_t deadline = now_nanoseconds() + nanoseconds;
+  if (!order_all_threads()) {
+    return 0;
+  }
+  const struct contextune_counter* own = contextune_thread.own;
+  for (size_t i = 0; i < num_counters; ++i) {
+    if (&counters[i] == own) {
+      continue;
+    }
+    const uint32_t seen = __atomic_load_n(&counters[i].calls, __ATOMIC_ACQUIRE);
+    while ((seen & 1) != 0 && __atomic_load_n(&counters[i].calls, __ATOMIC_ACQUIRE) == seen) {
+      if (!nap_until(deadline)) {
+        return 0;
+      }
+    }
+  }
+  const uint32_t ours = own != NULL && own->shared != 0 && (own->calls & 1) != 0;
+  while (__atomic_load_n(&shared_calls, __ATOMIC_SEQ_CST) != ours) {
+    if (!nap_until(deadline)) {
+      return 0;
+    }
+  }
+  return 1;
 }

@@ -30,15 +30,15 @@ static inline bool is_not_recording(void) {
   CUresult contextune_inner_##name params;                                                   \
   CUresult contextune_inner_##name params {                                                  \
     const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];      \
-    if (passes) {                                                                            \
-      return real_ args;                                                                     \
-    }                                                                                        \
+    const struct contextune_call call_ = contextune_begin_call();                            \
     const struct contextune_core* core_ = contextune_load_core();                            \
     if (counts) {                                                                            \
       contextune_count_launch();                                                             \
     }                                                                                        \
-    if (core_ == NULL || contextune_thread.depth != 0) {                                     \
-      return real_ args;                                                                     \
+    if ((passes) || core_ == NULL || contextune_thread.depth != 0) {                         \
+      const CUresult passed_ = real_ args;                                                   \
+      contextune_end_call(call_);                                                            \
+      return passed_;                                                                        \
     }                                                                                        \
     void* const addresses[] = {ADDRESSES args NULL};                                         \
     contextune_enter(core_);                                                                 \
@@ -50,6 +50,7 @@ static inline bool is_not_recording(void) {
       core_->after(contextune_fn_##name, addresses, result_);                                \
     }                                                                                        \
     contextune_leave();                                                                      \
+    contextune_end_call(call_);                                                              \
     return result_;                                                                          \
   }
 
@@ -57,13 +58,17 @@ static inline bool is_not_recording(void) {
 #define INNER_graph(name, pointer_type, params, args)                               \
   CUresult contextune_inner_##name params;                                           \
   CUresult contextune_inner_##name params {                                          \
+    const struct contextune_call call_ = contextune_begin_call();                    \
     const struct contextune_core* core_ = contextune_load_core();                    \
+    CUresult result_;                                                                \
     if (core_ == NULL || contextune_thread.depth != 0) {                             \
-      return ((pointer_type)contextune_hot.real[contextune_fn_##name])args;          \
+      result_ = ((pointer_type)contextune_hot.real[contextune_fn_##name])args;       \
+    } else {                                                                         \
+      contextune_enter(core_);                                                       \
+      result_ = core_->graph_launch(contextune_fn_##name, exec, stream);             \
+      contextune_leave();                                                            \
     }                                                                                \
-    contextune_enter(core_);                                                         \
-    const CUresult result_ = core_->graph_launch(contextune_fn_##name, exec, stream); \
-    contextune_leave();                                                              \
+    contextune_end_call(call_);                                                      \
     return result_;                                                                  \
   }
 

@@ -3,6 +3,7 @@
 #include "intercept/hook_arguments.hpp"
 #include "intercept/memory_hooks.hpp"
 #include "intercept/process_runtime.hpp"
+#include "intercept/uncancelled.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -15,6 +16,7 @@ CUresult on_launch(const contextune_launch* call) noexcept {
 }
 
 CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) noexcept {
+  const Uncancelled uncancelled;
   const GraphCall call(fn, exec, stream);
   if (ProcessRuntime* runtime = running_runtime()) return runtime->launch_graph(call);
   return reinterpret_cast<decltype(&cuGraphLaunch)>(attached->real(fn))(exec, stream);
@@ -31,6 +33,7 @@ CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
 }
 
 void on_before(contextune_fn fn, void* const* args) noexcept {
+  const Uncancelled uncancelled;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   runtime->gate().pass();
@@ -195,6 +198,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
 }
 
 void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
+  const Uncancelled uncancelled;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   runtime->recorder().after(fn, args, result);
@@ -226,10 +230,12 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
 
 void on_range(contextune_range_kind kind, const char* domain, const char* name,
               std::uint64_t id) noexcept {
+  const Uncancelled uncancelled;
   if (ProcessRuntime* runtime = running_runtime()) runtime->range(kind, domain, name, id);
 }
 
 void on_program_uses_cupti(contextune_fn fn) noexcept {
+  const Uncancelled uncancelled;
   if (ProcessRuntime* runtime = running_runtime()) {
     runtime->program_uses_cupti(attached->name(fn));
   }

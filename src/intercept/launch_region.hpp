@@ -20,6 +20,7 @@
 #include "intercept/replay_gate.hpp"
 #include "intercept/site_table.hpp"
 #include "intercept/thread_state.hpp"
+#include "intercept/uncancelled.hpp"
 
 namespace contextune::intercept {
 
@@ -58,8 +59,14 @@ class LaunchRegion : public Region {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
   /// Entries of one thread, opened by the API or, with `mark`, by an NVTX range.
-  void begin_entry() noexcept override { begin_on_thread(api_mark, false); }
-  void end_entry() noexcept override { end_on_thread(api_mark); }
+  void begin_entry() noexcept override {
+    const Uncancelled uncancelled;
+    begin_on_thread(api_mark, false);
+  }
+  void end_entry() noexcept override {
+    const Uncancelled uncancelled;
+    end_on_thread(api_mark);
+  }
   [[nodiscard]] bool begin_pass() noexcept override { return false; }
   void end_pass() noexcept override {}
   void abandon_pass() noexcept override {}

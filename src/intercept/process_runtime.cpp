@@ -14,6 +14,7 @@
 #include "intercept/process_region.hpp"
 #include "intercept/program_name.hpp"
 #include "intercept/tuned_region.hpp"
+#include "intercept/uncancelled.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"
 
@@ -230,6 +231,7 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
                                        ThreadState& thread) noexcept {
+  const Uncancelled uncancelled;
   gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   if (!kernel_marks_.empty()) {

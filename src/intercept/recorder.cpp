@@ -21,6 +21,18 @@ std::uint64_t this_thread_number() noexcept {
   return reinterpret_cast<std::uint64_t>(&this_thread());
 }
 
+/// One call that is being looked at.
+class Inside {
+ public:
+  explicit Inside(std::atomic<int>& count) noexcept : count_(count) { count_.fetch_add(1); }
+  ~Inside() { count_.fetch_sub(1); }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+ private:
+  std::atomic<int>& count_;
+};
+
 }  // namespace
 
 Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& driver,
@@ -40,7 +52,7 @@ bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t mo
   CUcontext context = nullptr;
   (void)driver_.cuCtxGetCurrent(&context);
   const std::lock_guard lock(mutex_);
-  if (frontend_ == nullptr || active()) return false;
+  if (frontend_ == nullptr || active() || busy()) return false;
   recording_ = {};
   first_launch_ = std::move(first_launch);
   most_host_bytes_ = most_host_bytes;
@@ -67,8 +79,12 @@ Recording Recorder::end() noexcept {
   if (!recording_.obstacle && versions_ != this->versions()) {
     recording_.obstacle = {FallbackReason::ReplayAllocation, {}, true};
   }
-  first_launch_ = nullptr;
   return std::exchange(recording_, {});
+}
+
+bool Recorder::obstructed() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return recording_.obstacle.has_value();
 }
 
 void Recorder::obstruct(FallbackReason reason, std::string text, bool retry) noexcept {
@@ -102,6 +118,7 @@ bool Recorder::is_owner() noexcept {
 }
 
 CUresult Recorder::launch(const contextune_launch& call) noexcept {
+  const Inside inside(inside_);
   if (!is_ours()) return launcher_.as_written(call);
   std::unique_ptr<RecordedLaunch> copy;
   Launch launch(call);
@@ -132,6 +149,7 @@ CUresult Recorder::launch(const contextune_launch& call) noexcept {
 }
 
 CUresult Recorder::launch_graph(const GraphCall& call) noexcept {
+  const Inside inside(inside_);
   bool fine = false;
   try {
     fine = is_ours() && may_record(call);

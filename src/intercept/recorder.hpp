@@ -46,7 +46,7 @@ class Recorder {
 
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
   /// @param most_host_bytes copies from the host that may be kept
-  /// @return false: another recording is under way
+  /// @return false: another recording is under way, or a call of the last one
   [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
                            FirstLaunch first_launch) noexcept;
   /// What was recorded. To be called by the thread that recorded; calls of others that come now
@@ -54,6 +54,10 @@ class Recorder {
   [[nodiscard]] Recording end() noexcept;
 
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_acquire); }
+  /// A call of the program is being looked at: of a recording that another thread has ended, if
+  /// there is none now.
+  [[nodiscard]] bool busy() const noexcept { return inside_.load(std::memory_order_acquire) != 0; }
+  [[nodiscard]] bool obstructed() const noexcept;
 
   /// Makes the launch as written.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
@@ -95,7 +99,8 @@ class Recorder {
   CaptureWatch& captures_;
   const bool several_devices_;
   std::atomic<bool> active_{false};
-  std::mutex mutex_;
+  std::atomic<int> inside_{0};  ///< calls that are being looked at
+  mutable std::mutex mutex_;
   Recording recording_;
   FirstLaunch first_launch_;
   std::size_t most_host_bytes_ = 0;

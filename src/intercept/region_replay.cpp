@@ -18,6 +18,7 @@ namespace {
 
 constexpr double idle_seconds = 10;
 constexpr double step_seconds = 60;  // of copying, hashing, or one replay
+constexpr double leave_seconds = 1;  // for other threads to come back from the driver
 constexpr double release_seconds = 0.5;
 constexpr int most_busy_drops = 8;
 // Visits that were recorded in vain, because something came or went in them.
@@ -45,7 +46,7 @@ RegionReplay::~RegionReplay() = default;
 
 bool RegionReplay::begin_visit(bool thread_bound) noexcept {
   // What another region is at work on would not be what the program has.
-  if (!services_.gate.claim()) return false;
+  if (services_.recorder.busy() || !services_.gate.claim()) return false;
   ++visits_;
   try {
     note_variables();
@@ -71,6 +72,7 @@ void RegionReplay::finish_visit() noexcept {
 }
 
 void RegionReplay::drop_memory() noexcept {
+  if (services_.recorder.busy()) return;  // by another thread, which may be at look_at
   try {
     if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
     // Waiting for the GPU ends a capture, and so does freeing.
@@ -208,6 +210,12 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
 void RegionReplay::end_visit() noexcept {
   recording_ = false;
   services_.gate.close();
+  // What another thread has begun and the GPU not yet, we would write over.
+  if (!services_.recorder.obstructed() && !services_.gate.others_left(leave_seconds) &&
+      services_.measurement.program_has_other_threads()) {
+    services_.recorder.obstruct(FallbackReason::OtherThread,
+                                "Another thread is inside a call of the driver.", true);
+  }
   Recording recording = services_.recorder.end();
   try {
     carry_out(std::move(recording));

@@ -38,7 +38,7 @@ class RegionReplay {
 
   /// Frees what could not be freed when a visit ended; at a later entry of the region.
   void tidy() noexcept {
-    if (!unneeded_.empty()) drop_memory();
+    if (!recording_ && (memory_ != nullptr || !unneeded_.empty())) drop_memory();
   }
 
   /// The recorded visit ends: tunes, unless something stands in the way.
@@ -67,6 +67,8 @@ class RegionReplay {
   void screen(Replayer& replayer);
   /// Finds out which of the configs that a wrong pass ran are wrong, and rejects them.
   void blame(Replayer& replayer, const Trials& tried);
+  /// At the next visit: one of them is wrong, and there is no time now to find out which.
+  void look_again_at(const Trials& tried);
   /// Whether the run that has ended left what the region left.
   [[nodiscard]] bool is_right(Replayer& replayer);
   /// The same of a run with these configs, and the defaults elsewhere.

@@ -58,8 +58,8 @@ bool RegionReplay::must_stop() const {
 void RegionReplay::finish_builds() {
   const double begin = now_seconds();
   table_.finish_builds();
-  while (table_.has_builds() && now_seconds() - begin < build_seconds) {
-    (void)services_.builds.wait_idle(1);
+  while (table_.has_builds() && now_seconds() - begin < build_seconds && !must_stop()) {
+    (void)services_.builds.wait_idle(0.1);
     table_.finish_builds();
   }
 }
@@ -100,12 +100,15 @@ void RegionReplay::screen(Replayer& replayer) {
 void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
   if (!is_right_with(replayer, {})) decline_for(FallbackReason::NotDeterministic, {});
   Trials wrong;
-  for (const auto& one : tried)
+  for (const auto& one : tried) {
+    if (must_stop()) return look_again_at(tried);
     if (!is_right_with(replayer, {one})) wrong.push_back(one);
+  }
   if (wrong.empty() && !is_right_with(replayer, tried)) {
     // Wrong in company only: without one of the fewest that are, the others are right.
     Trials company = tried;
     for (std::size_t i = 0; i < company.size() && company.size() > 1;) {
+      if (must_stop()) return look_again_at(tried);
       Trials fewer = company;
       fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(i));
       if (is_right_with(replayer, fewer)) {
@@ -118,6 +121,10 @@ void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
   }
   // What was wrong once and now is not: none of them is to be trusted.
   for (const auto& [site, config] : wrong.empty() ? tried : wrong) search_.reject(*site, config);
+}
+
+void RegionReplay::look_again_at(const Trials& tried) {
+  for (const auto& one : tried) screened_.erase(one);
 }
 
 }  // namespace contextune::intercept

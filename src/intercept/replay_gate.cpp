@@ -1,5 +1,11 @@
 #include "intercept/replay_gate.hpp"
 
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <string_view>
+
 #include "intercept/clock.hpp"
 #include "intercept/settled_launches.hpp"
 #include "intercept/thread_state.hpp"
@@ -9,6 +15,18 @@ namespace {
 
 std::uint64_t this_thread_number() noexcept {
   return reinterpret_cast<std::uint64_t>(&this_thread());
+}
+
+/// Each step of a replay has a deadline, and its thread goes on after it or stops the process. What
+/// has not opened the gate by then is gone, and memory is not what the program has to see.
+constexpr double most_wait_seconds = 600;
+
+[[noreturn]] void give_up() noexcept {
+  constexpr std::string_view text =
+      "contextune: a replay did not end, and the program's memory is not put back; the program is "
+      "stopped here, since its results would be wrong. Run it with --mode live.\n";
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+  std::abort();
 }
 
 }  // namespace
@@ -40,6 +58,17 @@ void ReplayGate::open() noexcept {
   (void)pthread_sigmask(SIG_SETMASK, &signals_, nullptr);
 }
 
+bool ReplayGate::others_left(double seconds) noexcept {
+  if (frontend_ == nullptr || frontend_->calls_ended == nullptr) return false;
+  return frontend_->calls_ended(static_cast<std::uint64_t>(seconds * 1e9)) != 0;
+}
+
+std::uint32_t* ReplayGate::calls() const noexcept {
+  if (frontend_ == nullptr || frontend_->thread_calls == nullptr) return nullptr;
+  std::uint32_t* const calls = frontend_->thread_calls();
+  return *calls % 2 == 0 ? nullptr : calls;
+}
+
 bool ReplayGate::signal_waits() const noexcept {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return false;
@@ -55,10 +84,25 @@ double ReplayGate::waited_seconds() const noexcept {
 }
 
 void ReplayGate::wait() noexcept {
-  std::unique_lock lock(mutex_);
   if (closed_by_.load() == this_thread_number()) return;
-  if (waits_since_.load() == 0) waits_since_.store(now_seconds());
-  opened_.wait(lock, [this] { return closed_by_.load() == 0; });
+  // Outside for as long as it waits, so that nobody waits for it.
+  std::uint32_t* const calls = this->calls();
+  const auto count = [calls] {
+    if (calls != nullptr) std::atomic_ref(*calls).fetch_add(1);
+  };
+  while (closed_by_.load() != 0) {
+    count();
+    {
+      std::unique_lock lock(mutex_);
+      if (waits_since_.load() == 0) waits_since_.store(now_seconds());
+      if (!opened_.wait_for(lock, std::chrono::duration<double>(most_wait_seconds),
+                            [this] { return closed_by_.load() == 0; })) {
+        give_up();
+      }
+    }
+    // Inside, and then another look: whoever closes it anew looks in the other order.
+    count();
+  }
 }
 
 }  // namespace contextune::intercept

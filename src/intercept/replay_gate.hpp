@@ -30,6 +30,12 @@ class ReplayGate {
   /// until the gate is open: their handlers would see memory that the program has never had.
   void close() noexcept;
   void open() noexcept;
+  /// Waits until the others have left the calls of the driver that they were in when it was closed.
+  /// @return false: not in that time, or this system does not let us know
+  [[nodiscard]] bool others_left(double seconds) noexcept;
+  [[nodiscard]] bool is_open() const noexcept {
+    return closed_by_.load(std::memory_order_acquire) == 0;
+  }
   /// Whether such a signal waits.
   [[nodiscard]] bool signal_waits() const noexcept;
 
@@ -37,13 +43,15 @@ class ReplayGate {
   [[nodiscard]] double waited_seconds() const noexcept;
 
   /// Returns when the gate is open: at once, or after the pass under way; whoever has closed it
-  /// looks at waited_seconds.
+  /// looks at waited_seconds. If that one never opens it again, the process is stopped.
   void pass() noexcept {
-    if (closed_by_.load(std::memory_order_acquire) != 0) wait();
+    if (!is_open()) wait();
   }
 
  private:
   void wait() noexcept;
+  /// Of this thread, as the frontend counts; null: it does not.
+  [[nodiscard]] std::uint32_t* calls() const noexcept;
 
   const contextune_frontend* frontend_;
   std::atomic<bool> claimed_{false};

@@ -120,6 +120,24 @@ TEST_CASE("What is recorded passes the core by until it records", "[core]") {
   CHECK(count_lines(recorded.record, "after cuEventRecord 0") == 1);
 }
 
+TEST_CASE("A core learns when the other threads have left the driver, however many there were",
+          "[core]") {
+  // Beyond as many threads as are told apart.
+  for (const char* threads : {"0", "300"}) {
+    const Recorded recorded = run_recorded({client("calls"), threads});
+    INFO(recorded.outcome.out << recorded.outcome.err);
+    for (const char* entry :
+         {"cuLaunchKernel", "cuGraphLaunch", "cuEventRecord", "cuStreamSynchronize"}) {
+      for (const char* way : {" passed", " shown"}) {
+        CHECK(count_lines(recorded.outcome.out, std::string(entry) + way + ": 0, then 1") == 1);
+      }
+    }
+    CHECK(count_lines(recorded.outcome.out, "own call 1") == 1);
+    const int passed = std::stoi(threads) + 1;
+    CHECK(count_lines(recorded.outcome.out, "passed " + std::to_string(passed)) == 1);
+  }
+}
+
 TEST_CASE("A forked child does not call the core", "[core]") {
   const Recorded recorded =
       run_recorded({client("lookup"), "forked"}, {{"CONTEXTUNE_TEST_CORE", "arm"}});

@@ -240,6 +240,8 @@ Program::Program(Options options) {
   frontend_.missed = &missed;
   frontend_.launches_passed = &passed;
   frontend_.depth = [] { return &depth; };
+  frontend_.calls_ended = [](std::uint64_t) { return others_left ? 1 : 0; };
+  others_left = true;
   runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});
   runtime_->module_variables().loaded(simulation.module, image);
 }

@@ -119,6 +119,8 @@ class Program {
   std::uint32_t missed = 0;
   /// How deep this thread is in hooks of ours, as the frontend would say.
   static inline int depth = 0;
+  /// Whether the frontend finds no other thread inside the driver.
+  static inline bool others_left = true;
 
  private:
   std::string folder_;

@@ -1,5 +1,13 @@
 // A marked region of a program, recorded and repeated by itself.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <latch>
+#include <thread>
 
 #include "fixture.hpp"
 
@@ -186,4 +194,61 @@ TEST_CASE("Host memory that a kernel finds through device memory is left as the 
   adder.holds(1);
   CHECK(program.said("fallback", {"reason=host_memory"}));
   CHECK(program.lines("replay").empty());
+}
+
+TEST_CASE("While another thread is inside a call of the driver nothing is repeated", "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  std::latch over(1);
+  std::thread other([&] { over.wait(); });
+  Program::others_left = false;
+  program.steps(1, [&] { adder.run(); });
+  CHECK(program.said("fallback", {"reason=other_thread", "inside a call of the driver"}));
+  CHECK(program.lines("replay").empty());
+  Program::others_left = true;
+  program.steps(1, [&] { adder.run(); });
+  over.count_down();
+  other.join();
+  CHECK(program.said("replay", {"visit=2"}));
+  adder.holds(2);
+}
+
+TEST_CASE("A replay that waits for builds ends when another thread wants the GPU", "[replay]") {
+  // A module whose file nobody writes before the other thread is let through.
+  const std::string path =
+      std::filesystem::temp_directory_path() / ("contextune-module-" + std::to_string(getpid()));
+  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  Program program(replayed());
+  auto rule = std::make_shared<TestRule>("add");
+  rule->list = values_of("build", {1});
+  rule->make = [&](const Config&, const LaunchView&, LaunchReads&) {
+    LaunchChange change;
+    change.module = path;
+    change.function = "_Z3addifPf";
+    return change;
+  };
+  program.runtime().declare(rule);
+  Accumulator adder(program, 1000);
+  std::latch entered(1);
+  bool passed = false;
+  std::thread other([&] {
+    entered.wait();
+    while (program.runtime().gate().is_open()) std::this_thread::yield();
+    program.runtime().gate().pass();
+    passed = true;
+    close(open(path.c_str(), O_WRONLY));
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  program.steps(1, [&] {
+    adder.run();
+    entered.count_down();
+  });
+  // Builds alone may take it 120 s.
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(60));
+  other.join();
+  CHECK(passed);
+  adder.holds(1);
+  CHECK(program.said("fallback", {"reason=other_thread", "the next visit goes on"}));
+  std::filesystem::remove(path);
 }

@@ -1,0 +1,130 @@
+/* A program that brings a core of its own, which asks who is inside the driver: while a call of
+ * each kind is held there by another thread, and when it has come back. `calls [threads]`: after so
+ * many other threads have used the driver. */
+#include "fake_driver.h"
+#include "preload/contextune_abi.h"
+#include "preload/registry/newer_types.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const struct contextune_frontend* frontend;
+static int own_call_ended = -1;
+
+static CUresult on_launch(const struct contextune_launch* launch) {
+  return ((PFN_cuLaunchKernel_v4000)frontend->real(launch->fn))(launch->function, 1, 1, 1, 1, 1, 1,
+                                                                0, NULL, NULL, NULL);
+}
+static CUresult on_graph_launch(enum contextune_fn fn, CUgraphExec exec, CUstream stream) {
+  return ((PFN_cuGraphLaunch_v10000)frontend->real(fn))(exec, stream);
+}
+/* Whoever asks from inside a call does not wait for itself. */
+static void on_before(enum contextune_fn fn, void* const* args) {
+  (void)args;
+  if (fn == contextune_fn_cuStreamDestroy_v2) {
+    own_call_ended = frontend->calls_ended(10000000000);
+  }
+}
+static void on_after(enum contextune_fn fn, void* const* args, CUresult result) {
+  (void)fn;
+  (void)args;
+  (void)result;
+}
+static void on_range(enum contextune_range_kind kind, const char* domain, const char* name,
+                     uint64_t id) {
+  (void)kind;
+  (void)domain;
+  (void)name;
+  (void)id;
+}
+static void on_program_uses_cupti(enum contextune_fn fn) {
+  (void)fn;
+}
+
+static const struct contextune_core core = {
+    .version = CONTEXTUNE_ABI_VERSION,
+    .size = sizeof(struct contextune_core),
+    .launch = on_launch,
+    .before = on_before,
+    .after = on_after,
+    .range = on_range,
+    .program_uses_cupti = on_program_uses_cupti,
+    .graph_launch = on_graph_launch,
+};
+
+__attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(
+    const struct contextune_frontend* given) {
+  frontend = given;
+  return &core;
+}
+
+static void launch(void) {
+  cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 0, NULL, NULL, NULL);
+}
+static void launch_graph(void) {
+  cuGraphLaunch(NULL, NULL);
+}
+static void record(void) {
+  cuEventRecord(NULL, NULL);
+}
+static void synchronise(void) {
+  cuStreamSynchronize(NULL);
+}
+
+static const struct {
+  const char* name;
+  void (*call)(void);
+} entries[] = {
+    {"cuLaunchKernel", launch},
+    {"cuGraphLaunch", launch_graph},
+    {"cuEventRecord", record},
+    {"cuStreamSynchronize", synchronise},
+};
+
+static void* call_it(void* call) {
+  ((void (*)(void))call)();
+  return NULL;
+}
+
+static pthread_t start(void (*call)(void)) {
+  pthread_t thread;
+  if (pthread_create(&thread, NULL, call_it, (void*)call) != 0) {
+    abort();
+  }
+  return thread;
+}
+
+int main(int argc, char** argv) {
+  cuInit(0);
+  if (frontend == NULL) {
+    return 1;
+  }
+  const int num_threads = argc > 1 ? atoi(argv[1]) : 0;
+  for (int i = 0; i < num_threads; ++i) {
+    pthread_join(start(launch), NULL);
+  }
+  for (uint32_t shown = 0; shown < 2; ++shown) {
+    __atomic_store_n(frontend->armed, shown, __ATOMIC_RELEASE);
+    __atomic_store_n(frontend->recording, shown, __ATOMIC_RELEASE);
+    for (size_t i = 0; i < sizeof entries / sizeof entries[0]; ++i) {
+      const int before = fake_calls(entries[i].name);
+      fake_hold(entries[i].name);
+      const pthread_t other = start(entries[i].call);
+      while (fake_calls(entries[i].name) == before) {
+        sched_yield();
+      }
+      const int held = frontend->calls_ended(1000000);
+      fake_hold(NULL);
+      const int released = frontend->calls_ended(10000000000);
+      pthread_join(other, NULL);
+      printf("%s %s: %d, then %d\n", entries[i].name, shown != 0 ? "shown" : "passed", held,
+             released);
+    }
+  }
+  cuStreamDestroy(NULL);
+  printf("own call %d\n", own_call_ended);
+  printf("passed %llu\n", (unsigned long long)frontend->launches_passed());
+  return 0;
+}
