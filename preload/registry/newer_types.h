@@ -7,6 +7,14 @@
 #if CUDA_VERSION < 12050
 typedef struct CUctxCreateParams_st CUctxCreateParams;
 typedef CUresult (*PFN_cuCtxCreate_v12050)(CUcontext*, CUctxCreateParams*, unsigned int, CUdevice);
+typedef CUresult (*PFN_cuCtxRecordEvent_v12050)(CUcontext, CUevent);
+typedef CUresult (*PFN_cuCtxWaitEvent_v12050)(CUcontext, CUevent);
+#endif
+#if CUDA_VERSION < 12060
+typedef struct CUmemDecompressParams_st CUmemDecompressParams;
+typedef CUresult (*PFN_cuMemBatchDecompressAsync_v12060)(CUmemDecompressParams*, size_t,
+                                                         unsigned int, size_t*, CUstream);
+typedef PFN_cuMemBatchDecompressAsync_v12060 PFN_cuMemBatchDecompressAsync_v12060_ptsz;
 #endif
 #if CUDA_VERSION < 12080
 typedef struct CUmemcpyAttributes_st CUmemcpyAttributes;

@@ -184,6 +184,8 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphNodeSetEnabled:
       runtime.recorder().obstruct(FallbackReason::GraphUnreplayable, "It changes a graph.");
       return runtime.graphs().changed(argument<CUgraphExec>(args, 0));
+    case contextune_fn_cuIpcOpenEventHandle:
+      return runtime.recorder().event_imported();
     case contextune_fn_cuGraphUpload:
     case contextune_fn_cuGraphUpload_ptsz:
       return runtime.graph_is_used();

@@ -89,10 +89,11 @@ bool Recorder::obstructed() const noexcept {
 
 void Recorder::obstruct(FallbackReason reason, std::string text, bool retry) noexcept {
   const std::lock_guard lock(mutex_);
-  if (active() && !recording_.obstacle) set_obstacle({reason, std::move(text), retry});
+  if (active()) set_obstacle({reason, std::move(text), retry});
 }
 
 void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
+  if (recording_.obstacle) return;
   recording_.obstacle = std::move(obstacle);
   recording_.operations.clear();
 }
@@ -292,7 +293,11 @@ void Recorder::note_wait(CUstream stream, CUevent event) {
     const std::lock_guard lock(mutex_);
     const auto place = events_.find(event);
     // What was recorded before the region began is complete: the region began on an idle GPU.
-    if (place == events_.end()) return;
+    if (place == events_.end() && !imported_events_.load()) return;
+    if (place == events_.end()) {
+      return set_obstacle({FallbackReason::SharedMemory,
+                           "It waits for an event that may be another process's.", false});
+    }
     operation.event = place->second;
   }
   add(std::move(operation));

@@ -66,6 +66,9 @@ class Recorder {
   /// After every registered call of another kind, while active.
   void after(contextune_fn fn, void* const* args, CUresult result) noexcept;
 
+  /// The program has an event that another process records.
+  void event_imported() noexcept { imported_events_.store(true); }
+
   /// Something happened that a recording cannot hold.
   void obstruct(FallbackReason reason, std::string text, bool retry = false) noexcept;
 
@@ -85,7 +88,7 @@ class Recorder {
   void note_synchronise(CUstream stream);
   void note_host_side(Operation& operation, std::size_t argument, std::size_t size_bytes,
                       bool writes);
-  /// Under the mutex.
+  /// The first one counts. Under the mutex.
   void set_obstacle(Recording::Obstacle obstacle) noexcept;
   void add(Operation operation);
   void use(CUstream stream);
@@ -99,6 +102,7 @@ class Recorder {
   CaptureWatch& captures_;
   const bool several_devices_;
   std::atomic<bool> active_{false};
+  std::atomic<bool> imported_events_{false};
   std::atomic<int> inside_{0};  ///< calls that are being looked at
   mutable std::mutex mutex_;
   Recording recording_;

@@ -17,7 +17,7 @@ enum class Role {
   StreamWait,   ///< the host waits for a stream, or asks whether it is through
   EventWait,    ///< ... for an event
   ContextWait,  ///< ... for everything
-  OldLaunch,
+  Unsupported,
 };
 
 Role role_of(contextune_fn fn) noexcept {
@@ -79,7 +79,11 @@ Role role_of(contextune_fn fn) noexcept {
     case contextune_fn_cuLaunchGrid:
     case contextune_fn_cuLaunchGridAsync:
     case contextune_fn_cuLaunchCooperativeKernelMultiDevice:
-      return Role::OldLaunch;
+    case contextune_fn_cuCtxRecordEvent:
+    case contextune_fn_cuCtxWaitEvent:
+    case contextune_fn_cuGreenCtxRecordEvent:
+    case contextune_fn_cuGreenCtxWaitEvent:
+      return Role::Unsupported;
     default:
       return Role::None;
   }

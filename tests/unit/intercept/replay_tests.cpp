@@ -252,3 +252,28 @@ TEST_CASE("A replay that waits for builds ends when another thread wants the GPU
   CHECK(program.said("fallback", {"reason=other_thread", "the next visit goes on"}));
   std::filesystem::remove(path);
 }
+
+TEST_CASE("What other processes and whole contexts order is declined", "[replay]") {
+  const auto declined = [](contextune_fn fn, const char* reason, bool imported) {
+    Program program(replayed());
+    program.runtime().declare(blocks({64, 256}));
+    Accumulator adder(program, 1000);
+    if (imported) program.runtime().recorder().event_imported();
+    void* first = nullptr;
+    auto* second = &adder;  // an event that nobody has recorded
+    unsigned flags = 0;
+    program.steps(1, [&] {
+      adder.run();
+      program.note(fn, {&first, &second, &flags});
+      adder.run();
+    });
+    adder.holds(2);
+    return program.said("fallback", {reason}) && program.lines("replay").empty();
+  };
+  CHECK(declined(contextune_fn_cuStreamWaitEvent, "reason=shared_memory", true));
+  CHECK_FALSE(declined(contextune_fn_cuStreamWaitEvent, "reason=shared_memory", false));
+  for (const auto fn : {contextune_fn_cuCtxRecordEvent, contextune_fn_cuGreenCtxWaitEvent}) {
+    CHECK(declined(fn, "reason=unsupported_launch", false));
+  }
+  CHECK(declined(contextune_fn_cuMemBatchDecompressAsync, "reason=unsupported_transfer", false));
+}
