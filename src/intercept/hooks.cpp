@@ -152,6 +152,13 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuDevicePrimaryCtxRelease:
     case contextune_fn_cuDevicePrimaryCtxRelease_v2:
       return runtime.primary_context_released(argument<CUdevice>(args, 0));
+    case contextune_fn_cuCtxCreate:
+    case contextune_fn_cuCtxCreate_v2:
+      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 2));
+    case contextune_fn_cuCtxCreate_v3:
+      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 4));
+    case contextune_fn_cuCtxCreate_v4:
+      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 3));
     case contextune_fn_cuDevicePrimaryCtxRetain:
       return runtime.primary_context(argument<CUdevice>(args, 1), *argument<CUcontext*>(args, 0));
     case contextune_fn_cuStreamSynchronize:

@@ -10,6 +10,7 @@
 #include "gpu/module_variables.hpp"
 #include "intercept/allocation_map.hpp"
 #include "intercept/capture_watch.hpp"
+#include "intercept/context_table.hpp"
 #include "intercept/graph_table.hpp"
 #include "intercept/launch.hpp"
 #include "intercept/launcher.hpp"
@@ -37,6 +38,7 @@ struct RegionServices {
   OpenRegions& open;
   CaptureWatch& captures;
   AllocationMap& allocations;
+  ContextTable& contexts;
   gpu::ModuleVariables& variables;
   Recorder& recorder;
   ReplayGate& gate;

@@ -29,6 +29,7 @@ void ProcessRuntime::context_goes_away(CUcontext context) noexcept {
   kernels_.invalidate();
   module_variables_.context_goes_away(context);
   if (context == nullptr) return;
+  contexts_.gone(context);
   graphs_.forget_context(context);
   for (LaunchRegion* region : all_regions()) {
     region->forget_context(context);
@@ -38,6 +39,7 @@ void ProcessRuntime::context_goes_away(CUcontext context) noexcept {
 }
 
 void ProcessRuntime::primary_context(CUdevice device, CUcontext context) noexcept {
+  contexts_.made(context, device);
   const std::lock_guard lock(mutex_);
   try {
     primaries_[device] = context;
@@ -64,6 +66,8 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
   if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
       driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active == 0) {
     allocations_.forget_device(device, known_primary_context(device));
+  } else {
+    contexts_.made(known_primary_context(device), device);  // others hold it still
   }
 }
 

@@ -78,6 +78,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 open_,
                 captures_,
                 allocations_,
+                contexts_,
                 module_variables_,
                 recorder_,
                 gate_,

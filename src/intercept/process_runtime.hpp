@@ -12,6 +12,7 @@
 #include "gpu/event_timer.hpp"
 #include "gpu/module_variables.hpp"
 #include "intercept/allocation_map.hpp"
+#include "intercept/context_table.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/program_attributes.hpp"
@@ -48,6 +49,9 @@ class ProcessRuntime final : public Runtime {
   void profiler(bool on) noexcept;
   void handles_go_away() noexcept { kernels_.invalidate(); }
   void stream_goes_away(CUstream stream) noexcept;
+  void context_made(CUcontext context, CUdevice device) noexcept {
+    contexts_.made(context, device);
+  }
   void context_goes_away(CUcontext context) noexcept;
   void primary_context(CUdevice device, CUcontext context) noexcept;
   /// @param surely false: perhaps others hold it still
@@ -89,6 +93,7 @@ class ProcessRuntime final : public Runtime {
   const gpu::Driver driver_;
   EventLog log_;
   AllocationMap allocations_;
+  ContextTable contexts_;
   const Launcher launcher_;
   KernelTable kernels_;
   ProgramAttributes program_;

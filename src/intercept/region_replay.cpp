@@ -125,6 +125,9 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
     device = one.device;
     ranges.push_back({one.begin, one.bytes});
   }
+  if (services_.contexts.has_other(context_, device)) {
+    decline_for(FallbackReason::SeveralDevices, "The program has several contexts on the device.");
+  }
   return ranges;
 }
 

@@ -168,6 +168,28 @@ TEST_CASE("Memory in another context, whose work nobody waits for, is not replay
   CHECK(program.lines("replay").empty());
 }
 
+TEST_CASE("A second context of the device is a reason not to replay, until it is gone",
+          "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  int elsewhere = 0;
+  const auto other = reinterpret_cast<CUcontext>(&elsewhere);
+  program.runtime().context_made(Simulation::get().context, 0);
+  program.runtime().context_made(other, 1);
+  program.steps(1, [&] { adder.run(); });
+  CHECK(program.said("replay", {"visit=1"}));
+
+  Program second(replayed());
+  second.runtime().declare(blocks({64, 256}));
+  Accumulator again(second, 1000);
+  second.runtime().context_made(other, 0);
+  second.steps(1, [&] { again.run(); });
+  again.holds(1);
+  CHECK(second.said("fallback", {"reason=several_devices", "several contexts"}));
+  CHECK(second.lines("replay").empty());
+}
+
 TEST_CASE("Host memory that a kernel finds through device memory is left as the visit left it",
           "[replay]") {
   Program program(replayed());

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <mutex>
+
+namespace contextune::intercept {
+
+/// The contexts that the program has made or holds. Work in one of them is not waited for in
+/// another, and memory of pools and mapped memory belong to none. Any thread; nothing throws.
+class ContextTable {
+ public:
+  void made(CUcontext context, CUdevice device) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+      devices_[context] = device;
+    } catch (const std::exception&) {
+      lost_ = true;
+    }
+  }
+  void gone(CUcontext context) noexcept {
+    const std::lock_guard lock(mutex_);
+    devices_.erase(context);
+  }
+  /// Whether there is another one on the device of that one, or may be.
+  [[nodiscard]] bool has_other(CUcontext than, CUdevice device) const noexcept {
+    const std::lock_guard lock(mutex_);
+    return lost_ || std::any_of(devices_.begin(), devices_.end(), [&](const auto& one) {
+             return one.first != than && one.second == device;
+           });
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<CUcontext, CUdevice> devices_;
+  bool lost_ = false;  ///< no memory: one is not in `devices_`
+};
+
+}  // namespace contextune::intercept
