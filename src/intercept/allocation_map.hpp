@@ -106,6 +106,10 @@ class AllocationMap {
   /// other memory is not said anywhere, so if there is any the map is incomplete.
   void forget_device(int device, CUcontext primary) noexcept;
 
+  /// Device memory that copies of ours take, which the program is not told to be in use.
+  void set_own_bytes(std::size_t bytes) noexcept { own_bytes_.store(bytes); }
+  [[nodiscard]] std::size_t own_bytes() const noexcept { return own_bytes_.load(); }
+
   /// @param why a sentence that lives as long as the process
   void give_up(const char* why) noexcept;
 
@@ -138,6 +142,7 @@ class AllocationMap {
   std::map<const void*, const void*> library_of_module_;
   MemoryHandles handles_;
   std::uint64_t last_serial_ = 0;
+  std::atomic<std::size_t> own_bytes_{0};
   std::atomic<std::uint64_t> version_{0};
   std::atomic<const char*> why_{nullptr};
   const std::uint32_t* const missed_;

@@ -38,6 +38,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   if (runtime == nullptr) return;
   runtime->gate().pass();
   memory_call_begins(runtime->allocations(), fn, args);
+  if (takes_memory(fn)) runtime->recorder().memory_wanted();
   switch (fn) {
     case contextune_fn_cuModuleUnload:
       runtime->module_variables().unloads(argument<CUmodule>(args, 0));

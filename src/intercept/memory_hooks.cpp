@@ -221,6 +221,10 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
       return note_host(map, driver, argument<void*>(args, 0), argument<std::size_t>(args, 1),
                        argument<unsigned>(args, 2));
 
+    case contextune_fn_cuMemGetInfo_v2:
+      if (auto* const free_bytes = argument<std::size_t*>(args, 0)) *free_bytes += map.own_bytes();
+      return;
+
     case contextune_fn_cuModuleGetGlobal_v2:
       return note_variable<CUmodule>(map, driver, args, driver.cuModuleGetGlobal);
     case contextune_fn_cuLibraryGetGlobal:
@@ -286,6 +290,25 @@ void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args)
       return map.forget_context(argument<CUcontext>(args, 0));
     default:
       return;
+  }
+}
+
+bool takes_memory(contextune_fn fn) noexcept {
+  switch (fn) {
+    case contextune_fn_cuMemAlloc_v2:
+    case contextune_fn_cuMemAllocPitch_v2:
+    case contextune_fn_cuMemAllocManaged:
+    case contextune_fn_cuMemAllocAsync:
+    case contextune_fn_cuMemAllocAsync_ptsz:
+    case contextune_fn_cuMemAllocFromPoolAsync:
+    case contextune_fn_cuMemAllocFromPoolAsync_ptsz:
+    case contextune_fn_cuMemCreate:
+    case contextune_fn_cuArrayCreate_v2:
+    case contextune_fn_cuArray3DCreate_v2:
+    case contextune_fn_cuMipmappedArrayCreate:
+      return true;
+    default:
+      return false;
   }
 }
 

@@ -13,7 +13,11 @@ namespace contextune::intercept {
 /// memory back is left alone. On the thread that makes the call; does not throw.
 void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args) noexcept;
 
-/// What the call has done. Asks the driver where the memory is, but waits for nothing.
+/// Whether a call takes memory of the device, so that none of ours should be in its way.
+[[nodiscard]] bool takes_memory(contextune_fn fn) noexcept;
+
+/// What the call has done. Asks the driver where the memory is, but waits for nothing. An answer to
+/// how much is free is corrected by what copies of ours take.
 void note_memory_call(AllocationMap& map, const gpu::Driver& driver, contextune_fn fn,
                       void* const* args, CUresult result) noexcept;
 

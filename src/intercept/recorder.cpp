@@ -48,13 +48,15 @@ Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& drive
       several_devices_(several_devices) {}
 
 bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
-                     FirstLaunch first_launch) noexcept {
+                     FirstLaunch first_launch, std::function<void()> give_way) noexcept {
   CUcontext context = nullptr;
   (void)driver_.cuCtxGetCurrent(&context);
   const std::lock_guard lock(mutex_);
-  if (frontend_ == nullptr || active() || busy()) return false;
+  if (frontend_ == nullptr || begun_ || busy()) return false;
+  begun_ = true;
   recording_ = {};
   first_launch_ = std::move(first_launch);
+  give_way_ = std::move(give_way);
   most_host_bytes_ = most_host_bytes;
   thread_ = thread_bound ? this_thread_number() : 0;
   versions_ = versions;
@@ -73,6 +75,7 @@ bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t mo
 Recording Recorder::end() noexcept {
   const std::lock_guard lock(mutex_);
   active_.store(false, std::memory_order_release);
+  begun_ = false;
   if (!recording_.obstacle && thread_ != 0 && thread_ != this_thread_number()) {
     recording_.obstacle = {FallbackReason::OtherThread, {}, false};
   }
@@ -80,11 +83,6 @@ Recording Recorder::end() noexcept {
     recording_.obstacle = {FallbackReason::ReplayAllocation, {}, true};
   }
   return std::exchange(recording_, {});
-}
-
-bool Recorder::obstructed() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return recording_.obstacle.has_value();
 }
 
 void Recorder::obstruct(FallbackReason reason, std::string text, bool retry) noexcept {
@@ -96,6 +94,14 @@ void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
   if (recording_.obstacle) return;
   recording_.obstacle = std::move(obstacle);
   recording_.operations.clear();
+  active_.store(false, std::memory_order_release);
+}
+
+void Recorder::memory_wanted() noexcept {
+  if (!active()) return;
+  obstruct(FallbackReason::ReplayAllocation, {}, true);
+  // Another thread's must not be taken from under it.
+  if (is_owner()) give_way_();
 }
 
 bool Recorder::is_ours() noexcept {

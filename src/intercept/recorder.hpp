@@ -46,18 +46,20 @@ class Recorder {
 
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
   /// @param most_host_bytes copies from the host that may be kept
+  /// @param give_way gives memory back that is kept for the recording; called on the thread whose
+  ///   work it is, before the program takes memory, as that is an obstacle
   /// @return false: another recording is under way, or a call of the last one
   [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
-                           FirstLaunch first_launch) noexcept;
+                           FirstLaunch first_launch, std::function<void()> give_way) noexcept;
   /// What was recorded. To be called by the thread that recorded; calls of others that come now
   /// are passed through.
   [[nodiscard]] Recording end() noexcept;
 
+  /// Something is being recorded, and nothing has come in its way.
   [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_acquire); }
   /// A call of the program is being looked at: of a recording that another thread has ended, if
   /// there is none now.
   [[nodiscard]] bool busy() const noexcept { return inside_.load(std::memory_order_acquire) != 0; }
-  [[nodiscard]] bool obstructed() const noexcept;
 
   /// Makes the launch as written.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
@@ -69,6 +71,8 @@ class Recorder {
   /// The program has an event that another process records.
   void event_imported() noexcept { imported_events_.store(true); }
 
+  /// The program is about to take memory of the device.
+  void memory_wanted() noexcept;
   /// Something happened that a recording cannot hold.
   void obstruct(FallbackReason reason, std::string text, bool retry = false) noexcept;
 
@@ -102,11 +106,13 @@ class Recorder {
   CaptureWatch& captures_;
   const bool several_devices_;
   std::atomic<bool> active_{false};
+  bool begun_ = false;  ///< and not ended
   std::atomic<bool> imported_events_{false};
   std::atomic<int> inside_{0};  ///< calls that are being looked at
-  mutable std::mutex mutex_;
+  std::mutex mutex_;
   Recording recording_;
   FirstLaunch first_launch_;
+  std::function<void()> give_way_;
   std::size_t most_host_bytes_ = 0;
   std::uint64_t thread_ = 0;  ///< whose work it is; 0: of the first to come
   Versions versions_;

@@ -55,7 +55,9 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
     const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
     const auto limits = copy_limits();
     services_.gate.watch(true);
-    recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch);
+    recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch,
+                                          [this] { drop_memory(); });
+    note_own_bytes();
   } catch (const Declined& declined) {
     decline(declined.obstacle);
   } catch (const std::exception& error) {
@@ -88,6 +90,13 @@ void RegionReplay::drop_memory() noexcept {
     return;  // no memory to note it, or no thread to wait with
   }
   unneeded_.clear();
+  note_own_bytes();
+}
+
+void RegionReplay::note_own_bytes() noexcept {
+  std::size_t bytes = memory_ == nullptr ? 0 : memory_->costs().device_bytes;
+  for (const auto& one : unneeded_) bytes += one->costs().device_bytes;
+  services_.allocations.set_own_bytes(bytes);
 }
 
 gpu::BlockStore::Limits RegionReplay::copy_limits() const {
@@ -204,6 +213,7 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
   if (ranges.empty()) return std::nullopt;
   try {
     memory_->add(std::move(ranges));
+    note_own_bytes();
   } catch (const gpu::NoRoom& error) {
     return obstacle(FallbackReason::ReplayMemory, error.what());
   }
@@ -214,7 +224,7 @@ void RegionReplay::end_visit() noexcept {
   recording_ = false;
   services_.gate.close();
   // What another thread has begun and the GPU not yet, we would write over.
-  if (!services_.recorder.obstructed() && !services_.gate.others_left(leave_seconds) &&
+  if (services_.recorder.active() && !services_.gate.others_left(leave_seconds) &&
       services_.measurement.program_has_other_threads()) {
     services_.recorder.obstruct(FallbackReason::OtherThread,
                                 "Another thread is inside a call of the driver.", true);

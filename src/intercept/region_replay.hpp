@@ -76,6 +76,7 @@ class RegionReplay {
   void finish_builds();
   void finish_visit() noexcept;
   void drop_memory() noexcept;
+  void note_own_bytes() noexcept;
   [[nodiscard]] bool must_stop() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
   [[noreturn]] void stop_process(const std::string& why) noexcept;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "fixture.hpp"
+#include "intercept/memory_hooks.hpp"
 
 using namespace contextune;
 
@@ -298,4 +299,41 @@ TEST_CASE("What other processes and whole contexts order is declined", "[replay]
     CHECK(declined(fn, "reason=unsupported_launch", false));
   }
   CHECK(declined(contextune_fn_cuMemBatchDecompressAsync, "reason=unsupported_transfer", false));
+}
+
+TEST_CASE("Copies for a replay are given back before the program takes memory, and never shown",
+          "[replay]") {
+  Program program(replayed());
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1 << 20);
+  const auto free_bytes = [] {
+    std::size_t free = 0;
+    std::size_t total = 0;
+    CHECK(Simulation::get().driver.cuMemGetInfo(&free, &total) == CUDA_SUCCESS);
+    return free;
+  };
+  const auto shown = [&] {
+    std::size_t free = free_bytes();
+    std::size_t* to = &free;
+    void* const arguments[] = {&to, nullptr};
+    intercept::note_memory_call(program.runtime().allocations(), Simulation::get().driver,
+                                contextune_fn_cuMemGetInfo_v2, &arguments[0], CUDA_SUCCESS);
+    return free;
+  };
+  const std::size_t before = free_bytes();
+  program.steps(1, [&] {
+    adder.run();
+    CHECK(free_bytes() < before);
+    CHECK(shown() == before);
+    program.runtime().recorder().memory_wanted();
+    CHECK(free_bytes() == before);
+    CHECK(shown() == before);
+    adder.run();
+  });
+  CHECK(program.said("fallback", {"reason=replay_allocation"}));
+  // The next visit takes none.
+  program.steps(1, [&] { adder.run(); });
+  CHECK(program.said("replay", {"visit=2"}));
+  CHECK(free_bytes() == before);
+  adder.holds(3);
 }
