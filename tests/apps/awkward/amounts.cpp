@@ -1,0 +1,87 @@
+// Much of something: visits, memory, copies, regions in regions.
+#include <cstdio>
+
+#include "scenarios.hpp"
+
+namespace awkward {
+
+int memory_over_visits(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  const std::size_t free_before = free_bytes();
+  for (int visit = 0; visit < 10; ++visit) {
+    {
+      const Range range(region);
+      device.launch(memory);
+      // As a program that is warming up.
+      if (visit < 5) {
+        CUdeviceptr temporary = 0;
+        check(cuMemAlloc(&temporary, num_bytes), "cuMemAlloc");
+        check(cuMemFree(temporary), "cuMemFree");
+      }
+    }
+    check(cuCtxSynchronize(), "cuCtxSynchronize");
+    std::printf("%zu bytes more are taken\n", free_before - free_bytes());
+  }
+  print_memory("memory", memory);
+  return 0;
+}
+
+int memory_almost_full(Device& device) {
+  constexpr std::size_t mebibyte = std::size_t{1} << 20U;
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  // Nothing is at an address that a kernel could know.
+  CUmemGenericAllocationHandle rest = 0;
+  const std::size_t bytes = free_bytes() / (2 * mebibyte) * (2 * mebibyte) - 64 * mebibyte;
+  check(cuMemCreate(&rest, bytes, &properties, 0), "cuMemCreate");
+  CUdeviceptr memory = 0;
+  check(cuMemAlloc(&memory, 24 * mebibyte), "cuMemAlloc");
+  check(cuMemsetD32(memory, 1, 24 * mebibyte / sizeof(std::uint32_t)), "cuMemsetD32");
+  {
+    const Range range(region);
+    device.launch(memory);
+    CUdeviceptr wanted = 0;
+    check(cuMemAlloc(&wanted, 18 * mebibyte), "cuMemAlloc in the region");
+  }
+  print_memory("memory", memory);
+  {
+    const Range range(region);
+    device.launch(memory);
+  }
+  print_memory("memory", memory);
+  return 0;
+}
+
+int many_copies(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  const CUstream stream = new_stream();
+  {
+    const Range range(region);
+    for (std::uint32_t i = 0; i < 60'000; ++i) {
+      check(cuMemcpyHtoDAsync(memory + i % 100 * sizeof i, &i, sizeof i, stream),
+            "cuMemcpyHtoDAsync");
+    }
+    device.launch(memory, stream);
+  }
+  print_memory("memory", memory);
+  return 0;
+}
+
+int nested_regions(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  const CUdeviceptr elsewhere = new_memory();
+  {
+    const Range outer(region);
+    device.launch(memory);
+    const Range middle(other_region);
+    device.launch(elsewhere);
+    const Range inner(region);
+    device.launch(memory);
+  }
+  print_memory("memory", memory);
+  print_memory("elsewhere", elsewhere);
+  return 0;
+}
+
+}  // namespace awkward

@@ -1,0 +1,132 @@
+#include "device.hpp"
+
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <simcuda/kernel.hpp>
+#include <vector>
+
+#include "moments.hpp"
+
+namespace awkward {
+namespace {
+
+using simcuda::argument;
+
+void advance(const simcuda_launch* launch) {
+  const auto n = argument<std::uint32_t>(*launch, 0);
+  auto* const words = argument<std::uint32_t*>(*launch, 1);
+  for (std::uint32_t i = 0; i < n; ++i) words[i] = words[i] * 3 + 1;
+  Moments::get().kernel_runs();
+}
+
+void describe(const simcuda_launch*, simcuda_work* work) {
+  work->items = 10'000;
+  work->flops = 1e8;
+}
+
+void register_kernel() {
+  static constexpr simcuda_kernel kernel =
+      simcuda::whole_launch_kernel<std::uint32_t, std::uint32_t*>("advance", &advance, &describe);
+  static constexpr const simcuda_kernel* list[] = {&kernel};
+  static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, 1};
+  if (simcuda_register_kernels(&table) != 0) std::abort();
+}
+
+}  // namespace
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  const char* name = nullptr;
+  cuGetErrorName(result, &name);
+  std::printf("%s failed: %s\n", what, name == nullptr ? "?" : name);
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+Device Device::open() {
+  register_kernel();
+  Device device;
+  check(cuInit(0), "cuInit");
+  check(cuDevicePrimaryCtxRetain(&device.context, 0), "cuDevicePrimaryCtxRetain");
+  check(cuCtxSetCurrent(device.context), "cuCtxSetCurrent");
+  device.load_module();
+  return device;
+}
+
+void Device::load_module() {
+  advance = load_advance(module);
+}
+
+void Device::launch(CUdeviceptr memory, CUstream stream) const {
+  awkward::launch(advance, memory, stream);
+}
+
+CUfunction load_advance(CUmodule& module) {
+  CUfunction function = nullptr;
+  check(cuModuleLoadData(&module, "simcuda image 1\nkernel advance\n"), "cuModuleLoadData");
+  check(cuModuleGetFunction(&function, module, "advance"), "cuModuleGetFunction");
+  return function;
+}
+
+void launch(CUfunction advance, CUdeviceptr memory, CUstream stream) {
+  std::uint32_t n = num_words;
+  void* arguments[] = {&n, &memory};
+  Moments::get().program_launches();
+  check(cuLaunchKernel(advance, 4, 1, 1, 128, 1, 1, 0, stream, arguments, nullptr),
+        "cuLaunchKernel");
+}
+
+CUdeviceptr new_memory() {
+  CUdeviceptr memory = 0;
+  check(cuMemAlloc(&memory, num_bytes), "cuMemAlloc");
+  check(cuMemsetD32(memory, 1, num_words), "cuMemsetD32");
+  return memory;
+}
+
+CUstream new_stream() {
+  CUstream stream = nullptr;
+  check(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+  return stream;
+}
+
+std::uint32_t* new_host_word(CUdeviceptr& address) {
+  void* memory = nullptr;
+  check(cuMemHostAlloc(&memory, sizeof(std::uint32_t), CU_MEMHOSTALLOC_DEVICEMAP),
+        "cuMemHostAlloc");
+  check(cuMemHostGetDevicePointer(&address, memory, 0), "cuMemHostGetDevicePointer");
+  auto* const word = static_cast<std::uint32_t*>(memory);
+  *word = 0;
+  return word;
+}
+
+std::size_t free_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cuMemGetInfo(&free, &total), "cuMemGetInfo");
+  return free;
+}
+
+std::uint32_t digest(CUdeviceptr memory) {
+  std::vector<std::uint32_t> words(num_words);
+  check(cuMemcpyDtoH(words.data(), memory, num_bytes), "cuMemcpyDtoH");
+  std::uint32_t sum = 0;
+  for (const std::uint32_t word : words) sum = sum * 31 + word;
+  return sum;
+}
+
+void print_memory(const char* name, CUdeviceptr memory) {
+  check(cuCtxSynchronize(), "cuCtxSynchronize");
+  std::printf("%s: %08x\n", name, digest(memory));
+}
+
+Range::Range(const char* name) {
+  nvtxRangePushA(name);
+}
+
+Range::~Range() {
+  nvtxRangePop();
+}
+
+}  // namespace awkward

@@ -1,0 +1,107 @@
+// Signals, forks and ends of the process in the middle of a replay.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <utility>
+
+#include "moments.hpp"
+#include "scenarios.hpp"
+
+namespace awkward {
+namespace {
+
+CUdeviceptr memory = 0;
+Helper* helper = nullptr;
+
+void print_now(const char* when) {
+  std::printf("%s: %08x\n", when, digest(memory));
+}
+
+void on_signal(void (*handler)(int)) {
+  std::signal(SIGUSR1, handler);
+}
+
+/// Visits the region; in the middle of the first repetition, or after the region, `action` is done.
+void visit_with(Device& device, std::function<void()> action) {
+  Moments::get().when_repeated(std::move(action));
+  {
+    const Range range(region);
+    device.launch(memory);
+  }
+  Moments::get().unless_repeated();
+}
+
+}  // namespace
+
+int handler_reads_memory(Device& device) {
+  memory = new_memory();
+  on_signal([](int) { print_now("checkpoint"); });
+  visit_with(device, [] { (void)std::raise(SIGUSR1); });
+  print_memory("memory", memory);
+  return 0;
+}
+
+int handler_of_the_process_reads_memory(Device& device) {
+  memory = new_memory();
+  on_signal([](int) { print_now("checkpoint"); });
+  visit_with(device, [] { (void)kill(getpid(), SIGUSR1); });
+  print_memory("memory", memory);
+  return 0;
+}
+
+int handler_exits(Device& device) {
+  memory = new_memory();
+  std::atexit([] { print_now("at exit"); });
+  on_signal([](int) { std::exit(6); });
+  visit_with(device, [] { (void)std::raise(SIGUSR1); });
+  return 0;
+}
+
+int handler_exits_and_joins(Device& device) {
+  memory = new_memory();
+  Helper reader(device.context, [] { print_now("the helper"); });
+  helper = &reader;
+  std::atexit([] {
+    helper->join();
+    print_now("at exit");
+  });
+  on_signal([](int) { std::exit(6); });
+  visit_with(device, [] {
+    helper->begin();
+    (void)std::raise(SIGUSR1);
+  });
+  return 0;
+}
+
+int other_thread_exits(Device& device) {
+  memory = new_memory();
+  std::atexit([] { print_now("at exit"); });
+  Helper ending(device.context, [] { std::exit(5); });
+  visit_with(device, [&] { ending.begin(); });
+  ending.join();
+  return 0;
+}
+
+int fork_while_repeated(Device& device) {
+  memory = new_memory();
+  pid_t child = -1;
+  // Not on the thread that repeats: that one is in the middle of a call.
+  Helper forking(device.context, [&] {
+    child = fork();
+    if (child == 0) std::exit(9);
+    int status = 0;
+    wait_until([&] { return waitpid(child, &status, WNOHANG) == child; });
+    std::printf("the child ended with %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    if (!WIFEXITED(status)) (void)kill(child, SIGKILL);
+  });
+  visit_with(device, [&] { forking.begin(); });
+  forking.join();
+  print_memory("memory", memory);
+  return 0;
+}
+
+}  // namespace awkward

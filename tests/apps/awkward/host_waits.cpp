@@ -1,0 +1,61 @@
+// Work in a region that waits for what the host does after it.
+#include <unistd.h>
+
+#include <simcuda/simcuda.h>
+#include <atomic>
+#include <cstdio>
+
+#include "scenarios.hpp"
+
+namespace awkward {
+
+int value_of_the_host(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  const CUstream stream = new_stream();
+  CUdeviceptr address = 0;
+  std::uint32_t* const word = new_host_word(address);
+  const std::size_t free_before = free_bytes();
+  for (std::uint32_t visit = 1; visit <= 3; ++visit) {
+    {
+      const Range range(region);
+      check(cuStreamWaitValue32(stream, address, visit, CU_STREAM_WAIT_VALUE_EQ),
+            "cuStreamWaitValue32");
+      device.launch(memory, stream);
+    }
+    std::atomic_ref(*word).store(visit);
+    print_memory("after a visit", memory);
+  }
+  std::printf("%zu bytes more are taken\n", free_before - free_bytes());
+  return 0;
+}
+
+int function_of_the_host(Device& device) {
+  static std::atomic<bool> through = false;
+  const CUdeviceptr memory = new_memory();
+  const CUstream stream = new_stream();
+  {
+    const Range range(region);
+    device.launch(memory, stream);
+    check(cuLaunchHostFunc(
+              stream, [](void*) { through.wait(false); }, nullptr),
+          "cuLaunchHostFunc");
+    device.launch(memory, stream);
+  }
+  through = true;
+  through.notify_one();
+  print_memory("memory", memory);
+  return 0;
+}
+
+int end_while_the_gpu_is_at_work(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  simcuda_set_fault("hang:advance");
+  {
+    const Range range(region);
+    device.launch(memory);
+  }
+  std::puts("the kernel is still at work");
+  _exit(4);
+}
+
+}  // namespace awkward

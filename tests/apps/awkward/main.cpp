@@ -1,0 +1,66 @@
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <iterator>
+
+#include "scenarios.hpp"
+
+namespace {
+
+struct Scenario {
+  const char* name;
+  int (*run)(awkward::Device& device);
+};
+
+constexpr Scenario scenarios[] = {
+#define SCENARIO(name) \
+  { #name, &awkward::name }
+    SCENARIO(value_of_the_host),
+    SCENARIO(function_of_the_host),
+    SCENARIO(end_while_the_gpu_is_at_work),
+    SCENARIO(allocation_while_prepared),
+    SCENARIO(allocation_while_recorded),
+    SCENARIO(two_threads_in_a_region),
+    SCENARIO(other_region_while_repeated),
+    SCENARIO(upload_while_repeated),
+    SCENARIO(threads_end_in_regions),
+    SCENARIO(handler_reads_memory),
+    SCENARIO(handler_of_the_process_reads_memory),
+    SCENARIO(handler_exits),
+    SCENARIO(handler_exits_and_joins),
+    SCENARIO(other_thread_exits),
+    SCENARIO(fork_while_repeated),
+    SCENARIO(memory_freed),
+    SCENARIO(module_unloaded),
+    SCENARIO(stream_destroyed),
+    SCENARIO(event_destroyed),
+    SCENARIO(primary_context_reset),
+    SCENARIO(second_context_destroyed),
+    SCENARIO(memory_over_visits),
+    SCENARIO(memory_almost_full),
+    SCENARIO(many_copies),
+    SCENARIO(nested_regions),
+#undef SCENARIO
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--list") == 0) {
+    for (const Scenario& one : scenarios) std::puts(one.name);
+    return 0;
+  }
+  const auto* const chosen = std::find_if(
+      std::begin(scenarios), std::end(scenarios),
+      [&](const Scenario& one) { return argc == 2 && std::strcmp(argv[1], one.name) == 0; });
+  if (chosen == std::end(scenarios)) {
+    std::fputs("usage: awkward_programs --list|SCENARIO\n", stderr);
+    return 2;
+  }
+  // Of a process that forks or ends early nothing is printed twice, or not at all.
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  awkward::Device device = awkward::Device::open();
+  const int status = chosen->run(device);
+  std::puts("through");
+  return status;
+}

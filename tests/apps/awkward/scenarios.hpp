@@ -1,0 +1,44 @@
+#pragma once
+
+#include "device.hpp"
+
+/// Programs that are right, and awkward for whoever records a region of them and repeats it. Each
+/// prints what it computes and answers how it ends: both must be the same whatever watches it.
+namespace awkward {
+
+// Work that waits for what the host does after the region.
+int value_of_the_host(Device& device);
+int function_of_the_host(Device& device);
+int end_while_the_gpu_is_at_work(Device& device);
+
+// Other threads.
+int allocation_while_prepared(Device& device);
+int allocation_while_recorded(Device& device);
+int two_threads_in_a_region(Device& device);
+int other_region_while_repeated(Device& device);
+int upload_while_repeated(Device& device);
+int threads_end_in_regions(Device& device);
+
+// Signals, and ends of the process, while a region is repeated.
+int handler_reads_memory(Device& device);
+int handler_of_the_process_reads_memory(Device& device);
+int handler_exits(Device& device);
+int handler_exits_and_joins(Device& device);
+int other_thread_exits(Device& device);
+int fork_while_repeated(Device& device);
+
+// Things that come and go inside the region.
+int memory_freed(Device& device);
+int module_unloaded(Device& device);
+int stream_destroyed(Device& device);
+int event_destroyed(Device& device);
+int primary_context_reset(Device& device);
+int second_context_destroyed(Device& device);
+
+// How much there is.
+int memory_over_visits(Device& device);
+int memory_almost_full(Device& device);
+int many_copies(Device& device);
+int nested_regions(Device& device);
+
+}  // namespace awkward

@@ -1,0 +1,148 @@
+"""Programs that are awkward to replay compute under the shim what they compute alone, end in the
+same way and in time, and the rank log tells what came of the replay."""
+
+import concurrent.futures
+import dataclasses
+import os
+import pathlib
+import re
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ.get(
+    "CONTEXTUNE_TEST_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
+PROGRAM = BUILD / "apps" / "awkward_programs"
+SHIM = BUILD / "lib" / "libcontextune_preload.so"
+SPACE = pathlib.Path(__file__).resolve().parent / "awkward_programs.lua"
+PATIENCE = 60
+IN_A_REPLAY = "in a replay\n"
+
+
+@dataclasses.dataclass
+class Expected:
+    """`told`: what comes of the regions, in the order of the log: `R replay 1` (the visit), or the
+    reason why not. `interrupted`: what is awkward happens in the middle of a replay."""
+
+    told: list
+    status: int = 0
+    interrupted: bool = False
+
+
+REPLAYED = ["R replay 1"]
+# The visit in which something came or went is not repeated; the next one is.
+REPLAYED_NEXT = ["R replay_allocation", "R replay 2"]
+
+EXPECTED = {
+    "value_of_the_host": Expected(["R stream_memory"]),
+    "function_of_the_host": Expected(["R host_call"]),
+    "end_while_the_gpu_is_at_work": Expected(["R not_idle"], status=4),
+    "allocation_while_prepared": Expected(REPLAYED_NEXT),
+    "allocation_while_recorded": Expected(REPLAYED_NEXT),
+    "two_threads_in_a_region": Expected(["R other_thread"]),
+    "other_region_while_repeated": Expected(["R replay 1", "other replay 1"], interrupted=True),
+    "upload_while_repeated": Expected(REPLAYED, interrupted=True),
+    "threads_end_in_regions": Expected([]),
+    "handler_reads_memory": Expected(REPLAYED, interrupted=True),
+    "handler_of_the_process_reads_memory": Expected(REPLAYED, interrupted=True),
+    "handler_exits": Expected(REPLAYED, status=6, interrupted=True),
+    "handler_exits_and_joins": Expected(REPLAYED, status=6, interrupted=True),
+    "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),
+    "fork_while_repeated": Expected(REPLAYED, interrupted=True),
+    "memory_freed": Expected(REPLAYED_NEXT),
+    "module_unloaded": Expected(REPLAYED_NEXT),
+    "stream_destroyed": Expected(REPLAYED_NEXT),
+    "event_destroyed": Expected(REPLAYED),
+    "primary_context_reset": Expected(REPLAYED_NEXT, status=3),
+    "second_context_destroyed": Expected(["R several_devices"], status=3),
+    "memory_over_visits": Expected(["R replay_allocation", "R replay 6"]),
+    "memory_almost_full": Expected(REPLAYED_NEXT),
+    "many_copies": Expected(REPLAYED),
+    "nested_regions": Expected(["R nested_region", "R replay 1"]),
+}
+
+
+def environment():
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
+    }
+    kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
+    return kept
+
+
+def tuned_environment(folder):
+    return environment() | {
+        "LD_PRELOAD": str(SHIM),
+        "NVTX_INJECTION64_PATH": str(SHIM),
+        "CONTEXTUNE_MODE": "replay",
+        "CONTEXTUNE_REGION": "nvtx:R;nvtx:other",
+        "CONTEXTUNE_SPACE": str(SPACE),
+        "CONTEXTUNE_LOG_DIR": folder,
+        "CONTEXTUNE_MAX_SLOWDOWN": "0",
+        "CONTEXTUNE_N_WARMUP": "0",
+        "CONTEXTUNE_N_REPEAT": "1",
+        "CONTEXTUNE_REFINE": "false",
+        "CONTEXTUNE_CONFIRM": "false",
+    }
+
+
+def execute(name, variables):
+    """Status, output and errors; status None: it did not end."""
+    process = subprocess.Popen([PROGRAM, name], env=variables, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        out, err = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return None, *process.communicate()
+    return process.returncode, out, err
+
+
+def told_by(log):
+    """What the log tells of regions; None: they were not seen at all."""
+    if "event=region region=R " not in log:
+        return None
+    told = []
+    for line in log.splitlines():
+        if replay := re.search(r"event=replay region=(\w+) visit=(\d+)", line):
+            told.append(f"{replay[1]} replay {replay[2]}")
+        elif fallback := re.search(r"event=fallback reason=(\w+) region=(\w+)", line):
+            if fallback[1] != "region_never_entered":
+                told.append(f"{fallback[2]} {fallback[1]}")
+    return told
+
+
+def run(name):
+    """How the program alone ended, how it ended under the shim, and what the log tells."""
+    with tempfile.TemporaryDirectory(prefix="contextune-awkward-") as folder:
+        bare = execute(name, environment())
+        tuned = execute(name, tuned_environment(folder))
+        log = pathlib.Path(folder) / "rank-0.log"
+        return bare, tuned, told_by(log.read_text() if log.exists() else "")
+
+
+class AwkwardProgramsTest(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_program_is_expected_to_do_something(self):
+        listed = subprocess.run([PROGRAM, "--list"], env=environment(), text=True,
+                                capture_output=True, check=True).stdout
+        self.assertEqual(listed.split(), list(EXPECTED))
+
+    def test_the_programs_compute_and_end_as_they_do_alone(self):
+        # Some do nothing but wait.
+        with concurrent.futures.ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
+            runs = {name: pool.submit(run, name) for name in EXPECTED}
+            for name, expected in EXPECTED.items():
+                with self.subTest(name):
+                    bare, tuned, told = runs[name].result()
+                    self.assertEqual((bare[0], bare[2]), (expected.status, ""), bare)
+                    errors = IN_A_REPLAY if expected.interrupted else ""
+                    self.assertEqual(tuned, (*bare[:2], errors))
+                    self.assertEqual(told, expected.told)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
