@@ -6,6 +6,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import unittest
@@ -21,17 +22,20 @@ IN_A_REPLAY = "in a replay\n"
 
 @dataclasses.dataclass
 class Expected:
-    """`told`: what comes of the regions, in the order of the log: `R replay 1` (the visit), or the
-    reason why not. `interrupted`: what is awkward happens in the middle of a replay."""
+    """`told`: what comes of the regions, in the order of the log: `R winner`, `R replay 1` (the
+    visit), or the reason why not. `interrupted`: what is awkward happens in the middle of a
+    replay."""
 
     told: list
     status: int = 0
     interrupted: bool = False
 
 
-REPLAYED = ["R replay 1"]
+REPLAYED = ["R winner", "R replay 1"]
+# A signal waits for the end of the replay, which comes before that of the tuning then.
+CUT_SHORT = ["R replay 1"]
 # The visit in which something came or went is not repeated; the next one is.
-REPLAYED_NEXT = ["R replay_allocation", "R replay 2"]
+REPLAYED_NEXT = ["R replay_allocation", "R winner", "R replay 2"]
 
 EXPECTED = {
     "value_of_the_host": Expected(["R stream_memory"]),
@@ -40,13 +44,15 @@ EXPECTED = {
     "allocation_while_prepared": Expected(REPLAYED_NEXT),
     "allocation_while_recorded": Expected(REPLAYED_NEXT),
     "two_threads_in_a_region": Expected(["R other_thread"]),
-    "other_region_while_repeated": Expected(["R replay 1", "other replay 1"], interrupted=True),
+    "other_region_while_repeated": Expected(REPLAYED, interrupted=True),
     "upload_while_repeated": Expected(REPLAYED, interrupted=True),
+    "upload_from_within_the_region": Expected(["R other_thread"]),
+    "upload_from_before_the_region": Expected(["R other_thread"]),
     "threads_end_in_regions": Expected([]),
-    "handler_reads_memory": Expected(REPLAYED, interrupted=True),
-    "handler_of_the_process_reads_memory": Expected(REPLAYED, interrupted=True),
-    "handler_exits": Expected(REPLAYED, status=6, interrupted=True),
-    "handler_exits_and_joins": Expected(REPLAYED, status=6, interrupted=True),
+    "handler_reads_memory": Expected(CUT_SHORT, interrupted=True),
+    "handler_of_the_process_reads_memory": Expected(CUT_SHORT, interrupted=True),
+    "handler_exits": Expected(CUT_SHORT, status=6, interrupted=True),
+    "handler_exits_and_joins": Expected(CUT_SHORT, status=6, interrupted=True),
     "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),
     "fork_while_repeated": Expected(REPLAYED, interrupted=True),
     "memory_freed": Expected(REPLAYED_NEXT),
@@ -55,10 +61,10 @@ EXPECTED = {
     "event_destroyed": Expected(REPLAYED),
     "primary_context_reset": Expected(REPLAYED_NEXT, status=3),
     "second_context_destroyed": Expected(["R several_devices"], status=3),
-    "memory_over_visits": Expected(["R replay_allocation", "R replay 6"]),
-    "memory_almost_full": Expected(REPLAYED_NEXT),
+    "memory_over_visits": Expected(["R replay_allocation", "R winner", "R replay 6"]),
+    "memory_almost_full": Expected(["R replay_allocation"]),
     "many_copies": Expected(REPLAYED),
-    "nested_regions": Expected(["R nested_region", "R replay 1"]),
+    "nested_regions": Expected(["R nested_region", *REPLAYED]),
 }
 
 
@@ -91,11 +97,12 @@ def tuned_environment(folder):
 def execute(name, variables):
     """Status, output and errors; status None: it did not end."""
     process = subprocess.Popen([PROGRAM, name], env=variables, text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               start_new_session=True)
     try:
         out, err = process.communicate(timeout=PATIENCE)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)  # its children too: they hold the pipes
         return None, *process.communicate()
     return process.returncode, out, err
 
@@ -108,6 +115,8 @@ def told_by(log):
     for line in log.splitlines():
         if replay := re.search(r"event=replay region=(\w+) visit=(\d+)", line):
             told.append(f"{replay[1]} replay {replay[2]}")
+        elif winner := re.search(r"event=winner region=(\w+)", line):
+            told.append(f"{winner[1]} winner")
         elif fallback := re.search(r"event=fallback reason=(\w+) region=(\w+)", line):
             if fallback[1] != "region_never_entered":
                 told.append(f"{fallback[2]} {fallback[1]}")

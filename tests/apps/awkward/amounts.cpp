@@ -28,26 +28,20 @@ int memory_over_visits(Device& device) {
 
 int memory_almost_full(Device& device) {
   constexpr std::size_t mebibyte = std::size_t{1} << 20U;
+  CUdeviceptr memory = 0;
+  check(cuMemAlloc(&memory, 350 * mebibyte), "cuMemAlloc");
   CUmemAllocationProp properties{};
   properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  // Nothing is at an address that a kernel could know.
+  // The rest but 640 MiB, at no address.
   CUmemGenericAllocationHandle rest = 0;
-  const std::size_t bytes = free_bytes() / (2 * mebibyte) * (2 * mebibyte) - 64 * mebibyte;
+  const std::size_t bytes = free_bytes() / (2 * mebibyte) * (2 * mebibyte) - 640 * mebibyte;
   check(cuMemCreate(&rest, bytes, &properties, 0), "cuMemCreate");
-  CUdeviceptr memory = 0;
-  check(cuMemAlloc(&memory, 24 * mebibyte), "cuMemAlloc");
-  check(cuMemsetD32(memory, 1, 24 * mebibyte / sizeof(std::uint32_t)), "cuMemsetD32");
   {
     const Range range(region);
     device.launch(memory);
     CUdeviceptr wanted = 0;
-    check(cuMemAlloc(&wanted, 18 * mebibyte), "cuMemAlloc in the region");
-  }
-  print_memory("memory", memory);
-  {
-    const Range range(region);
-    device.launch(memory);
+    check(cuMemAlloc(&wanted, 310 * mebibyte), "cuMemAlloc in the region");
   }
   print_memory("memory", memory);
   return 0;

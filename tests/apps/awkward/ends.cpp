@@ -92,11 +92,15 @@ int fork_while_repeated(Device& device) {
   // Not on the thread that repeats: that one is in the middle of a call.
   Helper forking(device.context, [&] {
     child = fork();
-    if (child == 0) std::exit(9);
-    int status = 0;
+    if (child == 0) {
+      // What a child may still do: mark ranges, and end as any process.
+      { const Range range(other_region); }
+      std::exit(9);
+    }
+    int status = -1;
     wait_until([&] { return waitpid(child, &status, WNOHANG) == child; });
+    if (status == -1) (void)kill(child, SIGKILL);
     std::printf("the child ended with %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    if (!WIFEXITED(status)) (void)kill(child, SIGKILL);
   });
   visit_with(device, [&] { forking.begin(); });
   forking.join();

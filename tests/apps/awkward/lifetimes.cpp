@@ -1,4 +1,5 @@
 // Things that the program gives back inside of a region. The visit after it has none of that.
+#include <simcuda/simcuda.h>
 #include <cstdio>
 
 #include "scenarios.hpp"
@@ -76,9 +77,11 @@ int event_destroyed(Device& device) {
   const CUstream first = new_stream();
   const CUstream second = new_stream();
   CUevent event = new_event();
+  // Work is put off, and done in an order that only the events hold together.
+  simcuda_set_order(1, 1);
   {
     const Range range(region);
-    device.launch(memory, first);
+    check(cuMemsetD32Async(memory, 5, num_words, first), "cuMemsetD32Async");
     check(cuEventRecord(event, first), "cuEventRecord");
     check(cuStreamWaitEvent(second, event, 0), "cuStreamWaitEvent");
     device.launch(memory, second);

@@ -23,6 +23,8 @@ constexpr Scenario scenarios[] = {
     SCENARIO(two_threads_in_a_region),
     SCENARIO(other_region_while_repeated),
     SCENARIO(upload_while_repeated),
+    SCENARIO(upload_from_within_the_region),
+    SCENARIO(upload_from_before_the_region),
     SCENARIO(threads_end_in_regions),
     SCENARIO(handler_reads_memory),
     SCENARIO(handler_of_the_process_reads_memory),

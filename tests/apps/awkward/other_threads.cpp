@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <csignal>
 #include <initializer_list>
 #include <vector>
 
@@ -100,11 +101,10 @@ int other_region_while_repeated(Device& device) {
   const CUdeviceptr elsewhere = new_memory();
   const CUdeviceptr uploads = new_memory();
   const CUstream stream = new_stream();
-  const auto visit_other = [&] {
+  Helper visitor(device.context, [&] {
     const Range range(other_region);
     device.launch(elsewhere, stream);
-  };
-  Helper visitor(device.context, visit_other);
+  });
   Helper uploader(device.context, [&] { upload(uploads); });
   Moments::get().when_repeated([&] {
     visitor.begin();
@@ -114,7 +114,6 @@ int other_region_while_repeated(Device& device) {
   Moments::get().unless_repeated();
   visitor.join();
   uploader.join();
-  visit_other();
   print_memory("memory", memory);
   print_memory("elsewhere", elsewhere);
   print_memory("uploads", uploads);
@@ -135,6 +134,49 @@ int upload_while_repeated(Device& device) {
   print_memory("memory", memory);
   print_memory("uploads", uploads);
   return 0;
+}
+
+namespace {
+
+std::atomic<bool> held = false;
+std::atomic<bool> released = false;
+
+/// An upload that the system keeps from going on, from the middle of a launch in the region or
+/// before it, until the region is repeated.
+int upload_under_way(Device& device, bool begins_in_region) {
+  struct sigaction action {};
+  action.sa_handler = [](int) {
+    held = true;
+    wait_until([] { return released.load(); });
+  };
+  sigaction(SIGUSR1, &action, nullptr);
+  const CUdeviceptr memory = new_memory();
+  const CUdeviceptr uploads = new_memory();
+  Helper helper(device.context, [&] { upload(uploads); });
+  // The driver is locked by the launch, so the upload waits inside of it.
+  Moments::get().in_next_launch([&] {
+    helper.begin();
+    pthread_kill(helper.thread().native_handle(), SIGUSR1);
+    wait_until([] { return held.load(); });
+  });
+  if (!begins_in_region) device.launch(memory);
+  Moments::get().when_repeated([] { released = true; });
+  visit(device, {memory}, nullptr);
+  Moments::get().unless_repeated();
+  helper.join();
+  print_memory("memory", memory);
+  print_memory("uploads", uploads);
+  return 0;
+}
+
+}  // namespace
+
+int upload_from_within_the_region(Device& device) {
+  return upload_under_way(device, true);
+}
+
+int upload_from_before_the_region(Device& device) {
+  return upload_under_way(device, false);
 }
 
 int threads_end_in_regions(Device& device) {

@@ -17,6 +17,8 @@ int allocation_while_recorded(Device& device);
 int two_threads_in_a_region(Device& device);
 int other_region_while_repeated(Device& device);
 int upload_while_repeated(Device& device);
+int upload_from_within_the_region(Device& device);
+int upload_from_before_the_region(Device& device);
 int threads_end_in_regions(Device& device);
 
 // Signals, and ends of the process, while a region is repeated.
