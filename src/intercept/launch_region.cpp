@@ -3,9 +3,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "log/events.hpp"
 
 namespace contextune::intercept {
+
+namespace {
+
+pid_t thread_id() noexcept {
+  thread_local pid_t id = 0;
+  if (id == 0) id = static_cast<pid_t>(syscall(SYS_gettid));
+  return id;
+}
+
+}  // namespace
 
 CUresult LaunchRegion::launch_graph(const GraphCall& call, bool) noexcept {
   return services_.graphs.as_written(call);
@@ -28,9 +40,23 @@ bool LaunchRegion::is_capturing(const Launch& launch) const noexcept {
   return services_.captures.possible() && services_.captures.is_capturing(launch.stream);
 }
 
+bool LaunchRegion::claim_entry(bool thread_bound) noexcept {
+  const pid_t own = thread_bound ? thread_id() : -1;
+  pid_t holder = 0;
+  if (occupied_by_.compare_exchange_strong(holder, own)) return true;
+  if (holder == own || holder == -1 || syscall(SYS_tgkill, getpid(), holder, 0) == 0 ||
+      errno != ESRCH) {
+    return false;
+  }
+  if (!occupied_by_.compare_exchange_strong(holder, own)) return false;
+  abandoned();
+  services_.open.remove(this);
+  return true;
+}
+
 void LaunchRegion::say_first_entry() noexcept {
   if (said_.load(std::memory_order_relaxed) || said_.exchange(true)) return;
-  log::write_region(services_.log.lines(), name_, static_cast<std::int64_t>(syscall(SYS_gettid)));
+  log::write_region(services_.log.lines(), name_, thread_id());
 }
 
 void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noexcept {
@@ -71,7 +97,7 @@ void LaunchRegion::begin_in_process() noexcept {
   if (process_entries_.fetch_add(1) != 0) return;
   say_first_entry();
   services_.open.add(this);
-  const bool counts = claim_entry();
+  const bool counts = claim_entry(false);
   process_entry_counts_.store(counts);
   if (counts && !services_.stopped.load(std::memory_order_acquire)) entered(false);
 }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -121,10 +123,14 @@ class LaunchRegion : public Region {
   /// @param thread_bound it is this thread's; else the process's
   virtual void entered(bool thread_bound) noexcept = 0;
   virtual void left() noexcept = 0;
+  /// In place of `left`, on another thread: that of the entry has ended.
+  virtual void abandoned() noexcept {}
 
   [[nodiscard]] bool is_capturing(const Launch& launch) const noexcept;
-  [[nodiscard]] bool claim_entry() noexcept { return !occupied_.exchange(true); }
-  void release_entry() noexcept { occupied_.store(false); }
+  /// @param thread_bound it ends with this thread at the latest
+  /// @return false: another one counts
+  [[nodiscard]] bool claim_entry(bool thread_bound = true) noexcept;
+  void release_entry() noexcept { occupied_by_.store(0); }
 
   /// The `region` line of the log, once.
   void say_first_entry() noexcept;
@@ -132,7 +138,7 @@ class LaunchRegion : public Region {
  private:
   const std::string name_;
   const RegionServices& services_;
-  std::atomic<bool> occupied_{false};
+  std::atomic<pid_t> occupied_by_{0};  ///< whose entry counts; 0: nobody's, -1: the process's
   std::atomic<bool> said_{false};
   std::atomic<int> process_entries_{0};
   std::atomic<bool> process_entry_counts_{false};

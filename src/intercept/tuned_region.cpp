@@ -62,6 +62,19 @@ void TunedRegion::left() noexcept {
   }
 }
 
+void TunedRegion::abandoned() noexcept {
+  if (replay_ != nullptr && replay_->recording()) {
+    services().recorder.obstruct(FallbackReason::ThreadEnded, {}, true);
+    return replay_->end_visit();
+  }
+  try {
+    search_.spoil(FallbackReason::ThreadEnded, {});
+    search_.end(now_seconds());
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+  }
+}
+
 void TunedRegion::synchronise() noexcept {
   (void)services().driver.cuCtxSynchronize();
   (void)services().builds.wait_idle(build_wait_seconds);

@@ -35,6 +35,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
  private:
   void entered(bool thread_bound) noexcept override;
   void left() noexcept override;
+  void abandoned() noexcept override;
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;

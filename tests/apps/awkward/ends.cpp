@@ -1,4 +1,5 @@
 // Signals, forks and ends of the process in the middle of a replay.
+#include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,6 +84,29 @@ int other_thread_exits(Device& device) {
   Helper ending(device.context, [] { std::exit(5); });
   visit_with(device, [&] { ending.begin(); });
   ending.join();
+  return 0;
+}
+
+int thread_cancelled(Device& device) {
+  memory = new_memory();
+  pthread_t thread{};
+  // What cancels takes effect where the thread says so, and not in a call of the driver or of NVTX.
+  const auto work = [](void* of) -> void* {
+    auto& its = *static_cast<Device*>(of);
+    check(cuCtxSetCurrent(its.context), "cuCtxSetCurrent");
+    (void)pthread_cancel(pthread_self());
+    {
+      const Range range(region);
+      its.launch(memory);
+    }
+    pthread_testcancel();
+    return nullptr;
+  };
+  if (pthread_create(&thread, nullptr, work, &device) != 0) return 1;
+  void* result = nullptr;
+  (void)pthread_join(thread, &result);
+  std::printf("cancelled: %d\n", result == PTHREAD_CANCELED);
+  print_memory("memory", memory);
   return 0;
 }
 

@@ -31,6 +31,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(handler_exits),
     SCENARIO(handler_exits_and_joins),
     SCENARIO(other_thread_exits),
+    SCENARIO(thread_cancelled),
     SCENARIO(fork_while_repeated),
     SCENARIO(memory_freed),
     SCENARIO(module_unloaded),
