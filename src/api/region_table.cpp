@@ -33,9 +33,9 @@ Table& kept_regions() {
   return *kept;
 }
 
-intercept::Region* find_locked(const Table& table, std::string_view name, int device) {
-  const auto found = table.regions.find(name);
-  if (found == table.regions.end()) return nullptr;
+intercept::Region* find_locked(const Table& kept, std::string_view name, int device) {
+  const auto found = kept.regions.find(name);
+  if (found == kept.regions.end()) return nullptr;
   for (const OnDevice& entry : found->second) {
     // Before a context is current the device is not known, and the first is as good as any.
     if (entry.device == device || device < 0) return entry.region;

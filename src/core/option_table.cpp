@@ -236,12 +236,12 @@ OptionInfo make_info(std::string_view field, const Type& value, OptionScope scop
 
 std::vector<OptionInfo> build_table() {
   const Options defaults;
-  std::vector<OptionInfo> table;
+  std::vector<OptionInfo> options;
 #define CONTEXTUNE_OPTION(type, name, default_value, scope, meaning) \
-  table.push_back(make_info<type>(#name, defaults.name, OptionScope::scope, meaning));
+  options.push_back(make_info<type>(#name, defaults.name, OptionScope::scope, meaning));
 #include <contextune/options.def>
 #undef CONTEXTUNE_OPTION
-  return table;
+  return options;
 }
 
 }  // namespace

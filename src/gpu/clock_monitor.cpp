@@ -113,7 +113,7 @@ class WatchingMonitor final : public ClockMonitor {
     sigset_t before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = true;
+    bool running = true;
     try {
       std::thread([watch = watch_] {
         try {
@@ -122,10 +122,10 @@ class WatchingMonitor final : public ClockMonitor {
         }
       }).detach();
     } catch (const std::system_error&) {
-      started = false;
+      running = false;
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return started;
+    return running;
   }
 
   std::shared_ptr<Watch> watch_;

@@ -82,9 +82,9 @@ int between(void* given) {
   (void)syscall(SYS_close_range, static_cast<unsigned>(output + 1), ~0U, 0U);
   pid_t pid = 0;
   run.error = spawn(run, pid);
-  constexpr double step = 2e-3;
-  const timespec pause{0, static_cast<long>(step * 1e9)};
-  for (double waited = 0; run.error == 0; waited += step) {
+  constexpr double poll_seconds = 2e-3;
+  const timespec pause{0, static_cast<long>(poll_seconds * 1e9)};
+  for (double waited = 0; run.error == 0; waited += poll_seconds) {
     const pid_t ended = waitpid(pid, nullptr, WNOHANG);
     if (ended == pid || (ended < 0 && errno != EINTR)) break;
     if (waited > run.seconds) {

@@ -36,16 +36,14 @@ Transfer to_host(Transfer transfer) noexcept {
   return transfer;
 }
 
-constexpr std::size_t none = Transfer::none;
-
 }  // namespace
 
 // The four forms of a call: waiting and not, and what a default stream means.
 #define FOUR_FORMS(waiting, asynchronous, make, place) \
   case contextune_fn_##waiting:                        \
-    return make(args, none, false);                    \
+    return make(args, Transfer::none, false);          \
   case contextune_fn_##waiting##_ptds:                 \
-    return make(args, none, true);                     \
+    return make(args, Transfer::none, true);           \
   case contextune_fn_##asynchronous:                   \
     return make(args, place, false);                   \
   case contextune_fn_##asynchronous##_ptsz:            \

@@ -35,17 +35,15 @@ int take_position(std::string_view& text) {
   return line;
 }
 
-std::string printable(std::string_view text) {
-  const bool cut = text.size() > longest_message;
-  std::string result(text.substr(0, longest_message));
+}  // namespace
+
+std::string printable(std::string_view text, std::size_t longest) {
+  std::string result(text.substr(0, longest));
   for (char& c : result) {
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
   }
-  if (cut) result += "...";
   return result;
 }
-
-}  // namespace
 
 LuaState::LuaState(const ScriptLimits& limits) : limits_(limits) {
   [[maybe_unused]] static const bool streams_are_set = (contextune_lua_set_stdio(), true);
@@ -128,7 +126,8 @@ ScriptFault LuaState::take_fault(int status) {
   const char* const message = lua_tolstring(lua_, -1, &length);
   std::string_view text(message, length);
   const int line = take_position(text);
-  return {line > 0 ? line : fault_line_, printable(text)};
+  return {line > 0 ? line : fault_line_,
+          printable(text, longest_message) + (text.size() > longest_message ? "..." : "")};
 }
 
 int LuaState::trampoline(lua_State* lua) {

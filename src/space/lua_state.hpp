@@ -24,6 +24,9 @@ namespace contextune::space {
   return {text, length};
 }
 
+/// `text` as a message may hold it: blanks for control characters, no more than `longest` bytes.
+[[nodiscard]] std::string printable(std::string_view text, std::size_t longest);
+
 /// What went wrong in a script: where, and why with what to do about it.
 struct ScriptFault {
   int line = 0;  ///< 0: not known

@@ -84,14 +84,6 @@ void push_chunk(lua_State* lua, std::string_view text) {
   if (status != LUA_OK) lua_error(lua);
 }
 
-std::string printable(std::string_view name) {
-  std::string result(name.substr(0, 200));
-  for (char& c : result) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  return result;
-}
-
 /// Adds what Lua's own messages do not say.
 std::string with_remedy(std::string_view text, int line) {
   if (text.find("C stack overflow") != std::string_view::npos) {
@@ -185,9 +177,10 @@ void Script::collect_one(int index, std::vector<std::pair<std::string, int>>& se
   std::string name(raw_name, length);
   lua_rawgeti(lua, entry, line_field);
   const int line = static_cast<int>(lua_tointeger(lua, -1));
-  const std::string who = kind + " '" + printable(name) + "'";
+  const std::string shown = printable(name, 200);
+  const std::string who = kind + " '" + shown + "'";
 
-  if (printable(name) != name.substr(0, 200)) {
+  if (shown != name.substr(0, 200)) {
     fail(line, who, "the name holds control characters; copy it from what --discover shows");
   }
   const std::string identity = kind + " " + (kind == "kernel" ? normalised_name(name) : name);

@@ -11,8 +11,8 @@ constexpr std::array families{"twist",  "mix", "job",     "through", "count", "t
 constexpr std::array flavours{"", "_wrong", "_stray"};
 constexpr std::array forms{"parameters", "packed", "extended", "cooperative"};
 constexpr std::array streams{"legacy", "per-thread", "blocking", "non-blocking"};
-constexpr std::array memory{"alloc",     "pitch",   "async",   "pool",  "global",
-                            "published", "virtual", "managed", "shared"};
+constexpr std::array memories{"alloc",     "pitch",   "async",   "pool",  "global",
+                              "published", "virtual", "managed", "shared"};
 constexpr std::array kinds{"kernel",
                            "host-to-device",
                            "device-to-device",
@@ -97,7 +97,7 @@ std::string describe(const Plan& plan) {
   for (const StreamKind kind : plan.streams) text += " " + word(streams, kind);
   text += "\nmemory:";
   for (const MemoryPlan& one : plan.memory) {
-    text += " " + word(memory, one.kind) + "(" + std::to_string(one.bytes) + ")";
+    text += " " + word(memories, one.kind) + "(" + std::to_string(one.bytes) + ")";
   }
   text += "\nbuffers:";
   for (const BufferPlan& one : plan.buffers) {

@@ -8,10 +8,6 @@ using namespace contextune::gpu;
 
 namespace {
 
-CUstream stream(std::uintptr_t id) {
-  return reinterpret_cast<CUstream>(0x100 + id);
-}
-
 void launch(EventTimer& timer, std::uint64_t tag, CUstream on, double seconds) {
   timer.launch_begin(tag, on);
   FakeDriver::get().work(on, seconds);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -51,3 +52,7 @@ struct FakeDriver {
   static contextune::gpu::Driver make();
   static FakeDriver& get();
 };
+
+inline CUstream stream(std::uintptr_t id) {
+  return reinterpret_cast<CUstream>(0x100 + id);
+}

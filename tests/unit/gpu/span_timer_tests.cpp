@@ -11,10 +11,6 @@ using namespace contextune::gpu;
 
 namespace {
 
-CUstream stream(std::uintptr_t id) {
-  return reinterpret_cast<CUstream>(0x100 + id);
-}
-
 std::vector<SpanTimer::Span> collect(EventSpanTimer& timer) {
   std::vector<SpanTimer::Span> spans;
   timer.collect(spans);

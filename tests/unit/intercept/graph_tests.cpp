@@ -29,9 +29,9 @@ struct TwoKernels {
 
 /// Blocks of the kernels that ran in the last launch of such a graph.
 std::vector<unsigned> last_blocks() {
-  const auto seen = take_seen();
-  REQUIRE(seen.size() >= 2);
-  return {seen[seen.size() - 2].block, seen.back().block};
+  const auto launches = take_seen();
+  REQUIRE(launches.size() >= 2);
+  return {launches[launches.size() - 2].block, launches.back().block};
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace simcuda {
 namespace {
 
 // As cuMemAlloc aligns.
-constexpr std::size_t alignment = 512;
+constexpr std::size_t block_alignment = 512;
 
 bool on_device(Memory::Kind kind) {
   return kind == Memory::Kind::device || kind == Memory::Kind::managed;
@@ -21,10 +21,10 @@ bool on_device(Memory::Kind kind) {
 Memory::Block& Memory::allocate(std::size_t bytes, Kind kind, int device, CUcontext context,
                                 std::size_t limit_bytes) {
   require(bytes > 0);
-  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  const std::size_t rounded = (bytes + block_alignment - 1) / block_alignment * block_alignment;
   require(rounded >= bytes, CUDA_ERROR_OUT_OF_MEMORY);
   if (on_device(kind)) charge(device, rounded, limit_bytes);
-  void* const memory = std::aligned_alloc(alignment, rounded);
+  void* const memory = std::aligned_alloc(block_alignment, rounded);
   if (memory == nullptr && on_device(kind)) give_back(device, rounded);
   require(memory != nullptr, CUDA_ERROR_OUT_OF_MEMORY);
   const auto begin = reinterpret_cast<std::uintptr_t>(memory);
@@ -100,7 +100,8 @@ void Memory::release(std::uintptr_t begin) {
   if (found == blocks_.end()) return;
   const Block& block = found->second;
   if (on_device(block.kind))
-    give_back(block.device, (block.bytes + alignment - 1) / alignment * alignment);
+    give_back(block.device,
+              (block.bytes + block_alignment - 1) / block_alignment * block_alignment);
   if (block.kind != Kind::registered && block.kind != Kind::mapped)
     std::free(reinterpret_cast<void*>(block.begin));
   blocks_.erase(found);
