@@ -1,7 +1,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -13,6 +12,7 @@
 #include "replay_child.hpp"
 #include "replay_region.hpp"
 #include "replay_report.hpp"
+#include "settings.hpp"
 
 namespace replay_bench {
 namespace {
@@ -51,42 +51,16 @@ struct Settings {
   std::string result;  ///< of such a process
 };
 
-int to_count(const char* text) {
-  char* end = nullptr;
-  const long number = std::strtol(text, &end, 10);
-  if (*end != '\0' || number < 1 || number > 100000) {
-    throw std::runtime_error(std::string("'") + text + "' is not a number from 1 to 100000");
-  }
-  return static_cast<int>(number);
-}
-
 Settings read_settings(int argc, char** argv, const Region& region) {
   Settings settings;
   settings.mib = region.usual_mib();
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    if (flag == "--help") {
-      std::fputs(usage, stdout);
-      std::exit(0);
-    }
-    if (i + 1 == argc)
-      throw std::runtime_error("'" + flag + "' is unknown or lacks its value; see --help");
-    const char* value = argv[++i];
-    if (flag == "--rounds")
-      settings.rounds = to_count(value);
-    else if (flag == "--mib")
-      settings.mib = to_count(value);
-    else if (flag == "--visits")
-      settings.visits = to_count(value);
-    else if (flag == "--keep")
-      settings.keep = value;
-    else if (flag == "--child")
-      settings.child = value;
-    else if (flag == "--result")
-      settings.result = value;
-    else
-      throw std::runtime_error("'" + flag + "' is unknown; see --help");
-  }
+  bench::read_settings(argc, argv, usage,
+                       {{"--rounds", &settings.rounds},
+                        {"--mib", &settings.mib},
+                        {"--visits", &settings.visits},
+                        {"--keep", &settings.keep},
+                        {"--child", &settings.child},
+                        {"--result", &settings.result}});
   return settings;
 }
 

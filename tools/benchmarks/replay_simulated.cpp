@@ -1,19 +1,17 @@
 // The replay benchmark on the simulated driver: shows the same stages without a GPU. Its times are
 // the simulation's.
-#include <cuda.h>
-#include <simcuda/kernel.hpp>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "replay_region.hpp"
+#include "simulated_kernels.hpp"
 
 namespace {
 
+using bench::require;
 using replay_bench::columns;
 using simcuda::argument;
 
@@ -57,27 +55,11 @@ const simcuda_kernel relax_kernel =
 const simcuda_kernel rescale_kernel =
     simcuda::whole_launch_kernel<int, float*>("rescale", &rescale, &describe_rescale);
 
-void require(CUresult result) {
-  if (result != CUDA_SUCCESS) {
-    throw std::runtime_error("the simulated driver answers " +
-                             std::to_string(static_cast<int>(result)));
-  }
-}
-
 class Simulated final : public replay_bench::Region {
  public:
   std::string prepare(int rows) override {
-    require(cuInit(0));
     static const std::array<const simcuda_kernel*, 2> kernels{&relax_kernel, &rescale_kernel};
-    static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels.data(), kernels.size()};
-    if (simcuda_register_kernels(&table) != 0) {
-      throw std::runtime_error("simcuda is of another version");
-    }
-    CUcontext context = nullptr;
-    require(cuDevicePrimaryCtxRetain(&context, 0));
-    require(cuCtxSetCurrent(context));
-    CUmodule module = nullptr;
-    require(cuModuleLoadData(&module, "simcuda image 1\nkernel relax\nkernel rescale\n"));
+    CUmodule module = bench::load_kernels(kernels);
     require(cuModuleGetFunction(&relax_, module, "relax"));
     require(cuModuleGetFunction(&rescale_, module, "rescale"));
     rows_ = rows;

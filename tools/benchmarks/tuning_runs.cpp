@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -16,6 +15,7 @@
 #include <contextune/contextune.hpp>
 
 #include "child.hpp"
+#include "settings.hpp"
 #include "tuning_log.hpp"
 
 namespace tuning_bench {
@@ -50,37 +50,13 @@ struct Outcome {
   double region = 0;
 };
 
-int to_count(const char* text) {
-  char* end = nullptr;
-  const long number = std::strtol(text, &end, 10);
-  if (*end != '\0' || number < 1 || number > 100000) {
-    throw std::runtime_error(std::string("'") + text + "' is not a number from 1 to 100000");
-  }
-  return static_cast<int>(number);
-}
-
 Settings read_settings(int argc, char** argv) {
   Settings settings;
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    if (flag == "--help") {
-      std::fputs(usage, stdout);
-      std::exit(0);
-    }
-    if (i + 1 == argc)
-      throw std::runtime_error("'" + flag + "' is unknown or lacks its value; see --help");
-    const char* value = argv[++i];
-    if (flag == "--runs")
-      settings.runs = to_count(value);
-    else if (flag == "--rounds")
-      settings.rounds = to_count(value);
-    else if (flag == "--keep")
-      settings.keep = value;
-    else if (flag == "--child")
-      settings.child = value;
-    else
-      throw std::runtime_error("'" + flag + "' is unknown; see --help");
-  }
+  bench::read_settings(argc, argv, usage,
+                       {{"--runs", &settings.runs},
+                        {"--rounds", &settings.rounds},
+                        {"--keep", &settings.keep},
+                        {"--child", &settings.child}});
   return settings;
 }
 

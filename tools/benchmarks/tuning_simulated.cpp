@@ -1,18 +1,16 @@
 // The tuning benchmark on the simulated driver: shows the same stages without a GPU. Its times are
 // the simulation's.
-#include <cuda.h>
-#include <simcuda/kernel.hpp>
-
 #include <array>
 #include <cmath>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "simulated_kernels.hpp"
 #include "tuning_runs.hpp"
 
 namespace {
 
+using bench::require;
 using simcuda::argument;
 using tuning_bench::columns;
 using tuning_bench::rows;
@@ -65,27 +63,11 @@ const simcuda_kernel axpy_kernel =
 const simcuda_kernel softmax_kernel =
     simcuda::whole_launch_kernel<int, const float*, float*>("softmax", &softmax, &describe_softmax);
 
-void require(CUresult result) {
-  if (result != CUDA_SUCCESS) {
-    throw std::runtime_error("the simulated driver answers " +
-                             std::to_string(static_cast<int>(result)));
-  }
-}
-
 class Simulated final : public tuning_bench::Gpu {
  public:
   std::string prepare() override {
-    require(cuInit(0));
     static const std::array<const simcuda_kernel*, 2> kernels{&axpy_kernel, &softmax_kernel};
-    static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels.data(), kernels.size()};
-    if (simcuda_register_kernels(&table) != 0) {
-      throw std::runtime_error("simcuda is of another version");
-    }
-    CUcontext context = nullptr;
-    require(cuDevicePrimaryCtxRetain(&context, 0));
-    require(cuCtxSetCurrent(context));
-    CUmodule module = nullptr;
-    require(cuModuleLoadData(&module, "simcuda image 1\nkernel axpy\nkernel softmax\n"));
+    CUmodule module = bench::load_kernels(kernels);
     require(cuModuleGetFunction(&axpy_, module, "axpy"));
     require(cuModuleGetFunction(&softmax_, module, "softmax"));
     require(cuDeviceGetAttribute(&num_sms_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));
