@@ -55,9 +55,7 @@ TEST_CASE("Blocks that were resident together stay so", "[attributes]") {
 
 TEST_CASE("A declaration goes before the safe attributes", "[attributes]") {
   Program program(with_auto());
-  auto rule = std::make_shared<TestRule>("add");
-  rule->list = values_of("block", {64});
-  program.runtime().declare(rule);
+  program.runtime().declare(blocks({64}));
   Adder adder(1000);
   program.steps(4, [&] { adder.run(program); });
   CHECK(program.said("site", {"configs=2", "provider=declared"}));

@@ -81,22 +81,6 @@ TEST_CASE("A capture that is known to have ended does not stop the search", "[ca
   program.steps(6, [&] { adder.run(program); });
   CHECK(program.said("winner", {"site=add "}));
 }
-
-TEST_CASE("A graph gets the winner once it is sure", "[capture]") {
-  Program program;
-  program.runtime().declare(blocks({1024}));
-  Capture capture(program);
-  Adder adder(1 << 16);
-  program.steps(6, [&] { adder.run(program, 1, 32); });
-  REQUIRE(program.said("winner", {"block=1024"}));
-  program.push("step");
-  capture.begin();
-  CHECK(adder.run(program, 1, 32, 0, capture.stream) == CUDA_SUCCESS);
-  capture.end();
-  program.pop();
-  CHECK_FALSE(program.said("fallback", {"reason=capture"}));
-}
-
 TEST_CASE("A capture that outlives the region it began in stays whole", "[capture]") {
   Options options = Program::quick();
   options.mode = Mode::Auto;

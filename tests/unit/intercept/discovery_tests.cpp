@@ -6,9 +6,7 @@ TEST_CASE("Discovery lists what each kernel took and changes nothing", "[discove
   Options options = Program::quick();
   options.discover = true;
   Program program(options);
-  auto rule = std::make_shared<TestRule>("add");
-  rule->list = values_of("block", {64});
-  program.runtime().declare(rule);
+  program.runtime().declare(blocks({64}));
   Adder adder(1 << 16);
   program.steps(10, [&] {
     adder.run(program, 8, 128);

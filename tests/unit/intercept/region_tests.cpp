@@ -4,12 +4,6 @@ using namespace contextune;
 
 namespace {
 
-std::shared_ptr<TestRule> blocks_of(const char* kernel, std::initializer_list<int> blocks) {
-  auto rule = std::make_shared<TestRule>(kernel);
-  rule->list = values_of("block", blocks);
-  return rule;
-}
-
 /// Blocks that `kernel` ran with since the last call, in order.
 std::vector<unsigned> blocks_seen(const std::string& kernel) {
   std::vector<unsigned> blocks;
@@ -25,8 +19,8 @@ TEST_CASE("All sites advance in every pass, as the table says", "[region]") {
   Options options = Program::quick();
   options.n_repeat = 2;
   Program program(options);
-  program.runtime().declare(blocks_of("add", {64}));
-  program.runtime().declare(blocks_of("add_twin", {64, 256}));
+  program.runtime().declare(blocks({64}));
+  program.runtime().declare(blocks({64, 256}, "add_twin"));
   Adder first(1000);
   Adder second(1000, "_Z8add_twinifPf");
   program.steps(7, [&] {
@@ -52,7 +46,7 @@ TEST_CASE("All sites advance in every pass, as the table says", "[region]") {
 
 TEST_CASE("Winners stay when the search is over, and entries are no longer passes", "[region]") {
   Program program;
-  program.runtime().declare(blocks_of("add", {32, 1024}));
+  program.runtime().declare(blocks({32, 1024}));
   Adder adder(1 << 16);
   program.steps(20, [&] { adder.run(program, 1, 128); });
   REQUIRE(program.said("winner", {"site=add "}));
@@ -72,8 +66,8 @@ TEST_CASE("Refine and confirm end in a verdict, and the program's results stay",
   options.refine = options.confirm = true;
   options.margin = 0.01;
   Program program(options);
-  program.runtime().declare(blocks_of("add", {32, 512, 1024}));
-  program.runtime().declare(blocks_of("add_twin", {32, 1024}));
+  program.runtime().declare(blocks({32, 512, 1024}));
+  program.runtime().declare(blocks({32, 1024}, "add_twin"));
   Adder first(1 << 18);
   Adder second(1 << 18, "_Z8add_twinifPf");
   program.steps(150, [&] {
@@ -91,7 +85,7 @@ TEST_CASE("A launch belongs to the innermost region of its thread", "[region]") 
   Options options = Program::quick();
   options.region = "nvtx:outer;nvtx:inner";
   Program program(options);
-  program.runtime().declare(blocks_of("add", {64, 256}));
+  program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   for (int i = 0; i < 6; ++i) {
     program.push("outer");
@@ -112,7 +106,7 @@ TEST_CASE("A launch belongs to the innermost region of its thread", "[region]") 
 
 TEST_CASE("A region entered from inside itself is one entry", "[region]") {
   Program program;
-  program.runtime().declare(blocks_of("add", {64}));
+  program.runtime().declare(blocks({64}));
   Adder adder(1000);
   program.steps(4, [&] {
     adder.run(program);
@@ -128,7 +122,7 @@ TEST_CASE("A region entered from inside itself is one entry", "[region]") {
 
 TEST_CASE("Launches outside of regions are not shown, and run as written", "[region]") {
   Program program;
-  program.runtime().declare(blocks_of("add", {64}));
+  program.runtime().declare(blocks({64}));
   Adder adder(1000);
   CHECK(program.armed == 0);
   adder.run(program);
@@ -147,7 +141,7 @@ TEST_CASE("Launches outside of regions are not shown, and run as written", "[reg
 
 TEST_CASE("Ranges of the process may begin and end on different threads' behalf", "[region]") {
   Program program;
-  program.runtime().declare(blocks_of("add", {64, 256}));
+  program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
   for (std::uint64_t id = 1; id < 6; ++id) {
     program.runtime().range(contextune_range_start, "", "step", id);
@@ -180,7 +174,7 @@ TEST_CASE("A region without anything to tune settles by itself", "[region]") {
 
 TEST_CASE("From exit on everything passes through", "[region]") {
   Program program;
-  program.runtime().declare(blocks_of("add", {64}));
+  program.runtime().declare(blocks({64}));
   Adder adder(1000);
   program.push("step");
   adder.run(program);

@@ -124,9 +124,7 @@ TEST_CASE("A tunable outside of its region runs what is settled and is not measu
 
 TEST_CASE("Declared kernels and tunables share a region's passes", "[tunable]") {
   Program program;
-  auto rule = std::make_shared<TestRule>("add_twin");
-  rule->list = values_of("block", {64, 1024});
-  program.runtime().declare(rule);
+  program.runtime().declare(blocks({64, 1024}, "add_twin"));
   Region& region = program.runtime().region("decode", body());
   Site* site = region.tunable(spec_of("scale", {128, 1024}));
   Adder first(1 << 16);
