@@ -17,10 +17,6 @@ namespace {
 
 constexpr std::size_t most_operations = 100'000;
 
-std::uint64_t this_thread_number() noexcept {
-  return reinterpret_cast<std::uint64_t>(&this_thread());
-}
-
 /// One call that is being looked at.
 class Inside {
  public:

@@ -13,10 +13,6 @@
 namespace contextune::intercept {
 namespace {
 
-std::uint64_t this_thread_number() noexcept {
-  return reinterpret_cast<std::uint64_t>(&this_thread());
-}
-
 /// Each step of a replay has a deadline, and its thread goes on after it or stops the process. What
 /// has not opened the gate by then is gone, and memory is not what the program has to see.
 constexpr double most_wait_seconds = 600;

@@ -44,5 +44,9 @@ struct ThreadState {
 
 /// This thread's. Of the initial-exec kind it would not fit a library that is opened late.
 [[nodiscard]] ThreadState& this_thread() noexcept;
+/// Of no other thread that is alive; never 0.
+[[nodiscard]] inline std::uint64_t this_thread_number() noexcept {
+  return reinterpret_cast<std::uint64_t>(&this_thread());
+}
 
 }  // namespace contextune::intercept
