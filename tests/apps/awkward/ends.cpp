@@ -15,11 +15,11 @@
 namespace awkward {
 namespace {
 
-CUdeviceptr memory = 0;
-Helper* helper = nullptr;
+CUdeviceptr state_memory = 0;
+Helper* joined_helper = nullptr;
 
 void print_now(const char* when) {
-  std::printf("%s: %08x\n", when, digest(memory));
+  std::printf("%s: %08x\n", when, digest(state_memory));
 }
 
 void on_signal(void (*handler)(int)) {
@@ -31,7 +31,7 @@ void visit_with(Device& device, std::function<void()> action) {
   Moments::get().when_repeated(std::move(action));
   {
     const Range range(region);
-    device.launch(memory);
+    device.launch(state_memory);
   }
   Moments::get().unless_repeated();
 }
@@ -39,23 +39,23 @@ void visit_with(Device& device, std::function<void()> action) {
 }  // namespace
 
 int handler_reads_memory(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   on_signal([](int) { print_now("checkpoint"); });
   visit_with(device, [] { (void)std::raise(SIGUSR1); });
-  print_memory("memory", memory);
+  print_memory("memory", state_memory);
   return 0;
 }
 
 int handler_of_the_process_reads_memory(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   on_signal([](int) { print_now("checkpoint"); });
   visit_with(device, [] { (void)kill(getpid(), SIGUSR1); });
-  print_memory("memory", memory);
+  print_memory("memory", state_memory);
   return 0;
 }
 
 int handler_exits(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   std::atexit([] { print_now("at exit"); });
   on_signal([](int) { std::exit(6); });
   visit_with(device, [] { (void)std::raise(SIGUSR1); });
@@ -63,23 +63,23 @@ int handler_exits(Device& device) {
 }
 
 int handler_exits_and_joins(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   Helper reader(device.context, [] { print_now("the helper"); });
-  helper = &reader;
+  joined_helper = &reader;
   std::atexit([] {
-    helper->join();
+    joined_helper->join();
     print_now("at exit");
   });
   on_signal([](int) { std::exit(6); });
   visit_with(device, [] {
-    helper->begin();
+    joined_helper->begin();
     (void)std::raise(SIGUSR1);
   });
   return 0;
 }
 
 int other_thread_exits(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   std::atexit([] { print_now("at exit"); });
   Helper ending(device.context, [] { std::exit(5); });
   visit_with(device, [&] { ending.begin(); });
@@ -88,7 +88,7 @@ int other_thread_exits(Device& device) {
 }
 
 int thread_cancelled(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   pthread_t thread{};
   // What cancels takes effect where the thread says so, and not in a call of the driver or of NVTX.
   const auto work = [](void* of) -> void* {
@@ -97,7 +97,7 @@ int thread_cancelled(Device& device) {
     (void)pthread_cancel(pthread_self());
     {
       const Range range(region);
-      its.launch(memory);
+      its.launch(state_memory);
     }
     pthread_testcancel();
     return nullptr;
@@ -106,12 +106,12 @@ int thread_cancelled(Device& device) {
   void* result = nullptr;
   (void)pthread_join(thread, &result);
   std::printf("cancelled: %d\n", result == PTHREAD_CANCELED);
-  print_memory("memory", memory);
+  print_memory("memory", state_memory);
   return 0;
 }
 
 int fork_while_repeated(Device& device) {
-  memory = new_memory();
+  state_memory = new_memory();
   pid_t child = -1;
   // Not on the thread that repeats: that one is in the middle of a call.
   Helper forking(device.context, [&] {
@@ -128,7 +128,7 @@ int fork_while_repeated(Device& device) {
   });
   visit_with(device, [&] { forking.begin(); });
   forking.join();
-  print_memory("memory", memory);
+  print_memory("memory", state_memory);
   return 0;
 }
 
