@@ -92,7 +92,8 @@ static struct contextune_frontend frontend = {
     .missed = &missed,
     .launches_passed = contextune_launches_passed,
     .depth = thread_depth,
-    .thread_calls = contextune_thread_calls,
+    .leave_call = contextune_leave_call,
+    .enter_call = contextune_enter_call,
     .calls_ended = contextune_calls_ended,
 };
 

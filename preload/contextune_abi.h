@@ -60,8 +60,10 @@ struct contextune_frontend {
   int* (*depth)(void);  /* this thread's re-entry depth; while it is not 0 every wrapper forwards */
   uint32_t* recording;  /* atomic; 0: entries of the kind `recorded` go straight to the driver */
   const uint32_t* missed; /* atomic; not 0: memory may have come and gone unseen by the core */
-  uint32_t* (*thread_calls)(void); /* this thread's entries into and leaves of the driver; odd inside.
-                                      A hook that waits counts as a leave and then an entry. */
+  /* A hook that waits is not inside the call meanwhile, so that nobody waits for it. `leave_call`
+   * answers whether it was; then `enter_call` is due, and another look at what it waited for. */
+  int (*leave_call)(void);
+  void (*enter_call)(void);
   /* Returns when every other thread has left the registered calls that it was in when this was
    * called; 0: it has not within that time, or this system does not let us know. Calls that come
    * later have seen what the core wrote before. */

@@ -21,7 +21,8 @@ struct contextune_counter {
   uint64_t launches;
   uint32_t calls;  /* how often it has entered and left the driver: odd while it is inside */
   uint32_t shared; /* not 0: one of the threads for which there was no counter that others read */
-  char padding[48];
+  int32_t thread;  /* its number with the system */
+  char padding[44];
 };
 
 struct contextune_early_stack;
@@ -42,7 +43,8 @@ struct contextune_counter* contextune_thread_counter(void);
 void contextune_count_shared_launch(void);
 void contextune_count_shared_call(bool enters);
 uint64_t contextune_launches_passed(void);
-uint32_t* contextune_thread_calls(void);
+int contextune_leave_call(void);
+void contextune_enter_call(void);
 /* Returns when every other thread has left the calls of the driver that it was in; 0: it has not
  * within that time, or this system does not let us know. */
 int contextune_calls_ended(uint64_t nanoseconds);

@@ -1,5 +1,6 @@
 #include "frontend.h"
 
+#include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -23,6 +24,7 @@ struct contextune_counter* contextune_take_counter(void) {
     const uint32_t index = __atomic_fetch_add(&num_taken, 1, __ATOMIC_RELAXED);
     if (index < num_counters) {
       thread->own = &counters[index];
+      thread->own->thread = (int32_t)syscall(SYS_gettid);
       return thread->own;
     }
   }
@@ -65,9 +67,33 @@ uint64_t contextune_launches_passed(void) {
 
 /* ---- who is inside the driver ---- */
 
-uint32_t* contextune_thread_calls(void) {
-  struct contextune_counter* own = contextune_thread.own;
-  return &(own != NULL ? own : contextune_take_counter())->calls;
+static bool is_inside(const struct contextune_counter* own) {
+  return own != NULL && (own->calls & 1) != 0;
+}
+
+static void cross(struct contextune_counter* own, bool enters) {
+  /* Before whatever is looked at next, and after whatever was done. */
+  __atomic_fetch_add(&own->calls, 1, __ATOMIC_SEQ_CST);
+  if (own->shared != 0) {
+    contextune_count_shared_call(enters);
+  }
+}
+
+int contextune_leave_call(void) {
+  const bool inside = is_inside(contextune_thread.own);
+  if (inside) {
+    cross(contextune_thread.own, false);
+  }
+  return inside;
+}
+
+void contextune_enter_call(void) {
+  cross(contextune_thread.own, true);
+}
+
+/* It ended inside a call that it was cancelled in, and will not leave it any more. */
+static bool has_ended(const struct contextune_counter* counter) {
+  return syscall(SYS_tgkill, getpid(), counter->thread, 0) != 0 && errno == ESRCH;
 }
 
 /* After it every other thread either sees what we wrote before, or we see that it is inside. */
@@ -106,12 +132,16 @@ int contextune_calls_ended(uint64_t nanoseconds) {
     }
     const uint32_t seen = __atomic_load_n(&counters[i].calls, __ATOMIC_ACQUIRE);
     while ((seen & 1) != 0 && __atomic_load_n(&counters[i].calls, __ATOMIC_ACQUIRE) == seen) {
-      if (!nap_until(deadline)) {
+      if (nap_until(deadline)) {
+        continue;
+      }
+      if (!has_ended(&counters[i])) {
         return 0;
       }
+      __atomic_store_n(&counters[i].calls, seen + 1, __ATOMIC_RELAXED);
     }
   }
-  const uint32_t ours = own != NULL && own->shared != 0 && (own->calls & 1) != 0;
+  const uint32_t ours = is_inside(own) && own->shared != 0;
   while (__atomic_load_n(&shared_calls, __ATOMIC_SEQ_CST) != ours) {
     if (!nap_until(deadline)) {
       return 0;

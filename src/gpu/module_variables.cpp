@@ -1,5 +1,6 @@
 #include "gpu/module_variables.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace contextune::gpu {
@@ -202,7 +203,10 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of_used(Handle handle, const U
     kernel.binary_version = binary_version(driver_, kernel.kind, used.kernel);
     use = of(kernel);
   }
-  if (home == here || !use->unknown.empty() || use->variables.empty()) return use;
+  const bool has_memory = std::any_of(
+      use->variables.begin(), use->variables.end(),
+      [](const VariableRange& variable) { return variable.kind != VariableKind::Constant; });
+  if (home == here || !use->unknown.empty() || !has_memory) return use;
   return unknown("a module of another context has variables");
 }
 

@@ -2,6 +2,8 @@
 
 #include <cuda.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -106,9 +108,21 @@ class AllocationMap {
   /// other memory is not said anywhere, so if there is any the map is incomplete.
   void forget_device(int device, CUcontext primary) noexcept;
 
-  /// Device memory that copies of ours take, which the program is not told to be in use.
-  void set_own_bytes(std::size_t bytes) noexcept { own_bytes_.store(bytes); }
-  [[nodiscard]] std::size_t own_bytes() const noexcept { return own_bytes_.load(); }
+  /// Memory of a device that copies of ours take, which the program is not told to be in use.
+  void add_own_bytes(int device, std::ptrdiff_t bytes) noexcept {
+    if (device >= 0 && device < most_devices)
+      own_bytes_[static_cast<std::size_t>(device)].fetch_add(bytes);
+  }
+  [[nodiscard]] std::size_t own_bytes(int device) const noexcept {
+    const std::ptrdiff_t bytes = device >= 0 && device < most_devices
+                                     ? own_bytes_[static_cast<std::size_t>(device)].load()
+                                     : 0;
+    return bytes < 0 ? 0 : static_cast<std::size_t>(bytes);
+  }
+  [[nodiscard]] bool has_own_bytes() const noexcept {
+    return std::any_of(own_bytes_.begin(), own_bytes_.end(),
+                       [](const auto& bytes) { return bytes.load() > 0; });
+  }
 
   /// @param why a sentence that lives as long as the process
   void give_up(const char* why) noexcept;
@@ -142,7 +156,8 @@ class AllocationMap {
   std::map<const void*, const void*> library_of_module_;
   MemoryHandles handles_;
   std::uint64_t last_serial_ = 0;
-  std::atomic<std::size_t> own_bytes_{0};
+  static constexpr int most_devices = 64;
+  std::array<std::atomic<std::ptrdiff_t>, most_devices> own_bytes_{};
   std::atomic<std::uint64_t> version_{0};
   std::atomic<const char*> why_{nullptr};
   const std::uint32_t* const missed_;

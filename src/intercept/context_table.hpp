@@ -14,6 +14,7 @@ namespace contextune::intercept {
 class ContextTable {
  public:
   void made(CUcontext context, CUdevice device) noexcept {
+    if (context == nullptr) return;
     const std::lock_guard lock(mutex_);
     try {
       devices_[context] = device;

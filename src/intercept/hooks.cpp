@@ -193,7 +193,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
       runtime.recorder().obstruct(FallbackReason::GraphUnreplayable, "It changes a graph.");
       return runtime.graphs().changed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuIpcOpenEventHandle:
-      return runtime.recorder().event_imported();
+      return runtime.recorder().event_imported(*argument<CUevent*>(args, 0));
     case contextune_fn_cuGraphUpload:
     case contextune_fn_cuGraphUpload_ptsz:
       return runtime.graph_is_used();

@@ -147,6 +147,16 @@ bool is_surface(const CUDA_ARRAY3D_DESCRIPTOR* description) noexcept {
   return (description->Flags & CUDA_ARRAY3D_SURFACE_LDST) != 0;
 }
 
+void hide_own_memory(const AllocationMap& map, const gpu::Driver& driver, std::size_t* free,
+                     const std::size_t* total) noexcept {
+  CUdevice device = 0;
+  if (free == nullptr || total == nullptr || !map.has_own_bytes() ||
+      driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) {
+    return;
+  }
+  *free = std::min(*free + map.own_bytes(device), *total);
+}
+
 void note_node(AllocationMap& map, const CUgraphNodeParams* params) noexcept {
   if (params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
     map.give_up("a graph of the program has memory of its own");
@@ -222,8 +232,8 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
                        argument<unsigned>(args, 2));
 
     case contextune_fn_cuMemGetInfo_v2:
-      if (auto* const free_bytes = argument<std::size_t*>(args, 0)) *free_bytes += map.own_bytes();
-      return;
+      return hide_own_memory(map, driver, argument<std::size_t*>(args, 0),
+                             argument<const std::size_t*>(args, 1));
 
     case contextune_fn_cuModuleGetGlobal_v2:
       return note_variable<CUmodule>(map, driver, args, driver.cuModuleGetGlobal);

@@ -57,6 +57,7 @@ CUcontext ProcessRuntime::known_primary_context(CUdevice device) noexcept {
 void ProcessRuntime::primary_context_goes_away(CUdevice device, bool surely) noexcept {
   const CUcontext context = known_primary_context(device);
   context_goes_away(context);
+  contexts_.made(context, device);  // others may hold it still; a reset one is there all the same
   if (surely) allocations_.forget_device(device, context);
 }
 
@@ -65,9 +66,8 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
   int active = 1;
   if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
       driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active == 0) {
+    contexts_.gone(known_primary_context(device));
     allocations_.forget_device(device, known_primary_context(device));
-  } else {
-    contexts_.made(known_primary_context(device), device);  // others hold it still
   }
 }
 

@@ -94,10 +94,14 @@ void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
 }
 
 void Recorder::memory_wanted() noexcept {
-  if (!active()) return;
-  obstruct(FallbackReason::ReplayAllocation, {}, true);
-  // Another thread's must not be taken from under it.
-  if (is_owner()) give_way_();
+  if (active()) obstruct(FallbackReason::ReplayAllocation, {}, true);
+  if (!allocations_.has_own_bytes()) return;
+  std::function<void()> give_way;
+  {
+    const std::lock_guard lock(mutex_);
+    give_way = give_way_;
+  }
+  if (give_way) give_way();
 }
 
 bool Recorder::is_ours() noexcept {
@@ -272,51 +276,6 @@ void Recorder::add(Operation operation) {
 void Recorder::use(CUstream stream) {
   auto& streams = recording_.streams;
   if (std::find(streams.begin(), streams.end(), stream) == streams.end()) streams.push_back(stream);
-}
-
-void Recorder::note_event(CUevent event, CUstream stream) {
-  Operation operation;
-  operation.kind = Operation::Kind::Record;
-  operation.stream = stream;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto [place, fresh] = events_.emplace(event, recording_.num_events);
-    if (fresh) ++recording_.num_events;
-    operation.event = place->second;
-  }
-  add(std::move(operation));
-}
-
-void Recorder::note_wait(CUstream stream, CUevent event) {
-  Operation operation;
-  operation.kind = Operation::Kind::Wait;
-  operation.stream = stream;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto place = events_.find(event);
-    // What was recorded before the region began is complete: the region began on an idle GPU.
-    if (place == events_.end() && !imported_events_.load()) return;
-    if (place == events_.end()) {
-      return set_obstacle({FallbackReason::SharedMemory,
-                           "It waits for an event that may be another process's.", false});
-    }
-    operation.event = place->second;
-  }
-  add(std::move(operation));
-}
-
-void Recorder::note_synchronise(CUstream stream) {
-  Operation operation;
-  operation.kind = Operation::Kind::Synchronise;
-  operation.stream = stream;
-  {
-    const std::lock_guard lock(mutex_);
-    if (to_host_) {
-      host_knows_ = true;
-      return;  // work that follows is an obstacle, and without any there is nothing to wait before
-    }
-  }
-  add(std::move(operation));
 }
 
 void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t size_bytes,

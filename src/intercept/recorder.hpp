@@ -46,8 +46,8 @@ class Recorder {
 
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
   /// @param most_host_bytes copies from the host that may be kept
-  /// @param give_way gives memory back that is kept for the recording; called on the thread whose
-  ///   work it is, before the program takes memory, as that is an obstacle
+  /// @param give_way gives memory back that was kept for recordings; called on any thread, before
+  ///   the program takes memory, which is an obstacle
   /// @return false: another recording is under way, or a call of the last one
   [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
                            FirstLaunch first_launch, std::function<void()> give_way) noexcept;
@@ -69,7 +69,7 @@ class Recorder {
   void after(contextune_fn fn, void* const* args, CUresult result) noexcept;
 
   /// The program has an event that another process records.
-  void event_imported() noexcept { imported_events_.store(true); }
+  void event_imported(CUevent event) noexcept;
 
   /// The program is about to take memory of the device.
   void memory_wanted() noexcept;
@@ -106,8 +106,7 @@ class Recorder {
   CaptureWatch& captures_;
   const bool several_devices_;
   std::atomic<bool> active_{false};
-  bool begun_ = false;  ///< and not ended
-  std::atomic<bool> imported_events_{false};
+  bool begun_ = false;          ///< and not ended
   std::atomic<int> inside_{0};  ///< calls that are being looked at
   std::mutex mutex_;
   Recording recording_;
@@ -120,6 +119,7 @@ class Recorder {
   /// Where copies wrote to the host: begin and size.
   std::vector<std::pair<const std::byte*, std::size_t>> written_;
   std::map<CUevent, std::uint32_t> events_;
+  std::set<CUevent> imported_events_;
   std::set<const KnownKernel*> kernels_seen_;
   std::set<CUgraphExec> graphs_seen_;
   bool to_host_ = false;     ///< a copy to the host is under way

@@ -1,5 +1,7 @@
 // Which driver calls a recording holds, and what each of the others does to it.
 #include <exception>
+#include <mutex>
+#include <utility>
 
 #include "intercept/recorder.hpp"
 #include "intercept/transfer.hpp"
@@ -152,6 +154,60 @@ void Recorder::after(contextune_fn fn, void* const* args, CUresult result) noexc
   } catch (const std::exception& error) {
     obstruct(FallbackReason::ReplayFailed, error.what());
   }
+}
+
+void Recorder::event_imported(CUevent event) noexcept {
+  const std::lock_guard lock(mutex_);
+  try {
+    imported_events_.insert(event);
+  } catch (const std::exception&) {
+    // No memory: the memory that it goes with is shared, too.
+  }
+}
+
+void Recorder::note_event(CUevent event, CUstream stream) {
+  Operation operation;
+  operation.kind = Operation::Kind::Record;
+  operation.stream = stream;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [place, fresh] = events_.emplace(event, recording_.num_events);
+    if (fresh) ++recording_.num_events;
+    operation.event = place->second;
+  }
+  add(std::move(operation));
+}
+
+void Recorder::note_wait(CUstream stream, CUevent event) {
+  Operation operation;
+  operation.kind = Operation::Kind::Wait;
+  operation.stream = stream;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto place = events_.find(event);
+    // What was recorded before the region began is complete: the region began on an idle GPU.
+    if (place == events_.end() && !imported_events_.contains(event)) return;
+    if (place == events_.end()) {
+      return set_obstacle({FallbackReason::SharedMemory,
+                           "It waits for an event that may be another process's.", false});
+    }
+    operation.event = place->second;
+  }
+  add(std::move(operation));
+}
+
+void Recorder::note_synchronise(CUstream stream) {
+  Operation operation;
+  operation.kind = Operation::Kind::Synchronise;
+  operation.stream = stream;
+  {
+    const std::lock_guard lock(mutex_);
+    if (to_host_) {
+      host_knows_ = true;
+      return;  // work that follows is an obstacle, and without any there is nothing to wait before
+    }
+  }
+  add(std::move(operation));
 }
 
 }  // namespace contextune::intercept

@@ -49,6 +49,7 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
   if (services_.recorder.busy() || !services_.gate.claim()) return false;
   ++visits_;
   try {
+    find_context();
     note_variables();
     const auto versions = services_.recorder.versions();
     prepare();
@@ -56,29 +57,37 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
     const auto limits = copy_limits();
     services_.gate.watch(true);
     recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch,
-                                          [this] { drop_memory(); });
-    note_own_bytes();
+                                          [this] { drop_memory(true); });
   } catch (const Declined& declined) {
     decline(declined.obstacle);
   } catch (const std::exception& error) {
     decline({FallbackReason::ReplayFailed, error.what(), false});
   }
-  if (!recording_) finish_visit();
+  note_own_bytes();
+  if (!recording_) {
+    drop_memory();
+    finish_visit();
+  }
   return recording_;
 }
 
 void RegionReplay::finish_visit() noexcept {
-  drop_memory();
   services_.gate.watch(false);
   services_.gate.release();
 }
 
-void RegionReplay::drop_memory() noexcept {
-  if (services_.recorder.busy()) return;  // by another thread, which may be at look_at
+void RegionReplay::drop_memory(bool wanted) noexcept {
+  const std::unique_lock lock(memory_mutex_, std::try_to_lock);
+  // Another thread is at it, or may be at look_at.
+  if (!lock || services_.recorder.busy() || services_.recorder.active()) return;
   try {
     if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
     // Waiting for the GPU ends a capture, and so does freeing.
-    if (unneeded_.empty() || services_.captures.any() || busy_drops_ == most_busy_drops) return;
+    if (unneeded_.empty() || services_.captures.any()) return;
+    if (!wanted && busy_drops_ == most_busy_drops) {
+      given_up_ = true;  // or copies would become ever more
+      return;
+    }
     // Freeing waits for all work of the context, and that may itself wait for what the program does
     // next: then it is tried again at the next visit.
     std::string why;
@@ -90,13 +99,28 @@ void RegionReplay::drop_memory() noexcept {
     return;  // no memory to note it, or no thread to wait with
   }
   unneeded_.clear();
+  busy_drops_ = 0;
   note_own_bytes();
 }
 
 void RegionReplay::note_own_bytes() noexcept {
   std::size_t bytes = memory_ == nullptr ? 0 : memory_->costs().device_bytes;
   for (const auto& one : unneeded_) bytes += one->costs().device_bytes;
-  services_.allocations.set_own_bytes(bytes);
+  const auto difference = static_cast<std::ptrdiff_t>(bytes - own_bytes_);
+  services_.allocations.add_own_bytes(device_, difference);
+  own_bytes_ = bytes;
+}
+
+void RegionReplay::forget_context(CUcontext context) noexcept {
+  if (context != context_ || (memory_ == nullptr && unneeded_.empty())) return;
+  services_.recorder.obstruct(FallbackReason::ReplayAllocation, "It destroys a context.", true);
+  drop_memory(true);
+  const std::lock_guard lock(memory_mutex_);
+  // What could not be freed goes with the context; its addresses will be other memory's.
+  (void)memory_.release();
+  for (auto& one : unneeded_) (void)one.release();
+  unneeded_.clear();
+  note_own_bytes();
 }
 
 gpu::BlockStore::Limits RegionReplay::copy_limits() const {
@@ -134,17 +158,31 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
     device = one.device;
     ranges.push_back({one.begin, one.bytes});
   }
-  if (services_.contexts.has_other(context_, device)) {
+  if (services_.contexts.has_other(context_, device_)) {
     decline_for(FallbackReason::SeveralDevices, "The program has several contexts on the device.");
   }
   return ranges;
 }
 
-void RegionReplay::note_variables() {
-  if (services_.driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS || context_ == nullptr) {
+void RegionReplay::find_context() {
+  const gpu::Driver& driver = services_.driver;
+  if (driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS || context_ == nullptr) {
     decline_for(FallbackReason::UnknownMemory, "No context is current where the region begins.",
                 true);
   }
+  device_ = gpu::current_device(driver).value_or(-1);
+  wait_at_begin();
+}
+
+void RegionReplay::wait_at_begin() {
+  if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
+  std::string why;
+  if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+    decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
+  }
+}
+
+void RegionReplay::note_variables() {
   for (const auto& [owner, use] : services_.variables.of_used()) {
     if (!use->unknown.empty()) {
       decline_for(FallbackReason::UnknownMemory,
@@ -157,7 +195,7 @@ void RegionReplay::note_variables() {
       allocation.bytes = variable.bytes;
       allocation.kind = variable.kind == gpu::VariableKind::Managed ? AllocationKind::Managed
                                                                     : AllocationKind::Global;
-      allocation.device = gpu::current_device(services_.driver).value_or(0);
+      allocation.device = device_;
       allocation.context = context_;
       services_.allocations.add_variable(allocation, owner);
     }
@@ -167,19 +205,20 @@ void RegionReplay::note_variables() {
 void RegionReplay::prepare() {
   const gpu::Driver& driver = services_.driver;
   const CUcontext context = context_;
-  if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   auto ranges = footprint();
-  std::string why;
-  if (!wait_until_idle(driver, context, idle_seconds, why)) {
-    decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
-  }
+  wait_at_begin();  // other threads may have gone on
   host_.emplace();
   if (!host_->begin(services_.allocations.all())) {
     decline_for(FallbackReason::HostMemory,
                 "There is more host memory within the GPU's reach than can be watched.");
   }
-  memory_ = std::make_unique<ReplayMemory>(driver, context, services_.block_kernels, copy_limits(),
-                                           tolerance_, step_seconds);
+  auto memory = std::make_unique<ReplayMemory>(driver, context, services_.block_kernels,
+                                               copy_limits(), tolerance_, step_seconds);
+  {
+    const std::lock_guard lock(memory_mutex_);
+    if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
+    memory_ = std::move(memory);
+  }
   try {
     memory_->add(ranges, learned_);
   } catch (const gpu::NoRoom& error) {
@@ -223,12 +262,7 @@ std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kern
 void RegionReplay::end_visit() noexcept {
   recording_ = false;
   services_.gate.close();
-  // What another thread has begun and the GPU not yet, we would write over.
-  if (services_.recorder.active() && !services_.gate.others_left(leave_seconds) &&
-      services_.measurement.program_has_other_threads()) {
-    services_.recorder.obstruct(FallbackReason::OtherThread,
-                                "Another thread is inside a call of the driver.", true);
-  }
+  wait_for_others();
   Recording recording = services_.recorder.end();
   try {
     carry_out(std::move(recording));
@@ -244,6 +278,29 @@ void RegionReplay::end_visit() noexcept {
   drop_memory();
   services_.gate.open();
   finish_visit();
+}
+
+void RegionReplay::wait_for_others() noexcept {
+  if (!services_.recorder.active()) return;
+  try {
+    // Those that wait for work of the region come back when it is done.
+    std::string why;
+    if (services_.captures.any())
+      return services_.recorder.obstruct(FallbackReason::Capture, {}, true);
+    if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+      return services_.recorder.obstruct(FallbackReason::NotIdle,
+                                         "When the region ended, " + why + ".");
+    }
+    // What another thread has begun and the GPU not yet, we would write over.
+    if (services_.gate.others_left(leave_seconds) ||
+        !services_.measurement.program_has_other_threads()) {
+      return;
+    }
+    services_.recorder.obstruct(FallbackReason::OtherThread,
+                                "Another thread may be inside a call of the driver.", true);
+  } catch (const std::exception& error) {
+    services_.recorder.obstruct(FallbackReason::ReplayFailed, error.what());
+  }
 }
 
 void RegionReplay::carry_out(Recording recording) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -41,6 +42,9 @@ class RegionReplay {
     if (!recording_ && (memory_ != nullptr || !unneeded_.empty())) drop_memory();
   }
 
+  /// The context is about to be destroyed.
+  void forget_context(CUcontext context) noexcept;
+
   /// The recorded visit ends: tunes, unless something stands in the way.
   void end_visit() noexcept;
 
@@ -57,10 +61,14 @@ class RegionReplay {
     throw Declined{{reason, std::move(text), retry}};
   }
 
+  /// Of this thread, whose GPU is idle then.
+  void find_context();
+  void wait_at_begin();
   /// Variables of modules that the region may have nothing to do with: its kernels can have their
   /// addresses from those of the modules.
   void note_variables();
   void prepare();
+  void wait_for_others() noexcept;
   void carry_out(Recording recording);
   [[noreturn]] void learn();
   void tune(Replayer& replayer);
@@ -75,7 +83,8 @@ class RegionReplay {
   [[nodiscard]] bool is_right_with(Replayer& replayer, const Trials& trials);
   void finish_builds();
   void finish_visit() noexcept;
-  void drop_memory() noexcept;
+  /// @param wanted the program is about to take memory
+  void drop_memory(bool wanted = false) noexcept;
   void note_own_bytes() noexcept;
   [[nodiscard]] bool must_stop() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
@@ -93,6 +102,9 @@ class RegionReplay {
   SiteTable& table_;
   CUcontext context_ = nullptr;
   std::optional<HostWatch> host_;
+  int device_ = -1;
+  std::mutex memory_mutex_;  ///< for what gives copies back, which any thread may want
+  std::size_t own_bytes_ = 0;
   std::unique_ptr<ReplayMemory> memory_;
   std::vector<std::unique_ptr<ReplayMemory>> unneeded_;  ///< to be freed when the GPU is idle
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole

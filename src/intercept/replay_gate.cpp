@@ -56,13 +56,10 @@ void ReplayGate::open() noexcept {
 
 bool ReplayGate::others_left(double seconds) noexcept {
   if (frontend_ == nullptr || frontend_->calls_ended == nullptr) return false;
-  return frontend_->calls_ended(static_cast<std::uint64_t>(seconds * 1e9)) != 0;
-}
-
-std::uint32_t* ReplayGate::calls() const noexcept {
-  if (frontend_ == nullptr || frontend_->thread_calls == nullptr) return nullptr;
-  std::uint32_t* const calls = frontend_->thread_calls();
-  return *calls % 2 == 0 ? nullptr : calls;
+  const bool left = frontend_->calls_ended(static_cast<std::uint64_t>(seconds * 1e9)) != 0;
+  // What they remembered while they were inside, they knew from before the gate was closed.
+  settled_changed();
+  return left;
 }
 
 bool ReplayGate::signal_waits() const noexcept {
@@ -81,23 +78,19 @@ double ReplayGate::waited_seconds() const noexcept {
 
 void ReplayGate::wait() noexcept {
   if (closed_by_.load() == this_thread_number()) return;
-  // Outside for as long as it waits, so that nobody waits for it.
-  std::uint32_t* const calls = this->calls();
-  const auto count = [calls] {
-    if (calls != nullptr) std::atomic_ref(*calls).fetch_add(1);
-  };
-  while (closed_by_.load() != 0) {
-    count();
+  const bool can_leave = frontend_ != nullptr && frontend_->leave_call != nullptr;
+  while (!is_open()) {
+    const bool left = can_leave && frontend_->leave_call() != 0;
     {
       std::unique_lock lock(mutex_);
-      if (waits_since_.load() == 0) waits_since_.store(now_seconds());
+      if (!is_open() && waits_since_.load() == 0) waits_since_.store(now_seconds());
       if (!opened_.wait_for(lock, std::chrono::duration<double>(most_wait_seconds),
-                            [this] { return closed_by_.load() == 0; })) {
+                            [this] { return is_open(); })) {
         give_up();
       }
     }
     // Inside, and then another look: whoever closes it anew looks in the other order.
-    count();
+    if (left) frontend_->enter_call();
   }
 }
 

@@ -50,8 +50,6 @@ class ReplayGate {
 
  private:
   void wait() noexcept;
-  /// Of this thread, as the frontend counts; null: it does not.
-  [[nodiscard]] std::uint32_t* calls() const noexcept;
 
   const contextune_frontend* frontend_;
   std::atomic<bool> claimed_{false};

@@ -30,7 +30,10 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
-  void forget_context(CUcontext context) noexcept override { search_.forget_context(context); }
+  void forget_context(CUcontext context) noexcept override {
+    if (replay_ != nullptr) replay_->forget_context(context);
+    search_.forget_context(context);
+  }
 
  private:
   void entered(bool thread_bound) noexcept override;

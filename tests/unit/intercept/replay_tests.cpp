@@ -281,9 +281,11 @@ TEST_CASE("What other processes and whole contexts order is declined", "[replay]
     Program program(replayed());
     program.runtime().declare(blocks({64, 256}));
     Accumulator adder(program, 1000);
-    if (imported) program.runtime().recorder().event_imported();
     void* first = nullptr;
     auto* second = &adder;  // an event that nobody has recorded
+    if (imported) {
+      program.runtime().recorder().event_imported(reinterpret_cast<CUevent>(second));
+    }
     unsigned flags = 0;
     program.steps(1, [&] {
       adder.run();
@@ -314,8 +316,10 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
   };
   const auto shown = [&] {
     std::size_t free = free_bytes();
+    std::size_t total = ~std::size_t{0};
     std::size_t* to = &free;
-    void* const arguments[] = {&to, nullptr};
+    std::size_t* of = &total;
+    void* const arguments[] = {&to, &of};
     intercept::note_memory_call(program.runtime().allocations(), Simulation::get().driver,
                                 contextune_fn_cuMemGetInfo_v2, &arguments[0], CUDA_SUCCESS);
     return free;
