@@ -65,8 +65,8 @@ struct contextune_frontend {
   int (*leave_call)(void);
   void (*enter_call)(void);
   /* Returns when every other thread has left the registered calls that it was in when this was
-   * called; 0: it has not within that time, or this system does not let us know. Calls that come
-   * later have seen what the core wrote before. */
+   * called; 0: it has not within that time. Calls that come later have seen what the core wrote
+   * before. */
   int (*calls_ended)(uint64_t nanoseconds);
 };
 

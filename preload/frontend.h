@@ -46,7 +46,7 @@ uint64_t contextune_launches_passed(void);
 int contextune_leave_call(void);
 void contextune_enter_call(void);
 /* Returns when every other thread has left the calls of the driver that it was in; 0: it has not
- * within that time, or this system does not let us know. */
+ * within that time. */
 int contextune_calls_ended(uint64_t nanoseconds);
 
 static inline void contextune_count_launch(void) {

@@ -31,7 +31,7 @@ class ReplayGate {
   void close() noexcept;
   void open() noexcept;
   /// Waits until the others have left the calls of the driver that they were in when it was closed.
-  /// @return false: not in that time, or this system does not let us know
+  /// @return false: not in that time, or there is no frontend that knows
   [[nodiscard]] bool others_left(double seconds) noexcept;
   [[nodiscard]] bool is_open() const noexcept {
     return closed_by_.load(std::memory_order_acquire) == 0;

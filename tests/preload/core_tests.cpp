@@ -1,5 +1,6 @@
 // When the core is attached, and what it is told.
 #include <filesystem>
+#include <utility>
 
 #include "catch.hpp"
 #include "process.hpp"
@@ -122,9 +123,10 @@ TEST_CASE("What is recorded passes the core by until it records", "[core]") {
 
 TEST_CASE("A core learns when the other threads have left the driver, however many there were",
           "[core]") {
-  // Beyond as many threads as are told apart.
-  for (const char* threads : {"0", "300"}) {
-    const Recorded recorded = run_recorded({client("calls"), threads});
+  // Beyond as many threads as are told apart, and without the system's help.
+  for (const auto& [threads, where] :
+       {std::pair("0", ""), std::pair("300", ""), std::pair("0", "sandboxed")}) {
+    const Recorded recorded = run_recorded({client("calls"), threads, where});
     INFO(recorded.outcome.out << recorded.outcome.err);
     for (const char* entry :
          {"cuLaunchKernel", "cuGraphLaunch", "cuEventRecord", "cuStreamSynchronize"}) {

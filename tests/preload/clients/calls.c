@@ -1,14 +1,21 @@
 /* A program that brings a core of its own, which asks who is inside the driver: while a call of
- * each kind is held there by another thread, and when it has come back. `calls [threads]`: after so
- * many other threads have used the driver. */
+ * each kind is held there by another thread, and when it has come back. `calls [threads
+ * [sandboxed]]`: after so many other threads have used the driver; where membarrier is refused. */
 #include "fake_driver.h"
 #include "preload/contextune_abi.h"
 #include "preload/registry/newer_types.h"
 
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 
 static const struct contextune_frontend* frontend;
 static int own_call_ended = -1;
@@ -96,7 +103,24 @@ static pthread_t start(void (*call)(void)) {
   return thread;
 }
 
+static void refuse_membarrier(void) {
+  struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0) {
+    abort();
+  }
+}
+
 int main(int argc, char** argv) {
+  if (argc > 2 && strcmp(argv[2], "sandboxed") == 0) {
+    refuse_membarrier();
+  }
   cuInit(0);
   if (frontend == NULL) {
     return 1;
