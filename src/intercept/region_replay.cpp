@@ -85,8 +85,10 @@ void RegionReplay::drop_memory(bool wanted) noexcept {
     // Waiting for the GPU ends a capture, and so does freeing.
     if (unneeded_.empty() || services_.captures.any()) return;
     if (!wanted && busy_drops_ == most_busy_drops) {
-      given_up_ = true;  // or copies would become ever more
-      return;
+      if (given_up_) return;
+      return decline({FallbackReason::NotIdle,
+                      "The GPU was at work whenever copies were to be freed, so no more are made.",
+                      false});
     }
     // Freeing waits for all work of the context, and that may itself wait for what the program does
     // next: then it is tried again at the next visit.
