@@ -34,6 +34,7 @@ void BlockCopier::start(std::size_t num_blocks, std::string_view what) {
   what_ = what;
   if (stuck()) throw Error(std::string(what_) + ": an earlier copy has not ended yet");
   num_blocks_ = num_blocks;
+  large_.clear();
   small_.clear();
   many_ = false;
   launched_ = written_ = 0;
@@ -53,14 +54,24 @@ bool BlockCopier::load_kernel() {
 
 void BlockCopier::add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   const Copy copy{to, from, bytes};
-  if (bytes >= large_bytes) return copy_by_driver(copy);
-  if (many_) return use_kernel_ ? copy_by_kernel(copy) : copy_by_driver(copy);
+  const bool large = bytes >= large_bytes || (many_ && !use_kernel_);
+  if (large) large_.push_back(copy);
+  if (large) return copy_by_driver(copy);
+  if (many_) return copy_by_kernel(copy);
   small_.push_back(copy);
   if (small_.size() <= few) return;
   many_ = true;
   const bool by_kernel = load_kernel();
   for (const Copy& one : small_) by_kernel ? copy_by_kernel(one) : copy_by_driver(one);
+  if (!by_kernel) large_.insert(large_.end(), small_.begin(), small_.end());
   small_.clear();
+}
+
+void BlockCopier::again() {
+  if (stuck()) throw Error(std::string(what_) + ": an earlier copy has not ended yet");
+  launched_ = 0;
+  if (written_ != 0) launch();
+  for (const Copy& copy : large_) copy_by_driver(copy);
 }
 
 void BlockCopier::copy_by_driver(const Copy& copy) {

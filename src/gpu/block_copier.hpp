@@ -30,6 +30,10 @@ class BlockCopier {
   void start(std::size_t num_blocks, std::string_view what);
   /// @throws Error if the driver refuses
   void add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
+  /// Instead of start() and add(): the copies of last time, which have all succeeded. Starts sooner
+  /// than adding them again would.
+  /// @throws Error if the driver refuses
+  void again();
   /// Waits for all copies.
   /// @throws Error if one failed, or is not complete at the deadline
   void finish(Deadline deadline);
@@ -54,6 +58,7 @@ class BlockCopier {
   CUfunction kernel_ = nullptr;
   std::string_view what_;
   std::size_t num_blocks_ = 0;  ///< that `work_` has to hold
+  std::vector<Copy> large_;     ///< the driver's
   std::vector<Copy> small_;     ///< not yet given to anyone
   bool use_kernel_ = true;      ///< for small ones, if they become many
   bool many_ = false;

@@ -60,6 +60,7 @@ void BlockStore::release() noexcept {
   device_ = 0;
   device_bytes_ = 0;
   runs_.clear();
+  restored_.clear();
 }
 
 std::size_t BlockStore::device_room() const {
@@ -199,29 +200,41 @@ void BlockStore::save(const Footprint& footprint, Deadline deadline) {
 }
 
 void BlockStore::restore(std::span<const std::uint32_t> blocks, Deadline deadline) {
-  copier_.start(blocks.size(), restoring);
+  const bool again = !restored_.empty() && std::equal(blocks.begin(), blocks.end(),
+                                                      restored_.begin(), restored_.end());
   try {
-    auto run = runs_.begin();
-    for (std::size_t i = 0; i < blocks.size();) {
-      while (run != runs_.end() && run->blocks.end <= blocks[i]) ++run;
-      if (run == runs_.end() || blocks[i] < run->blocks.first) {
-        throw Error("restoring memory: block " + std::to_string(blocks[i]) + " was not saved");
-      }
-      const std::size_t offset =
-          std::size_t{blocks[i] - run->blocks.first} * Footprint::block_bytes;
-      std::size_t count = 1;
-      while (i + count < blocks.size() && blocks[i + count] == blocks[i] + count &&
-             blocks[i + count] < run->blocks.end) {
-        ++count;
-      }
-      copier_.add(run->original.begin + offset, run->copy + offset,
-                  std::min(count * Footprint::block_bytes, run->original.bytes - offset));
-      i += count;
+    if (again) {
+      copier_.again();
+    } else {
+      start_restore(blocks);
     }
     copier_.finish(deadline);
+    if (!again) restored_.assign(blocks.begin(), blocks.end());
   } catch (...) {
+    restored_.clear();
     copier_.give_up(deadline);
     throw;
+  }
+}
+
+void BlockStore::start_restore(std::span<const std::uint32_t> blocks) {
+  restored_.clear();
+  copier_.start(blocks.size(), restoring);
+  auto run = runs_.begin();
+  for (std::size_t i = 0; i < blocks.size();) {
+    while (run != runs_.end() && run->blocks.end <= blocks[i]) ++run;
+    if (run == runs_.end() || blocks[i] < run->blocks.first) {
+      throw Error("restoring memory: block " + std::to_string(blocks[i]) + " was not saved");
+    }
+    const std::size_t offset = std::size_t{blocks[i] - run->blocks.first} * Footprint::block_bytes;
+    std::size_t count = 1;
+    while (i + count < blocks.size() && blocks[i + count] == blocks[i] + count &&
+           blocks[i + count] < run->blocks.end) {
+      ++count;
+    }
+    copier_.add(run->original.begin + offset, run->copy + offset,
+                std::min(count * Footprint::block_bytes, run->original.bytes - offset));
+    i += count;
   }
 }
 

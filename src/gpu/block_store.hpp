@@ -81,6 +81,7 @@ class BlockStore {
 
   void copy_to_store(std::vector<Run> runs, Deadline deadline);
   void allocate(std::vector<Run>& runs);
+  void start_restore(std::span<const std::uint32_t> blocks);
   [[nodiscard]] std::size_t device_room() const;
   [[nodiscard]] std::size_t host_room() const;
 
@@ -92,6 +93,7 @@ class BlockStore {
   std::size_t device_bytes_ = 0;
   PinnedMemory host_;
   std::vector<Run> runs_;
+  std::vector<std::uint32_t> restored_;  ///< the copier's last work, if that was to restore these
 };
 
 }  // namespace contextune::gpu

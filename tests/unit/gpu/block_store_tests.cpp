@@ -231,6 +231,36 @@ TEST_CASE("Saving again replaces what was saved", "[store]") {
   CHECK(device.free_bytes() == free);
 }
 
+TEST_CASE("Restores may follow one another in any order, saves between them", "[store]") {
+  const SimulatedMemory memory(64 * block);
+  const Footprint footprint({memory.range()});
+  Stored stored;
+  Numbers few{1, 5};
+  Numbers many;
+  for (std::uint32_t number = 0; number < footprint.num_blocks(); number += 2) {
+    many.push_back(number);
+  }
+  const Numbers all_of_them{0, 1, 2, 3, 4, 5};
+  for (const Numbers& saved : {few, many, all_of_them}) {
+    spoil(memory);
+    const auto before = memory.content();
+    stored.store.save(footprint, saved, soon());
+    const Numbers part(saved.begin(), saved.begin() + 2);
+    for (const Numbers& restored : {saved, saved, part, part, Numbers{}, saved}) {
+      spoil(memory);
+      auto expected = memory.content();
+      for (const std::uint32_t number : restored) {
+        const auto at = static_cast<std::ptrdiff_t>(number * block);
+        std::copy_n(before.begin() + at, block, expected.begin() + at);
+      }
+      stored.store.restore(restored, soon());
+      CHECK((memory.content() == expected));
+    }
+  }
+  stored.store.release();
+  CHECK_THROWS_WITH(stored.store.restore(all_of_them, soon()), Catch::Contains("was not saved"));
+}
+
 TEST_CASE("Blocks out of order are refused", "[store]") {
   const SimulatedMemory memory(4 * block);
   const Footprint footprint({memory.range()});
