@@ -9,7 +9,7 @@
 /* Not 0: the program had the driver before the core could see what it does with its memory. */
 static uint32_t missed;
 
-static CUresult undecided_launch(const struct contextune_launch* launch) {
+CUresult contextune_undecided_launch(const struct contextune_launch* launch) {
   contextune_count_launch();
   const CUresult result = contextune_launch_forward(launch);
   if (result == CUDA_SUCCESS) {
@@ -60,7 +60,7 @@ static void undecided_after(enum contextune_fn fn, void* const* args, CUresult r
 const struct contextune_core contextune_core_undecided = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
-    .launch = undecided_launch,
+    .launch = contextune_undecided_launch,
     .before = undecided_before,
     .after = undecided_after,
     .range = contextune_early_range,
@@ -113,6 +113,7 @@ static contextune_core_v1_fn find_core(void) {
 /* A forked child cannot use the parent's CUDA state, nor the core's threads. */
 static void become_inert(void) {
   __atomic_store_n(&contextune_core, NULL, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_hot.launch, NULL, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.armed, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.recording, 0, __ATOMIC_RELEASE);
 }
@@ -173,14 +174,15 @@ void contextune_attach(enum contextune_fn seen_by) {
     return;
   }
   __atomic_store_n(&contextune_core, core, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&contextune_hot.launch, core->launch, __ATOMIC_RELEASE);
   contextune_cupti_hand_over(core);
   contextune_early_hand_over_process(core);
   contextune_early_hand_over_thread(core);
 }
 
-void contextune_enter(const struct contextune_core* core) {
-  ++contextune_thread.depth;
-  if (CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) && core != &contextune_core_undecided) {
+void contextune_hand_over_early(void) {
+  const struct contextune_core* core = contextune_load_core();
+  if (core != &contextune_core_undecided) {
     contextune_early_hand_over_thread(core);
   }
 }

@@ -38,6 +38,8 @@ struct contextune_launch {
   void** kernel_params;
   void** extra;
   const CUlaunchConfig* config; /* the caller's, for the Ex forms (attributes); NULL otherwise */
+  void** thread; /* the core's own word of this thread, NULL at first: finding its thread-local
+                  * variables costs more. NULL: there is none */
 };
 
 enum contextune_range_kind {

@@ -6,6 +6,7 @@
 void* contextune_libcuda;
 struct contextune_hot contextune_hot __attribute__((aligned(64))) = {
     .armed = 1, /* so that the first launch is seen, and attaches */
+    .launch = contextune_undecided_launch,
 };
 void* contextune_bound[contextune_fn_count];
 

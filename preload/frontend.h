@@ -27,12 +27,14 @@ struct contextune_counter {
 
 struct contextune_early_stack;
 
-/* Trivially destructible, and small: it lives in the static TLS block. */
+/* Trivially destructible, and small: it lives in the static TLS block. What a launch needs is in
+ * its first cache line. */
 struct contextune_thread {
   int depth;                            /* not 0: inside a wrapper, or inside the core */
   struct contextune_counter* counter;   /* NULL: ask contextune_thread_counter */
   struct contextune_counter* own;       /* NULL: ask contextune_take_counter */
   struct contextune_early_stack* early; /* ranges that were opened before there was a core */
+  void* of_core;                        /* contextune_launch.thread points here */
   struct contextune_counter scratch;    /* its own when all are taken */
 };
 extern __thread struct contextune_thread contextune_thread
@@ -99,6 +101,7 @@ static inline void contextune_end_call(struct contextune_call call) {
  * remembers and attaches; NULL when this process has none for good. */
 extern const struct contextune_core* contextune_core;
 extern const struct contextune_core contextune_core_undecided;
+CUresult contextune_undecided_launch(const struct contextune_launch* launch);
 
 static inline const struct contextune_core* contextune_load_core(void) {
   return __atomic_load_n(&contextune_core, __ATOMIC_ACQUIRE);
@@ -108,8 +111,16 @@ static inline const struct contextune_core* contextune_load_core(void) {
  * successful call of `seen_by`. */
 void contextune_attach(enum contextune_fn seen_by);
 
+/* Tells an attached core of the ranges that this thread opened before. */
+void contextune_hand_over_early(void);
+
 /* Brackets every call of the core. */
-void contextune_enter(const struct contextune_core* core);
+static inline void contextune_enter(void) {
+  ++contextune_thread.depth;
+  if (CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL)) {
+    contextune_hand_over_early();
+  }
+}
 static inline void contextune_leave(void) {
   --contextune_thread.depth;
 }
@@ -121,10 +132,12 @@ extern void* contextune_libcuda;                    /* our handle; NULL until it
 struct contextune_hot {
   uint32_t armed;                  /* launches are shown to the core */
   uint32_t recording;              /* entries of the kind `recorded` are shown to the core */
+  CUresult (*launch)(const struct contextune_launch*); /* the core's; NULL: there is none */
   void* real[contextune_fn_count]; /* libcuda's own entry points, or a stub; launches come first */
 };
 extern struct contextune_hot contextune_hot;
-_Static_assert(contextune_fn_cuLaunchKernelEx_ptsz < 7, "the launches are in the first line");
+_Static_assert(offsetof(struct contextune_hot, real[contextune_fn_cuLaunchKernelEx_ptsz]) < 64,
+               "the launches are in the first line");
 extern void* contextune_bound[contextune_fn_count]; /* where a direct call of the program goes */
 
 /* True when libcuda.so.1 is loaded; then the tables above are filled. Never loads it. */

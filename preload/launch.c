@@ -10,14 +10,15 @@ static inline bool passes(void) {
   return false;
 }
 
-static CUresult show(const struct contextune_launch* launch) {
-  const struct contextune_core* core = contextune_load_core();
-  if (core == NULL || contextune_thread.depth != 0) {
+static inline __attribute__((always_inline)) CUresult show(const struct contextune_launch* launch) {
+  CUresult (*const launch_by_core)(const struct contextune_launch*) =
+      __atomic_load_n(&contextune_hot.launch, __ATOMIC_ACQUIRE);
+  if (launch_by_core == NULL || contextune_thread.depth != 0) {
     contextune_count_launch();
     return contextune_launch_forward(launch);
   }
-  contextune_enter(core);
-  const CUresult result = core->launch(launch);
+  contextune_enter();
+  const CUresult result = launch_by_core(launch);
   contextune_leave();
   return result;
 }
@@ -29,11 +30,15 @@ static CUresult show(const struct contextune_launch* launch) {
 #define PLAIN_ARGS \
   f, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes, stream, kernel_params
 
-/* What is seldom is out of line, so that the rest needs few registers. */
+/* What is seldom is out of line, so that the rest needs few registers; but not `cold`, which is
+ * made small rather than fast. */
 #define DEFINE_LAUNCH(name, pointer_type, passes_too, params, args, ...)                  \
-  static __attribute__((noinline, cold)) CUresult show_##name params {                    \
+  static __attribute__((noinline)) CUresult show_##name params {                          \
     const struct contextune_launch launch = {                                             \
-        .fn = contextune_fn_##name, .function = f, __VA_ARGS__};                          \
+        .fn = contextune_fn_##name,                                                       \
+        .function = f,                                                                    \
+        .thread = &contextune_thread.of_core,                                             \
+        __VA_ARGS__};                                                                     \
     return show(&launch);                                                                 \
   }                                                                                       \
   CUresult contextune_inner_##name params;                                                \

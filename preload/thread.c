@@ -16,7 +16,7 @@ static uint64_t shared_launches;
 static uint32_t shared_calls; /* under way */
 
 __thread struct contextune_thread contextune_thread
-    __attribute__((tls_model("initial-exec"))) = {0};
+    __attribute__((tls_model("initial-exec"), aligned(64))) = {0};
 
 struct contextune_counter* contextune_take_counter(void) {
   struct contextune_thread* thread = &contextune_thread;
@@ -37,10 +37,7 @@ struct contextune_counter* contextune_thread_counter(void) {
   struct contextune_thread* thread = &contextune_thread;
   if (thread->early != NULL) {
     /* The next launch comes here again until the core knows of this thread's open ranges. */
-    const struct contextune_core* core = contextune_load_core();
-    if (core != &contextune_core_undecided) {
-      contextune_early_hand_over_thread(core);
-    }
+    contextune_hand_over_early();
   }
   struct contextune_counter* own = thread->own != NULL ? thread->own : contextune_take_counter();
   if (thread->early == NULL) {

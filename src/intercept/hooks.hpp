@@ -1,13 +1,14 @@
 #pragma once
 
+#include "intercept/hot_words.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
 
-class ProcessRuntime;
-
 /// The runtime that the hooks work for; null in a forked child.
-[[nodiscard]] ProcessRuntime* running_runtime() noexcept;
+[[nodiscard]] inline ProcessRuntime* running_runtime() noexcept {
+  return hot_words.running.load(std::memory_order_acquire);
+}
 
 /// What the frontend calls. Nothing here throws; every call that the program made is made exactly
 /// once, with its own result.

@@ -212,15 +212,21 @@ Region* ProcessRuntime::current_region() noexcept {
   return thread.region != nullptr ? thread.region : open_.only();
 }
 
+bool ProcessRuntime::is_current(CUcontext context) const noexcept {
+  if (context == nullptr) return true;
+  CUcontext current = nullptr;
+  (void)driver_.cuCtxGetCurrent(&current);
+  return current == context;
+}
+
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
-  ThreadState& thread = this_thread();
+  ThreadState& thread = thread_of(call);
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
-  CUcontext context = nullptr;
-  if (services_.several_devices) (void)driver_.cuCtxGetCurrent(&context);
-  if (const SettledLaunch* known = thread.settled.find(call, region, context);
-      known != nullptr && thread.call == nullptr) {
+  if (const SettledLaunch* known = thread.settled.find(call, region);
+      known != nullptr && thread.call == nullptr && is_current(known->context)) {
     if (known->launch == nullptr) return launcher_.as_written(call);
     const CUresult result = known->issue(call);
+    if (result == CUDA_SUCCESS) return result;
     // What cannot be launched any more goes the slow way, which launches something else.
     if (!is_launch_config_error(result)) {
       if (is_sticky_error(result)) broke(result);

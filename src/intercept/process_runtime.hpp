@@ -77,6 +77,8 @@ class ProcessRuntime final : public Runtime {
 
  private:
   [[nodiscard]] CUcontext known_primary_context(CUdevice device) noexcept;
+  /// Null is every one.
+  [[nodiscard]] bool is_current(CUcontext context) const noexcept;
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
   LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process);
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;

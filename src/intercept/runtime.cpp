@@ -8,13 +8,14 @@
 #include <mutex>
 
 #include "intercept/environment_options.hpp"
+#include "intercept/hot_words.hpp"
 #include "intercept/process_runtime.hpp"
 
 namespace contextune::intercept {
 namespace {
 
 /// Null while there is none, in a forked child, and after a failed start.
-constinit std::atomic<ProcessRuntime*> running{nullptr};
+constexpr std::atomic<ProcessRuntime*>& running = hot_words.running;
 constinit std::atomic<const char*> limited{
     "CUDA has not been initialised yet, so there is nothing to tune"};
 
@@ -84,10 +85,6 @@ Runtime* Runtime::get() noexcept {
 
 const char* Runtime::why_limited() noexcept {
   return limited.load(std::memory_order_acquire);
-}
-
-ProcessRuntime* running_runtime() noexcept {
-  return running.load(std::memory_order_acquire);
 }
 
 }  // namespace contextune::intercept

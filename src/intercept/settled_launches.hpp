@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "intercept/hot_words.hpp"
 #include "intercept/launch.hpp"
 #include "intercept/variant.hpp"
 
@@ -15,7 +16,7 @@ class LaunchRegion;
 /// Grows whenever anything changes that a settled launch depends on: a site's config, what is to be
 /// watched, which kernel a handle means, a capture that begins, the end of all tuning. One for the
 /// process, since a launch has time for one look only.
-inline constinit std::atomic<std::uint64_t> settled_version{1};
+inline constexpr std::atomic<std::uint64_t>& settled_version = hot_words.settled_version;
 inline void settled_changed() noexcept {
   settled_version.fetch_add(1, std::memory_order_release);
 }
@@ -24,7 +25,7 @@ inline void settled_changed() noexcept {
 struct alignas(64) SettledLaunch {
   std::uint64_t version = 0;  ///< 0: there is none here
   const LaunchRegion* region = nullptr;
-  CUcontext context = nullptr;  ///< null: there is one device, so it does not matter
+  CUcontext context = nullptr;  ///< to be current; null: there is one device, any will do
   CUfunction function = nullptr;
   contextune_fn fn{};
   std::uint32_t shape[7] =
@@ -48,12 +49,12 @@ struct alignas(64) SettledLaunch {
 class SettledLaunches {
  public:
   /// Null: go the slow way.
-  [[nodiscard]] const SettledLaunch* find(const contextune_launch& call, const LaunchRegion* region,
-                                          CUcontext context) const noexcept {
+  [[nodiscard]] const SettledLaunch* find(const contextune_launch& call,
+                                          const LaunchRegion* region) const noexcept {
     const SettledLaunch& known = launches_[place_of(call)];
     const bool same = known.version == settled_version.load(std::memory_order_acquire) &&
-                      known.region == region && known.context == context &&
-                      known.function == call.function && known.fn == call.fn &&
+                      known.region == region && known.function == call.function &&
+                      known.fn == call.fn &&
                       std::memcmp(known.shape, call.grid, sizeof known.shape) == 0 &&
                       (call.config == nullptr || call.config->numAttrs == 0);
     return same ? &known : nullptr;

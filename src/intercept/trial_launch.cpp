@@ -53,7 +53,9 @@ CUresult TrialLaunch::settled_for_good(const contextune_launch& call, const Laun
   const Variant* variant = by_shape && found.resolved != nullptr && config != 0
                                ? find_variant(found, config, launch)
                                : nullptr;
-  const bool unsure = config != 0 && found.resolved != nullptr && variant == nullptr;
+  const bool on_any_device = services_.several_devices && launch.context == nullptr;
+  const bool unsure =
+      on_any_device || (config != 0 && found.resolved != nullptr && variant == nullptr);
   if (by_shape && !unsure && (variant == nullptr || variant->num_attributes == 0)) {
     this_thread().settled.remember(call, &region_, launch.context, version, variant,
                                    services_.launcher.kernel(launch.per_thread_streams));

@@ -46,10 +46,10 @@ Variant variant_of(std::uintptr_t function, std::uint32_t grid, std::uint32_t bl
 TEST_CASE("A settled launch is found by all that the program says of it", "[settled_launches]") {
   SettledLaunches launches;
   const contextune_launch call = call_of(0x1000, 8, 128);
-  CHECK(launches.find(call, region(64), nullptr) == nullptr);
+  CHECK(launches.find(call, region(64)) == nullptr);
   const Variant variant = variant_of(0x2000, 4, 256);
   launches.remember(call, region(64), nullptr, settled_version.load(), &variant, &launch);
-  const SettledLaunch* known = launches.find(call, region(64), nullptr);
+  const SettledLaunch* known = launches.find(call, region(64));
   REQUIRE(known != nullptr);
   CHECK(known->issue(call) == CUDA_SUCCESS);
   CHECK(seen.function == variant.function);
@@ -57,23 +57,22 @@ TEST_CASE("A settled launch is found by all that the program says of it", "[sett
   CHECK(seen.block == 256);
   CHECK(seen.shared == 16);
 
-  CHECK(launches.find(call, region(128), nullptr) == nullptr);
-  CHECK(launches.find(call, region(64), reinterpret_cast<CUcontext>(1)) == nullptr);
-  CHECK(launches.find(call_of(0x3000, 8, 128), region(64), nullptr) == nullptr);
+  CHECK(launches.find(call, region(128)) == nullptr);
+  CHECK(launches.find(call_of(0x3000, 8, 128), region(64)) == nullptr);
   contextune_launch other = call;
   other.grid[2] = 2;
-  CHECK(launches.find(other, region(64), nullptr) == nullptr);
+  CHECK(launches.find(other, region(64)) == nullptr);
   other = call;
   other.shared_bytes = 4;
-  CHECK(launches.find(other, region(64), nullptr) == nullptr);
+  CHECK(launches.find(other, region(64)) == nullptr);
   other = call;
   other.fn = contextune_fn_cuLaunchKernel_ptsz;
-  CHECK(launches.find(other, region(64), nullptr) == nullptr);
+  CHECK(launches.find(other, region(64)) == nullptr);
   other = call;
   CUlaunchConfig config{};
   config.numAttrs = 1;
   other.config = &config;
-  CHECK(launches.find(other, region(64), nullptr) == nullptr);
+  CHECK(launches.find(other, region(64)) == nullptr);
 }
 
 TEST_CASE("What changed since makes a settled launch unknown", "[settled_launches]") {
@@ -81,11 +80,11 @@ TEST_CASE("What changed since makes a settled launch unknown", "[settled_launche
   const contextune_launch call = call_of(0x1000, 8, 128);
   const std::uint64_t before = settled_version.load();
   launches.remember(call, region(64), nullptr, before, nullptr, nullptr);
-  REQUIRE(launches.find(call, region(64), nullptr) != nullptr);
-  CHECK(launches.find(call, region(64), nullptr)->launch == nullptr);  // as written
+  REQUIRE(launches.find(call, region(64)) != nullptr);
+  CHECK(launches.find(call, region(64))->launch == nullptr);  // as written
   settled_changed();
-  CHECK(launches.find(call, region(64), nullptr) == nullptr);
+  CHECK(launches.find(call, region(64)) == nullptr);
   // It changed while the launch was looked at.
   launches.remember(call, region(64), nullptr, before, nullptr, nullptr);
-  CHECK(launches.find(call, region(64), nullptr) == nullptr);
+  CHECK(launches.find(call, region(64)) == nullptr);
 }
