@@ -182,7 +182,7 @@ tunings() {
     grep -qE 'region time: (9|10) of 10' "$runs/tuning.out" && grep '^total' "$runs/tuning.out"
 }
 judge bench_tuning tunings
-judge bench_launch_overhead "$build/bin/contextune_bench_launch_overhead" --check
+judge bench_launch_overhead "$build/bin/contextune_bench_launch_overhead" --check --processes 3
 unset CONTEXTUNE_LOG_DIR
 CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge bad_input \
   python3 "$here/../apps/bad_input_test.py"
@@ -200,8 +200,10 @@ else
 fi
 
 # Launch rate of an empty kernel, of the bare one: outside of regions as before any tuning, and tuned;
-# in one process, where the two ways to launch take turns.
-rate() { awk -v name="$1" 'index($0, name) == 1 {print $9}' "$runs/bench_launch_overhead.out"; }
+# where the two ways to launch take turns; the median of three processes.
+rate() {
+  awk -v name="$1" 'index($0, name) == 1 {print $9}' "$runs/bench_launch_overhead.out" | sort -g | sed -n 2p
+}
 rates="before $(rate 'outside regions') after $(rate 'tuned region')"
 if echo "$rates" | awk '{exit !($2 >= 0.98 && $4 >= 0.98)}'; then
   row "launch rate" passed "of the bare one: $rates"
@@ -209,8 +211,8 @@ else
   row "launch rate" failed "of the bare one: $rates, wanted 0.98"
 fi
 
-# The same of whole processes on the CUDA runtime, bare and under contextune in alternation. Single
-# ones differ by some percent, whatever they run under.
+# The same of whole processes on the CUDA runtime, bare and under contextune in alternation. On some
+# hosts half of them launch a fifth more slowly, whatever they run under: hence the lower quartile.
 turns=20
 for ((turn = 0; turn < turns; ++turn)); do
   "$programs/empty_launch" --launches 5000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
@@ -218,8 +220,8 @@ for ((turn = 0; turn < turns; ++turn)); do
     "$programs/empty_launch" --launches 5000 --time "$runs/rate_under.$turn"
   status=$?
 done
-# rate_of KIND LINE: the median over the turns of that line of their files.
-rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n "$((turns / 2))p"; }
+# rate_of KIND LINE: of the turns, by that line of their files.
+rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n "$((turns / 4))p"; }
 rates=$(for line in 1 2; do echo "$(rate_of bare $line) $(rate_of under $line)"; done | awk '
   {printf "%s %.3f", NR == 1 ? "before" : " after", $1 / $2}')
 if ! same empty_launch $status; then

@@ -242,11 +242,14 @@ int run_case(const Case& which, const std::string& frontend, const Scratch& scra
 
 constexpr const char* usage =
     "usage: launch_overhead [--frontend libcontextune_preload.so] [--batches N] [--launches N]\n"
-    "                       [--case NAME] [--check]\n"
+    "                       [--processes N] [--case NAME] [--check]\n"
     "Compares a launch through the frontend with the bare driver call, in nanoseconds: medians "
     "over\n"
-    "N batches of N launches each, and the middle half of the differences. --check: fail when a\n"
-    "launch costs more than it may (20 ns outside regions, 150 ns in a tuned region).\n";
+    "N batches of N launches each, and the middle half of the differences; a line for each "
+    "process,\n"
+    "since where its memory lies makes a difference. --check: fail when a launch costs more than "
+    "it\n"
+    "may (20 ns outside regions, 150 ns in a tuned region) in more than half of the processes.\n";
 
 int run_all(const std::vector<std::string>& arguments) {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
@@ -254,6 +257,7 @@ int run_all(const std::vector<std::string>& arguments) {
   std::vector<std::string> counts = {"4000", "200"};
   bool fail_over_limit = false;
   std::string only;
+  int processes = 3;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const bool has_value = i + 1 < arguments.size();
     if (arguments[i] == "--check") {
@@ -262,6 +266,8 @@ int run_all(const std::vector<std::string>& arguments) {
       frontend = std::filesystem::absolute(arguments[++i]);
     } else if (arguments[i] == "--case" && has_value) {
       only = arguments[++i];
+    } else if (arguments[i] == "--processes" && has_value) {
+      processes = std::stoi(arguments[++i]);
     } else if (arguments[i] == "--batches" && has_value) {
       counts[0] = arguments[++i];
     } else if (arguments[i] == "--launches" && has_value) {
@@ -290,9 +296,13 @@ int run_all(const std::vector<std::string>& arguments) {
       std::printf("%-16s skipped: there is no libcontextune.so beside the frontend\n", which.name);
       continue;
     }
-    const int code = run_case(which, frontend, scratch, counts);
-    if (code > 1) return code;
-    result |= code;
+    int over_limit = 0;
+    for (int process = 0; process < processes; ++process) {
+      const int code = run_case(which, frontend, scratch, counts);
+      if (code > 1) return code;
+      over_limit += code;
+    }
+    if (2 * over_limit > processes) result = 1;
   }
   if (!ran) throw std::runtime_error("there is no case \"" + only + "\"");
   return fail_over_limit ? result : 0;
