@@ -46,7 +46,10 @@ RegionReplay::~RegionReplay() = default;
 
 bool RegionReplay::begin_visit(bool thread_bound) noexcept {
   // What another region is at work on would not be what the program has.
-  if (services_.recorder.busy() || !services_.gate.claim()) return false;
+  if (services_.recorder.busy() || !services_.gate.claim()) {
+    services_.log.fallback(FallbackReason::OtherRegion, region_.name(), {}, {});
+    return false;
+  }
   ++visits_;
   try {
     find_context();

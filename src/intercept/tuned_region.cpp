@@ -38,7 +38,10 @@ bool TunedRegion::finished() const noexcept {
 
 void TunedRegion::entered(bool thread_bound) noexcept {
   // What another region records, it repeats with all that is in it.
-  if (services().recorder.active()) return;
+  if (services().recorder.active()) {
+    if (!search_.finished()) services().log.fallback(FallbackReason::OtherRegion, name(), {}, {});
+    return;
+  }
   if (replay_ != nullptr) replay_->tidy();
   if (replay_ != nullptr && replay_->wanted() && !search_.finished() &&
       replay_->begin_visit(thread_bound)) {

@@ -71,6 +71,30 @@ TEST_CASE("A region is tuned in one visit, and its memory is as after one visit"
   first.holds(3);
 }
 
+TEST_CASE("A region inside one that is recorded waits for its next entry, and says so",
+          "[replay]") {
+  Options options = replayed();
+  options.region = "nvtx:step;nvtx:inner";
+  Program program(options);
+  program.runtime().declare(blocks({64, 256}));
+  Accumulator adder(program, 1000);
+  const auto visit_inner = [&] {
+    program.push("inner");
+    adder.run();
+    program.pop();
+  };
+  program.steps(1, [&] {
+    adder.run();
+    visit_inner();
+  });
+  CHECK(program.said("replay", {"region=step", "visit=1", "operations=2"}));
+  CHECK(program.said("fallback", {"region=inner", "reason=other_region"}));
+  visit_inner();
+  CHECK(program.said("replay", {"region=inner", "visit=1", "operations=1"}));
+  CHECK(program.lines("fallback").size() == 1);
+  adder.holds(3);
+}
+
 TEST_CASE("A config that writes elsewhere is found and never wins", "[replay]") {
   Program program(replayed());
   program.runtime().declare(blocks({64, 32, 256}, "add_by_block"));
