@@ -12,6 +12,7 @@ namespace contextune::intercept {
 RecordedLaunch::RecordedLaunch(const contextune_launch& call,
                                std::span<const ArgumentLayout> parameters)
     : call_(call) {
+  call_.thread = nullptr;  // another thread may repeat it
   const Launch launch(call);
   std::size_t size_bytes = 0;
   for (const ArgumentLayout& one : parameters) {
