@@ -94,6 +94,8 @@ bool contextune_find_driver(void) {
   if (!__atomic_compare_exchange_n(&contextune_libcuda, &expected, libcuda, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_ACQUIRE)) {
     dlclose(libcuda);
+  } else {
+    contextune_prepare_calls_ended();
   }
   return true;
 }

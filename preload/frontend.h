@@ -50,6 +50,9 @@ void contextune_enter_call(void);
 /* Returns when every other thread has left the calls of the driver that it was in; 0: it has not
  * within that time. */
 int contextune_calls_ended(uint64_t nanoseconds);
+/* While the process has one thread, the system grants in microseconds what the above needs; later
+ * it waits for all processors first, 10 to 20 ms. */
+void contextune_prepare_calls_ended(void);
 
 static inline void contextune_count_launch(void) {
   struct contextune_counter* counter = contextune_thread.counter;

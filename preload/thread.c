@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,12 +99,24 @@ static void nap(long nanoseconds) {
   nanosleep(&time, NULL);
 }
 
+static bool may_order_all_threads(void) {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+void contextune_prepare_calls_ended(void) {
+  if (__libc_single_threaded != 0) {
+    const int error = errno;
+    (void)may_order_all_threads();
+    errno = error;
+  }
+}
+
 /* After it every other thread either sees what we wrote before, or we see that it is inside. */
 static void order_all_threads(void) {
   if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) {
     return;
   }
-  if (syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0 &&
+  if (may_order_all_threads() &&
       syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) == 0) {
     return;
   }

@@ -1,4 +1,5 @@
 // When the core is attached, and what it is told.
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -128,6 +129,9 @@ TEST_CASE("A core learns when the other threads have left the driver, however ma
        {std::pair("0", ""), std::pair("300", ""), std::pair("0", "sandboxed")}) {
     const Recorded recorded = run_recorded({client("calls"), threads, where});
     INFO(recorded.outcome.out << recorded.outcome.err);
+    // It was asked for while that cost nothing.
+    const std::string barrier = std::strcmp(where, "sandboxed") == 0 ? "barrier -1" : "barrier 0";
+    CHECK(count_lines(recorded.outcome.out, barrier) == 1);
     for (const char* entry :
          {"cuLaunchKernel", "cuGraphLaunch", "cuEventRecord", "cuStreamSynchronize"}) {
       for (const char* way : {" passed", " shown"}) {

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
@@ -16,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 static const struct contextune_frontend* frontend;
 static int own_call_ended = -1;
@@ -125,6 +127,7 @@ int main(int argc, char** argv) {
   if (frontend == NULL) {
     return 1;
   }
+  printf("barrier %ld\n", syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0));
   const int num_threads = argc > 1 ? atoi(argv[1]) : 0;
   for (int i = 0; i < num_threads; ++i) {
     pthread_join(start(launch), NULL);
