@@ -1,6 +1,7 @@
 #include "gpu/block_store.hpp"
 
 #include <algorithm>
+#include <new>
 #include <numeric>
 #include <string>
 
@@ -200,8 +201,8 @@ void BlockStore::save(const Footprint& footprint, Deadline deadline) {
 }
 
 void BlockStore::restore(std::span<const std::uint32_t> blocks, Deadline deadline) {
-  const bool again = !restored_.empty() && std::equal(blocks.begin(), blocks.end(),
-                                                      restored_.begin(), restored_.end());
+  const bool again = !restored_.empty() &&
+                     std::equal(blocks.begin(), blocks.end(), restored_.begin(), restored_.end());
   try {
     if (again) {
       copier_.again();
@@ -209,11 +210,19 @@ void BlockStore::restore(std::span<const std::uint32_t> blocks, Deadline deadlin
       start_restore(blocks);
     }
     copier_.finish(deadline);
-    if (!again) restored_.assign(blocks.begin(), blocks.end());
   } catch (...) {
     restored_.clear();
     copier_.give_up(deadline);
     throw;
+  }
+  if (!again) remember_restored(blocks);
+}
+
+void BlockStore::remember_restored(std::span<const std::uint32_t> blocks) noexcept {
+  try {
+    restored_.assign(blocks.begin(), blocks.end());
+  } catch (const std::bad_alloc&) {
+    restored_.clear();  // they are listed anew, then
   }
 }
 

@@ -82,6 +82,7 @@ class BlockStore {
   void copy_to_store(std::vector<Run> runs, Deadline deadline);
   void allocate(std::vector<Run>& runs);
   void start_restore(std::span<const std::uint32_t> blocks);
+  void remember_restored(std::span<const std::uint32_t> blocks) noexcept;
   [[nodiscard]] std::size_t device_room() const;
   [[nodiscard]] std::size_t host_room() const;
 

@@ -130,7 +130,7 @@ void ReplayMemory::restore_initial() {
     if (blocks.empty()) continue;
     try {
       area.initial->restore(blocks, deadline());
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       throw MixedMemory(error.what());
     }
   }
@@ -151,7 +151,7 @@ void ReplayMemory::restore_final() {
       if (compare(false)) return;
     } catch (const MixedMemory&) {
       throw;
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       throw MixedMemory(error.what());
     }
   }
