@@ -123,7 +123,7 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
                              void* dso_handle);
 
 /* The words that the core's options know; with any other it starts, and says that it is none. */
-static bool is_switched_off(void) {
+bool contextune_is_switched_off(void) {
   static const char* const yes[] = {"1", "on", "true", "yes"};
   const char* disable = getenv("CONTEXTUNE_DISABLE");
   for (size_t i = 0; disable != NULL && i < sizeof yes / sizeof yes[0]; ++i) {
@@ -135,7 +135,7 @@ static bool is_switched_off(void) {
 }
 
 static const struct contextune_core* start_core(void) {
-  if (is_switched_off()) {
+  if (contextune_is_switched_off()) {
     return NULL;
   }
   const contextune_core_v1_fn start = find_core();
@@ -173,16 +173,10 @@ void contextune_attach(enum contextune_fn seen_by) {
     contextune_early_hand_over_thread(NULL);
     return;
   }
-  __atomic_store_n(&contextune_core, core, __ATOMIC_SEQ_CST);
+  /* First, so that whoever shows a range to the core shows it the launches too. */
   __atomic_store_n(&contextune_hot.launch, core->launch, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_core, core, __ATOMIC_SEQ_CST);
   contextune_cupti_hand_over(core);
   contextune_early_hand_over_process(core);
   contextune_early_hand_over_thread(core);
-}
-
-void contextune_hand_over_early(void) {
-  const struct contextune_core* core = contextune_load_core();
-  if (core != &contextune_core_undecided) {
-    contextune_early_hand_over_thread(core);
-  }
 }

@@ -43,7 +43,7 @@ void contextune_cupti_use(enum contextune_fn fn, const void* caller) {
       contextune_is_tool(caller)) {
     return;
   }
-  contextune_enter();
+  contextune_enter(core);
   core->program_uses_cupti(fn);
   contextune_leave();
   /* Only now: another thread must not go on before the core has let go. */

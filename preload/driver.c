@@ -94,7 +94,7 @@ bool contextune_find_driver(void) {
   if (!__atomic_compare_exchange_n(&contextune_libcuda, &expected, libcuda, false, __ATOMIC_ACQ_REL,
                                    __ATOMIC_ACQUIRE)) {
     dlclose(libcuda);
-  } else {
+  } else if (!contextune_is_switched_off()) {
     contextune_prepare_calls_ended();
   }
   return true;

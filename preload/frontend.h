@@ -110,18 +110,22 @@ static inline const struct contextune_core* contextune_load_core(void) {
   return __atomic_load_n(&contextune_core, __ATOMIC_ACQUIRE);
 }
 
+/* By CONTEXTUNE_DISABLE. */
+bool contextune_is_switched_off(void);
+
 /* Attaches the core, once. Called at depth 1, after the driver was seen to be initialised, by a
  * successful call of `seen_by`. */
 void contextune_attach(enum contextune_fn seen_by);
 
-/* Tells an attached core of the ranges that this thread opened before. */
-void contextune_hand_over_early(void);
+/* Tells the core the ranges that this thread opened before it was there, and forgets them. */
+void contextune_early_hand_over_thread(const struct contextune_core* core);
 
-/* Brackets every call of the core. */
-static inline void contextune_enter(void) {
+/* Brackets every call of a core: the one that it goes to, which is asked for once, since another
+ * thread may be attaching. */
+static inline void contextune_enter(const struct contextune_core* core) {
   ++contextune_thread.depth;
-  if (CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL)) {
-    contextune_hand_over_early();
+  if (CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) && core != &contextune_core_undecided) {
+    contextune_early_hand_over_thread(core);
   }
 }
 static inline void contextune_leave(void) {
@@ -202,6 +206,4 @@ void* contextune_cupti_wrapper(enum contextune_fn fn, void* real);
 
 void contextune_early_range(enum contextune_range_kind kind, const char* domain, const char* name,
                             uint64_t id);
-/* Tells the core this thread's open ranges, and forgets them. */
-void contextune_early_hand_over_thread(const struct contextune_core* core);
 void contextune_early_hand_over_process(const struct contextune_core* core);

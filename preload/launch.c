@@ -17,7 +17,11 @@ static inline __attribute__((always_inline)) CUresult show(const struct contextu
     contextune_count_launch();
     return contextune_launch_forward(launch);
   }
-  contextune_enter();
+  /* Only beside the launch that belongs to it: a range that the core learned of before a launch that
+   * it did not would be a region with a piece missing. */
+  const bool tells = CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) &&
+                     launch_by_core != contextune_undecided_launch;
+  contextune_enter(tells ? contextune_load_core() : &contextune_core_undecided);
   const CUresult result = launch_by_core(launch);
   contextune_leave();
   return result;

@@ -35,7 +35,7 @@ static void tell(enum contextune_range_kind kind, const char* domain, const char
   if (core == NULL || contextune_thread.depth != 0) {
     return;
   }
-  contextune_enter();
+  contextune_enter(core);
   core->range(kind, domain, name, id);
   contextune_leave();
 }

@@ -38,7 +38,10 @@ struct contextune_counter* contextune_thread_counter(void) {
   struct contextune_thread* thread = &contextune_thread;
   if (thread->early != NULL) {
     /* The next launch comes here again until the core knows of this thread's open ranges. */
-    contextune_hand_over_early();
+    const struct contextune_core* core = contextune_load_core();
+    if (core != &contextune_core_undecided) {
+      contextune_early_hand_over_thread(core);
+    }
   }
   struct contextune_counter* own = thread->own != NULL ? thread->own : contextune_take_counter();
   if (thread->early == NULL) {

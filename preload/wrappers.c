@@ -41,7 +41,7 @@ static inline bool is_not_recording(void) {
       return passed_;                                                                        \
     }                                                                                        \
     void* const addresses[] = {ADDRESSES args NULL};                                         \
-    contextune_enter();                                                                      \
+    contextune_enter(core_);                                                                 \
     if (tells_before) {                                                                      \
       core_->before(contextune_fn_##name, addresses);                                        \
     }                                                                                        \
@@ -64,7 +64,7 @@ static inline bool is_not_recording(void) {
     if (core_ == NULL || contextune_thread.depth != 0) {                             \
       result_ = ((pointer_type)contextune_hot.real[contextune_fn_##name])args;       \
     } else {                                                                         \
-      contextune_enter();                                                            \
+      contextune_enter(core_);                                                       \
       result_ = core_->graph_launch(contextune_fn_##name, exec, stream);             \
       contextune_leave();                                                            \
     }                                                                                \
