@@ -61,6 +61,7 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
     services_.gate.watch(true);
     recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch,
                                           [this] { drop_memory(true); });
+    if (!recording_) services_.log.fallback(FallbackReason::OtherRegion, region_.name(), {}, {});
   } catch (const Declined& declined) {
     decline(declined.obstacle);
   } catch (const std::exception& error) {

@@ -267,7 +267,7 @@ int run_all(const std::vector<std::string>& arguments) {
     } else if (arguments[i] == "--case" && has_value) {
       only = arguments[++i];
     } else if (arguments[i] == "--processes" && has_value) {
-      processes = std::stoi(arguments[++i]);
+      processes = std::max(1, std::stoi(arguments[++i]));
     } else if (arguments[i] == "--batches" && has_value) {
       counts[0] = arguments[++i];
     } else if (arguments[i] == "--launches" && has_value) {
