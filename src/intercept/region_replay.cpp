@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <span>
 #include <utility>
 
 #include "intercept/clock.hpp"
@@ -210,8 +209,6 @@ void RegionReplay::note_variables() {
 }
 
 void RegionReplay::prepare() {
-  const gpu::Driver& driver = services_.driver;
-  const CUcontext context = context_;
   auto ranges = footprint();
   wait_at_begin();  // other threads may have gone on
   host_.emplace();
@@ -219,7 +216,7 @@ void RegionReplay::prepare() {
     decline_for(FallbackReason::HostMemory,
                 "There is more host memory within the GPU's reach than can be watched.");
   }
-  auto memory = std::make_unique<ReplayMemory>(driver, context, services_.block_kernels,
+  auto memory = std::make_unique<ReplayMemory>(services_.driver, context_, services_.block_kernels,
                                                copy_limits(), tolerance_, step_seconds);
   {
     const std::lock_guard lock(memory_mutex_);
