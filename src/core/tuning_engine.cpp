@@ -310,7 +310,16 @@ void Tuning::Engine::report_trial(const PlannedTrial& trial, const SiteResult* s
 void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult* result) {
   if (pass.experiment != experiment_.number()) return;
   const bool counts = result != nullptr && !result->throttled;
-  experiment_.settle(pass.slot, {counts ? region_seconds(*result) : no_sample, pass.situation});
+  double seconds = counts ? region_seconds(*result) : no_sample;
+  // Where others launched it, only the result tells that it could not be launched.
+  for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
+    const SiteResult& seen = result->sites[i];
+    if (seen.status != SiteResult::Status::LaunchFailed || seen.site >= pass.configs.size())
+      continue;
+    fail_config(seen.site, pass.configs[seen.site], 0);
+    seconds = std::numeric_limits<double>::infinity();
+  }
+  experiment_.settle(pass.slot, {seconds, pass.situation});
 }
 
 void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {

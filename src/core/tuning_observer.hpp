@@ -67,6 +67,15 @@ struct ConfirmEvent {
   int tries = 0;
 };
 
+/// One agreement with the other ranks.
+struct SyncEvent {
+  std::uint64_t batch = 0;  ///< its number, if it was committed
+  std::uint64_t hash = 0;   ///< of what all ranks run: the same on each
+  double wait_seconds = 0;  ///< that this rank was kept waiting
+  bool committed = false;
+  std::string why;  ///< a sentence, if it was not
+};
+
 /// What a tuning reports while it goes on: the port of the rank log. Called from inside calls of
 /// Tuning, in its thread; must not call back into it, and should not throw.
 class TuningObserver {
@@ -77,6 +86,7 @@ class TuningObserver {
   /// One for each site of a generation when the generation is through.
   virtual void winner(const WinnerEvent& /*event*/) {}
   virtual void confirm(const ConfirmEvent& /*event*/) {}
+  virtual void sync(const SyncEvent& /*event*/) {}
   /// `site` is no_site where the whole region is meant. `text`: a sentence about this case.
   virtual void fallback(FallbackReason /*reason*/, SiteIndex /*site*/,
                         const std::string& /*text*/) {}

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "gpu/device_facts.hpp"
-#include "gpu/hash.hpp"
+#include "core/stable_hash.hpp"
 #include "gpu/kernel_name.hpp"
 
 namespace contextune::gpu {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "gpu/hash.hpp"
+#include "core/stable_hash.hpp"
 
 namespace contextune::gpu {
 

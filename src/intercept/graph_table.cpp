@@ -4,7 +4,7 @@
 #include <charconv>
 #include <exception>
 
-#include "gpu/hash.hpp"
+#include "core/stable_hash.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -75,7 +75,7 @@ std::shared_ptr<const GraphNodes> KnownGraph::nodes() {
 
 std::string KnownGraph::name() {
   if (name_.empty() && nodes() != nullptr) {
-    gpu::StableHash hash;
+    StableHash hash;
     for (const GraphKernel& kernel : nodes_->kernels()) {
       CUlaunchConfig config;
       const intercept::Launch launch = kernel.launch(config);

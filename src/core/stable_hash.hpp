@@ -4,7 +4,7 @@
 #include <cstring>
 #include <string_view>
 
-namespace contextune::gpu {
+namespace contextune {
 
 /// A 64-bit hash that is the same on every machine and in every run: names winners in the store.
 /// Not for secrets.
@@ -33,4 +33,4 @@ class StableHash {
   std::uint64_t state_ = 0x636f6e7465787475u;
 };
 
-}  // namespace contextune::gpu
+}  // namespace contextune

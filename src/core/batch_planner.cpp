@@ -1,0 +1,316 @@
+#include "core/batch_planner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/batch_message.hpp"
+
+namespace contextune {
+namespace {
+
+// A batch is to take about so long: an agreement costs some 0.1 ms, and a config that is far too
+// slow is given up between batches only.
+constexpr double batch_seconds = 2e-3;
+constexpr std::size_t least_passes = 4;
+constexpr std::size_t most_passes = 32;
+
+constexpr std::size_t most_groups = 4096;
+constexpr std::uint32_t most_configs = 1U << 20U;
+constexpr std::size_t most_sites_of_a_rank = 65536;
+
+std::string name_of(std::uint32_t rank) {
+  return "rank " + std::to_string(rank);
+}
+
+bool same_options(const BatchReport& a, const BatchReport& b) {
+  BatchReport first;
+  BatchReport second;
+  first.options = a.options;
+  second.options = b.options;
+  return a.inputs_hash == b.inputs_hash && encode(first) == encode(second);
+}
+
+/// What the ranks saw of one pass, as if it were one rank's: the slowest counts, what failed
+/// anywhere failed, what is missing anywhere is missing, and whoever did not launch a site adds
+/// nothing. Null: nothing is known of it.
+std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
+                                  std::span<const std::uint32_t> ranks, std::string& culprit) {
+  PassResult result;
+  result.pass = pass.number;
+  std::map<SharedIndex, SiteResult> sites;
+  bool region_known = true;
+  for (std::size_t r = 0; r < of_ranks.size(); ++r) {
+    const PassReport& report = of_ranks[r];
+    if (report.lost) return std::nullopt;
+    result.throttled = result.throttled || report.throttled;
+    if (report.sm_clock_hz > 0) {
+      result.sm_clock_hz = result.sm_clock_hz > 0 ? std::min(result.sm_clock_hz, report.sm_clock_hz)
+                                                  : report.sm_clock_hz;
+    }
+    if (report.region_seconds > 0) {
+      result.region_seconds = std::max(result.region_seconds, report.region_seconds);
+    } else if (!report.sites.empty()) {
+      region_known = false;
+    }
+    for (const SiteResult& seen : report.sites) {
+      const auto [at, first] = sites.try_emplace(seen.site, seen);
+      SiteResult& one = at->second;
+      if (seen.status == SiteResult::Status::LaunchFailed && culprit.empty()) {
+        culprit = name_of(ranks[r]);
+      }
+      if (first) continue;
+      const auto severity = [](SiteResult::Status status) {
+        return status == SiteResult::Status::LaunchFailed ? 2
+               : status == SiteResult::Status::Missing    ? 1
+                                                          : 0;
+      };
+      if (severity(seen.status) > severity(one.status)) one.status = seen.status;
+      if (seen.config != one.config && one.status == SiteResult::Status::Measured) {
+        one.status = SiteResult::Status::Missing;
+      }
+      one.seconds = std::max(one.seconds, seen.seconds);
+      one.launches = std::max(one.launches, seen.launches);
+    }
+  }
+  if (!region_known) result.region_seconds = 0;
+  for (auto& [index, one] : sites) result.sites.push_back(one);
+  return result;
+}
+
+}  // namespace
+
+void BatchPlanner::Events::stage(Stage stage, std::uint32_t generation) {
+  list.emplace_back(StageEvent{stage, generation});
+}
+
+void BatchPlanner::Events::fallback(FallbackReason reason, SiteIndex site,
+                                    const std::string& text) {
+  const bool failed =
+      reason == FallbackReason::LaunchFailed || reason == FallbackReason::WrongResult;
+  const std::string where =
+      failed && !culprit.empty() ? " It was seen on " + culprit + "." : std::string();
+  list.emplace_back(FallbackEvent{reason, site, text + where});
+}
+
+std::string BatchPlanner::fault_of(std::span<const std::uint32_t> ranks,
+                                   std::span<const BatchReport> reports) const {
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    const BatchReport& report = reports[r];
+    const std::string rank = name_of(ranks[r]);
+    const bool last = report.batch == last_.number && report.batch_hash == last_hash_;
+    const bool before = report.batch + 1 == last_.number && report.batch_hash == before_hash_;
+    if ((!last && !before) || report.batch != reports.front().batch) {
+      return rank + " answers batch " + std::to_string(report.batch) + ", and batch " +
+             std::to_string(last_.number) + " was the last: it has not run what the others have";
+    }
+    if (!same_options(report, reports.front())) {
+      return rank + " has other options or another space than " + name_of(ranks.front());
+    }
+    const std::size_t due = last ? last_.passes.size() : before_passes_;
+    if (report.passes.size() != due) {
+      return rank + " reports " + std::to_string(report.passes.size()) + " passes of " +
+             std::to_string(due);
+    }
+    if (report.new_sites.size() > most_sites_of_a_rank) return rank + " reports too many sites";
+    const auto known = [&](SharedIndex site, std::uint32_t config) {
+      return site < sites_.size() && config < sites_[site].shared.num_configs;
+    };
+    bool sound = std::isfinite(report.elapsed_seconds);
+    for (const auto& one : report.readied) {
+      sound = sound && known(one.site, 0);
+      for (const std::uint32_t config : one.unusable) sound = sound && known(one.site, config);
+    }
+    for (const auto& one : report.rejections) sound = sound && known(one.site, one.config);
+    for (const PassReport& pass : report.passes)
+      for (const SiteResult& seen : pass.sites) sound = sound && known(seen.site, seen.config);
+    if (!sound) return rank + " reports on sites or configs that do not exist";
+  }
+  return {};
+}
+
+Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
+                           std::span<const BatchReport> reports, std::string& why) {
+  why = fault_of(ranks, reports);
+  if (!why.empty()) return {};
+  // The last batch was planned and not committed: it holds all that these reports say already.
+  if (reports.front().batch != last_.number) return issue(last_, reports);
+  if (!tuning_) tuning_.emplace(reports.front().options, &events_);
+  bool bounded = false;
+  for (const BatchReport& report : reports) {
+    now_ = std::max(now_, report.elapsed_seconds);
+    bounded = bounded || report.bounded;
+  }
+  take_results(ranks, reports);
+  take_sites(ranks, reports);
+
+  Batch batch;
+  batch.number = last_.number + 1;
+  plan_passes(batch, bounded);
+  batch.new_sites = std::exchange(taken_up_, {});
+  batch.winners.assign(tuning_->winners().begin(), tuning_->winners().end());
+  batch.stage = tuning_->stage();
+  batch.finished = tuning_->finished();
+  batch.tuning_seconds = tuning_->tuning_seconds();
+  batch.events = std::exchange(events_.list, {});
+  before_hash_ = last_hash_;
+  before_passes_ = last_.passes.size();
+  last_ = std::move(batch);
+  return issue(last_, reports);
+}
+
+Payload BatchPlanner::issue(Batch& batch, std::span<const BatchReport> reports) {
+  batch.first_entry = 0;
+  for (const BatchReport& report : reports)
+    batch.first_entry = std::max(batch.first_entry, report.horizon + 1);
+  Payload bytes = encode(batch);
+  last_hash_ = hash_of(bytes);
+  return bytes;
+}
+
+void BatchPlanner::take_sites(std::span<const std::uint32_t> ranks,
+                              std::span<const BatchReport> reports) {
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    for (const BatchReport::NewSite& seen : reports[r].new_sites) {
+      take_up(seen, r, reports.size(), ranks);
+    }
+    for (const BatchReport::Readiness& one : reports[r].readied) {
+      Site& site = sites_[one.site];
+      site.unready[r] = false;
+      site.unusable.insert(site.unusable.end(), one.unusable.begin(), one.unusable.end());
+    }
+    events_.culprit = name_of(ranks[r]);
+    for (const BatchReport::Rejection& one : reports[r].rejections) {
+      tuning_->reject_config(one.site, one.config,
+                             "Config " + std::to_string(one.config) + " of '" +
+                                 sites_[one.site].shared.name +
+                                 "' computes something else than the default and is never "
+                                 "chosen.");
+    }
+    events_.culprit.clear();
+  }
+  tell_ready();
+}
+
+void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
+                           std::size_t num_ranks, std::span<const std::uint32_t> ranks) {
+  const auto known = by_name_.find({seen.site.name, seen.site.key});
+  SharedIndex index = known == by_name_.end() ? no_site : known->second;
+  if (known == by_name_.end()) {
+    SiteSpec spec;
+    spec.name = seen.site.name;
+    spec.configs.resize(seen.site.num_configs);
+    spec.objective = seen.site.objective;
+    spec.n_warmup = seen.site.n_warmup;
+    spec.n_repeat = seen.site.n_repeat;
+    spec.pinned = seen.site.pinned;
+    spec.ready = false;
+    // What no tuning would take is no site: it keeps its default where it is.
+    const bool sound = seen.site.num_configs > 0 && seen.site.num_configs <= most_configs &&
+                       (!spec.pinned || *spec.pinned < seen.site.num_configs);
+    if (sound) index = tuning_->add_site(std::move(spec));
+    by_name_.emplace(std::pair(seen.site.name, seen.site.key), index);
+    if (index == no_site) return;
+    sites_.push_back({seen.site, std::vector<bool>(num_ranks, false), {}, false, true});
+    taken_up_.push_back(seen.site);
+  }
+  if (index == no_site) return;
+  Site& site = sites_[index];
+  if (!(site.shared == seen.site)) {
+    // Its configs mean something else there: only the default is the same on all.
+    events_.list.emplace_back(FallbackEvent{FallbackReason::RanksDiffer, index,
+                                            "'" + seen.site.name + "' has other configs on " +
+                                                name_of(ranks[rank]) +
+                                                " than on another rank; it keeps its default."});
+    for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
+      site.unusable.push_back(config);
+    if (site.told_ready) {
+      for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
+        tuning_->reject_config(index, config, "It is not the same config on all ranks.");
+    }
+    return;
+  }
+  site.unready[rank] = !seen.ready;
+  for (const std::uint32_t config : seen.unusable)
+    if (config < site.shared.num_configs) site.unusable.push_back(config);
+}
+
+void BatchPlanner::tell_ready() {
+  for (SharedIndex index = 0; index < sites_.size(); ++index) {
+    Site& site = sites_[index];
+    const bool unready =
+        std::find(site.unready.begin(), site.unready.end(), true) != site.unready.end();
+    if (site.told_ready || unready) continue;
+    site.told_ready = true;
+    tuning_->site_ready(index, site.unusable);
+  }
+}
+
+void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
+                                std::span<const BatchReport> reports) {
+  if (last_.passes.empty()) return;
+  for (Site& site : sites_) site.launched = false;
+  double seconds = 0;
+  std::size_t measured = 0;
+  for (std::size_t p = 0; p < last_.passes.size(); ++p) {
+    std::vector<PassReport> of_ranks;
+    for (const BatchReport& report : reports) {
+      of_ranks.push_back(report.passes[p]);
+      for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
+    }
+    const auto result = reduced(last_.passes[p], of_ranks, ranks, events_.culprit);
+    if (!result) {
+      tuning_->lose_result(last_.passes[p].number, now_);
+    } else {
+      if (result->region_seconds > 0) {
+        seconds += result->region_seconds;
+        ++measured;
+      }
+      tuning_->add_result(*result, now_);
+    }
+    events_.culprit.clear();
+  }
+  if (measured > 0) pass_seconds_ = seconds / static_cast<double>(measured);
+}
+
+std::size_t BatchPlanner::passes_ahead() const {
+  if (pass_seconds_ <= 0) return least_passes;
+  const double fit = std::ceil(batch_seconds / pass_seconds_);
+  return static_cast<std::size_t>(
+      std::clamp(fit, static_cast<double>(least_passes), static_cast<double>(most_passes)));
+}
+
+void BatchPlanner::plan_passes(Batch& batch, bool bounded) {
+  std::vector<SiteIndex> launched;
+  for (SharedIndex index = 0; index < sites_.size(); ++index)
+    if (sites_[index].launched) launched.push_back(index);
+  // A site that appears late is admitted when it was there in two entries, which are none here.
+  int idle_entries = 0;
+  while (batch.passes.size() < passes_ahead()) {
+    const PassPlan plan = tuning_->begin_pass(now_, bounded);
+    if (plan.counted) {
+      batch.passes.push_back({plan.pass, plan.stage, plan.measure,
+                              std::vector(plan.configs.begin(), plan.configs.end())});
+    }
+    tuning_->end_pass(plan.pass, launched, {}, now_);
+    if (plan.counted) continue;
+    batch.waiting = plan.waiting;
+    if (!batch.passes.empty() || plan.stage != Stage::Finished || ++idle_entries > 2) break;
+  }
+  if (!batch.passes.empty()) batch.waiting = Waiting::Nothing;
+}
+
+Payload GroupPlanners::decide(const Topic& topic, std::span<const Payload> said, std::string& why) {
+  std::vector<BatchReport> reports(said.size());
+  for (std::size_t r = 0; r < said.size(); ++r) {
+    if (decode(said[r], reports[r])) continue;
+    why = "what " + name_of(topic.ranks[r]) + " said cannot be read";
+    return {};
+  }
+  if (planners_.size() >= most_groups && !planners_.contains(topic.group)) {
+    why = "there are more than " + std::to_string(most_groups) + " groups of ranks";
+    return {};
+  }
+  return planners_[topic.group].plan(topic.ranks, reports, why);
+}
+
+}  // namespace contextune

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/coordinator.hpp"
+#include "core/tuning.hpp"
+
+namespace contextune {
+
+/// Decides for all ranks of a group: one Tuning over the union of their sites, which is asked for
+/// as many passes ahead as can be planned without results, and is fed what the slowest rank
+/// measured. Deterministic: a function of the reports. Not thread-safe.
+class BatchPlanner {
+ public:
+  /// The next batch, encoded, from one report of each rank.
+  /// @param ranks their numbers in the job, for messages; as many as reports, always the same
+  /// @param why   a sentence, if it is empty: the ranks have not run or do not mean the same
+  [[nodiscard]] Payload plan(std::span<const std::uint32_t> ranks,
+                             std::span<const BatchReport> reports, std::string& why);
+
+ private:
+  /// Collects what the tuning reports.
+  class Events final : public TuningObserver {
+   public:
+    void stage(Stage stage, std::uint32_t generation) override;
+    void trial(const TrialEvent& event) override { list.emplace_back(event); }
+    void winner(const WinnerEvent& event) override { list.emplace_back(event); }
+    void confirm(const ConfirmEvent& event) override { list.emplace_back(event); }
+    void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
+
+    std::vector<TuningEvent> list;
+    std::string culprit;  ///< appended to what is said about a config that cannot be launched
+  };
+  struct Site {
+    SharedSite shared;
+    std::vector<bool> unready;  ///< by position among the ranks
+    std::vector<std::uint32_t> unusable;
+    bool told_ready = false;
+    bool launched = true;  ///< by some rank in the last batch, or not known yet
+  };
+
+  [[nodiscard]] std::string fault_of(std::span<const std::uint32_t> ranks,
+                                     std::span<const BatchReport> reports) const;
+  [[nodiscard]] Payload issue(Batch& batch, std::span<const BatchReport> reports);
+  void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
+  void take_up(const BatchReport::NewSite& seen, std::size_t rank, std::size_t num_ranks,
+               std::span<const std::uint32_t> ranks);
+  void tell_ready();
+  void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
+  void plan_passes(Batch& batch, bool bounded);
+  [[nodiscard]] std::size_t passes_ahead() const;
+
+  Events events_;
+  std::optional<Tuning> tuning_;
+  std::vector<Site> sites_;
+  std::map<std::pair<std::string, std::string>, SharedIndex> by_name_;
+  std::vector<SharedSite> taken_up_;  ///< since the last batch
+  Batch last_;                        ///< the batch that was planned last
+  std::uint64_t last_hash_ = 0;
+  /// The one before: what ranks answer when the last one was not committed, and is issued again.
+  std::uint64_t before_hash_ = 0;
+  std::size_t before_passes_ = 0;
+  double now_ = 0;
+  double pass_seconds_ = 0;  ///< of the last batch's passes, on average; 0: not known
+};
+
+/// A Coordinator's decider that keeps one planner for each group. On one thread at a time.
+class GroupPlanners {
+ public:
+  /// @param topic whose ranks have said this, in their order
+  [[nodiscard]] Payload decide(const Topic& topic, std::span<const Payload> said, std::string& why);
+
+ private:
+  std::map<std::uint64_t, BatchPlanner> planners_;
+};
+
+}  // namespace contextune

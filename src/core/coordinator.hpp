@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace contextune {
+
+/// What one rank says, and what all are told. Opaque here.
+using Payload = std::vector<std::byte>;
+
+/// One question that a group of ranks decides together. Ranks mean the same one when all of it is
+/// equal; each is asked once.
+struct Topic {
+  std::uint64_t group = 0;           ///< names the group among those of the job
+  std::uint64_t question = 0;        ///< counts up within the group
+  std::vector<std::uint32_t> ranks;  ///< of the group, ascending, at least this one
+  bool operator==(const Topic&) const = default;
+};
+
+/// How a question ended.
+enum class Verdict : std::uint8_t {
+  Open,       ///< not yet; only poll() says so
+  Committed,  ///< every rank of the group has the decision, or will have it
+  Aborted,    ///< no rank has it, and none will: all go on as if nothing had been asked
+  /// Control was lost between the vote and the verdict, and no rank that is still alive knows it.
+  /// Whoever has voted must neither act on the decision nor on its absence.
+  Unknown,
+};
+
+struct Agreement {
+  Verdict verdict = Verdict::Open;
+  Payload decision;                 ///< the same bytes on every rank, if committed
+  std::string why;                  ///< a sentence, unless committed or open
+  std::uint32_t culprit = no_rank;  ///< the rank that it was for, where that is known
+  double waited_seconds = 0;        ///< of this rank, inside wait()
+
+  static constexpr std::uint32_t no_rank = ~0U;
+};
+
+/// How ranks agree: each says something, one decides from what all have said, and either every rank
+/// gets the decision or none does. A port; what is agreed on is the caller's matter.
+///
+/// The promise: if one rank sees `Committed`, no rank sees `Aborted` for that topic, and the other
+/// way round, whatever is lost and whoever ends. It holds because a rank that has voted asks those
+/// that are left when it loses control, and says `Unknown` rather than guess.
+///
+/// Rank 0 coordinates every topic, those of groups that it is not in as well. A rank that is lost
+/// stays lost: whatever it is part of from then on is aborted.
+///
+/// Threads: any; calls for different topics do not wait for one another. No call throws, none but
+/// wait() blocks, and nothing is done in the destructor that takes longer than closing sockets.
+class Coordinator {
+ public:
+  /// Makes the decision from what the ranks of the topic have said, in their order. Runs once in
+  /// the job, on rank 0: on the coordinator's own thread, which has nothing else to do meanwhile
+  /// (the others must not take it for dead), or in say() if there is one rank.
+  /// May keep what it has decided, and must look at nothing else. An empty payload refuses: the
+  /// topic is aborted with `why`.
+  using Decide =
+      std::function<Payload(const Topic& topic, std::span<const Payload> said, std::string& why)>;
+
+  virtual ~Coordinator() = default;
+
+  [[nodiscard]] virtual std::uint32_t rank() const noexcept = 0;
+  [[nodiscard]] virtual std::uint32_t num_ranks() const noexcept = 0;
+
+  /// Says this rank's part; the answer is fetched by poll or wait.
+  /// @param kind    which of the deciders, known to all ranks under the same number
+  /// @param seconds after which the coordinating rank aborts for the ranks that have not spoken;
+  ///                counted from the first rank that spoke
+  virtual void say(const Topic& topic, std::uint32_t kind, Payload part,
+                   double seconds) noexcept = 0;
+
+  /// The verdict so far. Committed, Aborted and Unknown are final and can be asked for once;
+  /// before this rank has spoken, and after that one time, it is Open.
+  [[nodiscard]] virtual Agreement poll(const Topic& topic) noexcept = 0;
+  /// Waits for it, at most so long: then `Open`, and this rank's vote may still be counted unless
+  /// it withdraws. Returns at once where poll() has nothing to wait for.
+  [[nodiscard]] virtual Agreement wait(const Topic& topic, double seconds) noexcept = 0;
+
+  /// Takes this rank's part back, or says that none will come: the topic is aborted, here at once.
+  /// Nothing if it has voted already: then the verdict has to be waited for.
+  virtual void withdraw(const Topic& topic, std::string why) noexcept = 0;
+
+  /// Why this rank cannot agree on anything any more; empty: it can. Final.
+  [[nodiscard]] virtual std::string lost() const = 0;
+};
+
+}  // namespace contextune

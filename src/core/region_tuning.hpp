@@ -1,0 +1,143 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "core/tuning_observer.hpp"
+
+namespace contextune {
+
+/// What a site is judged on.
+enum class Objective {
+  Own,    ///< its own device time in the table, then the region's
+  Region  ///< the region's time only: keeps the default during the table
+};
+
+/// One tunable thing at one key.
+struct SiteSpec {
+  std::string name;
+  Key key;
+  std::vector<Config> configs;  ///< number 0 is the default; never empty
+  Objective objective = Objective::Own;
+  std::optional<int> n_warmup{};  ///< absent: the region's
+  std::optional<int> n_repeat{};
+  std::optional<std::uint32_t> pinned{};  ///< runs this config always, and is not tuned
+  bool ready = true;                      ///< false: variants are being built; see site_ready
+};
+
+/// What to measure in a pass.
+enum class Measure {
+  Nothing,
+  Activity,  ///< every launched site's device time, and the region's
+  Span       ///< the region's time alone, by one event pair, with CUPTI closed
+};
+
+/// Why an entry is not a pass.
+enum class Waiting {
+  Nothing,  ///< it is a pass, or the tuning is finished
+  Results,  ///< of earlier passes
+  Builds,   ///< no site is ready yet
+  Budget,   ///< trials have cost max_slowdown; runs what is known so far
+  Ranks     ///< the other ranks have not agreed yet; see await_ranks
+};
+
+/// What every site runs in one entry. `configs` is indexed by site; a site beyond its end runs
+/// config 0. It stays as it is until the next begin_pass, whatever else is called.
+struct PassPlan {
+  std::uint64_t pass = 0;  ///< number of this pass; of the next one if this entry is not counted
+  Stage stage = Stage::Finished;
+  Measure measure = Measure::Nothing;
+  bool counted = false;
+  Waiting waiting = Waiting::Nothing;
+  std::span<const std::uint32_t> configs;
+};
+
+/// What one site did in a measured pass.
+struct SiteResult {
+  enum class Status { Measured, LaunchFailed, Missing };
+  SiteIndex site = 0;
+  std::uint32_t config = 0;  ///< that really ran
+  std::uint32_t launches = 0;
+  double seconds = 0;  ///< sum over its launches, divided by their number
+  Status status = Status::Measured;
+};
+
+/// Everything measured in one pass.
+struct PassResult {
+  std::uint64_t pass = 0;
+  std::vector<SiteResult> sites;  ///< after Measure::Span at most those that could not be launched
+  double region_seconds = 0;      ///< not above 0: not known
+  double sm_clock_hz = 0;         ///< 0: not known
+  bool throttled = false;         ///< nothing of it counts
+};
+
+/// The search in one region as whoever makes its passes sees it: which config every site runs in
+/// every entry, from the first entry to the winners. `now` is any monotonic clock in seconds.
+///
+/// Not thread-safe, but await_ranks: its region serialises calls; only PassPlan::configs may be
+/// read by others between begin_pass and end_pass.
+class RegionTuning {
+ public:
+  virtual ~RegionTuning() = default;
+
+  /// A site was launched for the first time: call before that launch, in or between entries.
+  /// Returns no_site, and reports it once, beyond max_sites.
+  /// @throws Error if it has no configs or pins one that it does not have
+  virtual SiteIndex add_site(SiteSpec spec) = 0;
+
+  /// All its configs can be launched now but those in `unusable`, which could not be built and
+  /// count as failed. Owed for every site that was added unready, even if nothing could be built:
+  /// until then finished() is false, and entries may be Waiting::Builds.
+  virtual void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) = 0;
+
+  /// The config computes something else than the default: it counts as failed and is never chosen.
+  /// Call between entries; `detail` is a sentence for the observer. Config 0 cannot be wrong.
+  virtual void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) = 0;
+
+  /// An entry begins. If the one before never ended, it counts as abandoned.
+  /// @param bounded the program makes the entries (`live`): what a trial costs is its time, and
+  ///        it is never kept waiting
+  [[nodiscard]] virtual PassPlan begin_pass(double now, bool bounded = true) = 0;
+
+  /// The entry ended: all its work was issued.
+  /// @param launched sites that were launched in it, each once
+  /// @param failed those among them whose config could not be launched (and that ran the default
+  ///        instead)
+  virtual void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                        std::span<const SiteIndex> failed, double now) = 0;
+
+  /// What was measured in a pass that has ended; once for each whose plan said so. May come entries
+  /// later, in any order. Unknown or repeated passes are ignored.
+  virtual void add_result(const PassResult& result, double now) = 0;
+
+  /// Nothing will come for that pass.
+  virtual void lose_result(std::uint64_t pass, double now) = 0;
+
+  /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
+  /// threads may make other calls meanwhile; of this one there is one at a time.
+  virtual void await_ranks() {}
+
+  /// Nothing is measured, entries run winners. Becomes false again if new sites come up.
+  [[nodiscard]] virtual bool finished() const = 0;
+
+  [[nodiscard]] virtual Stage stage() const = 0;
+
+  /// The config that each site runs when nothing is tried: the winner, or what is known so far.
+  /// Valid until the next call.
+  [[nodiscard]] virtual std::span<const std::uint32_t> winners() const = 0;
+
+  /// Counted passes, and all entries, so far.
+  [[nodiscard]] virtual std::uint64_t passes() const = 0;
+  [[nodiscard]] virtual std::uint64_t entries() const = 0;
+
+  /// Seconds from the first entry to the end of the last generation's stages, or to now.
+  [[nodiscard]] virtual double tuning_seconds() const = 0;
+};
+
+}  // namespace contextune

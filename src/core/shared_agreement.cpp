@@ -1,0 +1,238 @@
+// What a rank says to the others about its region, and what it is told.
+#include <algorithm>
+#include <cmath>
+
+#include "core/batch_message.hpp"
+#include "core/shared_tuning.hpp"
+#include "core/statistics.hpp"
+
+namespace contextune {
+namespace {
+
+// Beyond presync_timeout: the coordinating rank's own limit is to be heard, not to be met.
+constexpr double slack_seconds = 1;
+// A rank that has voted gets its verdict from control threads alone, whatever programs do.
+constexpr double verdict_seconds = 15;
+// For an answer that nobody waits for; a rank withdraws long before, at its horizon.
+constexpr double unhurried_seconds = 3600;
+// Each time the room for an answer doubles.
+constexpr int most_refusals = 12;
+
+}  // namespace
+
+SiteIndex SharedTuning::local(SiteIndex shared) const {
+  return shared < local_.size() ? local_[shared] : no_site;
+}
+
+void SharedTuning::advance(double now, bool bounded) {
+  while (!failed_ && !rest_) {
+    if (asked_) {
+      Agreement agreement;
+      if (answer_) {
+        agreement = *std::exchange(answer_, std::nullopt);
+      } else {
+        agreement = coordinator_.poll(topic_);
+        if (agreement.verdict == Verdict::Open && bounded && entries_ > said_.horizon) {
+          coordinator_.withdraw(topic_, "the region was entered again before all had spoken");
+          agreement = coordinator_.wait(topic_, verdict_seconds);
+          if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
+        }
+      }
+      if (agreement.verdict == Verdict::Open) return;
+      heard(std::move(agreement), bounded);
+      continue;
+    }
+    const bool seen_sites = entries_ > 1 || !sites_.empty();
+    if (!seen_sites || !batch_is_through() || finished()) return;
+    ask(now, bounded);
+  }
+}
+
+void SharedTuning::await_ranks() {
+  if (!asked_ || answer_) return;
+  const double limit = settings_.presync_timeout + slack_seconds;
+  Agreement agreement = coordinator_.wait(topic_, limit);
+  if (agreement.verdict == Verdict::Open) {
+    const double waited = agreement.waited_seconds;
+    coordinator_.withdraw(topic_, "not all ranks came to the region in " +
+                                      std::to_string(settings_.presync_timeout) + " s");
+    agreement = coordinator_.wait(topic_, verdict_seconds);
+    agreement.waited_seconds += waited;
+    if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
+  }
+  answer_ = std::move(agreement);
+}
+
+BatchReport SharedTuning::report(double now, bool bounded) const {
+  BatchReport report;
+  report.batch = batch_.number;
+  report.batch_hash = batch_hash_;
+  report.inputs_hash = settings_.inputs_hash;
+  report.options = options_;
+  report.bounded = bounded;
+  report.elapsed_seconds = now - first_now_;
+  for (const Site& site : sites_) {
+    if (!site.reported) {
+      report.new_sites.push_back({site.shared, site.ready, site.unusable});
+    } else if (site.index && site.ready && !site.reported_ready) {
+      report.readied.push_back({*site.index, site.unusable});
+    }
+  }
+  for (const BatchReport::Rejection& one : rejections_)
+    if (const auto& index = sites_[one.site].index)
+      report.rejections.push_back({*index, one.config});
+  for (const Seen& seen : seen_) report.passes.push_back(seen.report);
+  return report;
+}
+
+void SharedTuning::ask(double now, bool bounded) {
+  // After a refusal the very same is said again: the planner may have taken it in.
+  if (!std::exchange(say_again_, false)) said_ = report(now, bounded);
+  said_.horizon = entries_ + margin_;
+  asked_ = true;
+  coordinator_.say(topic_, settings_.kind, encode(said_),
+                   bounded ? unhurried_seconds : settings_.presync_timeout);
+}
+
+void SharedTuning::note_said(const BatchReport& report) {
+  std::size_t next = 0;
+  for (Site& site : sites_) {
+    if (!site.reported) {
+      if (next == report.new_sites.size()) break;  // it came after that
+      site.reported = true;
+      site.reported_ready = report.new_sites[next++].ready;
+    } else if (site.index) {
+      for (const auto& one : report.readied)
+        site.reported_ready = site.reported_ready || one.site == *site.index;
+    }
+  }
+  std::erase_if(rejections_, [&](const BatchReport::Rejection& mine) {
+    return std::any_of(report.rejections.begin(), report.rejections.end(), [&](const auto& one) {
+      return sites_[mine.site].index == one.site && mine.config == one.config;
+    });
+  });
+}
+
+void SharedTuning::heard(Agreement agreement, bool bounded) {
+  asked_ = false;
+  ++topic_.question;
+  SyncEvent event;
+  event.wait_seconds = agreement.waited_seconds;
+  event.why = agreement.why;
+  Batch batch;
+  if (agreement.verdict == Verdict::Committed) {
+    event.hash = hash_of(agreement.decision);
+    if (decode(agreement.decision, batch) && batch.number == batch_.number + 1) {
+      event.batch = batch.number;
+      event.committed = true;
+      observer_.sync(event);
+      batch_hash_ = event.hash;
+      refusals_ = 0;
+      note_said(said_);
+      return take(std::move(batch));
+    }
+    event.why = "what the ranks agreed on cannot be read";
+  }
+  observer_.sync(event);
+  const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
+                             coordinator_.lost().empty() && ++refusals_ <= most_refusals;
+  if (!may_ask_again) return fail(event.why);
+  margin_ *= 2;
+  say_again_ = true;
+}
+
+void SharedTuning::take(Batch&& batch) {
+  for (const SharedSite& shared : batch.new_sites) {
+    const auto index = static_cast<SharedIndex>(local_.size());
+    local_.push_back(no_site);
+    for (SiteIndex here = 0; here < sites_.size(); ++here) {
+      Site& site = sites_[here];
+      if (site.index || site.shared.name != shared.name || site.shared.key != shared.key) continue;
+      site.index = index;
+      local_[index] = here;
+      break;
+    }
+  }
+  for (const TuningEvent& event : batch.events) mirror(event);
+  for (SharedIndex index = 0; index < batch.winners.size(); ++index) {
+    const SiteIndex here = local(index);
+    if (here != no_site && batch.winners[index] < sites_[here].shared.num_configs) {
+      winners_[here] = batch.winners[index];
+    }
+  }
+  stage_ = batch.passes.empty() ? batch.stage : batch.passes.front().stage;
+  seen_.assign(batch.passes.size(), {});
+  next_ = 0;
+  rest_ = batch.passes.empty();
+  if (batch.finished) finished_at_ = last_now_;
+  batch_ = std::move(batch);
+  batch_.events.clear();
+}
+
+void SharedTuning::mirror(const TuningEvent& event) {
+  if (const auto* stage = std::get_if<StageEvent>(&event)) {
+    // The first one was reported at the first entry.
+    if (batch_.number > 0 || stage->stage != Stage::Table) {
+      observer_.stage(stage->stage, stage->generation);
+    }
+  } else if (const auto* confirm = std::get_if<ConfirmEvent>(&event)) {
+    observer_.confirm(*confirm);
+  } else if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
+    const SiteIndex here = fallback->site == no_site ? no_site : local(fallback->site);
+    if (fallback->site == no_site || here != no_site) {
+      observer_.fallback(fallback->reason, here, fallback->text);
+    }
+  } else if (const auto* trial = std::get_if<TrialEvent>(&event)) {
+    const SiteIndex here = local(trial->site);
+    if (here == no_site) return;
+    TrialEvent own = *trial;
+    own.site = here;
+    own.seconds = no_sample;
+    own.launches = 0;
+    for (std::size_t p = 0; p < seen_.size(); ++p) {
+      if (batch_.passes[p].number != trial->pass) continue;
+      own.sm_clock_hz = seen_[p].report.sm_clock_hz;
+      for (const SiteResult& seen : seen_[p].report.sites) {
+        if (seen.site != trial->site || seen.status != SiteResult::Status::Measured) continue;
+        own.seconds = seen.seconds;
+        own.launches = seen.launches;
+      }
+    }
+    if (own.status == TrialStatus::Measured && std::isnan(own.seconds)) return;
+    if (own.status != TrialStatus::Measured) own.seconds = no_sample;
+    if (own.status == TrialStatus::Measured && own.iteration >= 0 && !own.throttled) {
+      sites_[here].samples[own.config].push_back(own.seconds);
+    }
+    observer_.trial(own);
+  } else if (const auto* winner = std::get_if<WinnerEvent>(&event)) {
+    const SiteIndex here = local(winner->site);
+    if (here == no_site) return;
+    const auto own_cost = [&](std::uint32_t config, double agreed) {
+      const auto samples = sites_[here].samples.find(config);
+      return samples == sites_[here].samples.end() ? agreed
+                                                   : cost_of(samples->second, options_.selection);
+    };
+    WinnerEvent own = *winner;
+    own.site = here;
+    own.seconds = own_cost(winner->config, winner->seconds);
+    own.default_seconds = own_cost(0, winner->default_seconds);
+    observer_.winner(own);
+  }
+}
+
+void SharedTuning::fail(const std::string& why) {
+  failed_ = true;
+  finished_at_ = last_now_;
+  stage_ = Stage::Finished;
+  for (std::size_t here = 0; here < sites_.size(); ++here)
+    winners_[here] = sites_[here].shared.pinned.value_or(0);
+  batch_.passes.clear();
+  seen_.clear();
+  next_ = 0;
+  observer_.fallback(
+      FallbackReason::NoAgreement, no_site,
+      "All sites run their default: " + (why.empty() ? "the ranks could not agree" : why) + ".");
+  observer_.stage(Stage::Finished, 0);
+}
+
+}  // namespace contextune

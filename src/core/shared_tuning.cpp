@@ -1,0 +1,251 @@
+#include "core/shared_tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <contextune/error.hpp>
+
+#include "core/stable_hash.hpp"
+
+namespace contextune {
+namespace {
+
+constexpr std::uint64_t first_margin = 4;
+// Numbers of entries before the first batch: they only show which sites there are.
+constexpr std::uint64_t observation_passes = std::uint64_t{1} << 31U;
+
+}  // namespace
+
+SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
+                           Coordinator& coordinator, TuningObserver& observer)
+    : options_(options),
+      settings_(std::move(settings)),
+      coordinator_(coordinator),
+      observer_(observer),
+      topic_{settings_.group, 0, settings_.ranks},
+      margin_(first_margin) {}
+
+SharedSite SharedTuning::shared_site(const SiteSpec& spec) const {
+  SharedSite shared;
+  shared.name = spec.name;
+  // Which of a host's devices a rank uses is its own affair.
+  Key key;
+  for (const Key::Entry& entry : spec.key.entries())
+    if (entry.first != "device") key.add(entry.first, entry.second);
+  shared.key = key.to_string();
+  const auto same = [&](const Site& site) {
+    return site.shared.name == shared.name && site.shared.key == shared.key;
+  };
+  const auto others = std::count_if(sites_.begin(), sites_.end(), same);
+  if (others > 0) shared.key += " device_of_rank=" + std::to_string(others);
+  StableHash hash;
+  for (const Config& config : spec.configs) hash.add(config.to_string());
+  shared.configs_hash = hash.value();
+  shared.num_configs = static_cast<std::uint32_t>(spec.configs.size());
+  shared.objective = spec.objective;
+  shared.n_warmup = spec.n_warmup;
+  shared.n_repeat = spec.n_repeat;
+  shared.pinned = spec.pinned;
+  return shared;
+}
+
+SiteIndex SharedTuning::add_site(SiteSpec spec) {
+  if (spec.configs.empty()) {
+    throw Error("site '" + spec.name + "' has no configs; number 0 is its default");
+  }
+  if (spec.pinned && *spec.pinned >= spec.configs.size()) {
+    throw Error("site '" + spec.name + "' is pinned to config " + std::to_string(*spec.pinned) +
+                " and has " + std::to_string(spec.configs.size()));
+  }
+  if (sites_.size() >= options_.max_sites) {
+    if (!std::exchange(said_too_many_, true)) {
+      observer_.fallback(FallbackReason::TooManySites, no_site,
+                         "The region has more than " + std::to_string(options_.max_sites) +
+                             " sites; '" + spec.name + "' and all later ones run their default.");
+    }
+    return no_site;
+  }
+  Site site;
+  site.shared = shared_site(spec);
+  site.ready = spec.ready;
+  sites_.push_back(std::move(site));
+  winners_.push_back(spec.pinned.value_or(0));
+  return static_cast<SiteIndex>(sites_.size() - 1);
+}
+
+void SharedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {
+  if (index >= sites_.size() || sites_[index].ready) return;
+  sites_[index].ready = true;
+  sites_[index].unusable.assign(unusable.begin(), unusable.end());
+}
+
+void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
+                                 const std::string& /*detail*/) {
+  if (index >= sites_.size() || config == 0 || config >= sites_[index].shared.num_configs) return;
+  if (winners_[index] == config) winners_[index] = 0;
+  rejections_.push_back({index, config});
+}
+
+PassPlan SharedTuning::begin_pass(double now, bool bounded) {
+  if (entered_) close_open_pass();
+  if (std::isnan(first_now_)) {
+    first_now_ = now;
+    observer_.stage(stage_, 0);
+  }
+  last_now_ = now;
+  ++entries_;
+  entered_ = true;
+  rest_ = false;
+  give_up_waiting(now);
+  advance(now, bounded);
+  plan_ = winners_;
+  PassPlan plan{batch_.passes.empty() ? 0 : batch_.passes.back().number + 1,
+                stage_,
+                Measure::Nothing,
+                false,
+                Waiting::Nothing,
+                {}};
+  if (next_pass_is_due(bounded)) {
+    plan_pass(plan);
+  } else if (batch_.number == 0 && sites_.empty() && !asked_ && !failed_) {
+    plan.pass = observation_passes + entries_;
+    plan.counted = true;
+  } else if (!finished()) {
+    plan.waiting = asked_ || next_ < batch_.passes.size() ? Waiting::Ranks : batch_.waiting;
+    if (plan.waiting == Waiting::Nothing) plan.waiting = Waiting::Results;
+  }
+  plan.configs = plan_;
+  return plan;
+}
+
+bool SharedTuning::next_pass_is_due(bool bounded) const {
+  return next_ < batch_.passes.size() && (!bounded || entries_ >= batch_.first_entry);
+}
+
+void SharedTuning::plan_pass(PassPlan& plan) {
+  const Batch::Pass& pass = batch_.passes[next_];
+  for (SharedIndex index = 0; index < pass.configs.size(); ++index) {
+    if (const SiteIndex here = local(index); here != no_site) plan_[here] = pass.configs[index];
+  }
+  plan.pass = pass.number;
+  plan.stage = pass.stage;
+  plan.measure = pass.measure;
+  plan.counted = true;
+  open_ = next_++;
+  ++passes_;
+}
+
+void SharedTuning::end_pass(std::uint64_t number, std::span<const SiteIndex> launched,
+                            std::span<const SiteIndex> failed, double now) {
+  if (!entered_) return;
+  last_now_ = now;
+  if (open_ && batch_.passes[*open_].number != number) return;  // the end of another entry
+  entered_ = false;
+  if (!open_) return;
+  Seen& seen = seen_[*open_];
+  const Batch::Pass& pass = batch_.passes[*open_];
+  open_.reset();
+  seen.ended = true;
+  for (const SiteIndex here : launched) {
+    if (here >= sites_.size() || !sites_[here].index) continue;
+    SiteResult one;
+    one.site = *sites_[here].index;
+    if (one.site >= pass.configs.size()) continue;
+    const bool refused = std::find(failed.begin(), failed.end(), here) != failed.end();
+    one.config = pass.configs[one.site];
+    one.status = refused ? SiteResult::Status::LaunchFailed : SiteResult::Status::Missing;
+    seen.report.sites.push_back(one);
+  }
+}
+
+SharedTuning::Seen* SharedTuning::seen_of(std::uint64_t number) {
+  for (std::size_t p = 0; p < seen_.size(); ++p)
+    if (batch_.passes[p].number == number && seen_[p].ended && !seen_[p].in) return &seen_[p];
+  return nullptr;
+}
+
+void SharedTuning::add_result(const PassResult& result, double now) {
+  last_now_ = std::max(last_now_, now);
+  Seen* seen = seen_of(result.pass);
+  if (seen == nullptr) return;
+  seen->in = true;
+  waited_entries_ = 0;
+  PassReport& report = seen->report;
+  report.region_seconds = result.region_seconds;
+  report.sm_clock_hz = result.sm_clock_hz;
+  report.throttled = result.throttled;
+  for (const SiteResult& measured : result.sites) {
+    if (measured.site >= sites_.size() || !sites_[measured.site].index) continue;
+    for (SiteResult& one : report.sites) {
+      if (one.site != *sites_[measured.site].index) continue;
+      if (one.status == SiteResult::Status::LaunchFailed) continue;
+      // The config in the report stays the one that was due: another one that ran is no sample.
+      const bool as_planned = measured.config == one.config;
+      one.launches = measured.launches;
+      one.seconds = measured.seconds;
+      one.status = as_planned ? measured.status : SiteResult::Status::Missing;
+    }
+  }
+}
+
+void SharedTuning::lose_result(std::uint64_t number, double now) {
+  last_now_ = std::max(last_now_, now);
+  if (Seen* seen = seen_of(number)) {
+    seen->in = true;
+    seen->report.lost = true;
+  }
+}
+
+void SharedTuning::close_open_pass() {
+  entered_ = false;
+  if (!open_) return;
+  Seen& seen = seen_[*open_];
+  open_.reset();
+  seen.ended = seen.in = true;
+  seen.report.lost = true;
+}
+
+void SharedTuning::give_up_waiting(double now) {
+  if (next_ < batch_.passes.size() || batch_is_through()) {
+    waited_entries_ = 0;
+    return;
+  }
+  if (waited_entries_++ == 0) waiting_since_ = now;
+  if (waited_entries_ < options_.result_patience ||
+      now - waiting_since_ < options_.result_patience_seconds) {
+    return;
+  }
+  std::size_t late = 0;
+  for (Seen& seen : seen_) {
+    if (seen.in) continue;
+    seen.in = seen.report.lost = true;
+    ++late;
+  }
+  observer_.fallback(FallbackReason::LateResults, no_site,
+                     "The results of " + std::to_string(late) + " passes did not come in " +
+                         std::to_string(std::exchange(waited_entries_, 0)) +
+                         " entries and count as missing.");
+}
+
+bool SharedTuning::batch_is_through() const {
+  return next_ == batch_.passes.size() && !open_ &&
+         std::all_of(seen_.begin(), seen_.end(), [](const Seen& seen) { return seen.in; });
+}
+
+bool SharedTuning::has_news() const {
+  return !rejections_.empty() || std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
+    return !site.trivial() && (!site.reported || site.ready != site.reported_ready);
+  });
+}
+
+bool SharedTuning::finished() const {
+  if (failed_) return true;
+  return batch_.finished && !asked_ && batch_is_through() && !has_news();
+}
+
+double SharedTuning::tuning_seconds() const {
+  if (std::isnan(first_now_)) return 0;
+  return (finished() ? finished_at_ : last_now_) - first_now_;
+}
+
+}  // namespace contextune

@@ -1,0 +1,136 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/batch.hpp"
+#include "core/coordinator.hpp"
+#include "core/region_tuning.hpp"
+
+namespace contextune {
+
+/// With whom a region is tuned, and how long that may take.
+struct SharedTuningSettings {
+  std::uint64_t group = 0;           ///< Topic::group: the same on all ranks of the region
+  std::vector<std::uint32_t> ranks;  ///< of the job, ascending
+  std::uint32_t kind = 0;            ///< number of GroupPlanners among the coordinator's deciders
+  std::uint64_t inputs_hash = 0;     ///< of declared inputs other than TuningOptions
+  double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
+};
+
+/// The search in one region, decided for all ranks together: every rank runs the same batches of
+/// passes, reports what it measured, and is given the next. Agreed once a batch, not once a site or
+/// an entry.
+///
+/// Where the program makes the entries, it is never kept waiting for a rank that has not spoken: a
+/// batch holds from an entry that none of them has reached, and a rank that gets there without
+/// having been told takes its word back; they ask again later, with more room. Once agreement has
+/// failed for good, every site runs its default, at once where nothing was committed.
+///
+/// Threads as RegionTuning says. The coordinator and the observer must outlive it.
+class SharedTuning final : public RegionTuning {
+ public:
+  SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
+               Coordinator& coordinator, TuningObserver& observer);
+
+  SiteIndex add_site(SiteSpec spec) override;
+  void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                std::span<const SiteIndex> failed, double now) override;
+  void add_result(const PassResult& result, double now) override;
+  void lose_result(std::uint64_t pass, double now) override;
+  void await_ranks() override;
+  [[nodiscard]] bool finished() const override;
+  [[nodiscard]] Stage stage() const override { return stage_; }
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override { return winners_; }
+  [[nodiscard]] std::uint64_t passes() const override { return passes_; }
+  [[nodiscard]] std::uint64_t entries() const override { return entries_; }
+  [[nodiscard]] double tuning_seconds() const override;
+
+ private:
+  struct Site {
+    SharedSite shared;
+    std::optional<SharedIndex> index;  ///< once the planner has taken it up
+    bool reported = false;
+    bool ready = true;
+    bool reported_ready = false;
+    std::vector<std::uint32_t> unusable;
+    std::map<std::uint32_t, std::vector<double>> samples;  ///< this rank's own, by config
+    [[nodiscard]] bool trivial() const { return shared.num_configs == 1 || shared.pinned; }
+  };
+  /// What this rank has of one pass of the batch.
+  struct Seen {
+    PassReport report;
+    bool ended = false;
+    bool in = false;  ///< its result has come, or never will
+  };
+
+  // shared_tuning.cpp: entries
+  [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
+  [[nodiscard]] bool next_pass_is_due(bool bounded) const;
+  void plan_pass(PassPlan& plan);
+  void close_open_pass();
+  void give_up_waiting(double now);
+  [[nodiscard]] Seen* seen_of(std::uint64_t pass);
+  [[nodiscard]] bool batch_is_through() const;
+  [[nodiscard]] bool has_news() const;
+
+  // shared_agreement.cpp: what is said and heard
+  void advance(double now, bool bounded);
+  void ask(double now, bool bounded);
+  [[nodiscard]] BatchReport report(double now, bool bounded) const;
+  void note_said(const BatchReport& report);
+  void heard(Agreement agreement, bool bounded);
+  void take(Batch&& batch);
+  void mirror(const TuningEvent& event);
+  void fail(const std::string& why);
+  [[nodiscard]] SiteIndex local(SiteIndex shared) const;
+
+  const TuningOptions options_;
+  const SharedTuningSettings settings_;
+  Coordinator& coordinator_;
+  TuningObserver& observer_;
+
+  std::vector<Site> sites_;
+  std::vector<SiteIndex> local_;  ///< by SharedIndex; no_site where this rank lacks it
+  std::vector<std::uint32_t> winners_;
+  std::vector<std::uint32_t> plan_;
+  std::vector<BatchReport::Rejection> rejections_;  ///< by local index, not reported yet
+
+  Batch batch_;  ///< the one that is run, or was last
+  std::uint64_t batch_hash_ = 0;
+  std::vector<Seen> seen_;           ///< by position in the batch
+  std::size_t next_ = 0;             ///< pass of the batch
+  std::optional<std::size_t> open_;  ///< pass of the batch that is going on
+
+  Topic topic_;
+  bool asked_ = false;
+  BatchReport said_;  ///< said again where the answer was no
+  bool say_again_ = false;
+  std::optional<Agreement> answer_;  ///< heard in await_ranks
+  bool rest_ = false;                ///< nothing to run: the next entry asks again, not this one
+  std::uint64_t margin_;             ///< entries in which an answer is expected
+  int refusals_ = 0;
+
+  Stage stage_ = Stage::Table;
+  bool failed_ = false;
+  bool said_too_many_ = false;
+  bool entered_ = false;
+  std::uint64_t entries_ = 0;
+  std::uint64_t passes_ = 0;
+  std::uint64_t waited_entries_ = 0;
+  double waiting_since_ = 0;
+  double first_now_ = std::numeric_limits<double>::quiet_NaN();
+  double last_now_ = 0;
+  double finished_at_ = 0;
+};
+
+}  // namespace contextune

@@ -1,0 +1,276 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "core/batch_planner.hpp"
+#include "core/shared_tuning.hpp"
+#include "fake_region.hpp"
+
+namespace contextune::tests {
+
+/// Agreement among ranks of one process, step by step as the test wants it: nothing in it waits.
+class Meeting {
+ public:
+  explicit Meeting(std::uint32_t num_ranks) : num_ranks_(num_ranks) {}
+
+  /// From now on this rank takes part in nothing.
+  void lose(std::uint32_t rank) {
+    lost_.insert(rank);
+    for (auto& [question, talk] : talks_)
+      if (talk.verdict == Verdict::Open) abort(talk, "rank " + std::to_string(rank) + " was lost");
+  }
+  /// While set, the decision is made, and no rank gets to know.
+  bool withhold = false;
+  /// Decides, and then aborts all the same: a rank did not vote.
+  std::set<std::uint64_t> unlucky_questions;
+  [[nodiscard]] std::size_t num_decided() const { return num_decided_; }
+  [[nodiscard]] std::size_t num_waits() const { return num_waits_; }
+
+  class Seat final : public Coordinator {
+   public:
+    Seat(Meeting& meeting, std::uint32_t rank) : meeting_(meeting), rank_(rank) {}
+    [[nodiscard]] std::uint32_t rank() const noexcept override { return rank_; }
+    [[nodiscard]] std::uint32_t num_ranks() const noexcept override { return meeting_.num_ranks_; }
+    void say(const Topic& topic, std::uint32_t, Payload part, double) noexcept override {
+      meeting_.say(topic, rank_, std::move(part));
+    }
+    [[nodiscard]] Agreement poll(const Topic& topic) noexcept override {
+      return meeting_.poll(topic, rank_);
+    }
+    [[nodiscard]] Agreement wait(const Topic& topic, double) noexcept override {
+      ++meeting_.num_waits_;
+      const bool held = std::exchange(meeting_.withhold, false);
+      Agreement agreement = meeting_.poll(topic, rank_);
+      meeting_.withhold = held;
+      return agreement;
+    }
+    void withdraw(const Topic& topic, std::string why) noexcept override {
+      Talk& talk = meeting_.talks_[topic.question];
+      if (talk.verdict == Verdict::Open) meeting_.abort(talk, why);
+    }
+    [[nodiscard]] std::string lost() const override {
+      return meeting_.lost_.contains(rank_) ? "this rank was lost" : "";
+    }
+
+   private:
+    Meeting& meeting_;
+    std::uint32_t rank_;
+  };
+
+ private:
+  struct Talk {
+    std::map<std::uint32_t, Payload> said;
+    Verdict verdict = Verdict::Open;
+    Payload decision;
+    std::string why;
+  };
+  void abort(Talk& talk, const std::string& why) {
+    talk.verdict = Verdict::Aborted;
+    talk.why = why;
+  }
+  void say(const Topic& topic, std::uint32_t rank, Payload part) {
+    Talk& talk = talks_[topic.question];
+    if (talk.verdict != Verdict::Open) return;
+    if (!lost_.empty()) return abort(talk, "a rank was lost");
+    talk.said[rank] = std::move(part);
+    if (talk.said.size() < num_ranks_) return;
+    std::vector<Payload> all;
+    for (auto& [who, what] : talk.said) all.push_back(what);
+    talk.decision = planners_.decide(topic, all, talk.why);
+    ++num_decided_;
+    if (unlucky_questions.contains(topic.question)) return abort(talk, "a rank did not vote");
+    talk.verdict = talk.decision.empty() ? Verdict::Aborted : Verdict::Committed;
+  }
+  Agreement poll(const Topic& topic, std::uint32_t rank) {
+    Agreement agreement;
+    const auto at = talks_.find(topic.question);
+    if (at == talks_.end() || withhold) return agreement;
+    if (lost_.contains(rank)) {
+      agreement.verdict = Verdict::Aborted;
+      agreement.why = "this rank was lost";
+      return agreement;
+    }
+    agreement.verdict = at->second.verdict;
+    agreement.decision = at->second.decision;
+    agreement.why = at->second.why;
+    return agreement;
+  }
+
+  std::uint32_t num_ranks_;
+  std::map<std::uint64_t, Talk> talks_;
+  std::set<std::uint32_t> lost_;
+  GroupPlanners planners_;
+  std::size_t num_decided_ = 0;
+  std::size_t num_waits_ = 0;
+};
+
+/// Keeps what was agreed on as well.
+class RankRecorder : public Recorder {
+ public:
+  void sync(const SyncEvent& event) override { syncs.push_back(event); }
+  std::vector<SyncEvent> syncs;
+};
+
+/// One rank's program with one region: its sites and what they cost here.
+class FakeRank {
+ public:
+  FakeRank(Meeting& meeting, std::uint32_t rank, std::uint32_t num_ranks,
+           const TuningOptions& options)
+      : seat(meeting, rank), tuning(options, settings(num_ranks), seat, recorder) {}
+
+  static SharedTuningSettings settings(std::uint32_t num_ranks) {
+    SharedTuningSettings settings;
+    settings.group = 7;
+    for (std::uint32_t rank = 0; rank < num_ranks; ++rank) settings.ranks.push_back(rank);
+    return settings;
+  }
+
+  struct Site {
+    std::string name;
+    std::vector<double> seconds;
+    std::set<std::uint32_t> failing = {};
+    std::vector<std::uint32_t> unusable = {};
+    bool ready = true;
+    std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
+    SiteIndex index = no_site;
+    bool added = false;
+  };
+
+  /// One entry. False: it was no pass.
+  bool entry(bool live) {
+    const PassPlan plan = tuning.begin_pass(now, live);
+    waiting = plan.waiting;
+    if (!live && !plan.counted) return false;
+    std::vector<std::uint32_t> configs(plan.configs.begin(), plan.configs.end());
+    std::vector<SiteIndex> launched;
+    std::vector<SiteIndex> failed;
+    PassResult result;
+    result.pass = plan.pass;
+    double region = 0;
+    for (Site& site : sites) {
+      if (!site.when(entries)) continue;
+      if (!site.added) {
+        SiteSpec spec;
+        spec.name = site.name;
+        spec.configs = make_configs(site.seconds.size());
+        spec.ready = site.ready;
+        site.index = tuning.add_site(spec);
+        site.added = true;
+      }
+      if (configs.size() <= site.index) configs.resize(site.index + 1, 0);
+      std::uint32_t config = configs[site.index];
+      launched.push_back(site.index);
+      if (plan.counted && plan.measure != Measure::Nothing) ran[plan.pass][site.name] = config;
+      last[site.name] = config;
+      SiteResult one;
+      one.site = site.index;
+      if (site.failing.contains(config)) {
+        failed.push_back(site.index);
+        config = 0;
+      }
+      one.config = config;
+      one.launches = 1;
+      one.seconds = site.seconds[config];
+      region += one.seconds;
+      if (missing.contains({plan.pass, site.name})) one.status = SiteResult::Status::Missing;
+      result.sites.push_back(one);
+    }
+    if (region_time) region = region_time(configs);
+    result.region_seconds = region;
+    result.throttled = throttled.contains(plan.pass);
+    now += region + 1e-6;
+    tuning.end_pass(plan.pass, launched, failed, now);
+    if (plan.measure == Measure::Span) result.sites.clear();
+    if (plan.measure != Measure::Nothing) results.push_back(std::move(result));
+    while (results.size() > lag || (!results.empty() && !plan.counted)) {
+      tuning.add_result(results.front(), now);
+      results.pop_front();
+    }
+    ++entries;
+    return true;
+  }
+
+  Meeting::Seat seat;
+  RankRecorder recorder;
+  SharedTuning tuning;
+  std::deque<Site> sites;
+  std::map<std::uint64_t, std::map<std::string, std::uint32_t>> ran;  ///< by pass
+  std::map<std::string, std::uint32_t> last;                          ///< in the last entry
+  std::set<std::uint64_t> throttled;
+  std::set<std::pair<std::uint64_t, std::string>> missing;
+  std::function<double(const Configs&)> region_time;
+  std::deque<PassResult> results;
+  std::size_t lag = 0;
+  double now = 0;
+  std::uint64_t entries = 0;
+  Waiting waiting = Waiting::Nothing;
+};
+
+/// Ranks whose regions are tuned together.
+class SeveralRanks {
+ public:
+  SeveralRanks(std::uint32_t num_ranks, const TuningOptions& options) : meeting(num_ranks) {
+    for (std::uint32_t rank = 0; rank < num_ranks; ++rank)
+      ranks.push_back(std::make_unique<FakeRank>(meeting, rank, num_ranks, options));
+  }
+  FakeRank& operator[](std::size_t rank) { return *ranks[rank]; }
+
+  void add(const std::string& name, const std::vector<std::vector<double>>& seconds_by_rank) {
+    for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
+      FakeRank::Site site;
+      site.name = name;
+      site.seconds = seconds_by_rank[rank];
+      ranks[rank]->sites.push_back(site);
+    }
+  }
+  /// Bodies that are repeated until tuned: a rank with nothing to run lets the others go on.
+  void run(std::size_t most_rounds = 100000) {
+    for (std::size_t round = 0; round < most_rounds; ++round) {
+      bool all = true;
+      for (auto& rank : ranks) {
+        if (rank->tuning.finished()) continue;
+        all = false;
+        if (!rank->entry(false) && stuck_is_lost && rank->waiting == Waiting::Ranks) {
+          rank->tuning.await_ranks();
+        }
+      }
+      if (all) return;
+    }
+    throw std::runtime_error("the tuning did not finish");
+  }
+  [[nodiscard]] bool all_finished() const {
+    for (const auto& rank : ranks)
+      if (!rank->tuning.finished()) return false;
+    return true;
+  }
+
+  Meeting meeting;
+  std::vector<std::unique_ptr<FakeRank>> ranks;
+  bool stuck_is_lost = false;  ///< ranks wait for one another, and give up
+};
+
+/// Every pass that two ranks ran, they ran with the same configs.
+inline void require_same_passes(SeveralRanks& ranks) {
+  for (auto& one : ranks.ranks)
+    for (auto& other : ranks.ranks)
+      for (const auto& [pass, configs] : one->ran) {
+        const auto at = other->ran.find(pass);
+        if (at == other->ran.end()) continue;
+        for (const auto& [site, config] : configs) {
+          const auto there = at->second.find(site);
+          if (there == at->second.end()) continue;
+          INFO("pass " << pass << ", site " << site);
+          REQUIRE(there->second == config);
+        }
+      }
+}
+
+}  // namespace contextune::tests
