@@ -1,0 +1,238 @@
+#include "rank/agreement_hub.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <utility>
+#include <vector>
+
+namespace contextune::rank {
+namespace {
+
+// More are open at once only if something is broken.
+constexpr std::size_t max_topics = 65536;
+
+std::string in_seconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%g s", seconds);
+  return text;
+}
+
+}  // namespace
+
+Payload decide(const Deciders& deciders, std::uint32_t kind, std::span<const Payload> said,
+               std::string& why) noexcept {
+  try {
+    const auto decider = deciders.find(kind);
+    if (decider == deciders.end() || !decider->second) {
+      why = "there is nothing that decides questions of kind " + std::to_string(kind);
+      return {};
+    }
+    Payload decision = decider->second(said, why);
+    if (decision.empty() && why.empty()) why = "there was no decision";
+    if (decision.size() > max_body_bytes / 2) {
+      why = "the decision is longer than can be sent";
+      return {};
+    }
+    return decision;
+  } catch (const std::exception& error) {
+    why = std::string("deciding failed: ") + error.what();
+  } catch (...) {
+    why = "deciding failed";
+  }
+  return {};
+}
+
+std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox& out) {
+  if (!has_rank(message.topic, from)) return name_of(from) + " is not one of the topic's ranks";
+  if (gone_.contains(from)) return name_of(from) + " is gone";
+  switch (message.type) {
+    case MessageType::Say:
+      take_part(from, std::move(message), now, out);
+      return {};
+    case MessageType::Withdraw: {
+      const auto place = entries_.try_emplace(message.topic).first;
+      Entry& entry = place->second;
+      if (is_open(entry) && !entry.voted.contains(from))
+        abort(message.topic, entry, name_of(from) + " withdrew: " + message.why, from, out);
+      return {};
+    }
+    case MessageType::Vote:
+      take_vote(from, message.topic, out);
+      return {};
+    case MessageType::Acknowledge: {
+      const auto place = entries_.find(message.topic);
+      if (place == entries_.end()) return {};
+      Entry& entry = place->second;
+      if (is_open(entry)) return name_of(from) + " acknowledged what has no verdict";
+      entry.acknowledged.insert(from);
+      forget_if_known(place, out);
+      return {};
+    }
+    default:
+      return name_of(from) + " sent what only the coordinating rank sends";
+  }
+}
+
+void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out) {
+  if (entries_.size() >= max_topics && !entries_.contains(message.topic)) {
+    Entry refused;
+    refused.state = State::Aborted;
+    refused.why = "too many topics are open";
+    out.push_back({from, verdict_of(message.topic, refused)});
+    return;
+  }
+  const auto [place, is_new] = entries_.try_emplace(message.topic);
+  Entry& entry = place->second;
+  if (entry.state != State::Collecting) {
+    // The verdict may have been given before this rank could be reached.
+    if (!entry.acknowledged.contains(from)) out.push_back({from, verdict_of(place->first, entry)});
+    return;
+  }
+  if (is_new) {
+    entry.kind = message.kind;
+    entry.seconds = message.seconds;
+    entry.deadline = now + message.seconds;
+  }
+  if (entry.kind != message.kind)
+    return abort(place->first, entry, name_of(from) + " asks another kind of question", from, out);
+  entry.said.try_emplace(from, std::move(message.payload));
+  for (const std::uint32_t rank : place->first.ranks) {
+    const auto gone = gone_.find(rank);
+    if (gone != gone_.end()) return abort(place->first, entry, gone->second, rank, out);
+  }
+  if (entry.said.size() == place->first.ranks.size()) propose(place->first, entry, now, out);
+}
+
+void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
+  std::vector<Payload> said;
+  said.reserve(entry.said.size());
+  for (auto& [rank, part] : entry.said) said.push_back(std::move(part));
+  entry.said.clear();
+  std::string why;
+  Payload decision = decide(deciders_, entry.kind, said, why);
+  if (decision.empty()) return abort(topic, entry, std::move(why), Agreement::no_rank, out);
+  entry.state = State::Voting;
+  entry.deadline = now + vote_seconds_;
+  for (const std::uint32_t rank : topic.ranks) {
+    Message message;
+    message.type = MessageType::Propose;
+    message.topic = topic;
+    message.payload = decision;
+    out.push_back({rank, std::move(message)});
+  }
+}
+
+void Hub::take_vote(std::uint32_t from, const Topic& topic, Outbox& out) {
+  const auto place = entries_.find(topic);
+  if (place == entries_.end() || place->second.state != State::Voting) return;
+  Entry& entry = place->second;
+  entry.voted.insert(from);
+  if (entry.voted.size() == topic.ranks.size())
+    give_verdict(place->first, entry, State::Committed, out);
+}
+
+void Hub::lose(std::uint32_t rank, const std::string& why, Outbox& out) {
+  if (!gone_.try_emplace(rank, short_why(why)).second) return;
+  for (auto place = entries_.begin(); place != entries_.end();) {
+    const auto next = std::next(place);
+    Entry& entry = place->second;
+    if (has_rank(place->first, rank)) {
+      if (is_open(entry)) abort(place->first, entry, why, rank, out);
+      forget_if_known(place, out);
+    }
+    place = next;
+  }
+}
+
+Message Hub::asked(std::uint32_t by, const Topic& topic, Outbox& out) {
+  Message tell;
+  tell.type = MessageType::Tell;
+  tell.topic = topic;
+  tell.knowledge = Knowledge::Aborted;
+  const auto place = entries_.find(topic);
+  if (place == entries_.end()) {
+    tell.why = "it was not committed";
+    return tell;
+  }
+  Entry& entry = place->second;
+  if (is_open(entry)) abort(place->first, entry, name_of(by) + " lost its connection", by, out);
+  if (entry.state == State::Committed) {
+    tell.knowledge = Knowledge::Committed;
+  } else {
+    tell.why = entry.why;
+    tell.culprit = entry.culprit;
+  }
+  return tell;
+}
+
+void Hub::tick(double now, Outbox& out) {
+  for (auto& [topic, entry] : entries_) {
+    if (!is_open(entry) || now < entry.deadline) continue;
+    const bool collecting = entry.state == State::Collecting;
+    const auto missing =
+        std::find_if(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
+          return collecting ? !entry.said.contains(rank) : !entry.voted.contains(rank);
+        });
+    const std::uint32_t culprit = missing == topic.ranks.end() ? Agreement::no_rank : *missing;
+    abort(topic, entry,
+          name_of(culprit) + (collecting ? " did not come within " : " did not vote within ") +
+              in_seconds(collecting ? entry.seconds : vote_seconds_),
+          culprit, out);
+  }
+}
+
+void Hub::stop(const std::string& why, Outbox& out) {
+  for (auto& [topic, entry] : entries_) {
+    if (is_open(entry)) abort(topic, entry, why, 0, out);
+  }
+}
+
+bool Hub::has_open_topics() const noexcept {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [](const auto& entry) { return is_open(entry.second); });
+}
+
+void Hub::abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t culprit,
+                Outbox& out) {
+  entry.why = short_why(std::move(why));
+  entry.culprit = culprit;
+  give_verdict(topic, entry, State::Aborted, out);
+}
+
+void Hub::give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out) {
+  entry.state = state;
+  entry.said.clear();
+  for (const std::uint32_t rank : topic.ranks) {
+    if (!gone_.contains(rank)) out.push_back({rank, verdict_of(topic, entry)});
+  }
+}
+
+Message Hub::verdict_of(const Topic& topic, const Entry& entry) {
+  Message message;
+  message.type = MessageType::Verdict;
+  message.topic = topic;
+  message.committed = entry.state == State::Committed;
+  message.why = entry.why;
+  message.culprit = entry.culprit;
+  return message;
+}
+
+void Hub::forget_if_known(Entries::iterator place, Outbox& out) {
+  const auto& [topic, entry] = *place;
+  // A lost rank may still ask what came of its vote, but what is not known here counts as aborted.
+  const bool known = std::all_of(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
+    return entry.acknowledged.contains(rank) ||
+           (entry.state == State::Aborted && gone_.contains(rank));
+  });
+  if (!known) return;
+  for (const std::uint32_t rank : topic.ranks) {
+    Message message;
+    message.type = MessageType::Done;
+    message.topic = topic;
+    if (!gone_.contains(rank)) out.push_back({rank, std::move(message)});
+  }
+  entries_.erase(place);
+}
+
+}  // namespace contextune::rank

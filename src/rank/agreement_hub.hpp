@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <span>
+#include <string>
+
+#include "rank/message.hpp"
+
+namespace contextune::rank {
+
+/// What decides, by kind.
+using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
+
+/// Runs a decider; one that is missing or throws aborts.
+[[nodiscard]] Payload decide(const Deciders& deciders, std::uint32_t kind,
+                             std::span<const Payload> said, std::string& why) noexcept;
+
+/// The coordinating side, on rank 0: collects what the ranks of a topic say, has it decided,
+/// collects votes, gives the verdict, and remembers it until every rank has it. Like Member: no
+/// sockets, clock or thread. Not thread-safe.
+///
+/// It commits only when every rank of the topic has voted, and forgets what was committed only when
+/// every rank has acknowledged it. Thus what it does not know was not committed.
+class Hub {
+ public:
+  /// @param vote_seconds how long the votes may take
+  Hub(std::uint32_t num_ranks, Deciders deciders, double vote_seconds)
+      : num_ranks_(num_ranks), deciders_(std::move(deciders)), vote_seconds_(vote_seconds) {}
+
+  /// Takes what a rank sent. Returns what was wrong with it: the rank is then not to be trusted.
+  [[nodiscard]] std::string receive(std::uint32_t from, Message message, double now, Outbox& out);
+  /// The rank is gone, for good.
+  void lose(std::uint32_t rank, const std::string& why, Outbox& out);
+  /// The answer for a rank that had lost its connection: always final.
+  [[nodiscard]] Message asked(std::uint32_t by, const Topic& topic, Outbox& out);
+  void tick(double now, Outbox& out);
+  /// This process stops: aborts what is open.
+  void stop(const std::string& why, Outbox& out);
+
+  /// Whether something is open that a deadline ends.
+  [[nodiscard]] bool has_open_topics() const noexcept;
+  /// Topics that are remembered.
+  [[nodiscard]] std::size_t num_topics() const noexcept { return entries_.size(); }
+
+ private:
+  enum class State : std::uint8_t { Collecting, Voting, Committed, Aborted };
+  struct Entry {
+    State state = State::Collecting;
+    std::uint32_t kind = 0;
+    std::map<std::uint32_t, Payload> said;
+    std::set<std::uint32_t> voted;
+    std::set<std::uint32_t> acknowledged;
+    double deadline = 0;
+    double seconds = 0;  // as the first rank said
+    std::string why;
+    std::uint32_t culprit = Agreement::no_rank;
+  };
+  using Entries = std::map<Topic, Entry, TopicLess>;
+
+  static bool is_open(const Entry& entry) noexcept {
+    return entry.state == State::Collecting || entry.state == State::Voting;
+  }
+  void take_part(std::uint32_t from, Message message, double now, Outbox& out);
+  void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
+  void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);
+  void give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out);
+  void abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t culprit, Outbox& out);
+  static Message verdict_of(const Topic& topic, const Entry& entry);
+  void forget_if_known(Entries::iterator place, Outbox& out);
+
+  std::uint32_t num_ranks_;
+  Deciders deciders_;
+  double vote_seconds_;
+  std::map<std::uint32_t, std::string> gone_;  // and why
+  Entries entries_;
+};
+
+}  // namespace contextune::rank

@@ -1,0 +1,232 @@
+#include "rank/endpoint.hpp"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <string_view>
+#include <system_error>
+
+namespace contextune::rank {
+namespace {
+
+constexpr std::string_view local_prefix = "unix:";
+constexpr std::string_view tcp_prefix = "tcp:";
+
+// Above what programs count on when they number descriptors, below the usual limit of 1024.
+constexpr int lowest_descriptor = 800;
+
+int out_of_the_way(int fd) noexcept {
+  if (fd < 0) return fd;
+  const int high = fcntl(fd, F_DUPFD_CLOEXEC, lowest_descriptor);
+  if (high < 0) return fd;
+  close(fd);
+  return high;
+}
+
+int open_socket(int family) noexcept {
+  return out_of_the_way(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+std::string text_of_error(int error) {
+  return std::generic_category().message(error);
+}
+
+int fail(int fd, const std::string& what, std::string& error) {
+  error = what + ": " + text_of_error(errno);
+  if (fd >= 0) close(fd);
+  return -1;
+}
+
+void set_tcp_options(int fd) noexcept {
+  const int yes = 1;
+  static_cast<void>(setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes)));
+}
+
+bool find_local(std::string_view name, Endpoint& endpoint, std::string& error) {
+  sockaddr_un local{};
+  // An abstract name starts after a zero byte.
+  if (name.empty() || name.size() + 1 > sizeof(local.sun_path)) {
+    error = "the name of a Unix socket has 1 to " + std::to_string(sizeof(local.sun_path) - 1) +
+            " characters";
+    return false;
+  }
+  local.sun_family = AF_UNIX;
+  std::memcpy(local.sun_path + 1, name.data(), name.size());
+  endpoint.size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  std::memcpy(&endpoint.address, &local, sizeof(local));
+  return true;
+}
+
+bool find_tcp(std::string_view place, Endpoint& endpoint, std::string& error) {
+  const std::size_t colon = place.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || colon + 1 == place.size()) {
+    error = "\"" + std::string(place) + "\" is no HOST:PORT";
+    return false;
+  }
+  std::string host(place.substr(0, colon));
+  const std::string port(place.substr(colon + 1));
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  if (const int code = getaddrinfo(host.c_str(), port.c_str(), &hints, &found); code != 0) {
+    error = "\"" + std::string(place) + "\" was not found: " + gai_strerror(code);
+    return false;
+  }
+  std::memcpy(&endpoint.address, found->ai_addr, found->ai_addrlen);
+  endpoint.size = found->ai_addrlen;
+  freeaddrinfo(found);
+  return true;
+}
+
+// Any port, on every interface: those who call must know the secret.
+int listen_anywhere(std::string& error) {
+  int fd = open_socket(AF_INET6);
+  if (fd >= 0) {
+    const int no = 0;
+    static_cast<void>(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof(no)));
+    sockaddr_in6 any{};
+    any.sin6_family = AF_INET6;
+    if (bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof(any)) == 0) return fd;
+    close(fd);
+  }
+  fd = open_socket(AF_INET);
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof(any)) != 0)
+    return fail(fd, "no TCP port can be listened on", error);
+  return fd;
+}
+
+std::string host_of(const sockaddr_storage& address, socklen_t size) {
+  char host[NI_MAXHOST] = "";
+  if (getnameinfo(reinterpret_cast<const sockaddr*>(&address), size, host, sizeof(host), nullptr, 0,
+                  NI_NUMERICHOST) != 0)
+    return {};
+  std::string text = host;
+  if (text.find(':') != std::string::npos) text = "[" + text + "]";
+  return text;
+}
+
+}  // namespace
+
+bool is_local_address(const std::string& address) noexcept {
+  return address.starts_with(local_prefix);
+}
+
+bool find_endpoint(const std::string& address, Endpoint& endpoint, std::string& error) {
+  const std::string_view text = address;
+  if (text.starts_with(local_prefix))
+    return find_local(text.substr(local_prefix.size()), endpoint, error);
+  if (text.starts_with(tcp_prefix))
+    return find_tcp(text.substr(tcp_prefix.size()), endpoint, error);
+  error = "\"" + address + "\" is neither unix:NAME nor tcp:HOST:PORT";
+  return false;
+}
+
+int listen_at(const std::string& address, std::string& error) {
+  int fd = -1;
+  if (address == local_prefix) {
+    fd = open_socket(AF_UNIX);
+    sockaddr_un any{};
+    any.sun_family = AF_UNIX;
+    // Without a name the system draws one.
+    if (fd < 0 || bind(fd, reinterpret_cast<const sockaddr*>(&any), sizeof(sa_family_t)) != 0)
+      return fail(fd, "no Unix socket can be listened on", error);
+  } else if (address == tcp_prefix) {
+    fd = listen_anywhere(error);
+    if (fd < 0) return -1;
+  } else {
+    Endpoint endpoint;
+    if (!find_endpoint(address, endpoint, error)) return -1;
+    fd = open_socket(endpoint.address.ss_family);
+    const int yes = 1;
+    if (fd >= 0 && !endpoint.is_local())
+      static_cast<void>(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)));
+    if (fd < 0 ||
+        bind(fd, reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size) != 0)
+      return fail(fd, "it cannot listen at " + address, error);
+  }
+  if (listen(fd, SOMAXCONN) != 0) return fail(fd, "it cannot listen at " + address, error);
+  return fd;
+}
+
+std::string address_of_listener(int fd) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) return {};
+  if (address.ss_family == AF_UNIX) {
+    sockaddr_un local{};
+    std::memcpy(&local, &address, sizeof(local));
+    const std::size_t start = offsetof(sockaddr_un, sun_path) + 1;
+    if (size <= start) return {};
+    return std::string(local_prefix) + std::string(local.sun_path + 1, size - start);
+  }
+  in_port_t port = 0;
+  if (address.ss_family == AF_INET6) {
+    sockaddr_in6 internet{};
+    std::memcpy(&internet, &address, sizeof(internet));
+    port = internet.sin6_port;
+  } else {
+    sockaddr_in internet{};
+    std::memcpy(&internet, &address, sizeof(internet));
+    port = internet.sin_port;
+  }
+  return std::string(tcp_prefix) + "*:" + std::to_string(ntohs(port));
+}
+
+std::string as_seen_from(int connected, const std::string& address) {
+  const std::string prefix = std::string(tcp_prefix) + "*:";
+  if (!address.starts_with(prefix)) return address;
+  sockaddr_storage peer{};
+  socklen_t size = sizeof(peer);
+  if (getpeername(connected, reinterpret_cast<sockaddr*>(&peer), &size) != 0) return {};
+  const std::string host = host_of(peer, size);
+  if (host.empty()) return {};
+  return std::string(tcp_prefix) + host + ":" + address.substr(prefix.size());
+}
+
+int start_connecting(const Endpoint& endpoint, std::string& error) {
+  const int fd = open_socket(endpoint.address.ss_family);
+  if (fd < 0) return fail(fd, "there is no socket", error);
+  if (!endpoint.is_local()) set_tcp_options(fd);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size) != 0 &&
+      errno != EINPROGRESS)
+    return fail(fd, "no connection", error);
+  return fd;
+}
+
+int connect_error(int fd) noexcept {
+  int error = 0;
+  socklen_t size = sizeof(error);
+  if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) return errno;
+  return error;
+}
+
+int accept_caller(int listener) noexcept {
+  const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+  if (fd < 0) return -1;
+  set_tcp_options(fd);
+  return out_of_the_way(fd);
+}
+
+bool is_same_user(int connected) noexcept {
+  int family = 0;
+  socklen_t size = sizeof(family);
+  if (getsockopt(connected, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0) return false;
+  if (family != AF_UNIX) return true;
+  ucred user{};
+  size = sizeof(user);
+  return getsockopt(connected, SOL_SOCKET, SO_PEERCRED, &user, &size) == 0 && user.uid == geteuid();
+}
+
+}  // namespace contextune::rank

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/socket.h>
+
+#include <string>
+
+namespace contextune::rank {
+
+/// Where ranks are reached: "unix:NAME", an abstract Unix socket of this host that only processes
+/// of the same user are let into; or "tcp:HOST:PORT" ("tcp:[::1]:7000").
+struct Endpoint {
+  sockaddr_storage address{};
+  socklen_t size = 0;
+
+  [[nodiscard]] bool is_local() const noexcept { return address.ss_family == AF_UNIX; }
+};
+
+/// Whether `address` names an abstract Unix socket.
+[[nodiscard]] bool is_local_address(const std::string& address) noexcept;
+
+/// Looks `address` up, which blocks as long as the resolver does for a host's name.
+/// @param error a sentence, if it cannot be
+[[nodiscard]] bool find_endpoint(const std::string& address, Endpoint& endpoint,
+                                 std::string& error);
+
+/// A socket that listens there, or at a place of the system's choice if `address` is "unix:" or
+/// "tcp:". -1, and why. All sockets made here neither block nor reach programs that are started,
+/// and take no low number.
+[[nodiscard]] int listen_at(const std::string& address, std::string& error);
+
+/// What others must call to reach the listening socket; the host is "*" if that is for them to
+/// know.
+[[nodiscard]] std::string address_of_listener(int fd);
+
+/// `address` with "*" replaced by the host that the connected socket comes from.
+[[nodiscard]] std::string as_seen_from(int connected, const std::string& address);
+
+/// A socket on the way to be connected. -1, and why.
+[[nodiscard]] int start_connecting(const Endpoint& endpoint, std::string& error);
+/// 0 once the socket is connected, else `errno`.
+[[nodiscard]] int connect_error(int fd) noexcept;
+
+/// The next one who called; -1 if there is none.
+[[nodiscard]] int accept_caller(int listener) noexcept;
+
+/// Whether the process at the other end is one of this user's. True for what is not local.
+[[nodiscard]] bool is_same_user(int connected) noexcept;
+
+}  // namespace contextune::rank

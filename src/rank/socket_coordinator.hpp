@@ -1,0 +1,64 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/coordinator.hpp"
+#include "rank/agreement_hub.hpp"
+
+namespace contextune::rank {
+
+class SocketStar;
+
+/// Who is to agree, where, and how long things may take. Times are seconds.
+struct SocketSettings {
+  std::uint32_t rank = 0;
+  std::uint32_t num_ranks = 1;
+  std::string job;      ///< the same on all ranks, another one for each job
+  std::string address;  ///< of rank 0: "unix:NAME" or "tcp:HOST:PORT"
+  std::string secret;   ///< at least min_secret_bytes for TCP; may be empty on one host
+
+  double join_seconds = 30;      ///< until rank 0 must have been reached
+  double heartbeat_seconds = 1;  ///< between signs of life
+  double silence_seconds = 5;    ///< after which a rank without one counts as lost
+  double vote_seconds = 5;       ///< for all to vote on a decision
+  double recovery_seconds = 5;   ///< for asking the others once rank 0 is lost
+};
+
+/// Ranks that agree through sockets of their own, beside whatever the program does: a star through
+/// rank 0, and calls among the others once it is lost. One thread a process, which takes no signals
+/// and does all the work; deciders run on it, and must be quick against `silence_seconds`.
+///
+/// Joining goes on behind the scenes: what is said before waits for it. A rank whose connection
+/// ended stays out, and so does a second process with a rank that has been seen. In a child of fork
+/// every topic is aborted, and nothing is touched.
+class SocketCoordinator final : public Coordinator {
+ public:
+  SocketCoordinator(const SocketSettings& settings, Deciders deciders) noexcept;
+  /// Closes; what is open here ends as Aborted or Unknown. No other call may be under way.
+  ~SocketCoordinator() override;
+  SocketCoordinator(const SocketCoordinator&) = delete;
+  SocketCoordinator& operator=(const SocketCoordinator&) = delete;
+
+  [[nodiscard]] std::uint32_t rank() const noexcept override { return rank_; }
+  [[nodiscard]] std::uint32_t num_ranks() const noexcept override { return num_ranks_; }
+  void say(const Topic& topic, std::uint32_t kind, Payload part, double seconds) noexcept override;
+  [[nodiscard]] Agreement poll(const Topic& topic) noexcept override;
+  [[nodiscard]] Agreement wait(const Topic& topic, double seconds) noexcept override;
+  void withdraw(const Topic& topic, std::string why) noexcept override;
+  [[nodiscard]] std::string lost() const override;
+
+ private:
+  [[nodiscard]] bool usable() const noexcept;
+  [[nodiscard]] Agreement refusal() const noexcept;
+
+  std::uint32_t rank_;
+  std::uint32_t num_ranks_;
+  pid_t process_;
+  std::shared_ptr<SocketStar> star_;  // null: it could not be made
+};
+
+}  // namespace contextune::rank

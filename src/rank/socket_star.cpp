@@ -1,0 +1,277 @@
+#include "rank/socket_star.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <exception>
+#include <limits>
+
+#include "rank/endpoint.hpp"
+
+namespace contextune::rank {
+namespace {
+
+constexpr double join_interval_seconds = 0.05;
+// More strangers than this at a time are turned away.
+constexpr std::size_t max_callers = 256;
+
+std::chrono::steady_clock::duration to_duration(double seconds) {
+  // NaN and the negative are no time at all.
+  const double sane = seconds > 0 ? std::min(seconds, 1e8) : 0;
+  return std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+      std::chrono::duration<double>(sane));
+}
+
+}  // namespace
+
+SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders)
+    : settings_(settings),
+      self_{key_of_secret(settings.secret), number_of_job(settings.job), settings.rank,
+            settings.num_ranks},
+      member_(settings.rank, settings.num_ranks, settings.recovery_seconds),
+      peer_calls_(
+          loop_, self_,
+          [this](std::uint32_t peer, const Message& answer) {
+            {
+              const std::lock_guard lock(mutex_);
+              member_.told(peer, answer);
+            }
+            changed_.notify_all();
+          },
+          [this](std::uint32_t peer) {
+            {
+              const std::lock_guard lock(mutex_);
+              member_.unreachable(peer);
+            }
+            changed_.notify_all();
+          }),
+      addresses_(settings.num_ranks) {
+  if (settings.rank == 0)
+    hub_.emplace(settings.num_ranks, std::move(deciders), settings.vote_seconds);
+}
+
+double SocketStar::now() const {
+  return std::chrono::duration<double>(Clock::now() - started_).count();
+}
+
+void SocketStar::run() noexcept {
+  std::string why = "this process stopped agreeing";
+  try {
+    start();
+    loop_.run();
+  } catch (const std::exception& error) {
+    why = std::string("agreeing failed: ") + error.what();
+  } catch (...) {
+    why = "agreeing failed";
+  }
+  try {
+    Outbox out;
+    const std::lock_guard lock(mutex_);
+    member_.lose_hub(why, 0, out);
+    // Nobody is left to ask for this one.
+    member_.tick(std::numeric_limits<double>::infinity(), out);
+    ended_ = true;
+  } catch (...) {
+    ended_ = true;
+  }
+  changed_.notify_all();
+}
+
+void SocketStar::post(Outbox out) {
+  if (ended_) return;
+  asio::post(loop_, [this, out = std::move(out)]() mutable { dispatch(std::move(out), {}); });
+}
+
+void SocketStar::wait_for(const Topic& topic, double seconds) {
+  const Clock::time_point until = Clock::now() + to_duration(seconds);
+  std::unique_lock lock(mutex_);
+  changed_.wait_until(lock, until, [&] { return ended_ || member_.is_settled(topic); });
+}
+
+bool SocketStar::stop(double seconds) noexcept {
+  try {
+    std::unique_lock lock(mutex_);
+    if (ended_) return true;
+    asio::post(loop_, [this] { close_all(); });
+    return changed_.wait_until(lock, Clock::now() + to_duration(seconds), [&] { return ended_; });
+  } catch (...) {
+    return false;
+  }
+}
+
+std::string SocketStar::fault_of_settings() const {
+  if (settings_.rank >= settings_.num_ranks)
+    return name_of(settings_.rank) + " of " + std::to_string(settings_.num_ranks) +
+           " does not exist";
+  if (!is_local_address(settings_.address) && settings_.secret.size() < min_secret_bytes)
+    return "ranks on several hosts agree only with a shared secret of at least " +
+           std::to_string(min_secret_bytes) + " characters";
+  return {};
+}
+
+void SocketStar::start() {
+  std::string fault = fault_of_settings();
+  int socket = -1;
+  if (fault.empty()) {
+    const std::string anywhere = is_local_address(settings_.address) ? "unix:" : "tcp:";
+    socket = listen_at(hub_ ? settings_.address : anywhere, fault);
+  }
+  if (socket < 0) {
+    lose(fault);
+  } else {
+    listener_.assign(socket);
+    addresses_[0] = settings_.address;
+    accept_next();
+    if (!hub_) try_to_join();
+  }
+  arm_tick();
+}
+
+void SocketStar::accept_next() {
+  if (stopping_ || accepting_ || !listener_.is_open()) return;
+  accepting_ = true;
+  listener_.async_wait(asio::posix::descriptor_base::wait_read, [this](asio::error_code error) {
+    accepting_ = false;
+    if (error || stopping_) return;
+    const int socket = accept_caller(listener_.native_handle());
+    if (socket >= 0) {
+      auto connection = std::make_shared<Connection>(loop_, socket, self_, *this);
+      connection->last_heard = now();
+      callers_[connection.get()] = connection;
+      if (callers_.size() > max_callers) {
+        connection->close("too many callers");
+      } else {
+        connection->answer();
+      }
+    } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
+      return;  // no descriptor is left: the next tick tries again
+    }
+    accept_next();
+    arm_tick();
+  });
+}
+
+void SocketStar::try_to_join() {
+  Endpoint endpoint;
+  std::string error;
+  int socket = -1;
+  if (find_endpoint(settings_.address, endpoint, error)) socket = start_connecting(endpoint, error);
+  join_again_ = now() + join_interval_seconds;
+  if (socket < 0) return;
+  to_hub_ = std::make_shared<Connection>(loop_, socket, self_, *this);
+  to_hub_->last_heard = now();
+  to_hub_->call(0, Purpose::Join);
+}
+
+Admission SocketStar::admit(const Claim& claim) {
+  if (claim.purpose == Purpose::Ask) return Admission::Welcome;
+  if (!hub_) return Admission::NotHere;
+  return seen_.insert(claim.rank).second ? Admission::Welcome : Admission::RankTaken;
+}
+
+void SocketStar::opened(Connection& connection) {
+  connection.last_heard = now();
+  if (&connection == to_hub_.get()) {
+    Message listening;
+    listening.type = MessageType::Listening;
+    listening.addresses = {address_of_listener(listener_.native_handle())};
+    connection.send(listening);
+    for (const Message& message : to_send_) connection.send(message);
+    to_send_.clear();
+  } else if (connection.purpose() == Purpose::Join) {
+    const auto place = callers_.find(&connection);
+    joined_[connection.peer()] = place->second;
+    callers_.erase(place);
+  }
+}
+
+void SocketStar::received(Connection& connection, Message message) {
+  connection.last_heard = now();
+  if (message.type == MessageType::Heartbeat) return;
+  if (&connection == to_hub_.get()) return take_from_hub(connection, std::move(message));
+  if (connection.purpose() == Purpose::Join)
+    return take_from_member(connection, std::move(message));
+  if (message.type != MessageType::Ask || !has_rank(message.topic, connection.peer()))
+    return connection.close("it may only ask about its own topics");
+  answer(connection, message.topic);
+}
+
+void SocketStar::take_from_hub(Connection& connection, Message message) {
+  if (message.type == MessageType::Peers) {
+    addresses_ = std::move(message.addresses);
+    return;
+  }
+  Outbox out;
+  std::string fault;
+  {
+    const std::lock_guard lock(mutex_);
+    fault = member_.receive(std::move(message), out);
+  }
+  dispatch(std::move(out), {});
+  if (!fault.empty()) connection.close(fault);
+}
+
+void SocketStar::take_from_member(Connection& connection, Message message) {
+  if (message.type == MessageType::Listening) {
+    addresses_[connection.peer()] = as_seen_from(connection.socket(), message.addresses.front());
+    peers_changed_ = true;
+    return;
+  }
+  Outbox out;
+  const std::string fault = hub_->receive(connection.peer(), std::move(message), now(), out);
+  dispatch({}, std::move(out));
+  if (!fault.empty()) connection.close(fault);
+}
+
+void SocketStar::answer(Connection& connection, const Topic& topic) {
+  Outbox out;
+  if (hub_) {
+    connection.send(hub_->asked(connection.peer(), topic, out));
+    return dispatch({}, std::move(out));
+  }
+  Message tell;
+  {
+    const std::lock_guard lock(mutex_);
+    tell = member_.asked(connection.peer(), topic, out);
+  }
+  connection.send(tell);
+  dispatch(std::move(out), {});
+}
+
+void SocketStar::closed(Connection& connection, const std::string& why) {
+  if (&connection == to_hub_.get()) {
+    const std::string hub = "rank 0 at " + settings_.address;
+    if (connection.was_open()) {
+      lose(hub + " is lost: " + why);
+    } else if (connection.was_refused()) {
+      lose(hub + ": " + why);
+    } else if (connection.has_proved()) {
+      lose(hub + " turned this process away: is the secret the same on all ranks?");
+    }
+    to_hub_ = nullptr;  // if it never answered, the next tick tries again
+    return;
+  }
+  const auto joined = joined_.find(connection.peer());
+  if (joined != joined_.end() && joined->second.get() == &connection) {
+    const std::uint32_t rank = connection.peer();
+    joined_.erase(joined);
+    Outbox out;
+    if (!stopping_) hub_->lose(rank, name_of(rank) + " is lost: " + why, out);
+    dispatch({}, std::move(out));
+    return;
+  }
+  callers_.erase(&connection);
+}
+
+void SocketStar::lose(const std::string& why) {
+  if (is_lost_) return;
+  is_lost_ = true;
+  to_send_.clear();
+  Outbox out;
+  {
+    const std::lock_guard lock(mutex_);
+    member_.lose_hub(why, now(), out);
+  }
+  dispatch(std::move(out), {});
+}
+
+}  // namespace contextune::rank
