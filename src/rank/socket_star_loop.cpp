@@ -7,7 +7,6 @@
 namespace contextune::rank {
 namespace {
 
-constexpr double handshake_seconds = 2;
 constexpr double busy_tick_seconds = 0.02;
 
 }  // namespace
@@ -124,7 +123,7 @@ void SocketStar::check_connections(double time) {
   if (to_hub_ != nullptr) check(*to_hub_);
   for (const auto& [rank, connection] : joined_) check(*connection);
   for (const auto& [caller, connection] : callers_) {
-    if (!connection->is_open() && time > connection->last_heard + handshake_seconds)
+    if (!connection->is_open() && time > connection->last_heard + settings_.silence_seconds)
       connection->close("it did not say who it is");
   }
 }
