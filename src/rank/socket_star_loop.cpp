@@ -116,8 +116,8 @@ void SocketStar::check_connections(double time) {
   const bool beat = time >= next_heartbeat_;
   if (beat) next_heartbeat_ = time + settings_.heartbeat_seconds;
   const auto check = [&](Connection& connection) {
-    const double patience = connection.is_open() ? settings_.silence_seconds : handshake_seconds;
-    if (time > connection.last_heard + patience) return connection.close("it was not heard of");
+    if (time > connection.last_heard + settings_.silence_seconds)
+      return connection.close("it was not heard of");
     if (beat) connection.send(Message{});
   };
   if (to_hub_ != nullptr) check(*to_hub_);

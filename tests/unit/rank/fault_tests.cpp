@@ -1,0 +1,179 @@
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "byte_proxy.hpp"
+#include "catch.hpp"
+#include "mentions.hpp"
+#include "several_ranks.hpp"
+
+using contextune::Agreement;
+using contextune::Topic;
+using contextune::Verdict;
+using contextune::rank::SocketCoordinator;
+using contextune::rank::SocketSettings;
+
+namespace {
+
+const Topic all_three{1, 1, {0, 1, 2}};
+
+bool keeps_promise(const std::vector<Agreement>& agreements) {
+  const auto some = [&](Verdict verdict) {
+    return std::any_of(agreements.begin(), agreements.end(),
+                       [&](const Agreement& agreement) { return agreement.verdict == verdict; });
+  };
+  return !(some(Verdict::Committed) && some(Verdict::Aborted));
+}
+
+SocketSettings impatient(SocketSettings settings) {
+  settings.join_seconds = 0.5;
+  settings.heartbeat_seconds = 0.05;
+  settings.silence_seconds = 0.3;
+  settings.vote_seconds = 0.3;
+  settings.recovery_seconds = 0.3;
+  return settings;
+}
+
+// Three ranks, two of them behind proxies that fail after some bytes; some come late, some change
+// their mind, one may end. All of it drawn from the seed.
+std::vector<Agreement> run_schedule(std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  const SocketSettings settings = impatient(test_settings(3));
+  std::vector<std::unique_ptr<ByteProxy>> proxies;
+  Ranks ranks;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    SocketSettings own = of_rank(settings, rank);
+    if (rank != 0) {
+      ByteProxy::Limits limits;
+      if (random() % 3 != 0) limits.to_target = random() % 500;
+      if (random() % 3 != 0) limits.to_caller = random() % 700;
+      limits.then_holds = random() % 3 == 0;
+      const std::string address = settings.address + "-" + std::to_string(rank);
+      proxies.push_back(std::make_unique<ByteProxy>(address, settings.address, limits));
+      own.address = address;
+    }
+    ranks.push_back(std::make_unique<SocketCoordinator>(own, test_deciders()));
+  }
+  std::vector<Agreement> agreements(3);
+  std::vector<std::thread> threads;
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    threads.emplace_back([&, rank, late = random() % 8, ends = random() % 8 == 0,
+                          withdraws = random() % 12 == 0, after = random() % 20] {
+      const auto ms = [](std::uint64_t count) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(count));
+      };
+      if (late == 0) ms(after * 10);
+      ranks[rank]->say(all_three, join_parts, bytes_of(std::string(40, 'x')), 0.4);
+      if (withdraws) {
+        ms(after);
+        ranks[rank]->withdraw(all_three, "changed its mind");
+      }
+      if (ends) {
+        ms(after);
+        agreements[rank] = ranks[rank]->poll(all_three);
+        ranks[rank].reset();
+        return;
+      }
+      agreements[rank] = ranks[rank]->wait(all_three, long_enough);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return agreements;
+}
+
+}  // namespace
+
+TEST_CASE("Over real sockets that fail anywhere, no rank sees Committed where another sees Aborted",
+          "[fault]") {
+  std::mutex mutex;
+  std::map<Verdict, int> counts;
+  std::vector<std::uint64_t> broken;
+  std::uint64_t next = 0;
+  std::vector<std::thread> threads;
+  for (int worker = 0; worker < 12; ++worker) {
+    threads.emplace_back([&] {
+      for (;;) {
+        std::uint64_t seed = 0;
+        {
+          const std::lock_guard lock(mutex);
+          if (next == 240) return;
+          seed = next++;
+        }
+        const auto agreements = run_schedule(seed);
+        const std::lock_guard lock(mutex);
+        for (const Agreement& agreement : agreements) ++counts[agreement.verdict];
+        if (!keeps_promise(agreements)) broken.push_back(seed);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(broken.empty());
+  CAPTURE(counts[Verdict::Open], counts[Verdict::Unknown]);
+  CHECK(counts[Verdict::Committed] > 10);
+  CHECK(counts[Verdict::Aborted] > 50);
+}
+
+TEST_CASE("A rank that ends before it speaks is named at once", "[fault]") {
+  Ranks ranks = make_ranks(test_settings(3));
+  const Topic first{1, 7, {0, 1, 2}};
+  for (const auto& rank : ranks) rank->say(first, join_parts, bytes_of("x"), long_enough);
+  for (const auto& rank : ranks)
+    REQUIRE(rank->wait(first, long_enough).verdict == Verdict::Committed);
+  ranks[0]->say(all_three, join_parts, bytes_of("x"), 1000);
+  ranks[1]->say(all_three, join_parts, bytes_of("x"), 1000);
+  ranks[2].reset();
+  for (std::size_t at = 0; at < 2; ++at) {
+    const Agreement agreement = ranks[at]->wait(all_three, long_enough);
+    CHECK(agreement.verdict == Verdict::Aborted);
+    CHECK(agreement.culprit == 2);
+    CHECK(mentions(agreement.why, "rank 2 is lost"));
+  }
+}
+
+TEST_CASE("Ranks that have not voted go on without rank 0, and say so", "[fault]") {
+  Ranks ranks = make_ranks(test_settings(3));
+  ranks[1]->say(all_three, join_parts, bytes_of("x"), 1000);
+  ranks[2]->say({1, 2, {2}}, join_parts, bytes_of("x"), 1000);
+  REQUIRE(ranks[2]->wait({1, 2, {2}}, long_enough).verdict == Verdict::Committed);
+  ranks[0].reset();
+  const Agreement agreement = ranks[1]->wait(all_three, long_enough);
+  CHECK(agreement.verdict == Verdict::Aborted);
+  // Whether rank 0 could still say so itself or was just gone, it was it.
+  CHECK(agreement.culprit == 0);
+  ranks[2]->say(all_three, join_parts, bytes_of("x"), 1000);
+  CHECK(ranks[2]->wait(all_three, long_enough).verdict == Verdict::Aborted);
+}
+
+TEST_CASE("A rank without a rank 0 gives up after a while", "[fault]") {
+  SocketSettings settings = of_rank(test_settings(2), 1);
+  settings.join_seconds = 0.1;
+  SocketCoordinator lonely(settings, test_deciders());
+  const Topic topic{1, 1, {0, 1}};
+  lonely.say(topic, join_parts, bytes_of("x"), 1000);
+  const Agreement agreement = lonely.wait(topic, long_enough);
+  CHECK(agreement.verdict == Verdict::Aborted);
+  CHECK(mentions(agreement.why, "was not reached"));
+  CHECK(mentions(lonely.lost(), settings.address));
+}
+
+TEST_CASE("A decision that takes for ever holds up no destructor", "[fault]") {
+  auto gate = std::make_shared<std::timed_mutex>();
+  gate->lock();
+  {
+    SocketSettings settings = test_settings(1);
+    SocketCoordinator alone(settings,
+                            {{1, [gate](std::span<const contextune::Payload>, std::string&) {
+                                gate->lock();
+                                gate->unlock();
+                                return bytes_of("late");
+                              }}});
+    alone.say({1, 1, {0}}, 1, bytes_of("x"), 1);
+    CHECK(alone.wait({1, 1, {0}}, 0.1).verdict == Verdict::Open);
+  }
+  gate->unlock();
+  // The thread that was left behind ends by itself.
+  while (gate.use_count() > 1) std::this_thread::yield();
+  SUCCEED();
+}

@@ -1,0 +1,60 @@
+#include "several_ranks.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <span>
+#include <stdexcept>
+
+using contextune::Payload;
+using contextune::rank::SocketCoordinator;
+using contextune::rank::SocketSettings;
+
+contextune::rank::Deciders test_deciders() {
+  return {{join_parts,
+           [](std::span<const Payload> said, std::string&) {
+             Payload all;
+             for (const Payload& part : said) all.insert(all.end(), part.begin(), part.end());
+             return all;
+           }},
+          {refuse_all,
+           [](std::span<const Payload>, std::string& why) {
+             why = "not today";
+             return Payload{};
+           }},
+          {throw_error, [](std::span<const Payload>, std::string&) -> Payload {
+             throw std::runtime_error("broken");
+           }}};
+}
+
+Payload bytes_of(const std::string& text) {
+  const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+  return {bytes.begin(), bytes.end()};
+}
+
+SocketSettings test_settings(std::uint32_t num_ranks) {
+  static std::atomic<int> count{0};
+  SocketSettings settings;
+  settings.num_ranks = num_ranks;
+  settings.job = "test-" + std::to_string(getpid()) + "-" + std::to_string(count++);
+  settings.address = "unix:contextune-" + settings.job;
+  settings.secret = "a secret of the tests";
+  settings.join_seconds = long_enough;
+  settings.heartbeat_seconds = 0.1;
+  settings.silence_seconds = long_enough;
+  settings.vote_seconds = long_enough;
+  settings.recovery_seconds = 1;
+  return settings;
+}
+
+SocketSettings of_rank(SocketSettings settings, std::uint32_t rank) {
+  settings.rank = rank;
+  return settings;
+}
+
+Ranks make_ranks(const SocketSettings& settings) {
+  Ranks ranks;
+  for (std::uint32_t rank = 0; rank < settings.num_ranks; ++rank)
+    ranks.push_back(std::make_unique<SocketCoordinator>(of_rank(settings, rank), test_deciders()));
+  return ranks;
+}

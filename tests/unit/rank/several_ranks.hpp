@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/coordinator.hpp"
+#include "rank/socket_coordinator.hpp"
+
+/// Kinds of questions that tests ask.
+inline constexpr std::uint32_t join_parts = 1;   ///< the decision is all parts, in order
+inline constexpr std::uint32_t refuse_all = 2;   ///< "not today"
+inline constexpr std::uint32_t throw_error = 3;  ///< std::runtime_error("broken")
+
+[[nodiscard]] contextune::rank::Deciders test_deciders();
+
+[[nodiscard]] contextune::Payload bytes_of(const std::string& text);
+
+/// Of a job of its own on this host, with short times: no test has to wait long for a loss.
+[[nodiscard]] contextune::rank::SocketSettings test_settings(std::uint32_t num_ranks);
+
+/// The same for one of the ranks.
+[[nodiscard]] contextune::rank::SocketSettings of_rank(contextune::rank::SocketSettings settings,
+                                                       std::uint32_t rank);
+
+using Ranks = std::vector<std::unique_ptr<contextune::Coordinator>>;
+
+[[nodiscard]] Ranks make_ranks(const contextune::rank::SocketSettings& settings);
+
+/// Of all ranks, below which no test comes.
+inline constexpr double long_enough = 20;
