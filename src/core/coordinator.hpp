@@ -49,13 +49,17 @@ struct Agreement {
 /// way round, whatever is lost and whoever ends. It holds because a rank that has voted asks those
 /// that are left when it loses control, and says `Unknown` rather than guess.
 ///
+/// Rank 0 coordinates every topic, those of groups that it is not in as well. A rank that is lost
+/// stays lost: whatever it is part of from then on is aborted.
+///
 /// Threads: any; calls for different topics do not wait for one another. No call throws, none but
 /// wait() blocks, and nothing is done in the destructor that takes longer than closing sockets.
 class Coordinator {
  public:
   /// Makes the decision from what the ranks of the topic have said, in their order. Runs once in
-  /// the job, on the coordinating rank, on a thread of the coordinator's.
-  /// Must be a pure function; nullopt-like refusal: an empty payload aborts with `why`.
+  /// the job, on rank 0: on the coordinator's own thread, which has nothing else to do meanwhile
+  /// (the others must not take it for dead), or in say() if there is one rank.
+  /// Must be a pure function. An empty payload refuses: the topic is aborted with `why`.
   using Decide = std::function<Payload(std::span<const Payload> said, std::string& why)>;
 
   virtual ~Coordinator() = default;
@@ -70,13 +74,15 @@ class Coordinator {
   virtual void say(const Topic& topic, std::uint32_t kind, Payload part,
                    double seconds) noexcept = 0;
 
-  /// The verdict so far. Committed, Aborted and Unknown are final and can be asked for once.
+  /// The verdict so far. Committed, Aborted and Unknown are final and can be asked for once;
+  /// before this rank has spoken, and after that one time, it is Open.
   [[nodiscard]] virtual Agreement poll(const Topic& topic) noexcept = 0;
-  /// Waits for it, at most so long: then `Open`, if this rank's vote may still be counted.
+  /// Waits for it, at most so long: then `Open`, and this rank's vote may still be counted unless
+  /// it withdraws. Returns at once where poll() has nothing to wait for.
   [[nodiscard]] virtual Agreement wait(const Topic& topic, double seconds) noexcept = 0;
 
-  /// Takes this rank's part back: it is as if the rank had ended, for this topic. Nothing if it has
-  /// voted already.
+  /// Takes this rank's part back, or says that none will come: the topic is aborted, here at once.
+  /// Nothing if it has voted already: then the verdict has to be waited for.
   virtual void withdraw(const Topic& topic, std::string why) noexcept = 0;
 
   /// Why this rank cannot agree on anything any more; empty: it can. Final.

@@ -110,9 +110,40 @@ TEST_CASE("Over real sockets that fail anywhere, no rank sees Committed where an
   }
   for (std::thread& thread : threads) thread.join();
   CHECK(broken.empty());
-  CAPTURE(counts[Verdict::Open], counts[Verdict::Unknown]);
+  // Those that ended did so before they had an answer.
+  INFO(counts[Verdict::Open] << " open, " << counts[Verdict::Unknown] << " unknown");
   CHECK(counts[Verdict::Committed] > 10);
   CHECK(counts[Verdict::Aborted] > 50);
+}
+
+TEST_CASE("While rank 0 lives, whoever loses its connection to it learns the verdict", "[fault]") {
+  // However much of what rank 0 sends still arrives.
+  std::map<Verdict, int> counts;
+  for (std::size_t arrives = 0; arrives < 600; arrives += 12) {
+    CAPTURE(arrives);
+    SocketSettings settings = impatient(test_settings(3));
+    // What a proxy held back is no answer.
+    settings.recovery_seconds = long_enough;
+    ByteProxy::Limits limits;
+    limits.to_caller = arrives;
+    const ByteProxy first(settings.address + "-1", settings.address, limits);
+    const ByteProxy second(settings.address + "-2", settings.address, limits);
+    Ranks ranks;
+    for (std::uint32_t rank = 0; rank < 3; ++rank) {
+      SocketSettings own = of_rank(settings, rank);
+      if (rank != 0) own.address += "-" + std::to_string(rank);
+      ranks.push_back(std::make_unique<SocketCoordinator>(own, test_deciders()));
+      ranks.back()->say(all_three, join_parts, bytes_of(std::string(40, 'x')), 0.3);
+    }
+    std::vector<Agreement> agreements;
+    for (const auto& rank : ranks) agreements.push_back(rank->wait(all_three, long_enough));
+    CHECK(keeps_promise(agreements));
+    for (const Agreement& agreement : agreements) ++counts[agreement.verdict];
+    CHECK(counts[Verdict::Unknown] == 0);
+    CHECK(counts[Verdict::Open] == 0);
+  }
+  CHECK(counts[Verdict::Committed] > 0);
+  CHECK(counts[Verdict::Aborted] > 0);
 }
 
 TEST_CASE("A rank that ends before it speaks is named at once", "[fault]") {

@@ -1,6 +1,9 @@
 #include "rank/rendezvous.hpp"
 
+#include <stdlib.h>
+
 #include "catch.hpp"
+#include "log/rank_of_environment.hpp"
 #include "mentions.hpp"
 
 using contextune::rank::Rendezvous;
@@ -138,4 +141,20 @@ TEST_CASE("One rank of one needs no address", "[rendezvous]") {
   CHECK(found.error.empty());
   CHECK(found.source == "torchrun");
   CHECK(found.address.empty());
+}
+
+TEST_CASE("The rank log is that of the rank by which ranks meet", "[rendezvous]") {
+  const Environment pmi{{"PMI_RANK", "1"}, {"PMI_SIZE", "2"}, {"CONTEXTUNE_ADDRESS", "unix:x"}};
+  const Environment own{
+      {"CONTEXTUNE_RANK", "1"}, {"CONTEXTUNE_WORLD_SIZE", "2"}, {"CONTEXTUNE_ADDRESS", "unix:x"}};
+  for (const Environment& environment : {torchrun, slurm, open_mpi, pmi, with(slurm, open_mpi),
+                                         with(with(slurm, pmi), torchrun), with(torchrun, own)}) {
+    for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+    const int logged = contextune::log::rank_of_environment();
+    for (const auto& [name, value] : environment) unsetenv(name.c_str());
+    const Rendezvous found = rendezvous_of(environment, 1);
+    CAPTURE(found.source);
+    REQUIRE(found.error.empty());
+    CHECK(found.rank == static_cast<std::uint32_t>(logged));
+  }
 }

@@ -67,10 +67,10 @@ void SimulatedRanks::steps(std::uint64_t count) {
 }
 
 void SimulatedRanks::settle() {
-  for (int round = 0; round < 1000; ++round) {
+  for (int round = 0; round < 60; ++round) {
     while (step()) {
     }
-    pass_time(0.1);
+    pass_time(0.5);
   }
 }
 
