@@ -204,8 +204,10 @@ void Hub::give_verdict(const Topic& topic, Entry& entry, State state, Outbox& ou
   entry.state = state;
   entry.said.clear();
   for (const std::uint32_t rank : topic.ranks) {
-    if (!gone_.contains(rank)) out.push_back({rank, verdict_of(topic, entry)});
+    if (rank != 0 && !gone_.contains(rank)) out.push_back({rank, verdict_of(topic, entry)});
   }
+  // Last: as soon as this process has its answer it may end.
+  if (has_rank(topic, 0)) out.push_back({0, verdict_of(topic, entry)});
 }
 
 Message Hub::verdict_of(const Topic& topic, const Entry& entry) {

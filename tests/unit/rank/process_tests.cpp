@@ -118,6 +118,19 @@ TEST_CASE("A process that is killed is noticed at once, without a sign of life b
   CHECK(ranks[1]->answer("wait 1") == "aborted 2");
 }
 
+TEST_CASE("A rank that ends as soon as it has its answer takes it from nobody", "[process]") {
+  const std::size_t first = GENERATE(0U, 2U);
+  for (int round = 0; round < 10; ++round) {
+    Processes ranks = start(3);
+    ranks[first]->tell("say 1 20\nlast 1");
+    for (std::size_t at = 0; at < ranks.size(); ++at) {
+      if (at != first) ranks[at]->tell("say 1 20");
+    }
+    for (std::size_t at = 0; at < ranks.size(); ++at)
+      CHECK((at == first ? ranks[at]->line() : ranks[at]->answer("wait 1")) == "committed abc");
+  }
+}
+
 TEST_CASE("If the process of rank 0 is killed before the vote, the others go on without",
           "[process]") {
   Processes ranks = start(3, "1000");
