@@ -128,6 +128,20 @@ TEST_CASE("If rank 0 is lost and all others have voted, nobody guesses", "[agree
   CHECK(unknown > 10);
 }
 
+TEST_CASE("A rank that is cut off at any moment fares as the others, for rank 0 can be asked",
+          "[agreement]") {
+  for (std::uint64_t seed = 0; seed < 3000; ++seed) {
+    CAPTURE(seed);
+    SimulatedRanks ranks(4, seed);
+    const Topic topic = topic_of({1, 2, 3});
+    for (const std::uint32_t rank : topic.ranks) ranks.say(rank, topic);
+    ranks.steps(ranks.random() % 16);
+    ranks.cut(1);
+    ranks.settle();
+    REQUIRE(verdicts(ranks, topic).size() == 1);
+  }
+}
+
 TEST_CASE("No rank sees Committed where another sees Aborted, whatever is lost", "[agreement]") {
   std::map<Verdict, int> counts;
   for (std::uint64_t seed = 0; seed < 4000; ++seed) {
