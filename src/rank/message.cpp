@@ -73,7 +73,11 @@ std::string read_rest(ByteReader& reader, std::uint32_t num_ranks, Message& mess
     case MessageType::Listening:
       message.addresses.push_back(reader.text());
       break;
+    case MessageType::Ask:
+      message.epoch = reader.number<std::uint64_t>();
+      break;
     case MessageType::Peers:
+      message.epoch = reader.number<std::uint64_t>();
       while (reader.left() != 0 && message.addresses.size() < num_ranks)
         message.addresses.push_back(reader.text());
       if (message.addresses.size() != num_ranks) return "addresses of another number of ranks";
@@ -115,8 +119,13 @@ std::vector<std::byte> encode(const Message& message) {
       writer.number(message.culprit);
       writer.text(message.why);
       break;
-    case MessageType::Listening:
+    case MessageType::Ask:
+      writer.number(message.epoch);
+      break;
     case MessageType::Peers:
+      writer.number(message.epoch);
+      [[fallthrough]];
+    case MessageType::Listening:
       for (const std::string& address : message.addresses) writer.text(address);
       break;
     default:

@@ -47,6 +47,7 @@ struct Message {
   std::string why;                             ///< Withdraw; Verdict, if aborted; Tell, if aborted
   std::uint32_t culprit = Agreement::no_rank;  ///< Verdict, Tell
   Knowledge knowledge = Knowledge::Waiting;    ///< Tell
+  std::uint64_t epoch = 0;  ///< Peers, Ask: drawn by the hub, so that one started anew is another
   std::vector<std::string> addresses;  ///< Listening: one; Peers: of each rank, empty if not known
 };
 

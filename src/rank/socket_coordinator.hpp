@@ -35,6 +35,8 @@ struct SocketSettings {
 /// Joining goes on behind the scenes: what is said before waits for it. A rank whose connection
 /// ended stays out, and so does a second process with a rank that has been seen. In a child of fork
 /// every topic is aborted, and nothing is touched.
+/// A rank that is killed while a child of its fork lives on is noticed by its silence only: the
+/// child holds its sockets.
 class SocketCoordinator final : public Coordinator {
  public:
   SocketCoordinator(const SocketSettings& settings, Deciders deciders) noexcept;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <exception>
 #include <limits>
 
@@ -119,6 +120,10 @@ void SocketStar::start() {
     lose(fault);
   } else {
     listener_.assign(socket);
+    if (hub_) {
+      const std::optional<Nonce> drawn = random_nonce();
+      std::memcpy(&epoch_, drawn.value().data(), sizeof(epoch_));
+    }
     addresses_[0] = settings_.address;
     accept_next();
     if (!hub_) try_to_join();
@@ -192,11 +197,15 @@ void SocketStar::received(Connection& connection, Message message) {
     return take_from_member(connection, std::move(message));
   if (message.type != MessageType::Ask || !has_rank(message.topic, connection.peer()))
     return connection.close("it may only ask about its own topics");
+  // A process that took the place of one that is gone does not know what that one knew.
+  if (epoch_ == 0 || message.epoch != epoch_)
+    return connection.close("it asks about a time before this process");
   answer(connection, message.topic);
 }
 
 void SocketStar::take_from_hub(Connection& connection, Message message) {
   if (message.type == MessageType::Peers) {
+    epoch_ = message.epoch;
     addresses_ = std::move(message.addresses);
     return;
   }

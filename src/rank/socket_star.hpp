@@ -96,6 +96,7 @@ class SocketStar final : public ConnectionOwner {
   std::map<Connection*, std::shared_ptr<Connection>> callers_;   // not joined
   std::vector<Message> to_send_;                                 // to the hub, once joined
   std::vector<std::string> addresses_;
+  std::uint64_t epoch_ = 0;  // 0: not known yet
   bool peers_changed_ = false;
   bool accepting_ = false;
   bool is_lost_ = false;

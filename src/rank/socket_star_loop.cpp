@@ -27,8 +27,9 @@ void SocketStar::dispatch(Outbox from_member, Outbox from_hub) {
 }
 
 void SocketStar::deliver_to_hub(Outgoing outgoing, Outbox& from_hub) {
-  const Message& message = outgoing.message;
+  Message& message = outgoing.message;
   if (message.type == MessageType::Ask) {
+    message.epoch = epoch_;
     peer_calls_.ask(outgoing.to, addresses_[outgoing.to], message);
   } else if (is_lost_) {
     return;
@@ -58,6 +59,7 @@ void SocketStar::send_peers() {
   peers_changed_ = false;
   Message peers;
   peers.type = MessageType::Peers;
+  peers.epoch = epoch_;
   peers.addresses = addresses_;
   for (const auto& [rank, connection] : joined_) connection->send(peers);
 }

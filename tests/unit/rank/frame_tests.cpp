@@ -78,6 +78,7 @@ TEST_CASE("Messages of every type come out as they went in", "[frame]") {
     message.why = "because";
     message.culprit = 3;
     message.committed = true;
+    message.epoch = 0x123456789abcdef0U;
     message.knowledge = Knowledge::Lost;
     const bool all = message.type == MessageType::Peers;
     message.addresses.assign(all ? 4 : 1, "unix:x");
