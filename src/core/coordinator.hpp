@@ -14,7 +14,8 @@ namespace contextune {
 using Payload = std::vector<std::byte>;
 
 /// One question that a group of ranks decides together. Ranks mean the same one when all of it is
-/// equal; each is asked once.
+/// equal; each is asked once. If ranks name different ranks for one question of a group, it is
+/// aborted for all of them, and the difference is said.
 struct Topic {
   std::uint64_t group = 0;           ///< names the group among those of the job
   std::uint64_t question = 0;        ///< counts up within the group
@@ -52,7 +53,7 @@ struct Agreement {
 /// Rank 0 coordinates every topic, those of groups that it is not in as well. A rank that is lost
 /// stays lost: whatever it is part of from then on is aborted.
 ///
-/// Threads: any; calls for different topics do not wait for one another. No call throws, none but
+/// Threads: any that cannot be cancelled meanwhile; calls for different topics do not wait for one another. No call throws, none but
 /// wait() blocks, and nothing is done in the destructor that takes longer than closing sockets.
 class Coordinator {
  public:

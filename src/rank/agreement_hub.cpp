@@ -18,6 +18,16 @@ std::string in_seconds(double seconds) {
   return text;
 }
 
+// "ranks 0, 1, 5": no more of them than a reader looks at.
+std::string list_of(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t most = 16;
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < std::min(ranks.size(), most); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  if (ranks.size() > most) text += ", ... (" + std::to_string(ranks.size()) + " in all)";
+  return text;
+}
+
 }  // namespace
 
 Payload decide(const Deciders& deciders, std::uint32_t kind, std::span<const Payload> said,
@@ -51,6 +61,7 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
       take_part(from, std::move(message), now, out);
       return {};
     case MessageType::Withdraw: {
+      if (is_full_without(message.topic)) return {};
       const auto place = entries_.try_emplace(message.topic).first;
       Entry& entry = place->second;
       if (is_open(entry) && !entry.voted.contains(from))
@@ -74,8 +85,24 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
   }
 }
 
+bool Hub::is_full_without(const Topic& topic) const {
+  return entries_.size() >= max_topics && !entries_.contains(topic);
+}
+
+// The same question of the same group, but of other ranks: those would wait for one another in
+// vain. Such entries are neighbours.
+Hub::Entries::iterator Hub::same_question(Entries::iterator place) {
+  const auto is_same = [&](const Entries::iterator& other) {
+    return other->first.group == place->first.group &&
+           other->first.question == place->first.question;
+  };
+  if (const auto next = std::next(place); next != entries_.end() && is_same(next)) return next;
+  if (place != entries_.begin() && is_same(std::prev(place))) return std::prev(place);
+  return entries_.end();
+}
+
 void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out) {
-  if (entries_.size() >= max_topics && !entries_.contains(message.topic)) {
+  if (is_full_without(message.topic)) {
     Entry refused;
     refused.state = State::Aborted;
     refused.why = "too many topics are open";
@@ -90,6 +117,13 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
     return;
   }
   if (is_new) {
+    if (const auto other = same_question(place); other != entries_.end()) {
+      const std::string why = "the ranks of the group differ: " + name_of(from) + " takes it for " +
+                              list_of(place->first.ranks) + ", others for " +
+                              list_of(other->first.ranks);
+      if (is_open(other->second)) abort(other->first, other->second, why, from, out);
+      return abort(place->first, entry, why, from, out);
+    }
     entry.kind = message.kind;
     entry.seconds = message.seconds;
     entry.deadline = now + message.seconds;

@@ -62,6 +62,8 @@ class Hub {
   static bool is_open(const Entry& entry) noexcept {
     return entry.state == State::Collecting || entry.state == State::Voting;
   }
+  [[nodiscard]] bool is_full_without(const Topic& topic) const;
+  [[nodiscard]] Entries::iterator same_question(Entries::iterator place);
   void take_part(std::uint32_t from, Message message, double now, Outbox& out);
   void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
   void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);

@@ -76,6 +76,32 @@ TEST_CASE("Whoever withdraws before it has voted aborts for all", "[agreement]")
   CHECK(ranks.seen(0, topic).culprit == 1);
 }
 
+TEST_CASE("Ranks that take a group for different ranks are told so, and wait for nobody",
+          "[agreement]") {
+  SimulatedRanks ranks(4, static_cast<std::uint64_t>(GENERATE(range(0, 20))));
+  const Topic small = topic_of({0, 1, 2});
+  const Topic large = topic_of({0, 1, 2, 3});
+  const Topic other_question = topic_of({1, 3}, 2);
+  const bool large_first = GENERATE(false, true);
+  ranks.say(0, large_first ? large : small, 1e6);
+  ranks.steps(ranks.random() % 3);
+  ranks.say(1, large_first ? small : large, 1e6);
+  for (const std::uint32_t rank : {2U, 3U}) ranks.say(rank, large, 1e6);
+  for (const std::uint32_t rank : other_question.ranks) ranks.say(rank, other_question);
+  // No deadline helps.
+  ranks.steps(1000);
+  for (const auto& [rank, topic] : {std::pair{0U, large_first ? large : small},
+                                    {1U, large_first ? small : large},
+                                    {2U, large},
+                                    {3U, large}}) {
+    const Agreement agreement = ranks.seen(rank, topic);
+    CHECK(agreement.verdict == Verdict::Aborted);
+    CHECK(agreement.why.find("0, 1, 2, 3") != std::string::npos);
+    CHECK(agreement.why.find("the ranks of the group differ") != std::string::npos);
+  }
+  CHECK(verdicts(ranks, other_question) == std::set{Verdict::Committed});
+}
+
 TEST_CASE("A rank that is gone aborts what is open and all that comes", "[agreement]") {
   SimulatedRanks ranks(3, 1);
   const Topic open = topic_of({0, 1, 2});
