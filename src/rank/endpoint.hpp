@@ -2,12 +2,14 @@
 
 #include <sys/socket.h>
 
+#include <cstddef>
 #include <string>
 
 namespace contextune::rank {
 
-/// Where ranks are reached: "unix:NAME", an abstract Unix socket of this host that only processes
-/// of the same user are let into; or "tcp:HOST:PORT" ("tcp:[::1]:7000").
+/// Where ranks are reached: "unix:/FOLDER/NAME", a socket in a folder, or "unix:NAME", an abstract
+/// one of this host, both of which only processes of the same user are let into; or "tcp:HOST:PORT"
+/// ("tcp:[::1]:7000").
 struct Endpoint {
   sockaddr_storage address{};
   socklen_t size = 0;
@@ -15,18 +17,24 @@ struct Endpoint {
   [[nodiscard]] bool is_local() const noexcept { return address.ss_family == AF_UNIX; }
 };
 
-/// Whether `address` names an abstract Unix socket.
+/// Whether `address` names a Unix socket.
 [[nodiscard]] bool is_local_address(const std::string& address) noexcept;
 
 /// Looks `address` up, which blocks as long as the resolver does for a host's name.
 /// @param error a sentence, if it cannot be
-[[nodiscard]] bool find_endpoint(const std::string& address, Endpoint& endpoint,
-                                 std::string& error);
+/// @param attempt from 0: a host with several addresses is tried at one after the other
+[[nodiscard]] bool find_endpoint(const std::string& address, Endpoint& endpoint, std::string& error,
+                                 std::size_t attempt = 0);
 
 /// A socket that listens there, or at a place of the system's choice if `address` is "unix:" or
-/// "tcp:". -1, and why. All sockets made here neither block nor reach programs that are started,
-/// and take no low number.
+/// "tcp:"; at the name of a host it listens on every interface, as that name may well lead to the
+/// host's loopback. What a process that is no more has left in a folder is replaced.
+/// -1, and why. All sockets made here neither block nor reach programs that are started, and take
+/// no low number.
 [[nodiscard]] int listen_at(const std::string& address, std::string& error);
+
+/// Takes a socket that listens in a folder out of it.
+void remove_listener(const std::string& address) noexcept;
 
 /// What others must call to reach the listening socket; the host is "*" if that is for them to
 /// know.

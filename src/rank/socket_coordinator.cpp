@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "rank/socket_star.hpp"
+#include "rank/standard_descriptors.hpp"
 
 namespace contextune::rank {
 namespace {
@@ -40,6 +41,7 @@ void start_control_thread(const std::shared_ptr<SocketStar>& star) {
 SocketCoordinator::SocketCoordinator(const SocketSettings& settings, Deciders deciders) noexcept
     : rank_(settings.rank), num_ranks_(settings.num_ranks), process_(getpid()) {
   try {
+    const StandardDescriptorsTaken taken;
     auto star = std::make_shared<SocketStar>(settings, std::move(deciders));
     start_control_thread(star);
     star_ = std::move(star);

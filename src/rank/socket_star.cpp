@@ -66,6 +66,7 @@ void SocketStar::run() noexcept {
   }
   try {
     Outbox out;
+    if (!stopping_) close_all();  // those that are connected need not wait for a sign of life
     const std::lock_guard lock(mutex_);
     member_.lose_hub(why, 0, out);
     // Nobody is left to ask for this one.
@@ -120,6 +121,7 @@ void SocketStar::start() {
     lose(fault);
   } else {
     listener_.assign(socket);
+    listens_ = true;
     if (hub_) {
       const std::optional<Nonce> drawn = random_nonce();
       std::memcpy(&epoch_, drawn.value().data(), sizeof(epoch_));
@@ -159,7 +161,8 @@ void SocketStar::try_to_join() {
   Endpoint endpoint;
   std::string error;
   int socket = -1;
-  if (find_endpoint(settings_.address, endpoint, error)) socket = start_connecting(endpoint, error);
+  if (find_endpoint(settings_.address, endpoint, error, join_attempts_++))
+    socket = start_connecting(endpoint, error);
   join_again_ = now() + join_interval_seconds;
   if (socket < 0) return;
   to_hub_ = std::make_shared<Connection>(loop_, socket, self_, *this);
@@ -195,8 +198,9 @@ void SocketStar::received(Connection& connection, Message message) {
   if (&connection == to_hub_.get()) return take_from_hub(connection, std::move(message));
   if (connection.purpose() == Purpose::Join)
     return take_from_member(connection, std::move(message));
-  if (message.type != MessageType::Ask || !has_rank(message.topic, connection.peer()))
-    return connection.close("it may only ask about its own topics");
+  if (message.type != MessageType::Ask || !has_rank(message.topic, connection.peer()) ||
+      !(hub_ || has_rank(message.topic, self_.rank)))
+    return connection.close("it may only ask about topics of its own and of this rank");
   // A process that took the place of one that is gone does not know what that one knew.
   if (epoch_ == 0 || message.epoch != epoch_)
     return connection.close("it asks about a time before this process");

@@ -98,11 +98,13 @@ class SocketStar final : public ConnectionOwner {
   std::vector<std::string> addresses_;
   std::uint64_t epoch_ = 0;  // 0: not known yet
   bool peers_changed_ = false;
+  bool listens_ = false;
   bool accepting_ = false;
   bool is_lost_ = false;
   bool stopping_ = false;
   Clock::time_point started_ = Clock::now();
   double join_again_ = 0;
+  std::size_t join_attempts_ = 0;
   double next_tick_ = 0;
   double next_heartbeat_ = 0;
 };

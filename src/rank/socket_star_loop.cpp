@@ -138,6 +138,7 @@ void SocketStar::close_all() {
   asio::error_code ignored;
   timer_.cancel();
   listener_.close(ignored);
+  if (hub_ && listens_) remove_listener(settings_.address);
   peer_calls_.close_all();
   if (to_hub_ != nullptr) to_hub_->close("this process stops");
   for (const auto& [rank, connection] : joined_) connection->close("this process stops");

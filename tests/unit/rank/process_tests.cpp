@@ -21,7 +21,7 @@ namespace {
 class Process {
  public:
   Process(const std::string& job, std::uint32_t rank, std::uint32_t num_ranks,
-          const std::string& silence) {
+          const std::string& silence, const char* closed = nullptr) {
     int ends[2];
     REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     const std::string own = std::to_string(rank);
@@ -31,7 +31,7 @@ class Process {
       dup2(ends[1], STDIN_FILENO);
       dup2(ends[1], STDOUT_FILENO);
       execl(CONTEXTUNE_TEST_RANK_PROCESS, "rank_process", job.c_str(), own.c_str(), all.c_str(),
-            silence.c_str(), nullptr);
+            silence.c_str(), closed, nullptr);
       _exit(127);
     }
     close(ends[1]);
@@ -105,6 +105,15 @@ TEST_CASE("Processes agree, and one that ends in order disturbs nobody before it
   Processes ranks = start(3);
   for (const auto& rank : ranks) rank->tell("say 1 20");
   for (const auto& rank : ranks) CHECK(rank->answer("wait 1") == "committed abc");
+}
+
+TEST_CASE("In a program that closed its standard descriptors they stay free, and none is inherited",
+          "[process]") {
+  const std::string job = "closed-" + std::to_string(getpid());
+  Process first(job, 0, 2, "20", "closed");
+  Process second(job, 1, 2, "20", "closed");
+  CHECK(first.line() == "committed ab none");
+  CHECK(second.line() == "committed ab none");
 }
 
 TEST_CASE("A process that is killed is noticed at once, without a sign of life being missed",

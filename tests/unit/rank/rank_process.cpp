@@ -5,8 +5,10 @@
 //   last N          the same, and ends the process at once
 //   lost            prints "lost" or "well"
 //   slow N SECONDS  the same, of a kind whose decider prints "deciding" and takes its time
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <iostream>
 #include <numeric>
@@ -45,11 +47,49 @@ std::string text_of(const Agreement& agreement) {
   return "?";
 }
 
+/// The program's standard descriptors, closed until they are needed.
+class PutAway {
+ public:
+  explicit PutAway(bool wanted) : wanted_(wanted) {
+    if (!wanted_) return;
+    for (int fd = 0; fd < 3; ++fd) {
+      dup3(fd, away + fd, O_CLOEXEC);
+      close(fd);
+    }
+    for (int fd = 0; fd < most; ++fd) before_[static_cast<std::size_t>(fd)] = is_inherited(fd);
+  }
+  /// Says which of them are taken, and which of the new ones a program that is started would get.
+  [[nodiscard]] std::string back() const {
+    std::string found;
+    for (int fd = 0; fd < most; ++fd) {
+      const bool standard = fd < 3 && fcntl(fd, F_GETFD) >= 0;
+      if (standard || is_inherited(fd) != before_[static_cast<std::size_t>(fd)])
+        found += " " + std::to_string(fd);
+    }
+    for (int fd = 0; wanted_ && fd < 3; ++fd) dup2(away + fd, fd);
+    return found.empty() ? "none" : "open:" + found;
+  }
+
+ private:
+  static bool is_inherited(int fd) {
+    const int flags = fcntl(fd, F_GETFD);
+    return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+  }
+
+  static constexpr int away = 900;
+  static constexpr int most = 1024;
+  bool wanted_;
+  std::array<bool, most> before_{};
+};
+
 }  // namespace
 
-// rank_process JOB RANK NUM_RANKS SILENCE_SECONDS
+// rank_process JOB RANK NUM_RANKS SILENCE_SECONDS [closed]
+// "closed": starts without standard descriptors, agrees on question 0, and says what it has open.
 int main(int argc, char** argv) {
-  if (argc != 5) return 2;
+  if (argc < 5) return 2;
+  const bool closed = argc == 6;
+  const PutAway standard(closed);
   contextune::rank::SocketSettings settings;
   settings.job = argv[1];
   settings.rank = static_cast<std::uint32_t>(std::stoul(argv[2]));
@@ -68,6 +108,12 @@ int main(int argc, char** argv) {
   Topic topic{1, 0, std::vector<std::uint32_t>(settings.num_ranks)};
   std::iota(topic.ranks.begin(), topic.ranks.end(), 0U);
   const Payload part{static_cast<std::byte>('a' + settings.rank)};
+  if (closed) {
+    coordinator.say(topic, 1, part, 20);
+    const std::string answer = text_of(coordinator.wait(topic, 20));
+    const std::string open = standard.back();
+    std::cout << answer << " " << open << std::endl;
+  }
   for (std::string word; std::cin >> word;) {
     if (word == "lost") {
       std::cout << (coordinator.lost().empty() ? "well" : "lost") << std::endl;

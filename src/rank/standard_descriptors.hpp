@@ -1,0 +1,20 @@
+#pragma once
+
+#include <array>
+
+namespace contextune::rank {
+
+/// As long as it lives, none of 0, 1 and 2 is free: what is opened meanwhile does not get a number
+/// that a program which closed it expects for itself, or closes again.
+class StandardDescriptorsTaken {
+ public:
+  StandardDescriptorsTaken() noexcept;
+  ~StandardDescriptorsTaken();
+  StandardDescriptorsTaken(const StandardDescriptorsTaken&) = delete;
+  StandardDescriptorsTaken& operator=(const StandardDescriptorsTaken&) = delete;
+
+ private:
+  std::array<int, 3> taken_{-1, -1, -1};
+};
+
+}  // namespace contextune::rank
