@@ -53,15 +53,18 @@ struct Agreement {
 /// Rank 0 coordinates every topic, those of groups that it is not in as well. A rank that is lost
 /// stays lost: whatever it is part of from then on is aborted.
 ///
-/// Threads: any that cannot be cancelled meanwhile; calls for different topics do not wait for one another. No call throws, none but
-/// wait() blocks, and nothing is done in the destructor that takes longer than closing sockets.
+/// Threads: any that cannot be cancelled meanwhile; calls for different topics do not wait for one
+/// another. No call throws, none but wait() blocks, and nothing is done in the destructor that
+/// takes longer than closing sockets.
 class Coordinator {
  public:
   /// Makes the decision from what the ranks of the topic have said, in their order. Runs once in
   /// the job, on rank 0: on the coordinator's own thread, which has nothing else to do meanwhile
   /// (the others must not take it for dead), or in say() if there is one rank.
-  /// Must be a pure function. An empty payload refuses: the topic is aborted with `why`.
-  using Decide = std::function<Payload(std::span<const Payload> said, std::string& why)>;
+  /// May keep what it has decided, and must look at nothing else. An empty payload refuses: the
+  /// topic is aborted with `why`.
+  using Decide =
+      std::function<Payload(const Topic& topic, std::span<const Payload> said, std::string& why)>;
 
   virtual ~Coordinator() = default;
 

@@ -30,15 +30,15 @@ std::string list_of(const std::vector<std::uint32_t>& ranks) {
 
 }  // namespace
 
-Payload decide(const Deciders& deciders, std::uint32_t kind, std::span<const Payload> said,
-               std::string& why) noexcept {
+Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
+               std::span<const Payload> said, std::string& why) noexcept {
   try {
     const auto decider = deciders.find(kind);
     if (decider == deciders.end() || !decider->second) {
       why = "there is nothing that decides questions of kind " + std::to_string(kind);
       return {};
     }
-    Payload decision = decider->second(said, why);
+    Payload decision = decider->second(topic, said, why);
     if (decision.empty() && why.empty()) why = "there was no decision";
     if (decision.size() > max_body_bytes / 2) {
       why = "the decision is longer than can be sent";
@@ -144,7 +144,7 @@ void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
   for (auto& [rank, part] : entry.said) said.push_back(std::move(part));
   entry.said.clear();
   std::string why;
-  Payload decision = decide(deciders_, entry.kind, said, why);
+  Payload decision = decide(deciders_, entry.kind, topic, said, why);
   if (decision.empty()) return abort(topic, entry, std::move(why), Agreement::no_rank, out);
   entry.state = State::Voting;
   entry.deadline = now + vote_seconds_;

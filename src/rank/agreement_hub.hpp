@@ -14,7 +14,7 @@ namespace contextune::rank {
 using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
 
 /// Runs a decider; one that is missing or throws aborts.
-[[nodiscard]] Payload decide(const Deciders& deciders, std::uint32_t kind,
+[[nodiscard]] Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
                              std::span<const Payload> said, std::string& why) noexcept;
 
 /// The coordinating side, on rank 0: collects what the ranks of a topic say, has it decided,

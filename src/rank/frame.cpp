@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "rank/bytes.hpp"
+#include "core/byte_stream.hpp"
 
 namespace contextune::rank {
 

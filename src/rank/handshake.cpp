@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "rank/bytes.hpp"
+#include "core/byte_stream.hpp"
 #include "rank/frame.hpp"
 
 namespace contextune::rank {

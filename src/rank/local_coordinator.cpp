@@ -14,7 +14,7 @@ void LocalCoordinator::say(const Topic& topic, std::uint32_t kind, Payload part,
     Agreement agreement;
     agreement.why = fault_of(topic, num_ranks());
     if (agreement.why.empty())
-      agreement.decision = decide(deciders_, kind, std::span(&part, 1), agreement.why);
+      agreement.decision = decide(deciders_, kind, topic, std::span(&part, 1), agreement.why);
     agreement.verdict = agreement.decision.empty() ? Verdict::Aborted : Verdict::Committed;
     if (agreement.verdict == Verdict::Committed) agreement.why.clear();
     const std::lock_guard lock(mutex_);

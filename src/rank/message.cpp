@@ -5,7 +5,7 @@
 #include <cmath>
 #include <tuple>
 
-#include "rank/bytes.hpp"
+#include "core/byte_stream.hpp"
 
 namespace contextune::rank {
 namespace {

@@ -196,12 +196,13 @@ TEST_CASE("A decision that takes for ever holds up no destructor", "[fault]") {
   gate->lock();
   {
     SocketSettings settings = test_settings(1);
-    SocketCoordinator alone(settings,
-                            {{1, [gate](std::span<const contextune::Payload>, std::string&) {
-                                gate->lock();
-                                gate->unlock();
-                                return bytes_of("late");
-                              }}});
+    SocketCoordinator alone(
+        settings,
+        {{1, [gate](const contextune::Topic&, std::span<const contextune::Payload>, std::string&) {
+            gate->lock();
+            gate->unlock();
+            return bytes_of("late");
+          }}});
     alone.say({1, 1, {0}}, 1, bytes_of("x"), 1);
     CHECK(alone.wait({1, 1, {0}}, 0.1).verdict == Verdict::Open);
   }

@@ -99,12 +99,13 @@ int main(int argc, char** argv) {
   settings.silence_seconds = std::stod(argv[4]);
   settings.recovery_seconds = 0.5;
   contextune::rank::SocketCoordinator coordinator(
-      settings, {{1, [](std::span<const Payload> said, std::string&) { return joined(said); }},
-                 {2, [](std::span<const Payload> said, std::string&) {
-                    std::cout << "deciding" << std::endl;
-                    std::this_thread::sleep_for(std::chrono::milliseconds(300));
-                    return joined(said);
-                  }}});
+      settings,
+      {{1, [](const Topic&, std::span<const Payload> said, std::string&) { return joined(said); }},
+       {2, [](const Topic&, std::span<const Payload> said, std::string&) {
+          std::cout << "deciding" << std::endl;
+          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          return joined(said);
+        }}});
   Topic topic{1, 0, std::vector<std::uint32_t>(settings.num_ranks)};
   std::iota(topic.ranks.begin(), topic.ranks.end(), 0U);
   const Payload part{static_cast<std::byte>('a' + settings.rank)};

@@ -12,17 +12,17 @@ using contextune::rank::SocketSettings;
 
 contextune::rank::Deciders test_deciders() {
   return {{join_parts,
-           [](std::span<const Payload> said, std::string&) {
+           [](const Topic&, std::span<const Payload> said, std::string&) {
              Payload all;
              for (const Payload& part : said) all.insert(all.end(), part.begin(), part.end());
              return all;
            }},
           {refuse_all,
-           [](std::span<const Payload>, std::string& why) {
+           [](const Topic&, std::span<const Payload>, std::string& why) {
              why = "not today";
              return Payload{};
            }},
-          {throw_error, [](std::span<const Payload>, std::string&) -> Payload {
+          {throw_error, [](const Topic&, std::span<const Payload>, std::string&) -> Payload {
              throw std::runtime_error("broken");
            }}};
 }

@@ -13,7 +13,7 @@ using namespace contextune::rank;
 namespace {
 
 Deciders joining() {
-  return {{1, [](std::span<const Payload> said, std::string&) {
+  return {{1, [](const Topic&, std::span<const Payload> said, std::string&) {
              Payload all;
              for (const Payload& part : said) all.insert(all.end(), part.begin(), part.end());
              return all;
