@@ -167,8 +167,7 @@ int bind_unnamed(std::string& error) {
   return fd;
 }
 
-// Whether a socket stands in a folder on which nobody listens any more.
-bool is_left_over(const Endpoint& endpoint) noexcept {
+bool refuses_callers(const Endpoint& endpoint) noexcept {
   const int fd = open_socket(AF_UNIX);
   if (fd < 0) return false;
   const bool refused =
@@ -192,7 +191,7 @@ int bind_at(const std::string& address, std::string& error) {
   if (!endpoint.is_local()) allow_quick_restart(fd);
   const auto* place = reinterpret_cast<const sockaddr*>(&endpoint.address);
   if (bind(fd, place, endpoint.size) == 0) return fd;
-  if (errno != EADDRINUSE || !is_local_path(address) || !is_left_over(endpoint))
+  if (errno != EADDRINUSE || !is_local_path(address) || !refuses_callers(endpoint))
     return fail(fd, what, error);
   remove_listener(address);
   return bind(fd, place, endpoint.size) == 0 ? fd : fail(fd, what, error);
@@ -231,6 +230,13 @@ int listen_at(const std::string& address, std::string& error) {
                                          : bind_at(address, error);
   if (fd >= 0 && listen(fd, SOMAXCONN) != 0) return fail(fd, "it cannot listen", error);
   return fd;
+}
+
+bool is_left_over(const std::string& address) {
+  Endpoint endpoint;
+  std::string ignored;
+  return is_local_path(address) && find_endpoint(address, endpoint, ignored) &&
+         refuses_callers(endpoint);
 }
 
 void remove_listener(const std::string& address) noexcept {

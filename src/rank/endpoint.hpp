@@ -33,6 +33,9 @@ struct Endpoint {
 /// no low number.
 [[nodiscard]] int listen_at(const std::string& address, std::string& error);
 
+/// Whether a socket stands in a folder on which nobody listens any more.
+[[nodiscard]] bool is_left_over(const std::string& address);
+
 /// Takes a socket that listens in a folder out of it.
 void remove_listener(const std::string& address) noexcept;
 

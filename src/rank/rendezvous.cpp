@@ -1,96 +1,26 @@
 #include "rank/rendezvous.hpp"
 
-#include <array>
-#include <charconv>
-#include <optional>
-#include <string_view>
-#include <system_error>
+#include <cstdio>
+#include <cstdlib>
+#include <utility>
 
+#include "core/launcher.hpp"
 #include "rank/handshake.hpp"
+#include "rank/surroundings.hpp"
+#include "rank/unique_id.hpp"
 
 namespace contextune::rank {
 namespace {
 
-using Environment = std::map<std::string, std::string>;
-
-constexpr std::uint32_t max_ranks = 65536;
-
-/// Which variables a launcher sets. Of several names the first that is set counts.
-struct Launcher {
-  std::string_view source;
-  std::array<std::string_view, 2> rank;
-  std::array<std::string_view, 2> num_ranks;
-  std::array<std::string_view, 2> local_rank;
-  std::array<std::string_view, 2> local_size;
-  std::array<std::string_view, 3> job;  // all that are set, together
-};
-
-constexpr std::array<Launcher, 5> launchers{{
-    {"contextune",
-     {"CONTEXTUNE_RANK"},
-     {"CONTEXTUNE_WORLD_SIZE"},
-     {"LOCAL_RANK"},
-     {},
-     {"CONTEXTUNE_JOB"}},
-    {"torchrun",
-     {"RANK"},
-     {"WORLD_SIZE"},
-     {"LOCAL_RANK"},
-     {"LOCAL_WORLD_SIZE"},
-     {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT"}},
-    {"open_mpi",
-     {"OMPI_COMM_WORLD_RANK"},
-     {"OMPI_COMM_WORLD_SIZE"},
-     {"OMPI_COMM_WORLD_LOCAL_RANK"},
-     {"OMPI_COMM_WORLD_LOCAL_SIZE"},
-     {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"}},
-    {"pmi",
-     {"PMIX_RANK", "PMI_RANK"},
-     {"PMIX_SIZE", "PMI_SIZE"},
-     {"PMIX_LOCAL_RANK", "MPI_LOCALRANKID"},
-     {"PMIX_LOCAL_SIZE", "MPI_LOCALNRANKS"},
-     {"PMIX_NAMESPACE", "PMI_JOBID"}},
-    {"slurm",
-     {"SLURM_PROCID"},
-     {"SLURM_NTASKS", "SLURM_NPROCS"},
-     {"SLURM_LOCALID"},
-     {},
-     {"SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_RESTART_COUNT"}},
-}};
-
-// Empty is as good as not there.
-const std::string* find(const Environment& environment, std::string_view name) {
-  if (name.empty()) return nullptr;
-  const auto place = environment.find(std::string(name));
-  return place == environment.end() || place->second.empty() ? nullptr : &place->second;
+std::string text_of(const VariableLookup& variable, std::string_view name) {
+  const char* value = variable(name);
+  return value == nullptr ? std::string() : std::string(value);
 }
 
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || stop != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
-// The number in the first of the variables that is set. Nothing, and no error: none is.
-std::optional<std::uint32_t> number_of(const Environment& environment,
-                                       const std::array<std::string_view, 2>& names,
-                                       std::string& error) {
-  for (const std::string_view name : names) {
-    const std::string* text = find(environment, name);
-    if (text == nullptr) continue;
-    const std::optional<std::uint32_t> number = whole_number(*text);
-    if (!number) error = std::string(name) + "=" + *text + " is no whole number";
-    return number;
-  }
-  return std::nullopt;
-}
-
-bool is_started_by(const Environment& environment, const Launcher& launcher) {
-  for (const std::string_view name : launcher.rank) {
-    if (find(environment, name) != nullptr) return true;
-  }
-  return false;
+Rendezvous failed(std::string error) {
+  Rendezvous result;
+  result.error = std::move(error);
+  return result;
 }
 
 // "node[07-12,20]" or "a,b": the first host.
@@ -104,103 +34,179 @@ std::string first_host(std::string_view list) {
          std::string(numbers.substr(0, numbers.find_first_of(",-]")));
 }
 
-std::string host_of_rank_0(const Environment& environment, std::string_view source) {
-  if (source == "torchrun") {
-    const std::string* host = find(environment, "MASTER_ADDR");
-    return host == nullptr ? std::string() : *host;
-  }
+std::string host_of_rank_0(const VariableLookup& variable, std::string_view source) {
+  if (source == "torchrun") return text_of(variable, "MASTER_ADDR");
   if (source != "slurm") return {};
-  for (const std::string_view name : {"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
-    if (const std::string* list = find(environment, name)) return first_host(*list);
-  }
-  return {};
+  const std::string list = text_of(variable, "SLURM_STEP_NODELIST");
+  return first_host(list.empty() ? text_of(variable, "SLURM_JOB_NODELIST") : list);
 }
 
-bool is_on_one_host(const Environment& environment, const Launcher& launcher,
+bool is_loopback(std::string_view host) {
+  return host == "localhost" || host == "::1" || host.starts_with("127.");
+}
+
+bool is_on_one_host(const VariableLookup& variable, const Launcher& launcher,
                     std::uint32_t num_ranks) {
-  if (launcher.source == "slurm") {
-    const std::string* nodes = find(environment, "SLURM_STEP_NUM_NODES");
-    if (nodes == nullptr) nodes = find(environment, "SLURM_NNODES");
-    return nodes != nullptr && *nodes == "1";
-  }
-  std::string ignored;
-  return number_of(environment, launcher.local_size, ignored) == num_ranks;
+  const char* size = first_set(variable, launcher.local_size);
+  if (size != nullptr) return whole_number(size) == num_ranks;
+  if (launcher.source == "torchrun") return is_loopback(host_of_rank_0(variable, "torchrun"));
+  // PMI is also how Slurm tells.
+  return (launcher.source == "slurm" || launcher.source == "pmi") &&
+         (text_of(variable, "SLURM_STEP_NUM_NODES") == "1" ||
+          text_of(variable, "SLURM_NNODES") == "1");
 }
 
-std::string job_of(const Environment& environment, const Launcher& launcher, bool one_host,
-                   std::uint32_t parent) {
+std::string job_of(const VariableLookup& variable, const Launcher& launcher, bool one_host,
+                   const Surroundings& surroundings) {
   std::string job(launcher.source);
+  bool named = false;
   for (const std::string_view name : launcher.job) {
-    if (const std::string* part = find(environment, name)) job += "-" + *part;
+    const std::string part = name.empty() ? std::string() : text_of(variable, name);
+    if (part.empty()) continue;
+    job += "-" + part;
+    named = true;
   }
-  // On one host all have the same parent, whose number no other job has.
-  if (one_host && launcher.source != "slurm") job += "-" + std::to_string(parent);
+  if (!named && one_host && surroundings.starter) {
+    for (const std::string_view name : launcher.rank) {
+      if (first_set(variable, std::array{name}) == nullptr) continue;
+      job += "-" + surroundings.starter(name);
+      break;
+    }
+  }
   return job;
 }
 
-// Below those that the system gives out itself, beside those that stores like.
-std::string port_of(const std::string& job) {
-  return std::to_string(21000 + number_of_job(job) % 8000);
+std::string hash_text(const std::string& job) {
+  char text[17];
+  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number_of_job(job)));
+  return text;
 }
 
-Rendezvous failed(std::string error) {
-  Rendezvous result;
-  result.error = std::move(error);
-  return result;
+// Below the ports that the system gives out itself, beside those that stores like.
+std::string tcp_address(const std::string& host, const std::string& job,
+                        const std::string& port_of_store = {}) {
+  const bool is_ipv6 = host.find(':') != std::string::npos;
+  const auto port = 21000 + number_of_job(job) % 8000;
+  const bool is_store = std::to_string(port) == port_of_store;
+  return "tcp:" + (is_ipv6 ? "[" + host + "]" : host) + ":" +
+         std::to_string(is_store ? port + 1 : port);
 }
 
-Rendezvous read(const Environment& environment, const Launcher& launcher, std::uint32_t parent) {
+// The secret is looked at last: without TCP none is needed.
+void demand_secret(Rendezvous& result) {
+  const bool tcp = result.address.empty() || !result.address.starts_with("unix:");
+  if (!tcp || result.num_ranks == 1) return;
+  if (!result.secret.empty() && result.secret.size() < min_secret_bytes) {
+    result = failed("CONTEXTUNE_SECRET has less than " + std::to_string(min_secret_bytes) +
+                    " characters");
+  } else if (result.secret.empty()) {
+    result.missing =
+        "ranks on several hosts agree only with a shared secret: set CONTEXTUNE_SECRET to the same "
+        "random text on all of them";
+  }
+}
+
+Rendezvous read(const VariableLookup& variable, const Launched& launched,
+                const Surroundings& surroundings) {
+  const Launcher& launcher = *launched.by;
   Rendezvous result;
-  std::string error;
-  const auto rank = number_of(environment, launcher.rank, error);
-  if (!error.empty()) return failed(error);
-  const auto num_ranks = number_of(environment, launcher.num_ranks, error);
-  if (!error.empty()) return failed(error);
-  if (!rank || !num_ranks)
-    return failed(std::string(launcher.rank[0]) + " is set, but " +
-                  std::string(launcher.num_ranks[0]) + " is not");
-  if (*num_ranks == 0 || *num_ranks > max_ranks || *rank >= *num_ranks)
-    return failed("rank " + std::to_string(*rank) + " of " + std::to_string(*num_ranks) +
-                  " does not exist (" + std::string(launcher.rank[0]) + ", " +
-                  std::string(launcher.num_ranks[0]) + ")");
-  result.rank = *rank;
-  result.num_ranks = *num_ranks;
-  result.local_rank = number_of(environment, launcher.local_rank, error).value_or(*rank);
-  if (!error.empty()) return failed(error);
   result.source = launcher.source;
+  result.rank = launched.rank;
+  result.num_ranks = launched.num_ranks;
+  const char* local = first_set(variable, launcher.local_rank);
+  result.local_rank = local == nullptr ? result.rank : whole_number(local).value_or(result.rank);
   if (result.num_ranks == 1) return result;
 
-  const bool one_host = is_on_one_host(environment, launcher, result.num_ranks);
-  result.job = job_of(environment, launcher, one_host, parent);
-  if (const std::string* given = find(environment, "CONTEXTUNE_ADDRESS")) {
-    const bool has_kind = given->starts_with("unix:") || given->starts_with("tcp:");
-    result.address = has_kind ? *given : "tcp:" + *given;
-    return result;
+  const bool one_host = is_on_one_host(variable, launcher, result.num_ranks);
+  result.job = job_of(variable, launcher, one_host, surroundings);
+  result.secret = text_of(variable, "CONTEXTUNE_SECRET");
+  const std::string given = text_of(variable, "CONTEXTUNE_ADDRESS");
+  const std::string host = host_of_rank_0(variable, launcher.source);
+  if (!given.empty()) {
+    const bool has_kind = given.starts_with("unix:") || given.starts_with("tcp:");
+    result.address = has_kind ? given : "tcp:" + given;
+  } else if (launcher.source == "contextune") {
+    return failed(
+        "CONTEXTUNE_RANK and CONTEXTUNE_WORLD_SIZE are set, but CONTEXTUNE_ADDRESS is "
+        "not: HOST:PORT, or unix:NAME if all ranks are on one host");
+  } else if (one_host) {
+    const std::string folder = surroundings.folder ? surroundings.folder() : std::string();
+    if (folder.empty())
+      return failed(
+          "there is no folder in which only this user can make sockets: set "
+          "CONTEXTUNE_ADDRESS to unix:NAME");
+    result.address = "unix:" + folder + "/" + hash_text(result.job);
+  } else if (!host.empty()) {
+    result.address = tcp_address(host, result.job, text_of(variable, "MASTER_PORT"));
   }
-  if (one_host) {
-    // A name of that length always fits.
-    result.address = "unix:contextune-" + std::to_string(number_of_job(result.job));
-    return result;
-  }
-  const std::string host = host_of_rank_0(environment, launcher.source);
-  if (host.empty())
-    return failed("nothing says where rank 0 of " + std::to_string(result.num_ranks) +
-                  " can be reached: set CONTEXTUNE_ADDRESS to HOST:PORT, or to unix:NAME if all "
-                  "ranks are on one host");
-  const bool is_ipv6 = host.find(':') != std::string::npos;
-  result.address = "tcp:" + (is_ipv6 ? "[" + host + "]" : host) + ":" + port_of(result.job);
+  demand_secret(result);
+  if (result.address.empty() && result.error.empty())
+    result.missing =
+        "nothing says where rank 0 of " + std::to_string(result.num_ranks) +
+        " can be reached: set CONTEXTUNE_ADDRESS to HOST:PORT and CONTEXTUNE_SECRET, or "
+        "CONTEXTUNE_ADDRESS to unix:NAME if all ranks are on one host";
   return result;
 }
 
 }  // namespace
 
-Rendezvous rendezvous_of(const Environment& environment, std::uint32_t parent) {
-  for (const Launcher& launcher : launchers) {
-    if (is_started_by(environment, launcher)) return read(environment, launcher, parent);
+Rendezvous Rendezvous::with_unique_id(std::span<const std::byte> id) const {
+  if (missing.empty() || !error.empty()) return *this;
+  std::string fault;
+  const UniqueIdParts parts = parts_of_unique_id(id, fault);
+  if (!fault.empty()) return failed(missing + " (" + fault + ")");
+  Rendezvous result = *this;
+  result.job += "-" + hash_text(parts.secret);
+  if (result.address.empty()) {
+    if (parts.host.empty()) return failed(missing);
+    result.address = tcp_address(parts.host, result.job);
   }
+  if (result.secret.empty()) result.secret = parts.secret;
+  result.missing.clear();
+  return result;
+}
+
+Rendezvous given_rendezvous(std::uint32_t rank, std::uint32_t num_ranks, std::string address,
+                            std::string secret) {
+  if (num_ranks == 0 || num_ranks > max_num_ranks || rank >= num_ranks)
+    return failed("rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) +
+                  " does not exist");
+  Rendezvous result;
+  result.source = "api";
+  result.rank = rank;
+  result.num_ranks = num_ranks;
+  result.local_rank = rank;
+  if (num_ranks == 1) return result;
+  if (address.empty()) return failed("several ranks need an address at which they meet");
+  const bool has_kind = address.starts_with("unix:") || address.starts_with("tcp:");
+  result.address = has_kind ? std::move(address) : "tcp:" + address;
+  result.job = "api-" + result.address;
+  result.secret = std::move(secret);
+  demand_secret(result);
+  return result;
+}
+
+Rendezvous rendezvous_of(const VariableLookup& variable, const Surroundings& surroundings) {
+  const Launched launched = launched_by(variable);
+  if (!launched.fault.empty()) return failed(launched.fault);
+  if (launched.by != nullptr) return read(variable, launched, surroundings);
   Rendezvous alone;
   alone.source = "none";
   return alone;
+}
+
+Rendezvous find_rendezvous() {
+  const VariableLookup variable = [](std::string_view name) {
+    return std::getenv(std::string(name).c_str());
+  };
+  std::string folder;
+  const auto find_folder = [&] {
+    folder = private_folder(text_of(variable, "XDG_RUNTIME_DIR"));
+    return folder;
+  };
+  Rendezvous found = rendezvous_of(variable, {find_folder, starter_of_ranks});
+  if (found.rank == 0 && !folder.empty()) remove_leftovers(folder);
+  return found;
 }
 
 }  // namespace contextune::rank

@@ -1,31 +1,64 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <map>
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
+
+#include "core/launcher.hpp"
 
 namespace contextune::rank {
 
-/// Where a process stands among those that were started with it.
+/// Where a process stands among those that were started with it, and where they meet.
+///
+/// | where the ranks are | where they meet | what keeps others out |
+/// |---|---|---|
+/// | CONTEXTUNE_ADDRESS says | there | CONTEXTUNE_SECRET; on one host the user as well |
+/// | on one host | a socket in a folder of the user's, named by the job | the folder, the user |
+/// | torchrun, Slurm | rank 0's host, which they name, at a port of the job's | CONTEXTUNE_SECRET,
+/// else the ncclUniqueId | | Open MPI, PMI | the host in the ncclUniqueId, at a port of the job's |
+/// the same |
+///
+/// "The job" is what its launcher calls it, or the process that started it where it has no name.
+/// The port of another library's store is never used. There is no TCP without a secret.
 struct Rendezvous {
   std::uint32_t rank = 0;
   std::uint32_t num_ranks = 1;
   std::uint32_t local_rank = 0;  ///< on this host; the rank where nobody says
   std::string job;               ///< names the job; not empty if there are several ranks
   std::string address;  ///< of rank 0, as SocketSettings takes it; empty if there is one rank
-  std::string source;   ///< "contextune", "torchrun", "open_mpi", "pmi", "slurm" or "none"
-  std::string error;    ///< a sentence; if there is one, nothing else counts
+  std::string secret;   ///< never to be printed
+  std::string source;   ///< "api", "contextune", "torchrun", "open_mpi", "pmi", "slurm", "none"
+  /// What nobody has said yet, a sentence: ranks meet only after with_unique_id. Empty: nothing.
+  std::string missing;
+  std::string error;  ///< a sentence; if there is one, nothing else counts, and it is final
+
+  /// The same with what is missing taken from the 128 bytes of an ncclUniqueId: it is the secret,
+  /// and rank 0's host is that of the rank that made it. All ranks must give the same one: that of
+  /// their first communicator that has all ranks. Without effect if nothing is missing.
+  [[nodiscard]] Rendezvous with_unique_id(std::span<const std::byte> id) const;
 };
 
-/// Finds out from environment variables. The first of these that is there at all decides, and has
-/// to be whole: CONTEXTUNE_RANK, _WORLD_SIZE and _ADDRESS; torchrun; Open MPI; PMIx or PMI; Slurm;
-/// one rank. CONTEXTUNE_ADDRESS (unix:NAME, or HOST:PORT with or without tcp:) counts with each of
-/// them. Without it, ranks that share one host meet at a Unix socket with a name of the job's; past
-/// one host only torchrun and Slurm name a host, and the port is one of the job's. The port of
-/// another library's store is never used.
-/// @param parent process id of whoever started the ranks of this host: tells jobs without a name
-///               apart
-[[nodiscard]] Rendezvous rendezvous_of(const std::map<std::string, std::string>& environment,
-                                       std::uint32_t parent);
+/// What the environment does not tell.
+struct Surroundings {
+  /// Where only this user can make sockets; empty: there is no such folder.
+  std::function<std::string()> folder;
+  /// Names the process that started the ranks of this host, given the variable that says which rank
+  /// this is.
+  std::function<std::string(std::string_view rank_variable)> starter;
+};
+
+/// As the author says.
+[[nodiscard]] Rendezvous given_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
+                                          std::string address, std::string secret);
+
+/// As the launcher says; see contextune::launched_by for which of several counts.
+[[nodiscard]] Rendezvous rendezvous_of(const VariableLookup& variable,
+                                       const Surroundings& surroundings);
+
+/// Of this process. Reads /proc, and makes the folder if there is none.
+[[nodiscard]] Rendezvous find_rendezvous();
 
 }  // namespace contextune::rank
