@@ -8,6 +8,7 @@ enum class Mode { Auto, Body, Replay, Live };
 enum class ScheduleKind { Table, Interleaved, Racing };
 enum class Selection { Median, Mean, Min };
 enum class TimerKind { Auto, Cupti, Events };
+enum class Distributed { Auto, Off, On };
 enum class LogLevel { Debug, Info, Warn };
 
 /// Every knob of contextune with its default. The rows, with their meaning, are in options.def;

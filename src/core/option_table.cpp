@@ -34,6 +34,10 @@ struct Words<TimerKind> {
   static constexpr std::array<std::string_view, 3> list{"auto", "cupti", "events"};
 };
 template <>
+struct Words<Distributed> {
+  static constexpr std::array<std::string_view, 3> list{"auto", "off", "on"};
+};
+template <>
 struct Words<LogLevel> {
   static constexpr std::array<std::string_view, 3> list{"debug", "info", "warn"};
 };
@@ -64,6 +68,7 @@ Range range_of(std::string_view name) {
   if (name == "confirm_max_pairs") return {2, 100000};
   if (name == "margin") return {0, 1};
   if (name == "max_slowdown") return {0, 1000};
+  if (name == "presync_timeout") return {0.001, 3600};
   if (name == "replay_memory") return {0, 1e15};
   return {0, 1e9};
 }
@@ -144,7 +149,7 @@ bool read(std::string_view name, const std::string& text, double& value) {
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{}) return false;
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  const bool is_time = name == "max_time";
+  const bool is_time = name == "max_time" || name == "presync_timeout";
   if (name == "replay_memory") {
     const auto factor = bytes_of_unit(unit);
     if (!factor) return false;
@@ -281,6 +286,9 @@ std::string_view to_string(Selection selection) {
 }
 std::string_view to_string(TimerKind timer) {
   return word_of(timer);
+}
+std::string_view to_string(Distributed distributed) {
+  return word_of(distributed);
 }
 std::string_view to_string(LogLevel level) {
   return word_of(level);

@@ -18,6 +18,7 @@
 #include "intercept/launcher.hpp"
 #include "intercept/measurement.hpp"
 #include "intercept/open_regions.hpp"
+#include "intercept/process_ranks.hpp"
 #include "intercept/recorder.hpp"
 #include "intercept/region.hpp"
 #include "intercept/replay_gate.hpp"
@@ -47,6 +48,7 @@ struct RegionServices {
   gpu::BlockKernels& block_kernels;
   const contextune_frontend* frontend;  ///< null: launches are not seen
   GraphTable& graphs;
+  ProcessRanks& ranks;
   const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
   std::function<void(CUresult)> broke;  ///< a launch found the context broken
   bool several_devices = false;         ///< so a launch's context tells its device

@@ -2,8 +2,10 @@
 
 #include <atomic>
 #include <deque>
+#include <memory>
 #include <mutex>
 
+#include "core/tuning.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/search.hpp"
 #include "intercept/trial_launch.hpp"
@@ -26,8 +28,14 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
  private:
   /// A site's search and the window that is open in it.
   struct Window {
+    /// Each rank alone: sites come up in no order that ranks share.
     Window(const std::string& region, const TuningOptions& options, const RegionServices& services)
-        : search(region, options, RegionClock::Work, services.measurement, services.log) {}
+        : search(
+              region,
+              [&](TuningObserver& observer) {
+                return std::make_unique<Tuning>(options, &observer);
+              },
+              RegionClock::Work, services.measurement, services.log) {}
     Search search;
     std::atomic<bool> busy{false};  ///< a thread is between begin and end of a launch
     std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open

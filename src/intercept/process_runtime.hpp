@@ -109,6 +109,7 @@ class ProcessRuntime final : public Runtime {
   CaptureWatch captures_;
   std::atomic<bool> stopped_{false};
   GraphTable graphs_;
+  ProcessRanks ranks_;
   Recorder recorder_;
   ReplayGate gate_;
   gpu::BlockKernels block_kernels_;

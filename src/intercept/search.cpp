@@ -18,7 +18,7 @@ constexpr int most_idle_entries = 64;
 
 }  // namespace
 
-Search::Search(std::string region, const TuningOptions& options, RegionClock clock,
+Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
                Measurement& measurement, EventLog& log)
     : region_(std::move(region)),
       clock_(clock),
@@ -26,7 +26,7 @@ Search::Search(std::string region, const TuningOptions& options, RegionClock clo
       log_(log),
       id_(measurement.add_search()),
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
-      tuning_(options, &observer_),
+      tuning_(make_tuning(observer_)),
       losses_seen_(measurement.losses()) {
   if (id_ == 0) {
     stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
@@ -43,10 +43,10 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   spec.pinned = site.pinned;
   const SiteSpec named = spec;
   spec.ready = spec.ready && unusable.empty();
-  site.index = tuning_.add_site(std::move(spec));
+  site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
   observer_.add_site(site.index, named, facts);
-  if (named.ready && !unusable.empty()) tuning_.site_ready(site.index, unusable);
+  if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   sites_.push_back(&site);
   finished_.store(false, std::memory_order_release);
   settled_changed();
@@ -56,10 +56,10 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
 void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
-  tuning_.site_ready(site.index, unusable);
-  finished_.store(tuning_.finished(), std::memory_order_release);
+  tuning_->site_ready(site.index, unusable);
+  finished_.store(tuning_->finished(), std::memory_order_release);
   settled_changed();
-  if (!tuning_.finished()) sites_when_finished_ = 0;
+  if (!tuning_->finished()) sites_when_finished_ = 0;
 }
 
 bool Search::nothing_to_do() const {
@@ -68,7 +68,7 @@ bool Search::nothing_to_do() const {
 }
 
 void Search::settle_all() {
-  const auto winners = tuning_.winners();
+  const auto winners = tuning_->winners();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const bool known = !stopped_ && i < winners.size();
     std::uint32_t config = known ? winners[i] : sites_[i]->pinned.value_or(0);
@@ -79,7 +79,7 @@ void Search::settle_all() {
 }
 
 PassPlan Search::plan_entry(double now, bool bounded) {
-  const PassPlan plan = tuning_.begin_pass(now, bounded);
+  const PassPlan plan = tuning_->begin_pass(now, bounded);
   settle_all();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
@@ -95,7 +95,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
       return {};
     }
     observer_.set_timer(measurement_.timer_name());
-  } else if (plan.counted || tuning_.finished()) {
+  } else if (plan.counted || tuning_->finished()) {
     (void)measurement_.want(id_, false);
   }
   open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);
@@ -127,7 +127,8 @@ bool Search::begin(double now) {
 bool Search::begin_waiting(const std::function<void()>& synchronise) {
   // Each round brings everything that is under way, so the next one goes on; the bound is for an
   // engine that waits for something else.
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 8;) {
+    bool waits_for_ranks = false;
     {
       const std::lock_guard lock(mutex_);
       if (nothing_to_do()) return false;
@@ -138,10 +139,17 @@ bool Search::begin_waiting(const std::function<void()>& synchronise) {
       const PassPlan plan = plan_entry(now_seconds(), false);
       after_change();
       if (plan.counted) return true;
+      waits_for_ranks = plan.waiting == Waiting::Ranks;
       open_.reset();
       watch_.store(Watch::Nothing, std::memory_order_release);
       if (nothing_to_do()) return false;
     }
+    // Each agreement brings a pass or a reason why there is none, so these rounds end, too.
+    if (waits_for_ranks) {
+      tuning_->await_ranks();
+      continue;
+    }
+    ++round;
     synchronise();
     measurement_.poll(true);
     const std::lock_guard lock(mutex_);
@@ -160,18 +168,18 @@ void Search::end(double now) {
   if (record->span_open) spans_->end();
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
-  tuning_.end_pass(record->pass, launched, failed, now);
+  tuning_->end_pass(record->pass, launched, failed, now);
   if (record->counted) {
     record->clock = measurement_.read_clock();
     if (record->clock.throttled) log_.fallback(FallbackReason::Throttled, region_, {}, {});
     const bool no_span =
         record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
     if (record->spoiled || no_span) {
-      tuning_.lose_result(record->pass, now);
+      tuning_->lose_result(record->pass, now);
     } else {
       pending_.push_back(std::move(*record));
       if (pending_.size() > most_pending) {
-        tuning_.lose_result(pending_.front().pass, now);
+        tuning_->lose_result(pending_.front().pass, now);
         pending_.pop_front();
       }
     }
@@ -199,7 +207,7 @@ void Search::stop(FallbackReason reason, const std::string& text) {
 }
 
 void Search::after_change() {
-  if (!stopped_ && !tuning_.finished()) {
+  if (!stopped_ && !tuning_->finished()) {
     finished_.store(false, std::memory_order_release);
     idle_entries_ = 0;
     return;
@@ -267,10 +275,10 @@ void Search::failed(std::uint64_t tag, SiteIndex site) {
 void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
-  tuning_.reject_config(site.index, config,
-                        "Config " + std::to_string(config) + " (" +
-                            site.configs[config].to_string() +
-                            ") computes something else than the default and is never chosen.");
+  tuning_->reject_config(site.index, config,
+                         "Config " + std::to_string(config) + " (" +
+                             site.configs[config].to_string() +
+                             ") computes something else than the default and is never chosen.");
   settle_all();
   after_change();
 }
@@ -303,7 +311,7 @@ void Search::collect_spans(double now) {
     PassResult result;
     result.pass = record->pass;
     if (std::isnan(span.seconds)) {
-      tuning_.lose_result(result.pass, now);
+      tuning_->lose_result(result.pass, now);
       std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
       continue;
     }
@@ -312,13 +320,13 @@ void Search::collect_spans(double now) {
     // Entries that overlap on the GPU take from one end to the next, not from begin to end.
     result.region_seconds =
         span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
-    tuning_.add_result(result, now);
+    tuning_->add_result(result, now);
     std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
   }
 }
 
 void Search::lose_everything(double now) {
-  for (const PassRecord& record : pending_) tuning_.lose_result(record.pass, now);
+  for (const PassRecord& record : pending_) tuning_->lose_result(record.pass, now);
   pending_.clear();
 }
 
@@ -338,9 +346,9 @@ void Search::drain(bool everything, double now) {
   for (auto at = pending_.begin(); at != pending_.end();) {
     const bool waits_for_span = by_span && at->measure == Measure::Span;
     if (everything && waits_for_span) {
-      tuning_.lose_result(at->pass, now);
+      tuning_->lose_result(at->pass, now);
     } else if (everything || (!waits_for_span && at->complete())) {
-      tuning_.add_result(at->result(clock_ == RegionClock::Work), now);
+      tuning_->add_result(at->result(clock_ == RegionClock::Work), now);
     } else {
       ++at;
       continue;

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "core/tuning.hpp"
+#include "core/region_tuning.hpp"
 #include "intercept/measurement.hpp"
 #include "intercept/pass_record.hpp"
 #include "intercept/site.hpp"
@@ -48,11 +48,14 @@ struct SearchFigures {
 };
 
 /// One tuning in a running program: makes passes of entries, counts what was launched in them, and
-/// hands the times that come in later to core's Tuning. Any thread; one entry at a time, which the
-/// owner sees to. Lives as long as the process.
+/// hands the times that come in later to core's RegionTuning. Any thread; one entry at a time,
+/// which the owner sees to. Lives as long as the process.
 class Search {
  public:
-  Search(std::string region, const TuningOptions& options, RegionClock clock,
+  /// Makes what decides, given who is told of it.
+  using MakeTuning = std::function<std::unique_ptr<RegionTuning>(TuningObserver&)>;
+
+  Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
          Measurement& measurement, EventLog& log);
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
@@ -68,7 +71,7 @@ class Search {
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
-  /// work.
+  /// work, and the other ranks are heard.
   bool begin_waiting(const std::function<void()>& synchronise);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
@@ -137,7 +140,7 @@ class Search {
   std::uint16_t id_;
   mutable std::mutex mutex_;
   log::TuningLog observer_;
-  Tuning tuning_;
+  const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};

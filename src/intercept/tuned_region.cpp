@@ -16,8 +16,12 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
-      search_(this->name(), tuning_options(options), RegionClock::Entry, services.measurement,
-              services.log),
+      search_(
+          this->name(),
+          [&](TuningObserver& observer) {
+            return services.ranks.tuning_of(this->name(), options, observer);
+          },
+          RegionClock::Entry, services.measurement, services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),

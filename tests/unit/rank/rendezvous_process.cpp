@@ -34,7 +34,7 @@ std::string outcome_of(const contextune::rank::Rendezvous& found) {
   settings.secret = found.secret;
   settings.join_seconds = 10;
   contextune::rank::SocketCoordinator coordinator(
-      settings, {{1, [](std::span<const Payload> said, std::string&) {
+      settings, {{1, [](const Topic&, std::span<const Payload> said, std::string&) {
                     Payload all;
                     for (const Payload& part : said)
                       all.insert(all.end(), part.begin(), part.end());
