@@ -10,6 +10,7 @@
 #include <contextune/error.hpp>
 #include <contextune/value.hpp>
 
+#include "core/launcher.hpp"
 #include "core/result_tolerance.hpp"
 
 namespace contextune {
@@ -64,6 +65,8 @@ Range range_of(std::string_view name) {
     return {1, 100000};
   }
   if (name == "n_warmup") return {0, 100000};
+  if (name == "rank") return {-1, max_num_ranks - 1};
+  if (name == "world_size") return {0, max_num_ranks};
   if (name == "confirm_min_pairs") return {2, 100000};
   if (name == "confirm_max_pairs") return {2, 100000};
   if (name == "margin") return {0, 1};

@@ -38,7 +38,7 @@ struct OptionInfo {
 [[nodiscard]] std::string_view to_string(ScheduleKind kind);
 [[nodiscard]] std::string_view to_string(Selection selection);
 [[nodiscard]] std::string_view to_string(TimerKind timer);
-[[nodiscard]] std::string_view to_string(Distributed distributed);
 [[nodiscard]] std::string_view to_string(LogLevel level);
+[[nodiscard]] std::string_view to_string(Distributed distributed);
 
 }  // namespace contextune
