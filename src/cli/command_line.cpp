@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "cli/documentation.hpp"
+#include "cli/local_ranks.hpp"
 #include "core/option_table.hpp"
 
 namespace contextune::cli {
@@ -27,7 +28,7 @@ std::string joined(const Words& words, std::string_view separator) {
 }
 
 bool takes_value(std::string_view flag) {
-  if (flag == "--space-out") return true;
+  if (flag == "--space-out" || flag == "-n" || flag == "--num-ranks") return true;
   return std::ranges::any_of(option_table(), [&](const OptionInfo& option) {
     return option.flag == flag && !option.is_switch;
   });
@@ -101,6 +102,10 @@ Request parse_run(Words words) {
     }
   }
   parser.app().add_option("--space-out", request.space_out);
+  parser.app()
+      .add_option("-n,--num-ranks", request.num_ranks)
+      ->check(CLI::Range(1, most_local_ranks));
+  parser.app().add_flag("--kill-on-failure", request.kill_on_failure);
   if (auto other = parser.parse(std::move(words), "run", run_failed)) return *other;
   for (const OptionInfo& option : option_table()) {
     const std::string name(option.name);
@@ -108,6 +113,10 @@ Request parse_run(Words words) {
     if (!given) continue;
     request.options.emplace_back(
         name, option.is_switch ? switches[name] : joined(values[name], separator_of(name)));
+  }
+  if (request.num_ranks > 0 && (!values["rank"].empty() || !values["world_size"].empty())) {
+    return UsageError{
+        "contextune run: -n starts all ranks itself, --rank and --world-size make one", run_failed};
   }
   if (request.command.empty()) {
     return UsageError{

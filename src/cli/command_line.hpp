@@ -12,6 +12,8 @@ struct RunRequest {
   /// Options that were given, by name in the options table, with their text.
   std::vector<std::pair<std::string, std::string>> options;
   std::string space_out;  ///< empty: contextune.lua, and only if there is none yet
+  int num_ranks = 0;      ///< 0: the program is started once, as whatever rank it is
+  bool kill_on_failure = false;
   std::vector<std::string> command;
 };
 

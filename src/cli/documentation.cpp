@@ -3,6 +3,7 @@
 #include <contextune/version.hpp>
 #include <string_view>
 
+#include "cli/local_ranks.hpp"
 #include "core/fallback_reason.hpp"
 #include "core/option_table.hpp"
 
@@ -111,6 +112,8 @@ std::string run_help() {
   contextune run --discover --space-out engine.lua -- ./engine --model x
   contextune run --space engine.lua --report tuned.txt -- ./engine --model x > output.txt
 
+  contextune run -n 4 --region nvtx:step -- ./train --steps 100
+
 The program runs as it would without contextune: same output, same results, same exit status, or
 killed by the same signal. Its standard input, output and error are its own. Progress and the
 summary go to the terminal if standard error is one, or to --report FILE; if there is neither,
@@ -122,6 +125,14 @@ that it writes put back before each repetition; the program waits meanwhile, and
 its own visit computed. A region that cannot be repeated exactly is tuned live, over many visits: the
 summary says why, and `contextune reasons` what to do. --mode live repeats nothing.
 
+-n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
+another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0
+reads the standard input, the others have none; their output is not touched. Signals reach all of
+them. Under torchrun, mpirun or srun leave -n out: they start the ranks, and each finds the others.
+If a rank fails the others are left alone, as they may end by themselves and say why: the status is
+that of the first that failed, after all have ended. --kill-on-failure ends them, as torchrun and
+mpirun do.
+
 Exit status: that of the program; 127 if it was not found, 126 if it cannot be run, 125 if
 contextune itself could not start.
 
@@ -130,6 +141,15 @@ A flag goes before its variable, and a variable before the default. Switches tak
 Options
 )";
   for (const OptionInfo& option : option_table()) text += option_help(option);
+  text += "  -n N, --num-ranks N\n" +
+          wrapped("Start the program N times, as ranks of one job on this host (1 to " +
+                      std::to_string(most_local_ranks) + "); default: once",
+                  6);
+  text += "  --kill-on-failure\n" +
+          wrapped(
+              "With -n: once a rank has failed, send SIGTERM to the others, and SIGKILL to those "
+              "that are still there 10 seconds later",
+              6);
   text += "  --space-out FILE\n" +
           wrapped(
               "Where --discover writes its space file; a file that is there already is never "

@@ -24,8 +24,8 @@ using Verdict = Finding::Verdict;
 constexpr int least_glibc_minor = 34;  // of glibc 2
 
 // Variables of ours that are no options.
-constexpr std::array<std::string_view, 2> other_variables = {"CONTEXTUNE_RUN_ID",
-                                                             "CONTEXTUNE_NVTX_CHAIN"};
+constexpr std::array<std::string_view, 3> other_variables = {
+    "CONTEXTUNE_RUN_ID", "CONTEXTUNE_NVTX_CHAIN", "CONTEXTUNE_SECRET"};
 
 // What tools set in the programs that they start.
 struct ToolSign {

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cmath>
@@ -16,6 +17,9 @@ namespace {
 
 // Signals by which the kernel says that this very process has gone wrong.
 constexpr std::array<int, 6> own_faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+// Between looks at processes that were told to end.
+constexpr double look_for_end_seconds = 0.1;
 
 std::vector<char*> pointers_of(const std::vector<std::string>& texts) {
   std::vector<char*> pointers;
@@ -31,7 +35,8 @@ timespec timespec_of(double seconds) {
 
 }  // namespace
 
-Program::Program(const std::vector<std::string>& command, const Environment& environment) {
+Program::Program(const std::vector<std::string>& command,
+                 const std::vector<Environment>& environments) {
   sigfillset(&taken_);
   for (const int fault : own_faults) sigdelset(&taken_, fault);
   sigprocmask(SIG_BLOCK, &taken_, &mask_at_start_);
@@ -39,16 +44,27 @@ Program::Program(const std::vector<std::string>& command, const Environment& env
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &by_default, &child_action_at_start_);
+  for (const Environment& environment : environments) {
+    start(command, environment);
+    if (start_error_ == 0) continue;
+    for (const Process& process : processes_) {
+      kill(process.pid, SIGKILL);
+      waitpid(process.pid, nullptr, 0);
+    }
+    return;
+  }
+}
 
+void Program::start(const std::vector<std::string>& command, const Environment& environment) {
   std::array<int, 2> error_pipe{-1, -1};
   if (pipe2(error_pipe.data(), O_CLOEXEC) != 0) {
     start_error_ = errno;
     return;
   }
   const pid_t parent = getpid();
-  pid_ = fork();
-  if (pid_ == 0) become(command, environment, parent, error_pipe[1]);
-  start_error_ = pid_ < 0 ? errno : 0;
+  const pid_t pid = fork();
+  if (pid == 0) become(command, environment, parent, error_pipe[1]);
+  start_error_ = pid < 0 ? errno : 0;
   close(error_pipe[1]);
   int error = 0;
   ssize_t count = -1;
@@ -58,8 +74,9 @@ Program::Program(const std::vector<std::string>& command, const Environment& env
   close(error_pipe[0]);
   if (count == static_cast<ssize_t>(sizeof error)) {
     start_error_ = error;
-    waitpid(pid_, nullptr, 0);
+    waitpid(pid, nullptr, 0);
   }
+  if (start_error_ == 0) processes_.push_back({pid});
 }
 
 void Program::become(const std::vector<std::string>& command, const Environment& environment,
@@ -67,6 +84,13 @@ void Program::become(const std::vector<std::string>& command, const Environment&
   // SIGKILL cannot be passed on; without this it would leave the program running.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(125);
+  if (!processes_.empty()) {  // not the first
+    const int null = open("/dev/null", O_RDONLY);
+    if (null > STDIN_FILENO) {
+      dup2(null, STDIN_FILENO);
+      close(null);
+    }
+  }
   sigaction(SIGCHLD, &child_action_at_start_, nullptr);
   sigprocmask(SIG_SETMASK, &mask_at_start_, nullptr);
   const std::vector<char*> arguments = pointers_of(command);
@@ -77,29 +101,82 @@ void Program::become(const std::vector<std::string>& command, const Environment&
   _exit(127);
 }
 
-int Program::wait(double period_seconds, const std::function<void()>& tick) {
+int Program::wait(const ProgramEvents& events) {
   witness_ = std::make_unique<GroupWitness>();
-  const timespec period = timespec_of(period_seconds);
-  for (;;) {
+  while (some_run()) {
+    const bool ticks = events.period_seconds > 0;
+    const timespec period = timespec_of(ticks ? events.period_seconds : look_for_end_seconds);
     siginfo_t info{};
-    const int signal = sigtimedwait(&taken_, &info, period_seconds > 0 ? &period : nullptr);
+    const int signal = sigtimedwait(&taken_, &info, ticks || kill_at_ ? &period : nullptr);
     if (signal > 0 && signal != SIGCHLD) take_signal(info);
-    int status = 0;
-    const pid_t changed = waitpid(pid_, &status, WNOHANG | WUNTRACED);
-    if (changed == pid_ && WIFSTOPPED(status)) {
-      stop_too();
-    } else if (changed == pid_ || (changed < 0 && errno == ECHILD)) {
-      witness_.reset();
-      return status;
-    }
-    if (signal < 0 && errno != EINTR && period_seconds > 0) tick();
+    reap(events);
+    if (all_stopped()) stop_too();
+    end_those_that_stay();
+    if (signal < 0 && errno != EINTR && ticks && some_run()) events.tick();
   }
+  witness_.reset();
+  return status_;
+}
+
+void Program::reap(const ProgramEvents& events) {
+  for (std::size_t i = 0; i < processes_.size(); ++i) {
+    Process& process = processes_[i];
+    while (process.running) {
+      int status = 0;
+      const pid_t changed = waitpid(process.pid, &status, WNOHANG | WUNTRACED | WCONTINUED);
+      if (changed == 0 || (changed < 0 && errno != ECHILD)) break;
+      if (changed > 0 && WIFSTOPPED(status)) {
+        process.stopped = true;
+      } else if (changed > 0 && WIFCONTINUED(status)) {
+        process.stopped = false;
+      } else {
+        process.running = false;
+        note_end(i, status, events);
+      }
+    }
+  }
+}
+
+void Program::note_end(std::size_t process, int status, const ProgramEvents& events) {
+  if (status == 0) return;
+  if (status_ == 0) status_ = status;
+  if (!some_run()) return;
+  if (events.failed) events.failed(process, status);
+  if (grace_seconds_ <= 0 || kill_at_) return;
+  signal_all(SIGTERM);
+  signal_all(SIGCONT);
+  kill_at_ = std::chrono::steady_clock::now() +
+             std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                 std::chrono::duration<double>(grace_seconds_));
+}
+
+void Program::signal_all(int signal) const {
+  for (const Process& process : processes_) {
+    if (process.running) kill(process.pid, signal);
+  }
+}
+
+void Program::end_those_that_stay() {
+  if (kill_at_ && std::chrono::steady_clock::now() >= *kill_at_) signal_all(SIGKILL);
+}
+
+bool Program::some_run() const {
+  return std::any_of(processes_.begin(), processes_.end(),
+                     [](const Process& process) { return process.running; });
+}
+
+bool Program::all_stopped() const {
+  return some_run() && std::all_of(processes_.begin(), processes_.end(),
+                                   [](const Process& p) { return p.stopped || !p.running; });
 }
 
 void Program::take_signal(const siginfo_t& info) {
   const int signal = info.si_signo;
-  const bool to_group = witness_->saw(signal) && getpgid(pid_) == getpgrp();
-  if (to_group && signal < SIGRTMIN) {
+  const bool to_group = witness_->saw(signal);
+  const bool some_in_group =
+      std::any_of(processes_.begin(), processes_.end(),
+                  [](const Process& p) { return p.running && getpgid(p.pid) == getpgrp(); });
+  if (to_group && some_in_group && signal < SIGRTMIN) {
     // `timeout` sends to us and then to the group: the program has got one by now, as it would have
     // if the two had met in its queue.
     sigset_t same;
@@ -110,13 +187,18 @@ void Program::take_signal(const siginfo_t& info) {
   }
   const bool from_process =
       info.si_code == SI_USER || info.si_code == SI_QUEUE || info.si_code == SI_TKILL;
+  const bool from_program = std::any_of(processes_.begin(), processes_.end(),
+                                        [&](const Process& p) { return p.pid == info.si_pid; });
   // What the terminal sends, it sends to the program as well; and a report that cannot be written
   // (SIGPIPE, SIGXFSZ) is our own trouble.
-  if (!from_process || to_group || info.si_pid == pid_ || info.si_pid == getpid()) return;
-  if (info.si_code == SI_QUEUE) {
-    sigqueue(pid_, signal, info.si_value);
-  } else {
-    kill(pid_, signal);
+  if (!from_process || from_program || info.si_pid == getpid()) return;
+  for (const Process& process : processes_) {
+    if (!process.running || (to_group && getpgid(process.pid) == getpgrp())) continue;
+    if (info.si_code == SI_QUEUE) {
+      sigqueue(process.pid, signal, info.si_value);
+    } else {
+      kill(process.pid, signal);
+    }
   }
 }
 
@@ -134,6 +216,7 @@ void Program::stop_too() {
   sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   sigprocmask(SIG_BLOCK, &stop, nullptr);
   sigaction(SIGTSTP, &before, nullptr);
+  for (Process& process : processes_) process.stopped = false;
 }
 
 int exit_status_of_start_error(int error) {

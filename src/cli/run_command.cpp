@@ -6,6 +6,7 @@
 #include <iostream>
 
 #include "cli/descriptors.hpp"
+#include "cli/local_ranks.hpp"
 #include "cli/program.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
@@ -22,6 +23,7 @@ namespace contextune::cli {
 namespace {
 
 constexpr double look_period = 0.25;
+constexpr double seconds_until_killed = 10;
 
 std::string start_failure(const std::string& program, int error) {
   std::string text = "contextune run: " + program + ": " + std::strerror(error);
@@ -86,7 +88,15 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
     } catch (const std::exception&) {  // no memory
     }
   };
-  const int status = program.wait(reporter.listening() ? look_period : 0, look);
+  const auto failed = [&](std::size_t rank, int status) {
+    try {
+      reporter.say("contextune: " + end_of_rank(rank, status) +
+                   (request.kill_on_failure ? "; the other ranks are ended\n"
+                                            : "; the other ranks go on\n"));
+    } catch (const std::exception&) {  // no memory
+    }
+  };
+  const int status = program.wait({reporter.listening() ? look_period : 0, look, failed});
   try {
     watch.finish();
     if (watch.num_lines() == 0) {
@@ -114,14 +124,18 @@ int run(const RunRequest& request) {
   {
     Reporter reporter(setup.options.report);
     RunWatch watch(setup.log_folder, setup.run);
-    Program program(request.command, setup.environment);
+    Program program(request.command,
+                    request.num_ranks > 0
+                        ? environments_of_ranks(setup.environment, request.num_ranks)
+                        : std::vector<Environment>{setup.environment});
+    if (request.kill_on_failure) program.end_all_on_failure(seconds_until_killed);
     if (program.start_error() != 0) {
       std::cerr << start_failure(request.command.front(), program.start_error()) << std::flush;
       return exit_status_of_start_error(program.start_error());
     }
     close_all_but(reporter.descriptors());
     if (setup.options.disable) {
-      status = program.wait(0, {});
+      status = program.wait({});
     } else {
       status = follow(program, setup, request, watch, reporter);
     }

@@ -82,6 +82,7 @@ class Doctor(CommandTest):
         output = self.doctor(CONTEXTUNE_N_REPEAT="many", CONTEXTUNE_RGION="x").stdout
         self.assertIn("CONTEXTUNE_N_REPEAT: option n_repeat is 'many'", output)
         self.assertIn("CONTEXTUNE_RGION means nothing", output)
+        self.assertNotIn("SECRET", self.doctor(CONTEXTUNE_SECRET="0123456789abcdef").stdout)
         disabled = self.doctor(CONTEXTUNE_DISABLE="1")
         self.assertEqual(disabled.returncode, 1)
         self.assertIn("CONTEXTUNE_DISABLE is set", disabled.stdout)
