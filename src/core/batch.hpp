@@ -67,6 +67,7 @@ struct BatchReport {
   bool bounded = false;            ///< the program makes the entries; see RegionTuning::begin_pass
   double elapsed_seconds = 0;      ///< since this rank's first entry
   std::uint64_t horizon = 0;       ///< entry up to which this rank runs only what it has been given
+  std::uint64_t margin = 0;        ///< entries that it left for the answer
   std::vector<NewSite> new_sites;  ///< first seen since the last report
   std::vector<Readiness> readied;  ///< sites that were not ready when they were reported
   std::vector<Rejection> rejections;  ///< configs that compute something else here

@@ -197,8 +197,8 @@ void travel(Wire& wire, BatchReport::Rejection& rejection) {
 template <class Wire>
 void travel(Wire& wire, BatchReport& report) {
   wire(report.batch, report.batch_hash, report.inputs_hash, report.options, report.bounded,
-       report.elapsed_seconds, report.horizon, report.new_sites, report.readied, report.rejections,
-       report.passes);
+       report.elapsed_seconds, report.horizon, report.margin, report.new_sites, report.readied,
+       report.rejections, report.passes);
 }
 template <class Wire>
 void travel(Wire& wire, StageEvent& event) {

@@ -13,6 +13,9 @@ namespace {
 constexpr double batch_seconds = 2e-3;
 constexpr std::size_t least_passes = 4;
 constexpr std::size_t most_passes = 32;
+// Where the program makes the entries, those that an answer takes are lost to each batch.
+constexpr std::uint64_t least_live_passes = 16;
+constexpr std::uint64_t most_live_passes = 256;
 
 constexpr std::size_t most_groups = 4096;
 constexpr std::uint32_t most_configs = 1U << 20U;
@@ -145,7 +148,7 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
 
   Batch batch;
   batch.number = last_.number + 1;
-  plan_passes(batch, bounded);
+  plan_passes(batch, bounded, passes_ahead(reports));
   batch.new_sites = std::exchange(taken_up_, {});
   batch.winners.assign(tuning_->winners().begin(), tuning_->winners().end());
   batch.stage = tuning_->stage();
@@ -272,20 +275,24 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
   if (measured > 0) pass_seconds_ = seconds / static_cast<double>(measured);
 }
 
-std::size_t BatchPlanner::passes_ahead() const {
+std::size_t BatchPlanner::passes_ahead(std::span<const BatchReport> reports) const {
+  std::uint64_t live = 0;
+  for (const BatchReport& report : reports)
+    if (report.bounded) live = std::max({live, least_live_passes, 2 * report.margin});
+  if (live > 0) return static_cast<std::size_t>(std::min(live, most_live_passes));
   if (pass_seconds_ <= 0) return least_passes;
   const double fit = std::ceil(batch_seconds / pass_seconds_);
   return static_cast<std::size_t>(
       std::clamp(fit, static_cast<double>(least_passes), static_cast<double>(most_passes)));
 }
 
-void BatchPlanner::plan_passes(Batch& batch, bool bounded) {
+void BatchPlanner::plan_passes(Batch& batch, bool bounded, std::size_t most) {
   std::vector<SiteIndex> launched;
   for (SharedIndex index = 0; index < sites_.size(); ++index)
     if (sites_[index].launched) launched.push_back(index);
   // A site that appears late is admitted when it was there in two entries, which are none here.
   int idle_entries = 0;
-  while (batch.passes.size() < passes_ahead()) {
+  while (batch.passes.size() < most) {
     const PassPlan plan = tuning_->begin_pass(now_, bounded);
     if (plan.counted) {
       batch.passes.push_back({plan.pass, plan.stage, plan.measure,

@@ -54,8 +54,8 @@ class BatchPlanner {
                std::span<const std::uint32_t> ranks);
   void tell_ready();
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
-  void plan_passes(Batch& batch, bool bounded);
-  [[nodiscard]] std::size_t passes_ahead() const;
+  void plan_passes(Batch& batch, bool bounded, std::size_t most);
+  [[nodiscard]] std::size_t passes_ahead(std::span<const BatchReport> reports) const;
 
   Events events_;
   std::optional<Tuning> tuning_;

@@ -89,6 +89,7 @@ void SharedTuning::ask(double now, bool bounded) {
   // After a refusal the very same is said again: the planner may have taken it in.
   if (!std::exchange(say_again_, false)) said_ = report(now, bounded);
   said_.horizon = entries_ + margin_;
+  said_.margin = margin_;
   asked_ = true;
   coordinator_.say(topic_, settings_.kind, encode(said_),
                    bounded ? unhurried_seconds : settings_.presync_timeout);
@@ -136,7 +137,10 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   observer_.sync(event);
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
                              coordinator_.lost().empty() && ++refusals_ <= most_refusals;
-  if (!may_ask_again) return fail(event.why);
+  if (!may_ask_again) {
+    const std::string lost = coordinator_.lost();
+    return fail(lost.empty() ? event.why : lost);
+  }
   margin_ *= 2;
   say_again_ = true;
 }
