@@ -39,11 +39,13 @@ CUresult elapsed(float* milliseconds, CUevent start, CUevent end) {
   const Event& to = event_at(end);
   require(from.context == to.context && from.recorded && to.recorded, CUDA_ERROR_INVALID_HANDLE);
   require(((from.flags | to.flags) & CU_EVENT_DISABLE_TIMING) == 0, CUDA_ERROR_INVALID_HANDLE);
-  if (from.hung || to.hung || !has_passed(std::max(from.done, to.done)))
+  if (from.hung || to.hung || (from.stamp->known && !has_passed(from.stamp->done)) ||
+      (to.stamp->known && !has_passed(to.stamp->done)))
     return CUDA_ERROR_NOT_READY;
   if (!driver().pending.try_finish(from.task) || !driver().pending.try_finish(to.task))
     return CUDA_ERROR_NOT_READY;
-  *milliseconds = static_cast<float>((to.timestamp - from.timestamp) * 1e3);
+  if (!has_passed(std::max(from.stamp->done, to.stamp->done))) return CUDA_ERROR_NOT_READY;
+  *milliseconds = static_cast<float>((to.stamp->timestamp - from.stamp->timestamp) * 1e3);
   return CUDA_SUCCESS;
 }
 
@@ -79,8 +81,10 @@ SIMCUDA_ENTRY(cuEventQuery, (CUevent hEvent), {
   forbid_unsafe_call();
   if (!event.recorded) return CUDA_SUCCESS;
   driver().pending.advance();
-  if (event.hung || !has_passed(event.done)) return CUDA_ERROR_NOT_READY;
+  if (event.hung || (event.stamp->known && !has_passed(event.stamp->done)))
+    return CUDA_ERROR_NOT_READY;
   if (!driver().pending.try_finish(event.task)) return CUDA_ERROR_NOT_READY;
+  if (!has_passed(event.stamp->done)) return CUDA_ERROR_NOT_READY;
   require(event.context->error == CUDA_SUCCESS, event.context->error);
   return event.host_calls->idle_since(event.host_calls_before) ? CUDA_SUCCESS
                                                                : CUDA_ERROR_NOT_READY;
@@ -94,10 +98,11 @@ SIMCUDA_ENTRY(cuEventSynchronize, (CUevent hEvent), {
   forbid_unsafe_call();
   if (!event.recorded) return CUDA_SUCCESS;
   if (event.hung) hang(lock);
-  driver().host_time = std::max(driver().host_time, event.done);
   const auto calls = event.host_calls;
   const std::uint64_t before = event.host_calls_before;
+  const auto stamp = event.stamp;
   driver().pending.finish({event.task}, lock);
+  driver().host_time = std::max(driver().host_time, stamp->done);
   if (!calls->idle_since(before)) {
     lock.unlock();
     calls->wait_for(before);

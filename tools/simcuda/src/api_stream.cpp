@@ -86,9 +86,11 @@ SIMCUDA_BOTH_STREAMS(cuStreamQuery, _ptsz, (CUstream hStream), {
   forbid_unsafe_call();
   PendingWork& pending = driver().pending;
   pending.advance();
-  if (stream.hung || !has_passed(stream.ready)) return CUDA_ERROR_NOT_READY;
+  if (stream.hung) return CUDA_ERROR_NOT_READY;
+  if (stream.put_off.empty() && !has_passed(stream.ready)) return CUDA_ERROR_NOT_READY;
   for (const TaskPtr& task : stream.tail)
     if (!pending.try_finish(task)) return CUDA_ERROR_NOT_READY;
+  if (!has_passed(stream.ready)) return CUDA_ERROR_NOT_READY;
   require(stream.context->error == CUDA_SUCCESS, stream.context->error);
   const auto calls = stream.host_calls;
   return calls->idle_since(calls->enqueued()) ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

@@ -5,6 +5,7 @@
 
 #include "host_calls.hpp"
 #include "stream_order.hpp"
+#include "stream_time.hpp"
 
 namespace simcuda {
 
@@ -101,6 +102,7 @@ Stream* make_stream(Context& context, unsigned flags, int priority) {
 void destroy_stream(Stream* stream) {
   Context& context = *stream->context;
   leave_order(*stream);
+  reckon_at_last(*stream);
   context.streams.erase(stream);
   if (context.legacy == stream) context.legacy = nullptr;
   std::erase_if(context.per_thread, [&](const auto& entry) { return entry.second == stream; });

@@ -57,6 +57,8 @@ class Driver {
   std::uint32_t next_correlation = 1;
   std::uint64_t next_capture_id = 1;
   std::uint64_t next_graph_node_id = 1;
+  std::vector<Stream*> with_open_times;  // that put off reckoning, see stream_time.hpp
+  std::uint64_t next_put_off = 1;
   unsigned queries = 0;           // of the entry point that runs and of those just before it
   unsigned previous_queries = 0;  // before it, with nothing else between
   std::atomic<const simcuda_listener*> listener{nullptr};

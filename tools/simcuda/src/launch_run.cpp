@@ -3,6 +3,7 @@
 #include "copy_effect.hpp"
 #include "launch.hpp"
 #include "stream_order.hpp"
+#include "stream_time.hpp"
 #include "timeline.hpp"
 
 namespace simcuda {
@@ -105,15 +106,16 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   const double seconds = cost.seconds * device.noise.factor();
   device.last_kernel_time = seconds;
   device.last_kernel_noise_free_time = cost.seconds;
-  const double submitted = state.host_time;
-  const Span span = schedule_work(stream, seconds, cost.utilisation);
+  if (state.listener.load(std::memory_order_acquire) == nullptr) {
+    reckon_time(stream, [&stream, seconds, utilisation = cost.utilisation] {
+      schedule_work(stream, seconds, utilisation);
+    });
+    return;
+  }
 
-  if (state.listener.load(std::memory_order_acquire) == nullptr) return;
   simcuda_activity activity{};
   activity.kind = SIMCUDA_KERNEL;
-  activity.start = span.start;
-  activity.end = span.end;
-  activity.submitted = submitted;
+  activity.submitted = state.host_time;
   activity.device = static_cast<std::uint32_t>(context.device);
   activity.context = context.id;
   activity.stream = stream.id;
@@ -130,7 +132,13 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   activity.graph_node = origin.node;
   activity.graph = origin.graph;
   activity.cooperative = launch.cooperative ? 1 : 0;
-  state.report(activity);
+  reckon_time(stream, [&state, &stream, activity, seconds, utilisation = cost.utilisation] {
+    const Span span = schedule_work(stream, seconds, utilisation);
+    simcuda_activity done = activity;
+    done.start = span.start;
+    done.end = span.end;
+    state.report(done);
+  });
 }
 
 }  // namespace simcuda

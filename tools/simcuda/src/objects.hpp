@@ -5,6 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -51,6 +53,21 @@ struct Object {
   Kind object_kind;
 };
 
+/// When something is over, in virtual seconds; not known as long as it waits for other processes.
+struct Stamp {
+  bool known = false;
+  double timestamp = 0;  // of an event
+  double done = 0;
+};
+
+/// A part of the clock's reckoning that waits for a time to be known.
+struct PutOff {
+  std::uint64_t sequence = 0;
+  double host_time = 0;  // when the program made the call
+  std::shared_ptr<const Stamp> when;
+  std::function<void()> reckon;
+};
+
 struct Stream : Object {
   static constexpr Kind kind = Kind::stream;
   Stream() : Object(kind) {}
@@ -69,6 +86,7 @@ struct Stream : Object {
   std::size_t recent_count = 0;
   std::array<double, 1024> queue{};  // ends of its last operations: a launch past 1024 waits
   std::size_t queued = 0;
+  std::deque<PutOff> put_off;  // see stream_time.hpp
   Capture* capture = nullptr;
   std::vector<GraphNode*> capture_tail;  // what the next captured node depends on
   bool capture_origin = false;
@@ -86,9 +104,8 @@ struct Event : Object {
   unsigned flags = 0;
   bool recorded = false;
   bool hung = false;
-  double timestamp = 0;
-  double done = 0;
-  Capture* capture = nullptr;  // recorded in a capturing stream
+  std::shared_ptr<const Stamp> stamp;  // of the last record; set when it is recorded
+  Capture* capture = nullptr;          // recorded in a capturing stream
   std::uint64_t capture_id = 0;
   std::vector<GraphNode*> captured;
   std::shared_ptr<HostCalls> host_calls;  // of the stream that it was recorded in

@@ -9,6 +9,7 @@
 #include "host_calls.hpp"
 #include "host_functions.hpp"
 #include "stream_order.hpp"
+#include "stream_time.hpp"
 #include "timeline.hpp"
 
 namespace simcuda {
@@ -92,16 +93,18 @@ void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlati
     state.device(to_block->device)
         .cost.take_in(reinterpret_cast<const void*>(copy.destination), bytes);
   const double submitted = state.host_time;
-  const Span span = schedule_work(stream, seconds);
-  if (state.listener.load(std::memory_order_acquire) == nullptr) return;
-  simcuda_activity activity = activity_on(stream, span, submitted, correlation, origin);
-  activity.kind = SIMCUDA_COPY;
-  activity.bytes = bytes;
-  activity.source_kind = from;
-  activity.destination_kind = to;
-  activity.copy_kind =
-      on_device(from) ? (on_device(to) ? (peers ? 10U : 8U) : 2U) : (on_device(to) ? 1U : 9U);
-  state.report(activity);
+  reckon_time(stream, [=, &state, &stream] {
+    const Span span = schedule_work(stream, seconds);
+    if (state.listener.load(std::memory_order_acquire) == nullptr) return;
+    simcuda_activity activity = activity_on(stream, span, submitted, correlation, origin);
+    activity.kind = SIMCUDA_COPY;
+    activity.bytes = bytes;
+    activity.source_kind = from;
+    activity.destination_kind = to;
+    activity.copy_kind =
+        on_device(from) ? (on_device(to) ? (peers ? 10U : 8U) : 2U) : (on_device(to) ? 1U : 9U);
+    state.report(activity);
+  });
 }
 
 void run_set(Stream& stream, const SetOperation& set, std::uint32_t correlation,
@@ -120,20 +123,23 @@ void run_set(Stream& stream, const SetOperation& set, std::uint32_t correlation,
       device.noise.factor();
   device.cost.take_in(reinterpret_cast<const void*>(set.destination), bytes);
   const double submitted = state.host_time;
-  const Span span = schedule_work(stream, seconds);
-  if (state.listener.load(std::memory_order_acquire) == nullptr) return;
-  simcuda_activity activity = activity_on(stream, span, submitted, correlation, origin);
-  activity.kind = SIMCUDA_SET;
-  activity.bytes = bytes;
-  activity.value = set.value;
-  activity.destination_kind = memory_kind(state.memory.find(set.destination));
-  state.report(activity);
+  const std::uint32_t kind = memory_kind(state.memory.find(set.destination));
+  reckon_time(stream, [=, &state, &stream, value = set.value] {
+    const Span span = schedule_work(stream, seconds);
+    if (state.listener.load(std::memory_order_acquire) == nullptr) return;
+    simcuda_activity activity = activity_on(stream, span, submitted, correlation, origin);
+    activity.kind = SIMCUDA_SET;
+    activity.bytes = bytes;
+    activity.value = value;
+    activity.destination_kind = kind;
+    state.report(activity);
+  });
 }
 
 void run_host_function(Stream& stream, const HostOperation& call) {
   if (stream.hung) return;
   constexpr double host_function_time = 5e-6;
-  schedule_work(stream, host_function_time);
+  reckon_time(stream, [&stream] { schedule_work(stream, host_function_time); });
   if (!driver().pending.immediate()) {
     const auto task = std::make_shared<Task>();
     task->host_function = call.function;
@@ -166,18 +172,23 @@ void record_event(Stream& stream, Event& event) {
   event.task = submit_marker(stream);
   const bool timed = (event.flags & CU_EVENT_DISABLE_TIMING) == 0;
   const double margin = timed ? profile.event_margin : 0.0;
-  const Span span = schedule_work(stream, 2 * margin);
-  // The clock that stamps events ticks every 32 ns.
-  constexpr double tick = 32e-9;
-  event.timestamp = std::floor((span.start + margin) / tick) * tick;
-  event.done = span.end;
+  const auto stamp = std::make_shared<Stamp>();
+  event.stamp = stamp;
+  reckon_time(stream, [&stream, stamp, margin] {
+    const Span span = schedule_work(stream, 2 * margin);
+    // The clock that stamps events ticks every 32 ns.
+    constexpr double tick = 32e-9;
+    *stamp = {true, std::floor((span.start + margin) / tick) * tick, span.end};
+  });
 }
 
 void wait_for_event(Stream& stream, const Event& event) {
   if (event.recorded && event.hung) stream.hung = true;
-  if (!event.recorded) return;
+  if (!event.recorded || event.hung) return;
   if (event.task != nullptr && !event.task->done) submit_marker(stream, event.task);
-  stream.ready = std::max(stream.ready, event.done);
+  const auto stamp = event.stamp;
+  reckon_time(
+      stream, [&stream, stamp] { stream.ready = std::max(stream.ready, stamp->done); }, stamp);
 }
 
 void run_operation(Stream& stream, const Operation& operation, std::uint32_t correlation,

@@ -14,6 +14,8 @@ namespace {
 // More than a program leaves open between two waits; past it the host is held up.
 constexpr std::size_t most_tasks = 4096;
 constexpr auto overdue = std::chrono::milliseconds(20);
+// A value in memory, or another process, tells nobody when it is there.
+constexpr auto between_looks = std::chrono::microseconds(50);
 
 }  // namespace
 
@@ -115,7 +117,7 @@ void PendingWork::start_host_function(const TaskPtr& task) {
 void PendingWork::finish(const std::vector<TaskPtr>& tasks, std::unique_lock<std::mutex>& lock) {
   // In the order in which they were submitted: the last one of a stream says it for all.
   for (const TaskPtr& task : tasks)
-    while (!try_finish(task)) changed_.wait_for(lock, std::chrono::milliseconds(1));
+    while (!try_finish(task)) changed_.wait_for(lock, between_looks);
 }
 
 void PendingWork::finish_all(const Context* context, std::unique_lock<std::mutex>& lock) {

@@ -1,7 +1,10 @@
 // The entry points that only the simulated driver has.
 #include <simcuda/simcuda.h>
 
+#include <algorithm>
+
 #include "contexts.hpp"
+#include "joint_work.hpp"
 #include "timeline.hpp"
 
 using namespace simcuda;
@@ -27,6 +30,23 @@ double simcuda_host_time(void) {
 void simcuda_host_work(double seconds) {
   const DriverLock lock(driver().mutex);
   if (seconds > 0) driver().host_time += seconds;
+}
+
+void simcuda_host_wait_until(double time) {
+  const DriverLock lock(driver().mutex);
+  driver().host_time = std::max(driver().host_time, time);
+}
+
+int simcuda_enqueue_joint_work(void* context, void* stream, const simcuda_joint_work* work) {
+  const std::shared_ptr<JointWork> owned = std::make_shared<JointWork>(*work);
+  return api([&](DriverLock&) {
+    auto& on = driver().handles.get<Context>(context);
+    const bool is_default = stream == nullptr || stream == CU_STREAM_LEGACY;
+    enqueue_joint_work(
+        is_default ? default_stream(on, NullStream::legacy) : driver().handles.get<Stream>(stream),
+        owned);
+    return CUDA_SUCCESS;
+  });
 }
 
 double simcuda_last_kernel_time(int device) {

@@ -65,6 +65,13 @@ Span schedule_work(Stream& stream, double seconds, double utilisation) {
   return span;
 }
 
+void prolong_work(Stream& stream, double end) {
+  stream.ready = end;
+  stream.queue[(stream.queued - 1) % stream.queue.size()] = end;
+  if (stream.recent_count > 0)
+    stream.recent[(stream.recent_count - 1) % stream.recent.size()].end = end;
+}
+
 void hang(DriverLock& lock) {
   lock.unlock();
   for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
@@ -72,10 +79,13 @@ void hang(DriverLock& lock) {
 
 void wait_for_stream(Stream& stream, DriverLock& lock) {
   if (stream.hung) hang(lock);
-  driver().host_time = std::max(driver().host_time, stream.ready);
   const auto calls = stream.host_calls;
   const std::uint64_t enqueued = calls->enqueued();
+  const Stream* const waited_for = &stream;
   driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
+  // Only now is the end known of what other processes had a part in.
+  if (const Stream* const still = driver().handles.find<Stream>(waited_for); still != nullptr)
+    driver().host_time = std::max(driver().host_time, still->ready);
   if (calls->idle_since(enqueued)) return;
   lock.unlock();
   calls->wait_for(enqueued);
@@ -86,11 +96,13 @@ void wait_for_context(Context& context, DriverLock& lock) {
   std::vector<std::pair<std::shared_ptr<HostCalls>, std::uint64_t>> calls;
   for (Stream* const stream : context.streams) {
     if (stream->hung) hang(lock);
-    driver().host_time = std::max(driver().host_time, stream->ready);
     const std::uint64_t enqueued = stream->host_calls->enqueued();
     if (!stream->host_calls->idle_since(enqueued)) calls.emplace_back(stream->host_calls, enqueued);
   }
   driver().pending.finish_all(&context, lock);
+  if (driver().handles.find<Context>(&context) != nullptr)
+    for (const Stream* const stream : context.streams)
+      driver().host_time = std::max(driver().host_time, stream->ready);
   if (calls.empty()) return;
   lock.unlock();
   for (const auto& [of_stream, enqueued] : calls) of_stream->wait_for(enqueued);

@@ -14,6 +14,8 @@ struct Span {
 /// the two wait for each other, and, for kernels, when the device has room beside the kernels of
 /// other streams. A stream with too many operations in flight holds the host up.
 Span schedule_work(Stream& stream, double seconds, double utilisation = 0);
+/// Moves the end of what schedule_work was called for last.
+void prolong_work(Stream& stream, double end);
 
 /// Moves the host's clock to the end of a stream's work. Blocks for ever when that never ends.
 void wait_for_stream(Stream& stream, DriverLock& lock);

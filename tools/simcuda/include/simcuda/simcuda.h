@@ -99,6 +99,8 @@ unsigned simcuda_version(void);
 double simcuda_host_time(void);
 /* Moves the virtual clock of the host on, as host work between two calls would. */
 void simcuda_host_work(double seconds);
+/* Moves it on to a time, if it is not past it: as waiting for another process does. */
+void simcuda_host_wait_until(double time);
 
 /* Seconds of the last kernel that ran on a device, with and without noise; 0 before the first. */
 double simcuda_last_kernel_time(int device);
@@ -113,6 +115,25 @@ void simcuda_set_order(int deferred, uint64_t seed);
 int simcuda_set_fault(const char* text);
 /* Empties the L2 cache of a device. */
 void simcuda_flush_cache(int device);
+
+/* One operation of a stream that several processes do together, such as a collective. Its start
+   waits for all of them, and its end is that of all of them, so both are asked for. All callbacks
+   run with the driver locked, on any thread: they must neither block nor call the driver. */
+struct simcuda_joint_work {
+  /* The virtual time at which the stream has come to it. Called once, perhaps after `post`. */
+  void (*arrive)(void* data, double start);
+  int (*may_post)(void* data); /* polled: nonzero when there is room to post */
+  void (*post)(void* data);    /* all work before it is done: its inputs are in memory */
+  int (*may_finish)(void* data, double* end); /* polled: nonzero when all have posted and arrived */
+  void (*finish)(void* data);                 /* writes its outputs */
+  void (*release)(void* data); /* the last call, whether or not the others were made */
+  void* data;
+  const char* name; /* of its kernel, for activity records; lives as long as the process */
+  unsigned blocks, threads;
+};
+/* Puts it on a stream of a context (NULL: its default stream) and returns at once. Returns a
+   CUresult; `release` is called in any case. It cannot be captured. */
+int simcuda_enqueue_joint_work(void* context, void* stream, const struct simcuda_joint_work* work);
 
 /* One piece of finished or scheduled GPU work, for the simulated CUPTI. */
 enum simcuda_activity_kind { SIMCUDA_KERNEL = 1, SIMCUDA_COPY = 2, SIMCUDA_SET = 3 };
