@@ -28,6 +28,11 @@ TEST_CASE("Every operation has its result on two and on four ranks", "[simnccl]"
   all_well(run_ranks("results", 4));
 }
 
+TEST_CASE("Averages, rounding and factors of one's own are as on a GPU", "[simnccl]") {
+  all_well(run_ranks("reductions", 4));
+  all_well(run_ranks("alone", 1));
+}
+
 TEST_CASE("A rank may be many collectives ahead of another", "[simnccl]") {
   all_well(run_ranks("many", 4));
 }
@@ -79,7 +84,7 @@ TEST_CASE("The first use of an algorithm takes memory until the communicator end
 
 TEST_CASE("One process can be all ranks", "[simnccl]") {
   REQUIRE(cuInit(0) == CUDA_SUCCESS);
-  constexpr int ranks = 2;
+  constexpr int ranks = 4;
   ncclComm_t comms[ranks];
   REQUIRE(ncclCommInitAll(comms, ranks, nullptr) == ncclSuccess);
   CUcontext contexts[ranks];
@@ -100,7 +105,7 @@ TEST_CASE("One process can be all ranks", "[simnccl]") {
     cuCtxSetCurrent(contexts[i]);
     int result[4] = {};
     CHECK(cuMemcpyDtoH(result, data[i], sizeof result) == CUDA_SUCCESS);
-    CHECK(result[3] == 21);
+    CHECK(result[3] == 10 + 11 + 12 + 13);
     CHECK(ncclCommDestroy(comms[i]) == ncclSuccess);
   }
 }

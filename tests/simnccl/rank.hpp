@@ -61,5 +61,9 @@ class Buffer {
 
 using Scenario = void (*)(Rank&);
 
-// Results: rank_results.cpp. The rest: rank_program.cpp.
-void all_results(Rank& rank);
+// The rest: rank_program.cpp.
+void all_results(Rank& rank);              // rank_results.cpp
+void reductions_of_all_kinds(Rank& rank);  // rank_reductions.cpp
+void alone(Rank& rank);
+void captured(Rank& rank);  // rank_capture.cpp
+void captured_kernel(Rank& rank);

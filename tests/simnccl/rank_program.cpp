@@ -62,6 +62,28 @@ void group(Rank& rank) {
   EXPECT(ncclCommDestroy(rank.comm) == ncclSuccess);
 }
 
+// A group that is only asked about, then one that is done.
+void simulated_group(Rank& rank) {
+  rank.join();
+  const Buffer<float> data(large, 1.0F);
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  EXPECT(ncclGroupStart() == ncclSuccess);
+  all_reduce(rank, data);
+  EXPECT(ncclGroupSimulateEnd(&info) == ncclSuccess);
+  EXPECT(info.estimatedTime > 0);
+  rank.wait();
+  EXPECT(data.read()[0] == 1.0F);
+  std::printf("simulated\n");
+  all_reduce(rank, data);
+  rank.wait();
+  EXPECT(data.read()[0] == static_cast<float>(rank.ranks));
+  ncclSimInfo_t wrong{};
+  EXPECT(ncclGroupStart() == ncclSuccess);
+  EXPECT(ncclGroupSimulateEnd(&wrong) == ncclInvalidArgument);
+  EXPECT(ncclGroupEnd() == ncclSuccess);
+  EXPECT(ncclCommDestroy(rank.comm) == ncclSuccess);
+}
+
 // Even and odd ranks, in the opposite order; the last rank stays alone.
 void split(Rank& rank) {
   rank.join();
@@ -207,6 +229,11 @@ struct Named {
 };
 
 constexpr Named scenarios[] = {{"results", &all_results},
+                               {"reductions", &reductions_of_all_kinds},
+                               {"alone", &alone},
+                               {"captured", &captured},
+                               {"captured_kernel", &captured_kernel},
+                               {"simulated_group", &simulated_group},
                                {"names", &names},
                                {"one_of_each", &one_of_each},
                                {"group", &group},

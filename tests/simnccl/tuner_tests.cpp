@@ -57,6 +57,16 @@ TEST_CASE("A group is asked about once for what is done as one", "[simnccl]") {
   }
 }
 
+TEST_CASE("A group that is simulated is asked about, and does nothing", "[simnccl]") {
+  for (const RankEnd& end : run_ranks("simulated_group", 2, with_tuner())) {
+    INFO(end.output);
+    CHECK(end.status == 0);
+    const auto asked = end.output.find("asked "), simulated = end.output.find("simulated");
+    CHECK(asked < simulated);
+    CHECK(lines_with(end.output, "asked ").size() == 2);
+  }
+}
+
 TEST_CASE("NCCL_ALGO and NCCL_PROTO restrict the table", "[simnccl]") {
   Variables variables = with_tuner();
   variables.emplace_back("NCCL_ALGO", "RING");

@@ -5,9 +5,9 @@
 // Works on any driver that is found as libcuda.so.1; on a simulated one the figures say so.
 #include <cuda.h>
 #include <dlfcn.h>
-#include <simcuda/simcuda.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <simcuda/kernel.hpp>
 
 #include <algorithm>
 #include <chrono>
@@ -70,8 +70,8 @@ void check(CUresult result, const char* what) {
 /// An empty kernel, for a real or a simulated driver; beside it stands another just like it, which
 /// is what the tuned region launches in its place.
 CUfunction load_empty_kernel(const Driver& driver, bool simulated) {
-  static const simcuda_kernel empty = {"empty", nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
-  static const simcuda_kernel same = {"same", nullptr, nullptr, nullptr, 0, 0, 0, 0, 0};
+  static const simcuda_kernel empty = simcuda::whole_launch_kernel<>("empty", nullptr, nullptr);
+  static const simcuda_kernel same = simcuda::whole_launch_kernel<>("same", nullptr, nullptr);
   static const simcuda_kernel* const kernels[] = {&empty, &same};
   static const simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 2};
   const char* image =

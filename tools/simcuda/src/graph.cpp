@@ -127,11 +127,13 @@ class NodeOrder {
   NodeOrder(const NodeOrder&) = delete;
   NodeOrder& operator=(const NodeOrder&) = delete;
   ~NodeOrder() {
-    if (start_ == nullptr) return;
-    stream_.tail.clear();
-    for (const std::vector<TaskPtr>& tail : tails_)
-      stream_.tail.insert(stream_.tail.end(), tail.begin(), tail.end());
-    if (stream_.tail.empty()) stream_.tail = {start_};
+    if (start_ != nullptr) {
+      stream_.tail.clear();
+      for (const std::vector<TaskPtr>& tail : tails_)
+        stream_.tail.insert(stream_.tail.end(), tail.begin(), tail.end());
+      if (stream_.tail.empty()) stream_.tail = {start_};
+    }
+    // Joint work among the nodes waits even where nothing did when they began.
     graph_.last_launch = submit_marker(stream_);
   }
 

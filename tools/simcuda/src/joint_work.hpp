@@ -2,9 +2,10 @@
 
 #include <simcuda/simcuda.h>
 
+#include <functional>
 #include <memory>
 
-#include "contexts.hpp"
+#include "timeline.hpp"
 
 namespace simcuda {
 
@@ -21,7 +22,9 @@ class JointWork {
   simcuda_joint_work work_;
 };
 
-/// Puts joint work on a stream. @throws Failure{STREAM_CAPTURE_UNSUPPORTED}
-void enqueue_joint_work(Stream& stream, const std::shared_ptr<JointWork>& work);
+/// Puts joint work on a stream that is not being captured. `report` gets its span once that is
+/// known.
+void run_joint_work(Stream& stream, const std::shared_ptr<JointWork>& work, double utilisation,
+                    std::function<void(const Span&)> report);
 
 }  // namespace simcuda

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "copy_effect.hpp"
+#include "joint_work.hpp"
 #include "launch.hpp"
 #include "stream_order.hpp"
 #include "stream_time.hpp"
@@ -72,6 +73,42 @@ LaunchCost cost_of(Device& device, const Launch& launch, const simcuda_launch& v
   return device.cost.launch(shape, work);
 }
 
+simcuda_activity activity_of(const Stream& stream, const Launch& launch, std::uint32_t correlation,
+                             GraphOrigin origin) {
+  Driver& state = driver();
+  const Context& context = *stream.context;
+  const simcuda_kernel& kernel = *launch.code->source;
+  simcuda_activity activity{};
+  activity.kind = SIMCUDA_KERNEL;
+  activity.submitted = state.host_time;
+  activity.device = static_cast<std::uint32_t>(context.device);
+  activity.context = context.id;
+  activity.stream = stream.id;
+  activity.correlation = correlation;
+  activity.name = launch.code->name;
+  activity.launch = view_of(launch, state.device(context.device).profile);
+  activity.launch.arguments = nullptr;
+  activity.launch.find_global = nullptr;
+  activity.launch.module = nullptr;
+  activity.registers = launch.code->registers;
+  activity.static_shared_bytes = kernel.static_shared_bytes;
+  activity.local_bytes = kernel.local_bytes;
+  activity.graph_node = origin.node;
+  activity.graph = origin.graph;
+  activity.cooperative = launch.cooperative ? 1 : 0;
+  return activity;
+}
+
+// Tells whoever listens when the time of a launch is known.
+auto reporter(const simcuda_activity& activity) {
+  return [activity](const Span& span) {
+    simcuda_activity done = activity;
+    done.start = span.start;
+    done.end = span.end;
+    driver().report(done);
+  };
+}
+
 }  // namespace
 
 void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
@@ -95,6 +132,17 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
     return;
   }
   if (stream.hung) return;  // behind a kernel that never ends
+  if (kernel.join != nullptr) {
+    simcuda_joint_work joint{};
+    const auto result = static_cast<CUresult>(kernel.join(&view, &joint));
+    if (result != CUDA_SUCCESS) throw Failure{result};
+    // One block has a whole SM.
+    const double utilisation =
+        std::min(1.0, static_cast<double>(view.grid[0]) / device.profile.num_sms);
+    run_joint_work(stream, std::make_shared<JointWork>(joint), utilisation,
+                   reporter(activity_of(stream, launch, correlation, origin)));
+    return;
+  }
 
   simcuda_work work{};
   if (kernel.describe != nullptr) kernel.describe(&view, &work);
@@ -112,33 +160,12 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
     });
     return;
   }
-
-  simcuda_activity activity{};
-  activity.kind = SIMCUDA_KERNEL;
-  activity.submitted = state.host_time;
-  activity.device = static_cast<std::uint32_t>(context.device);
-  activity.context = context.id;
-  activity.stream = stream.id;
-  activity.correlation = correlation;
-  activity.name = launch.code->name;
-  activity.launch = view;
-  activity.launch.arguments = nullptr;
-  activity.launch.find_global = nullptr;
-  activity.launch.module = nullptr;
-  activity.registers = launch.code->registers;
-  activity.static_shared_bytes = kernel.static_shared_bytes;
-  activity.local_bytes = kernel.local_bytes;
+  simcuda_activity activity = activity_of(stream, launch, correlation, origin);
   activity.executed_shared_bytes = static_cast<std::uint32_t>(cost.shared_configuration_bytes);
-  activity.graph_node = origin.node;
-  activity.graph = origin.graph;
-  activity.cooperative = launch.cooperative ? 1 : 0;
-  reckon_time(stream, [&state, &stream, activity, seconds, utilisation = cost.utilisation] {
-    const Span span = schedule_work(stream, seconds, utilisation);
-    simcuda_activity done = activity;
-    done.start = span.start;
-    done.end = span.end;
-    state.report(done);
-  });
+  reckon_time(stream,
+              [&stream, seconds, utilisation = cost.utilisation, report = reporter(activity)] {
+                report(schedule_work(stream, seconds, utilisation));
+              });
 }
 
 }  // namespace simcuda

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "contexts.hpp"
-#include "joint_work.hpp"
 #include "timeline.hpp"
 
 using namespace simcuda;
@@ -35,18 +34,6 @@ void simcuda_host_work(double seconds) {
 void simcuda_host_wait_until(double time) {
   const DriverLock lock(driver().mutex);
   driver().host_time = std::max(driver().host_time, time);
-}
-
-int simcuda_enqueue_joint_work(void* context, void* stream, const simcuda_joint_work* work) {
-  const std::shared_ptr<JointWork> owned = std::make_shared<JointWork>(*work);
-  return api([&](DriverLock&) {
-    auto& on = driver().handles.get<Context>(context);
-    const bool is_default = stream == nullptr || stream == CU_STREAM_LEGACY;
-    enqueue_joint_work(
-        is_default ? default_stream(on, NullStream::legacy) : driver().handles.get<Stream>(stream),
-        owned);
-    return CUDA_SUCCESS;
-  });
 }
 
 double simcuda_last_kernel_time(int device) {

@@ -93,6 +93,17 @@ SIMNCCL_FUNCTION(ncclResult_t, ncclCommInitRankConfig,
   return api([&] { return init(comm, nranks, commId, rank, -1, config); });
 }
 
+// Several ids make the rendezvous of very many ranks faster. Here one is enough.
+SIMNCCL_FUNCTION(ncclResult_t, ncclCommInitRankScalable,
+                 (ncclComm_t * newcomm, int nranks, int myrank, int nId, ncclUniqueId* commIds,
+                  ncclConfig_t* config)) {
+  return api([&] {
+    require(commIds != nullptr && nId >= 1 && nId <= nranks, ncclInvalidArgument,
+            "there is no unique id");
+    return init(newcomm, nranks, commIds[0], myrank, -1, config);
+  });
+}
+
 SIMNCCL_FUNCTION(ncclResult_t, ncclCommInitAll, (ncclComm_t * comm, int ndev, const int* devlist)) {
   return api([&] {
     const ncclUniqueId id = make_unique_id();
@@ -156,6 +167,7 @@ SIMNCCL_FUNCTION(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
     ncclComm& handle = live(comm);
     handle.aborted->store(true, std::memory_order_release);
     wait_for_threads(handle);
+    if (handle.communicator != nullptr) handle.communicator->end();
     dispose(handle);
     return ncclSuccess;
   });

@@ -6,6 +6,17 @@ using namespace simnccl;
 
 namespace {
 
+// An average of floating-point numbers adds up inputs that are already divided, as NCCL does.
+std::optional<Scale> scale_of(const ncclComm& handle, ncclRedOp_t op, ncclDataType_t type) {
+  if (op == ncclAvg && is_floating(type) && handle.plan.ranks > 1)
+    return Scale{scalar_of(type, 1.0 / handle.plan.ranks), nullptr};
+  if (op >= ncclSum && op < ncclNumOps) return {};
+  const auto found = handle.operations.find(op);
+  require(found != handle.operations.end() && found->second.type == type, ncclInvalidArgument,
+          "there is no such reduction operation for this type");
+  return found->second.scale;
+}
+
 ncclResult_t collective(ncclComm_t comm, Collective one, const void* send, void* receive,
                         size_t count, ncclDataType_t type, cudaStream_t stream) {
   return api([&] {
@@ -13,9 +24,8 @@ ncclResult_t collective(ncclComm_t comm, Collective one, const void* send, void*
     require(element_bytes(type) != 0, ncclInvalidArgument, "there is no such data type");
     require(one.root >= 0 && one.root < handle.plan.ranks, ncclInvalidArgument,
             "the root is not a rank");
-    const bool adds = one.function != broadcast && one.function != all_gather;
-    require(!adds || can_reduce(type, one.op), ncclInvalidArgument,
-            "simnccl does not reduce this type with this operation");
+    if (one.function != broadcast && one.function != all_gather)
+      one.scale = scale_of(handle, one.op, type);
     if (count == 0) return ncclSuccess;
     one.send = send;
     one.receive = receive;
@@ -169,4 +179,14 @@ SIMNCCL_FUNCTION(ncclResult_t, ncclGroupStart, ()) {
 
 SIMNCCL_FUNCTION(ncclResult_t, ncclGroupEnd, ()) {
   return api([] { return end_group(); });
+}
+
+SIMNCCL_FUNCTION(ncclResult_t, ncclGroupSimulateEnd, (ncclSimInfo_t * simInfo)) {
+  return api([&] {
+    require(simInfo == nullptr || simInfo->magic == 0x74685283, ncclInvalidArgument,
+            "the structure was not made with NCCL_SIM_INFO_INITIALIZER");
+    const float microseconds = end_group_simulated();
+    if (simInfo != nullptr) simInfo->estimatedTime = microseconds;
+    return ncclSuccess;
+  });
 }

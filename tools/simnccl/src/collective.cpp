@@ -1,15 +1,12 @@
 #include "collective.hpp"
 
-#include <simcuda/simcuda.h>
-
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <optional>
-#include <set>
+#include <utility>
 
 #include "deadline.hpp"
-#include "reduction.hpp"
+#include "device_kernel.hpp"
 #include "settings.hpp"
 
 namespace simnccl {
@@ -26,14 +23,20 @@ std::size_t shared_bytes(const Collective& one, int ranks) {
   return (all + alignment - 1) / alignment * alignment;
 }
 
+Scalar value_of(const Scale& scale, ncclDataType_t type) {
+  Scalar value = scale.value;
+  if (scale.on_device != nullptr) std::memcpy(value.data(), scale.on_device, element_bytes(type));
+  return value;
+}
+
 std::string describe(const Signature& what) {
   return std::string(name_of_function(what.function)) + " of " + std::to_string(what.bytes) +
          " bytes by " + name_of_algorithm(what.algorithm) + "/" + name_of_protocol(what.protocol) +
          " on " + std::to_string(what.channels) + " channels";
 }
 
-// One bin of one rank, from the call to its end. The driver calls it, locked.
-class CollectiveWork {
+// One bin of one rank, from the call to its end.
+class CollectiveWork final : public KernelRun {
  public:
   CollectiveWork(std::shared_ptr<Communicator> comm, const std::vector<Collective>& bin,
                  const Signature& signature, double seconds)
@@ -46,14 +49,14 @@ class CollectiveWork {
     seconds_ *= noise_factor(comm_->noise_stream(), sequence_);
   }
 
-  void arrive(double start) { arrival_ = start; }
+  void arrive(double start) override { arrival_ = start; }
 
-  [[nodiscard]] bool may_post() const {
+  [[nodiscard]] bool may_post() const override {
     if (comm_->aborted() || sequence_ < collective_slots) return true;
     return slot(0).released.load(std::memory_order_acquire) > sequence_ - collective_slots;
   }
 
-  void post() {
+  void post() override {
     if (comm_->aborted()) return;
     std::byte* to = comm_->segment().collective_data(comm_->rank(), sequence_);
     for (const Collective& one : bin_) {
@@ -61,6 +64,7 @@ class CollectiveWork {
       const std::size_t elements = one.function == reduce_scatter ? one.count * ranks() : one.count;
       if (one.function != broadcast || one.root == comm_->rank())
         std::memcpy(to, one.send, elements * element_bytes(one.type));
+      if (one.scale) scale_elements(one.type, value_of(*one.scale, one.type), to, elements);
       to += bytes;
     }
     CollectiveSlot& mine = slot(comm_->rank());
@@ -70,7 +74,7 @@ class CollectiveWork {
     posted_ = true;
   }
 
-  [[nodiscard]] bool may_finish(double& end) {
+  [[nodiscard]] bool may_finish(double& end) override {
     if (comm_->aborted()) {
       end = arrival_.value_or(0);
       return true;
@@ -94,7 +98,7 @@ class CollectiveWork {
     return true;
   }
 
-  void finish() {
+  void finish() override {
     if (comm_->aborted()) return;
     std::size_t offset = 0;
     for (const Collective& one : bin_) {
@@ -199,9 +203,24 @@ class CollectiveWork {
   Waiting waiting_;
 };
 
-CollectiveWork& work_of(void* data) {
-  return *static_cast<CollectiveWork*>(data);
-}
+class CollectivePlan final : public KernelPlan {
+ public:
+  CollectivePlan(std::shared_ptr<Communicator> comm, std::vector<Collective> bin,
+                 const Signature& signature, double seconds)
+      : KernelPlan(std::move(comm)),
+        bin_(std::move(bin)),
+        signature_(signature),
+        seconds_(seconds) {}
+
+  [[nodiscard]] std::unique_ptr<KernelRun> begin() const override {
+    return std::make_unique<CollectiveWork>(comm(), bin_, signature_, seconds_);
+  }
+
+ private:
+  std::vector<Collective> bin_;
+  Signature signature_;
+  double seconds_;
+};
 
 }  // namespace
 
@@ -218,7 +237,7 @@ void enqueue_collectives(const std::shared_ptr<Communicator>& comm,
   Signature signature;
   signature.function = first.function;
   signature.type = first.type;
-  signature.op = first.op;
+  signature.op = std::min(first.op, ncclNumOps);  // each rank numbers its own operations
   signature.root = first.root;
   signature.algorithm = decision.algorithm;
   signature.protocol = decision.protocol;
@@ -242,31 +261,11 @@ void enqueue_collectives(const std::shared_ptr<Communicator>& comm,
           Settings::instance().faults.find(Fault::Kind::slow, comm->rank(), choice))
     seconds *= fault->factor;
 
-  simcuda_joint_work joint{};
-  joint.arrive = [](void* data, double start) { work_of(data).arrive(start); };
-  joint.may_post = [](void* data) { return work_of(data).may_post() ? 1 : 0; };
-  joint.post = [](void* data) { work_of(data).post(); };
-  joint.may_finish = [](void* data, double* end) { return work_of(data).may_finish(*end) ? 1 : 0; };
-  joint.finish = [](void* data) { work_of(data).finish(); };
-  joint.release = [](void* data) { delete static_cast<CollectiveWork*>(data); };
-  joint.name = kernel_name(std::string(name_of_function(first.function)) + "_" +
-                           name_of_algorithm(decision.algorithm) + "_" +
-                           name_of_protocol(decision.protocol));
-  joint.blocks = static_cast<unsigned>(signature.channels);
-  joint.threads = decision.protocol == ll128 ? 640 : 512;
-  joint.data = new CollectiveWork(comm, bin, signature, seconds);
-  const int result = simcuda_enqueue_joint_work(comm->plan().context, stream, &joint);
-  require(result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, ncclInvalidUsage,
-          "simnccl does not take part in stream captures");
-  require(result == CUDA_SUCCESS, ncclUnhandledCudaError, "the stream takes no more work");
-}
-
-const char* kernel_name(const std::string& what) {
-  static std::mutex mutex;
-  static auto* const names = new std::set<std::string>;
-  const std::lock_guard lock(mutex);
-  return names->insert("ncclDevKernel_" + what + "(ncclDevKernelArgsStorage<4096ul>)")
-      .first->c_str();
+  launch_kernel(
+      std::make_unique<CollectivePlan>(comm, bin, signature, seconds),
+      {kernel_name(first.function, decision.algorithm, first.type),
+       static_cast<unsigned>(signature.channels), decision.protocol == ll128 ? 640U : 512U},
+      stream);
 }
 
 }  // namespace simnccl

@@ -3,11 +3,19 @@
 #include <cuda.h>
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "communicator.hpp"
+#include "reduction.hpp"
 
 namespace simnccl {
+
+/// What a rank multiplies its own input with before it is added to those of the others.
+struct Scale {
+  Scalar value{};
+  const void* on_device = nullptr;  // where the value is when the collective runs; null: `value`
+};
 
 /// A collective as the program asked for it.
 struct Collective {
@@ -19,6 +27,7 @@ struct Collective {
   ncclRedOp_t op = ncclSum;
   int root = 0;
   CUstream stream = nullptr;
+  std::optional<Scale> scale;
 };
 
 /// As the tuner counts it: the larger of what one rank sends and receives.
@@ -30,8 +39,5 @@ struct Collective {
 void enqueue_collectives(const std::shared_ptr<Communicator>& comm,
                          const std::vector<Collective>& bin, const Decision& decision,
                          CUstream stream);
-
-/// The name of the kernel of an operation; lives as long as the process.
-[[nodiscard]] const char* kernel_name(const std::string& what);
 
 }  // namespace simnccl

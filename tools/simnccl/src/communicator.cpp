@@ -10,6 +10,8 @@
 
 #include "current_context.hpp"
 #include "deadline.hpp"
+#include "device_kernel.hpp"
+#include "relaxed_capture.hpp"
 #include "rendezvous.hpp"
 #include "settings.hpp"
 
@@ -62,6 +64,7 @@ Communicator::Communicator(const CommunicatorPlan& plan, std::shared_ptr<std::at
       segment_(fetch_shared_file(plan.id, plan.ranks), plan.ranks),
       sent_(static_cast<std::size_t>(plan.ranks)),
       received_(static_cast<std::size_t>(plan.ranks)) {
+  load_kernels();
   // Not the hash, which is another in each run: the same seed has to give the same times.
   static std::atomic<std::uint64_t> made{0};
   noise_stream_ =
@@ -121,6 +124,7 @@ void Communicator::connect(int algorithm) {
   CUdeviceptr buffer = 0;
   if (bytes > 0) {
     const CurrentContext current(plan_.context);
+    const RelaxedCapture relaxed;
     require(cuMemAlloc(&buffer, bytes) == CUDA_SUCCESS, ncclUnhandledCudaError,
             "no device memory for a connection");
     buffers_.push_back(buffer);
@@ -152,8 +156,13 @@ bool Communicator::split(int color, int key, CommunicatorPlan& child) {
   return true;
 }
 
-void Communicator::close() {
+void Communicator::end() {
+  forget_kernels_of(*this);
   tuner_.reset();
+}
+
+void Communicator::close() {
+  end();
   if (buffers_.empty()) return;
   const CurrentContext current(plan_.context);
   for (const CUdeviceptr buffer : buffers_) cuMemFree(buffer);

@@ -41,8 +41,9 @@ class Communicator {
   void connect(int algorithm);
   /// Splits the communicator; nothing for a rank without colour. @throws Error
   [[nodiscard]] bool split(int color, int key, CommunicatorPlan& child);
-  /// Ends the tuner and gives device memory back, which waits for all work of the context. No more
-  /// work may be enqueued. @throws Error
+  /// Ends the tuner. No more work may be enqueued, nor captured work be launched.
+  void end();
+  /// The same, and gives device memory back, which waits for all work of the context. @throws Error
   void close();
 
   [[nodiscard]] const CommunicatorPlan& plan() const { return plan_; }

@@ -49,11 +49,15 @@ void run_together(const std::vector<std::function<void()>>& jobs) {
     if (failure != nullptr) std::rethrow_exception(failure);
 }
 
-void perform(const Group& group) {
+std::vector<DecidedPlan> create_and_prepare(const Group& group) {
   std::vector<std::function<void()>> jobs;
   for (const Creation& creation : group.creations) jobs.push_back(creation.run);
   if (!jobs.empty()) run_together(jobs);
-  launch_together(group.launches, run_together);
+  return prepare(group.launches, run_together);
+}
+
+void perform(const Group& group) {
+  for (const DecidedPlan& decided : create_and_prepare(group)) enqueue(decided);
 }
 
 std::vector<ncclComm*> handles_of(const Group& group) {
@@ -103,6 +107,15 @@ ncclResult_t end_group() {
   if (!blocking) return perform_later(group);
   perform(group);
   return ncclSuccess;
+}
+
+float end_group_simulated() {
+  require(current.depth == 1, ncclInvalidUsage, "only an outermost group can be simulated");
+  const Group group = std::exchange(current, {});
+  float microseconds = 0;
+  for (const DecidedPlan& decided : create_and_prepare(group))
+    for (const DecidedPlan::Bin& bin : decided.bins) microseconds += bin.decision.microseconds;
+  return microseconds;
 }
 
 void cancel_group() {

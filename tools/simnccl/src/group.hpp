@@ -15,6 +15,9 @@ void start_group();
 /// collectives, connects, and puts the work on the streams. With a non-blocking communicator a
 /// thread does so, and the result is ncclInProgress. @throws Error
 ncclResult_t end_group();
+/// The same without putting work on the streams; gives back the microseconds that the tables
+/// promise for it. @throws Error
+float end_group_simulated();
 /// Forgets all that was collected.
 void cancel_group();
 

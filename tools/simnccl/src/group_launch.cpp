@@ -11,16 +11,6 @@ namespace simnccl {
 
 namespace {
 
-struct DecidedBin {
-  std::vector<Collective> bin;
-  Decision decision;
-};
-
-struct DecidedPlan {
-  const LaunchPlan* plan;
-  std::vector<DecidedBin> bins;
-};
-
 auto kind_of(const Collective& one) {
   return std::make_tuple(one.function, one.op, one.type, one.root);
 }
@@ -28,7 +18,11 @@ auto kind_of(const Collective& one) {
 DecidedPlan decide(const LaunchPlan& plan) {
   DecidedPlan decided{&plan, {}};
   const Communicator& comm = *plan.comm;
-  if (comm.ranks() == 1) return decided;  // a copy, which nobody is asked about
+  if (comm.ranks() == 1) {  // nobody is asked about a copy
+    for (const Collective& one : plan.collectives)
+      if (one.scale) decided.bins.push_back({{one}, {}});
+    return decided;
+  }
   for (auto& bin : bins_of(plan.collectives, comm.ranks())) {
     Workload work{bin.front().function, 0, comm.ranks()};
     for (const Collective& one : bin) work.bytes += bytes_of_collective(one, comm.ranks());
@@ -69,21 +63,6 @@ void copy_alone(const Collective& one) {
                           reinterpret_cast<CUdeviceptr>(one.send), bytes, one.stream));
 }
 
-void enqueue(const DecidedPlan& decided) {
-  const LaunchPlan& plan = *decided.plan;
-  const std::vector<CUstream> streams = streams_of(plan);
-  if (streams.empty()) return;
-  const CurrentContext current(plan.comm->plan().context);
-  // All goes to the first stream, and the others wait for it.
-  for (std::size_t i = 1; i < streams.size(); ++i) order_streams(streams[i], streams[0]);
-  if (plan.comm->ranks() == 1)
-    for (const Collective& one : plan.collectives) copy_alone(one);
-  for (const DecidedBin& bin : decided.bins)
-    enqueue_collectives(plan.comm, bin.bin, bin.decision, streams[0]);
-  if (!plan.messages.empty()) enqueue_messages(plan.comm, plan.messages, streams[0]);
-  for (std::size_t i = 1; i < streams.size(); ++i) order_streams(streams[0], streams[i]);
-}
-
 }  // namespace
 
 std::vector<std::vector<Collective>> bins_of(std::vector<Collective> collectives, int ranks) {
@@ -103,19 +82,36 @@ std::vector<std::vector<Collective>> bins_of(std::vector<Collective> collectives
   return bins;
 }
 
-void launch_together(
+std::vector<DecidedPlan> prepare(
     const std::vector<LaunchPlan>& plans,
     const std::function<void(const std::vector<std::function<void()>>&)>& run_together) {
   std::vector<DecidedPlan> decided;
   for (const LaunchPlan& plan : plans) decided.push_back(decide(plan));
   std::vector<std::function<void()>> connections;
   for (const DecidedPlan& one : decided)
-    if (!one.bins.empty())
+    if (!one.bins.empty() && one.plan->comm->ranks() > 1)
       connections.emplace_back([&one] {
-        for (const DecidedBin& bin : one.bins) one.plan->comm->connect(bin.decision.algorithm);
+        for (const DecidedPlan::Bin& bin : one.bins)
+          one.plan->comm->connect(bin.decision.algorithm);
       });
   if (!connections.empty()) run_together(connections);
-  for (const DecidedPlan& one : decided) enqueue(one);
+  return decided;
+}
+
+void enqueue(const DecidedPlan& decided) {
+  const LaunchPlan& plan = *decided.plan;
+  const std::vector<CUstream> streams = streams_of(plan);
+  if (streams.empty()) return;
+  const CurrentContext current(plan.comm->plan().context);
+  // All goes to the first stream, and the others wait for it.
+  for (std::size_t i = 1; i < streams.size(); ++i) order_streams(streams[i], streams[0]);
+  if (plan.comm->ranks() == 1)
+    for (const Collective& one : plan.collectives)
+      if (!one.scale) copy_alone(one);
+  for (const DecidedPlan::Bin& bin : decided.bins)
+    enqueue_collectives(plan.comm, bin.collectives, bin.decision, streams[0]);
+  if (!plan.messages.empty()) enqueue_messages(plan.comm, plan.messages, streams[0]);
+  for (std::size_t i = 1; i < streams.size(); ++i) order_streams(streams[0], streams[i]);
 }
 
 }  // namespace simnccl

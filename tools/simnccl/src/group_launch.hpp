@@ -23,10 +23,23 @@ struct LaunchPlan {
 [[nodiscard]] std::vector<std::vector<Collective>> bins_of(std::vector<Collective> collectives,
                                                            int ranks);
 
-/// Asks the tuner for each bin, connects what is used for the first time, and enqueues. The
-/// connections of several communicators are made at the same time, by `run_together`. @throws Error
-void launch_together(
+/// What was decided about a plan.
+struct DecidedPlan {
+  struct Bin {
+    std::vector<Collective> collectives;
+    Decision decision;
+  };
+  const LaunchPlan* plan = nullptr;
+  std::vector<Bin> bins;
+};
+
+/// Asks the tuner for each bin and connects what is used for the first time. The connections of
+/// several communicators are made at the same time, by `run_together`. @throws Error
+[[nodiscard]] std::vector<DecidedPlan> prepare(
     const std::vector<LaunchPlan>& plans,
     const std::function<void(const std::vector<std::function<void()>>&)>& run_together);
+
+/// Puts the work on its streams. @throws Error
+void enqueue(const DecidedPlan& decided);
 
 }  // namespace simnccl

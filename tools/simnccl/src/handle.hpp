@@ -1,9 +1,20 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 
-#include "communicator.hpp"
+#include "collective.hpp"
+
+namespace simnccl {
+
+/// An operation of ncclRedOpCreatePreMulSum.
+struct UserOperation {
+  ncclDataType_t type = ncclFloat32;
+  Scale scale;
+};
+
+}  // namespace simnccl
 
 /// What the program's handle points to. Made before the communicator, which a non-blocking creation
 /// makes on a thread of its own.
@@ -15,6 +26,7 @@ struct ncclComm {
   std::shared_ptr<simnccl::Communicator> communicator;  // published by `state`
   std::atomic<ncclResult_t> state{ncclSuccess};         // ncclInProgress while a thread works on it
   std::atomic<int> threads{0};                          // that work on it
+  std::map<ncclRedOp_t, simnccl::UserOperation> operations;
 };
 
 namespace simnccl {

@@ -1,15 +1,13 @@
 #include "message.hpp"
 
-#include <simcuda/simcuda.h>
-
 #include <algorithm>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
 
-#include "collective.hpp"
 #include "deadline.hpp"
+#include "device_kernel.hpp"
 
 namespace simnccl {
 
@@ -20,8 +18,8 @@ struct NumberedMessage {
   std::uint64_t sequence = 0;  // among those between these two ranks in this direction
 };
 
-// The messages of one group, from the call to their end. The driver calls it, locked.
-class MessageWork {
+// The messages of one group, from the call to their end.
+class MessageWork final : public KernelRun {
  public:
   MessageWork(std::shared_ptr<Communicator> comm, const std::vector<Message>& messages)
       : comm_(std::move(comm)), waiting_([this] { return description(); }) {
@@ -30,9 +28,9 @@ class MessageWork {
           {one, one.sends ? comm_->next_sent(one.peer) : comm_->next_received(one.peer)});
   }
 
-  void arrive(double start) { arrival_ = start; }
+  void arrive(double start) override { arrival_ = start; }
 
-  [[nodiscard]] bool may_post() const {
+  [[nodiscard]] bool may_post() const override {
     if (comm_->aborted()) return true;
     return std::all_of(messages_.begin(), messages_.end(), [this](const NumberedMessage& one) {
       return !one.message.sends || one.sequence < message_slots ||
@@ -40,7 +38,7 @@ class MessageWork {
     });
   }
 
-  void post() {
+  void post() override {
     if (comm_->aborted()) return;
     for (const NumberedMessage& one : messages_) {
       if (!one.message.sends) continue;
@@ -51,7 +49,7 @@ class MessageWork {
     posted_ = true;
   }
 
-  [[nodiscard]] bool may_finish(double& end) {
+  [[nodiscard]] bool may_finish(double& end) override {
     if (comm_->aborted()) {
       end = arrival_.value_or(0);
       return true;
@@ -75,7 +73,7 @@ class MessageWork {
     return true;
   }
 
-  void finish() {
+  void finish() override {
     if (comm_->aborted()) return;
     for (const NumberedMessage& one : messages_) {
       if (one.message.sends) continue;
@@ -119,9 +117,18 @@ class MessageWork {
   Waiting waiting_;
 };
 
-MessageWork& work_of(void* data) {
-  return *static_cast<MessageWork*>(data);
-}
+class MessagePlan final : public KernelPlan {
+ public:
+  MessagePlan(std::shared_ptr<Communicator> comm, std::vector<Message> messages)
+      : KernelPlan(std::move(comm)), messages_(std::move(messages)) {}
+
+  [[nodiscard]] std::unique_ptr<KernelRun> begin() const override {
+    return std::make_unique<MessageWork>(comm(), messages_);
+  }
+
+ private:
+  std::vector<Message> messages_;
+};
 
 }  // namespace
 
@@ -134,21 +141,9 @@ void enqueue_messages(const std::shared_ptr<Communicator>& comm,
     require(++of_peer[{one.sends, one.peer}] <= message_slots, ncclInvalidUsage,
             "simnccl takes at most 8 messages to or from one rank in a group");
   }
-  simcuda_joint_work joint{};
-  joint.arrive = [](void* data, double start) { work_of(data).arrive(start); };
-  joint.may_post = [](void* data) { return work_of(data).may_post() ? 1 : 0; };
-  joint.post = [](void* data) { work_of(data).post(); };
-  joint.may_finish = [](void* data, double* end) { return work_of(data).may_finish(*end) ? 1 : 0; };
-  joint.finish = [](void* data) { work_of(data).finish(); };
-  joint.release = [](void* data) { delete static_cast<MessageWork*>(data); };
-  joint.name = kernel_name("SendRecv");
-  joint.blocks = static_cast<unsigned>(std::min<std::size_t>(messages.size(), 16));
-  joint.threads = 512;
-  joint.data = new MessageWork(comm, messages);
-  const int result = simcuda_enqueue_joint_work(comm->plan().context, stream, &joint);
-  require(result != CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, ncclInvalidUsage,
-          "simnccl does not take part in stream captures");
-  require(result == CUDA_SUCCESS, ncclUnhandledCudaError, "the stream takes no more work");
+  launch_kernel(
+      std::make_unique<MessagePlan>(comm, messages),
+      {"SendRecv", static_cast<unsigned>(std::min<std::size_t>(messages.size(), 16)), 512}, stream);
 }
 
 }  // namespace simnccl

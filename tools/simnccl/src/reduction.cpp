@@ -1,7 +1,10 @@
 #include "reduction.hpp"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_fp8.h>
+
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
@@ -12,22 +15,35 @@ namespace {
 
 constexpr std::size_t block = 1024;  // elements that are reduced before the next ones are looked at
 
+// nccl.h has them from 2.24 on.
+constexpr int float8_e4m3 = 10, float8_e5m2 = 11;
+
 template <class T>
 using Block = std::array<T, block>;
 
+/// Narrow floating-point types are computed with as float, and rounded after each step.
+template <class T>
+constexpr bool is_narrow = !std::is_arithmetic_v<T>;
+template <class T>
+constexpr bool is_real = is_narrow<T> || std::is_floating_point_v<T>;
+
 template <class T>
 T combine(ncclRedOp_t op, T a, T b) {
-  // Integers wrap around, as on a GPU.
-  using Wide = std::conditional_t<std::is_floating_point_v<T>, T, std::uint64_t>;
-  switch (op) {
-    case ncclProd:
-      return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
-    case ncclMax:
-      return std::max(a, b);
-    case ncclMin:
-      return std::min(a, b);
-    default:
-      return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+  if constexpr (is_narrow<T>) {
+    return T(combine(op, static_cast<float>(a), static_cast<float>(b)));
+  } else {
+    // Integers wrap around, as on a GPU.
+    using Wide = std::conditional_t<is_real<T>, T, std::uint64_t>;
+    switch (op) {
+      case ncclProd:
+        return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b));
+      case ncclMax:
+        return std::max(a, b);
+      case ncclMin:
+        return std::min(a, b);
+      default:
+        return static_cast<T>(static_cast<Wide>(a) + static_cast<Wide>(b));
+    }
   }
 }
 
@@ -60,7 +76,8 @@ class Reducer {
 
  private:
   void load(std::size_t rank, std::size_t begin, std::size_t count, Block<T>& to) const {
-    std::memcpy(to.data(), inputs_[rank] + begin * sizeof(T), count * sizeof(T));
+    std::memcpy(static_cast<void*>(to.data()), inputs_[rank] + begin * sizeof(T),
+                count * sizeof(T));
   }
   void add(const Block<T>& from, std::size_t count, Block<T>& to) const {
     for (std::size_t i = 0; i < count; ++i) to[i] = combine(op_, to[i], from[i]);
@@ -81,65 +98,87 @@ void reduce_as(ncclRedOp_t op, Order order, std::size_t first,
       reducer.pairs(0, inputs.size(), begin, now, sum);
     else
       reducer.ring(order == Order::in_ring ? first : 0, begin, now, sum);
-    if (op == ncclAvg)
-      for (std::size_t i = 0; i < now; ++i)
-        sum[i] = static_cast<T>(sum[i] / static_cast<T>(inputs.size()));
-    std::memcpy(output + begin * sizeof(T), sum.data(), now * sizeof(T));
+    if constexpr (!is_real<T>)
+      if (op == ncclAvg)
+        for (std::size_t i = 0; i < now; ++i)
+          sum[i] = static_cast<T>(sum[i] / static_cast<T>(inputs.size()));
+    std::memcpy(output + begin * sizeof(T), static_cast<const void*>(sum.data()), now * sizeof(T));
+  }
+}
+
+/// Calls `body` with a value of the C++ type that a data type is.
+template <class Body>
+auto with_type(ncclDataType_t type, Body&& body) {
+  switch (static_cast<int>(type)) {
+    case ncclInt8:
+      return body(std::int8_t{});
+    case ncclUint8:
+      return body(std::uint8_t{});
+    case ncclInt32:
+      return body(std::int32_t{});
+    case ncclUint32:
+      return body(std::uint32_t{});
+    case ncclInt64:
+      return body(std::int64_t{});
+    case ncclUint64:
+      return body(std::uint64_t{});
+    case ncclFloat16:
+      return body(__half{});
+    case ncclFloat64:
+      return body(double{});
+    case ncclBfloat16:
+      return body(__nv_bfloat16{});
+    case float8_e4m3:
+      return body(__nv_fp8_e4m3{});
+    case float8_e5m2:
+      return body(__nv_fp8_e5m2{});
+    default:
+      return body(float{});
   }
 }
 
 }  // namespace
 
 std::size_t element_bytes(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-    case ncclFloat8e4m3:
-    case ncclFloat8e5m2:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
-    case ncclInt32:
-    case ncclUint32:
-    case ncclFloat32:
-      return 4;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64:
-      return 8;
-    default:
-      return 0;
-  }
+  if (type < 0 || type > float8_e5m2) return 0;
+  return with_type(type, [](auto zero) { return sizeof zero; });
 }
 
-bool can_reduce(ncclDataType_t type, ncclRedOp_t op) {
-  const bool narrow = type == ncclFloat16 || type == ncclBfloat16 || type == ncclFloat8e4m3 ||
-                      type == ncclFloat8e5m2;
-  return element_bytes(type) != 0 && !narrow && op >= ncclSum && op < ncclNumOps;
+bool is_floating(ncclDataType_t type) {
+  return with_type(type, [](auto zero) { return is_real<decltype(zero)>; });
+}
+
+Scalar scalar_of(ncclDataType_t type, double number) {
+  return with_type(type, [number](auto value) {
+    using T = decltype(value);
+    if constexpr (is_narrow<T>)
+      value = T(static_cast<float>(number));
+    else
+      value = static_cast<T>(number);
+    Scalar scalar{};
+    std::memcpy(scalar.data(), &value, sizeof value);
+    return scalar;
+  });
+}
+
+void scale_elements(ncclDataType_t type, const Scalar& by, std::byte* elements, std::size_t count) {
+  with_type(type, [&](auto factor) {
+    std::memcpy(static_cast<void*>(&factor), by.data(), sizeof factor);
+    auto element = factor;
+    for (std::size_t i = 0; i < count; ++i) {
+      std::byte* const at = elements + i * sizeof element;
+      std::memcpy(static_cast<void*>(&element), at, sizeof element);
+      element = combine(ncclProd, element, factor);
+      std::memcpy(at, &element, sizeof element);
+    }
+  });
 }
 
 void reduce_elements(ncclDataType_t type, ncclRedOp_t op, Order order, std::size_t first,
                      const std::vector<const std::byte*>& inputs, std::size_t count,
                      std::byte* output) {
-  switch (type) {
-    case ncclInt8:
-      return reduce_as<std::int8_t>(op, order, first, inputs, count, output);
-    case ncclUint8:
-      return reduce_as<std::uint8_t>(op, order, first, inputs, count, output);
-    case ncclInt32:
-      return reduce_as<std::int32_t>(op, order, first, inputs, count, output);
-    case ncclUint32:
-      return reduce_as<std::uint32_t>(op, order, first, inputs, count, output);
-    case ncclInt64:
-      return reduce_as<std::int64_t>(op, order, first, inputs, count, output);
-    case ncclUint64:
-      return reduce_as<std::uint64_t>(op, order, first, inputs, count, output);
-    case ncclFloat64:
-      return reduce_as<double>(op, order, first, inputs, count, output);
-    default:
-      return reduce_as<float>(op, order, first, inputs, count, output);
-  }
+  with_type(type,
+            [&](auto zero) { reduce_as<decltype(zero)>(op, order, first, inputs, count, output); });
 }
 
 }  // namespace simnccl

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <vector>
 
@@ -14,12 +15,21 @@ enum class Order {
   in_pairs  // (0 + 1) + (2 + 3)
 };
 
+/// A value of any data type.
+using Scalar = std::array<std::byte, 8>;
+
 /// Bytes of an element; 0 for a type that does not exist.
 [[nodiscard]] std::size_t element_bytes(ncclDataType_t type);
-/// True for what reduce_elements knows. Half and narrower floating-point types can be moved only.
-[[nodiscard]] bool can_reduce(ncclDataType_t type, ncclRedOp_t op);
+/// A number as a value of a type.
+[[nodiscard]] Scalar scalar_of(ncclDataType_t type, double number);
+[[nodiscard]] bool is_floating(ncclDataType_t type);
+
+/// Multiplies `count` elements with a value, in place.
+void scale_elements(ncclDataType_t type, const Scalar& by, std::byte* elements, std::size_t count);
 
 /// Reduces `count` elements of every input, one input a rank, to `output`, which is none of them.
+/// Each step is rounded to the type, as on a GPU. An average of integers is divided at the end; one
+/// of floating-point numbers is a sum of inputs that were scaled.
 void reduce_elements(ncclDataType_t type, ncclRedOp_t op, Order order, std::size_t first,
                      const std::vector<const std::byte*>& inputs, std::size_t count,
                      std::byte* output);

@@ -123,15 +123,14 @@ Decision Tuner::decide(int rank, const Workload& work, int aggregated) const {
     check(plugin.v3->get_coll_info(context_, work.function, work.bytes, aggregated, handed,
                                    algorithm_count, protocol_count, &channels),
           failure);
-  Decision best{-1, -1, channels};
-  float cheapest = 0;
+  Decision best{-1, -1, channels, 0};
   for (int algorithm = 0; algorithm < algorithm_count; ++algorithm)
     for (int protocol = 0; protocol < protocol_count; ++protocol) {
       const float cost = table[algorithm][protocol];
-      if (cost < 0 || (best.algorithm >= 0 && cost >= cheapest)) continue;
+      if (cost < 0 || (best.algorithm >= 0 && cost >= best.microseconds)) continue;
       best.algorithm = algorithm;
       best.protocol = protocol;
-      cheapest = cost;
+      best.microseconds = cost;
     }
   require(best.algorithm >= 0, ncclInvalidUsage,
           "no algorithm is left: NCCL_ALGO, NCCL_PROTO or the tuner forbid all");

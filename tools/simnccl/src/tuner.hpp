@@ -12,6 +12,7 @@ struct Decision {
   int algorithm = ring;
   int protocol = simple;
   int wanted_channels = 0;  // 0: the library's default
+  float microseconds = 0;   // what the table promises
 };
 
 /// The tuner plugin, as one communicator knows it. Made and asked exactly as NCCL does: the plugin

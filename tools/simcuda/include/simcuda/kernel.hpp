@@ -103,12 +103,14 @@ inline constexpr std::array<simcuda_parameter, sizeof...(Arguments)> parameter_l
 
 using Describe = void (*)(const simcuda_launch*, simcuda_work*);
 using Run = void (*)(const simcuda_launch*);
+using Join = int (*)(const simcuda_launch*, simcuda_joint_work*);
 
 /// A kernel written as what one thread does: `void f(const Thread&, int n, float* x)`.
 template <auto Function>
 [[nodiscard]] constexpr simcuda_kernel per_thread_kernel(const char* name, Describe describe) {
   using Form = detail::PerThread<Function>;
-  return {name, &Form::run, describe, Form::parameters.data(), Form::parameters.size(), 0, 0, 0, 0};
+  return {name, &Form::run, describe, Form::parameters.data(), Form::parameters.size(), 0, 0,
+          0,    0,          nullptr};
 }
 
 /// A kernel written as what the whole launch does; `Arguments` are its parameter types in order.
@@ -116,7 +118,15 @@ template <class... Arguments>
 [[nodiscard]] constexpr simcuda_kernel whole_launch_kernel(const char* name, Run run,
                                                            Describe describe) {
   const auto& list = detail::parameter_list<Arguments...>;
-  return {name, run, describe, list.data(), list.size(), 0, 0, 0, 0};
+  return {name, run, describe, list.data(), list.size(), 0, 0, 0, 0, nullptr};
+}
+
+/// A kernel whose every execution is work of several processes, which `join` begins.
+template <class... Arguments>
+[[nodiscard]] constexpr simcuda_kernel joint_kernel(const char* name, Join join) {
+  simcuda_kernel kernel = whole_launch_kernel<Arguments...>(name, nullptr, nullptr);
+  kernel.join = join;
+  return kernel;
 }
 
 }  // namespace simcuda

@@ -66,6 +66,20 @@ struct simcuda_parameter {
   size_t alignment; /* a power of two */
 };
 
+/* A launch that several processes do together, such as a collective. Its start waits for all of
+   them, and its end is that of all of them, so both are asked for. All callbacks run with the driver
+   locked, on any thread: they must neither block nor call the driver. */
+struct simcuda_joint_work {
+  /* The virtual time at which the stream has come to it. Called once, perhaps after `post`. */
+  void (*arrive)(void* data, double start);
+  int (*may_post)(void* data); /* polled: nonzero when there is room to post */
+  void (*post)(void* data);    /* all work before it is done: its inputs are in memory */
+  int (*may_finish)(void* data, double* end); /* polled: nonzero when all have posted and arrived */
+  void (*finish)(void* data);                 /* writes its outputs */
+  void (*release)(void* data); /* the last call, whether or not the others were made */
+  void* data;
+};
+
 /* A simulated kernel. Everything that it points to must live as long as the process. */
 struct simcuda_kernel {
   const char* name;
@@ -77,6 +91,9 @@ struct simcuda_kernel {
   unsigned static_shared_bytes;
   unsigned local_bytes;
   unsigned max_threads_per_block; /* 0: what the registers allow */
+  /* Not NULL: each execution, also each one of a graph, is joint work, which this begins. It stands
+     in place of `run` and `describe`. Returns a CUresult; the launch fails with it. */
+  int (*join)(const struct simcuda_launch* launch, struct simcuda_joint_work* work);
 };
 
 /* What a kernel file, a shared library named by a module image, exports as
@@ -115,25 +132,6 @@ void simcuda_set_order(int deferred, uint64_t seed);
 int simcuda_set_fault(const char* text);
 /* Empties the L2 cache of a device. */
 void simcuda_flush_cache(int device);
-
-/* One operation of a stream that several processes do together, such as a collective. Its start
-   waits for all of them, and its end is that of all of them, so both are asked for. All callbacks
-   run with the driver locked, on any thread: they must neither block nor call the driver. */
-struct simcuda_joint_work {
-  /* The virtual time at which the stream has come to it. Called once, perhaps after `post`. */
-  void (*arrive)(void* data, double start);
-  int (*may_post)(void* data); /* polled: nonzero when there is room to post */
-  void (*post)(void* data);    /* all work before it is done: its inputs are in memory */
-  int (*may_finish)(void* data, double* end); /* polled: nonzero when all have posted and arrived */
-  void (*finish)(void* data);                 /* writes its outputs */
-  void (*release)(void* data); /* the last call, whether or not the others were made */
-  void* data;
-  const char* name; /* of its kernel, for activity records; lives as long as the process */
-  unsigned blocks, threads;
-};
-/* Puts it on a stream of a context (NULL: its default stream) and returns at once. Returns a
-   CUresult; `release` is called in any case. It cannot be captured. */
-int simcuda_enqueue_joint_work(void* context, void* stream, const struct simcuda_joint_work* work);
 
 /* One piece of finished or scheduled GPU work, for the simulated CUPTI. */
 enum simcuda_activity_kind { SIMCUDA_KERNEL = 1, SIMCUDA_COPY = 2, SIMCUDA_SET = 3 };
