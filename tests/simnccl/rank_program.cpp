@@ -84,6 +84,22 @@ void simulated_group(Rank& rank) {
   EXPECT(ncclCommDestroy(rank.comm) == ncclSuccess);
 }
 
+// One communicator after another, then two at the same time. All of one rank.
+void plugin_life(Rank&) {
+  const auto make = [] {
+    Rank rank;
+    EXPECT(ncclGetUniqueId(&rank.id) == ncclSuccess);
+    rank.join();
+    return rank.comm;
+  };
+  EXPECT(ncclCommDestroy(make()) == ncclSuccess);
+  std::printf("second\n");
+  ncclComm_t first = make(), other = make();
+  EXPECT(ncclCommDestroy(first) == ncclSuccess);
+  EXPECT(ncclCommDestroy(other) == ncclSuccess);
+  std::printf("end\n");
+}
+
 // Even and odd ranks, in the opposite order; the last rank stays alone.
 void split(Rank& rank) {
   rank.join();
@@ -234,6 +250,7 @@ constexpr Named scenarios[] = {{"results", &all_results},
                                {"captured", &captured},
                                {"captured_kernel", &captured_kernel},
                                {"simulated_group", &simulated_group},
+                               {"plugin_life", &plugin_life},
                                {"names", &names},
                                {"one_of_each", &one_of_each},
                                {"group", &group},

@@ -92,6 +92,13 @@ std::vector<RankEnd> run_ranks(const std::string& scenario, int count, const Var
   return ends;
 }
 
+std::string first_words(const std::string& output) {
+  std::string words;
+  std::istringstream lines(output);
+  for (std::string line; std::getline(lines, line);) words += line.substr(0, line.find(' ')) + ' ';
+  return words;
+}
+
 std::vector<std::string> lines_with(const std::string& output, const std::string& beginning) {
   std::vector<std::string> found;
   std::istringstream stream(output);

@@ -17,6 +17,8 @@ using Variables = std::vector<std::pair<std::string, std::string>>;
 [[nodiscard]] std::vector<RankEnd> run_ranks(const std::string& scenario, int count,
                                              const Variables& variables = {});
 
+/// The first words of all lines of an output, each with a blank behind it.
+[[nodiscard]] std::string first_words(const std::string& output);
 /// Lines of an output that begin with a word.
 [[nodiscard]] std::vector<std::string> lines_with(const std::string& output,
                                                   const std::string& beginning);

@@ -105,8 +105,30 @@ TEST_CASE("Without a tuner, or with one that cannot be loaded, the table decides
     }
 }
 
+TEST_CASE("A plugin that one communicator alone has used is unloaded with it", "[simnccl]") {
+  for (const RankEnd& end : run_ranks("plugin_life", 1, with_tuner())) {
+    INFO(end.output);
+    CHECK(end.status == 0);
+    CHECK(first_words(end.output) ==
+          "loaded init finalize unloaded second loaded init init finalize finalize end unloaded ");
+  }
+}
+
+TEST_CASE("The path of a plugin has at most 254 bytes", "[simnccl]") {
+  const auto asked = [](std::size_t bytes) {
+    std::string path = tuner(5);
+    REQUIRE(path.size() < 240);
+    path.insert(0, bytes - path.size(), '/');
+    const auto ends = run_ranks("one_all_reduce", 2, {{"NCCL_TUNER_PLUGIN", path}});
+    CHECK(ends[0].status == 0);
+    return lines_with(ends[0].output, "asked ").size();
+  };
+  CHECK(asked(254) == 1);
+  CHECK(asked(255) == 0);
+}
+
 TEST_CASE("A preloaded tuner is found as a static plugin", "[simnccl]") {
   for (const RankEnd& end : run_ranks(
-           "one_all_reduce", 2, {{"NCCL_TUNER_PLUGIN", "STATIC_PLUGIN"}, {"LD_PRELOAD", tuner(5)}}))
+           "one_all_reduce", 2, {{"NCCL_TUNER_PLUGIN", "Static_Plugin"}, {"LD_PRELOAD", tuner(5)}}))
     CHECK(lines_with(end.output, "asked ").size() == 1);
 }

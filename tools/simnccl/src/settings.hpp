@@ -17,7 +17,6 @@ struct Settings {
   double deadline_seconds = 0;                     // SIMNCCL_DEADLINE_S; 0: none
   int channels = 24;                               // SIMNCCL_CHANNELS: of a communicator
   Faults faults;                                   // SIMNCCL_FAULTS
-  std::string tuner;                               // NCCL_TUNER_PLUGIN
   std::array<bool, algorithm_count> algorithms{};  // NCCL_ALGO leaves these
   std::array<bool, protocol_count> protocols{};    // NCCL_PROTO leaves these
 

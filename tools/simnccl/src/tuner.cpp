@@ -1,7 +1,5 @@
 #include "tuner.hpp"
 
-#include <dlfcn.h>
-
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -13,36 +11,6 @@
 namespace simnccl {
 
 namespace {
-
-// The plugin of this process. At most one of the pointers is set; a version 6 is a version 5 here.
-struct Plugin {
-  const TunerV5* v5 = nullptr;
-  const TunerV4* v4 = nullptr;
-  const TunerV3* v3 = nullptr;
-
-  Plugin() {
-    const std::string& wanted = Settings::instance().tuner;
-    if (wanted == "none") return;
-    // A name without a path is completed, as NCCL does.
-    const char* const file = wanted.empty() ? "libnccl-tuner.so" : wanted.c_str();
-    void* library = wanted == "STATIC_PLUGIN" ? dlopen(nullptr, RTLD_NOW | RTLD_LOCAL)
-                                              : dlopen(file, RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr && !wanted.empty() && wanted.find('/') == std::string::npos)
-      library = dlopen(("libnccl-tuner-" + wanted + ".so").c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) return;
-    v5 = static_cast<const TunerV6*>(dlsym(library, "ncclTunerPlugin_v6"));
-    if (v5 == nullptr) v5 = static_cast<const TunerV5*>(dlsym(library, "ncclTunerPlugin_v5"));
-    if (v5 != nullptr) return;
-    v4 = static_cast<const TunerV4*>(dlsym(library, "ncclTunerPlugin_v4"));
-    if (v4 != nullptr) return;
-    v3 = static_cast<const TunerV3*>(dlsym(library, "ncclTunerPlugin_v3"));
-  }
-
-  static const Plugin& instance() {
-    static const auto* const plugin = new Plugin;
-    return *plugin;
-  }
-};
 
 // What NCCL prints with NCCL_DEBUG=WARN (2), INFO (3) and TRACE (5).
 void log(int level, unsigned long, const char*, int, const char* format, ...) {
@@ -80,7 +48,7 @@ void fill(CostTable& table, int rank, const Workload& work) {
 }  // namespace
 
 Tuner::Tuner(std::uint64_t communicator, int ranks) {
-  const Plugin& plugin = Plugin::instance();
+  const TunerFunctions& plugin = plugin_.functions();
   const auto count = static_cast<std::size_t>(ranks);
   constexpr const char* failure = "the tuner plugin's init failed";
   if (plugin.v5 != nullptr) {
@@ -95,7 +63,7 @@ Tuner::Tuner(std::uint64_t communicator, int ranks) {
 }
 
 Tuner::~Tuner() {
-  const Plugin& plugin = Plugin::instance();
+  const TunerFunctions& plugin = plugin_.functions();
   if (plugin.v5 != nullptr)
     plugin.v5->finalize(context_);
   else if (plugin.v4 != nullptr)
@@ -108,7 +76,7 @@ Decision Tuner::decide(int rank, const Workload& work, int aggregated) const {
   CostTable table;
   fill(table, rank, work);
   int channels = 0;
-  const Plugin& plugin = Plugin::instance();
+  const TunerFunctions& plugin = plugin_.functions();
   constexpr const char* failure = "the tuner plugin's getCollInfo failed";
   auto* const handed = reinterpret_cast<float**>(table);
   if (plugin.v5 != nullptr)

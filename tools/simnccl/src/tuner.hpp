@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cost_model.hpp"
+#include "tuner_plugin.hpp"
 
 namespace simnccl {
 
@@ -15,8 +16,7 @@ struct Decision {
   float microseconds = 0;   // what the table promises
 };
 
-/// The tuner plugin, as one communicator knows it. Made and asked exactly as NCCL does: the plugin
-/// is loaded once a process, by NCCL_TUNER_PLUGIN, and a failure to load it is final.
+/// The tuner plugin, as one communicator knows it. Made and asked exactly as NCCL does.
 class Tuner {
  public:
   /// Calls the plugin's init, if there is a plugin. @throws Error when that fails
@@ -30,6 +30,7 @@ class Tuner {
   [[nodiscard]] Decision decide(int rank, const Workload& work, int aggregated) const;
 
  private:
+  TunerPlugin plugin_;
   void* context_ = nullptr;
 };
 
