@@ -58,7 +58,7 @@ TEST_CASE("A communicator splits by colour and key", "[simnccl]") {
 }
 
 TEST_CASE("A non-blocking communicator is polled", "[simnccl]") {
-  all_well(run_ranks("non_blocking", 2));
+  all_well(run_ranks("non_blocking", 3));
 }
 
 TEST_CASE("A collective begins when its last rank is there", "[simnccl]") {

@@ -76,6 +76,14 @@ TEST_CASE("An abort ends a connection that other ranks do not make", "[simnccl]"
   }
 }
 
+TEST_CASE("An abort ends the creation of a communicator whose last rank does not come",
+          "[simnccl]") {
+  for (const RankEnd& end : run_ranks("abort_of_creation", 3)) {
+    INFO(end.output);
+    CHECK(end.status == 0);
+  }
+}
+
 TEST_CASE("A connection that fails on one rank is an error there and a hang elsewhere",
           "[simnccl]") {
   const auto ends =

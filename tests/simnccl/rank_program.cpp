@@ -41,8 +41,11 @@ void one_of_each(Rank& rank) {
                            rank.stream) == ncclSuccess);
   EXPECT(ncclBroadcast(data.data(), data.data(), 1024, ncclFloat32, 0, rank.comm, rank.stream) ==
          ncclSuccess);
-  EXPECT(ncclAlltoAll(data.data(), data.data(), 16, ncclFloat32, rank.comm, rank.stream) ==
+  EXPECT(ncclGroupStart() == ncclSuccess);
+  EXPECT(ncclSend(data.data(), 16, ncclFloat32, rank.rank, rank.comm, rank.stream) == ncclSuccess);
+  EXPECT(ncclRecv(data.data() + 16, 16, ncclFloat32, rank.rank, rank.comm, rank.stream) ==
          ncclSuccess);
+  EXPECT(ncclGroupEnd() == ncclSuccess);
   rank.wait();
   EXPECT(ncclCommDestroy(rank.comm) == ncclSuccess);
 }
@@ -217,24 +220,6 @@ void memory(Rank& rank) {
   EXPECT(cuMemGetInfo(&after, &all) == CUDA_SUCCESS && after == before);
 }
 
-void non_blocking(Rank& rank) {
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  const auto finished = [&](ncclResult_t begun) {
-    EXPECT(begun == ncclInProgress || begun == ncclSuccess);
-    ncclResult_t state = ncclInProgress;
-    while (state == ncclInProgress) EXPECT(ncclCommGetAsyncError(rank.comm, &state) == ncclSuccess);
-    EXPECT(state == ncclSuccess);
-  };
-  finished(ncclCommInitRankConfig(&rank.comm, rank.ranks, rank.id, rank.rank, &config));
-  const Buffer<float> data(large, 1.0F);
-  finished(
-      ncclAllReduce(data.data(), data.data(), large, ncclFloat32, ncclSum, rank.comm, rank.stream));
-  rank.wait();
-  EXPECT(data.read()[1] == static_cast<float>(rank.ranks));
-  EXPECT(ncclCommDestroy(rank.comm) == ncclSuccess);
-}
-
 void refused_creation(Rank& rank) {
   EXPECT(ncclCommInitRank(&rank.comm, rank.ranks, rank.id, rank.rank) == ncclInternalError);
 }
@@ -262,6 +247,7 @@ constexpr Named scenarios[] = {{"results", &all_results},
                                {"times", &times},
                                {"memory", &memory},
                                {"non_blocking", &non_blocking},
+                               {"abort_of_creation", &abort_of_creation},
                                {"refused_creation", &refused_creation}};
 
 }  // namespace

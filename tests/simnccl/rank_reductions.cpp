@@ -52,8 +52,8 @@ void reductions_of_all_kinds(Rank& rank) {
   EXPECT(ncclRedOpCreatePreMulSum(&from_device, place.data(), ncclFloat64, ncclScalarDevice,
                                   rank.comm) == ncclSuccess);
   EXPECT(from_device != weighted);
-  EXPECT(cuMemsetD32(reinterpret_cast<CUdeviceptr>(place.data()) + 4, 0x40080000, 1) ==
-         CUDA_SUCCESS);  // 3.0
+  EXPECT(cuMemsetD32Async(reinterpret_cast<CUdeviceptr>(place.data()) + 4, 0x40080000, 1,
+                          rank.stream) == CUDA_SUCCESS);  // 3.0
   EXPECT(reduced(rank, 1.0, ncclFloat64, from_device) == 12.0);
 
   // For its own type only, and until it is destroyed.

@@ -62,6 +62,59 @@ void reductions(const Rank& rank, ncclDataType_t type) {
     EXPECT(result[i] == (rank.rank == 1 ? sum<T>(rank.ranks, i) : value<T>(rank.rank, i)));
 }
 
+// What ncclAlltoAll does, which nccl.h has from 2.28 on, and the same as messages of one group.
+void every_one_to_every_other(const Rank& rank, const Buffer<int>& from, const Buffer<int>& to) {
+  const auto check = [&] {
+    rank.wait();
+    const auto result = to.read();
+    for (std::size_t i = 0; i < result.size(); ++i)
+      EXPECT(result[i] == value<int>(static_cast<int>(i / count),
+                                     static_cast<std::size_t>(rank.rank) * count + i % count));
+    EXPECT(cuMemsetD8Async(reinterpret_cast<CUdeviceptr>(to.data()), 0, result.size() * sizeof(int),
+                           rank.stream) == CUDA_SUCCESS);
+  };
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 3)
+  EXPECT(ncclAlltoAll(from.data(), to.data(), count, ncclInt32, rank.comm, rank.stream) ==
+         ncclSuccess);
+  check();
+#endif
+  EXPECT(ncclGroupStart() == ncclSuccess);
+  for (int peer = 0; peer < rank.ranks; ++peer) {
+    const std::size_t place = static_cast<std::size_t>(peer) * count;
+    EXPECT(ncclSend(from.data() + place, count, ncclInt32, peer, rank.comm, rank.stream) ==
+           ncclSuccess);
+    EXPECT(ncclRecv(to.data() + place, count, ncclInt32, peer, rank.comm, rank.stream) ==
+           ncclSuccess);
+  }
+  EXPECT(ncclGroupEnd() == ncclSuccess);
+  check();
+
+  // Each pair another number of elements, and a collective in the same group.
+  const Buffer<int> sum(1, 1);
+  EXPECT(ncclGroupStart() == ncclSuccess);
+  EXPECT(ncclAllReduce(sum.data(), sum.data(), 1, ncclInt32, ncclSum, rank.comm, rank.stream) ==
+         ncclSuccess);
+  for (int peer = 0; peer < rank.ranks; ++peer) {
+    const std::size_t place = static_cast<std::size_t>(peer) * count;
+    const auto some = static_cast<std::size_t>(1 + peer + rank.rank);
+    EXPECT(ncclSend(from.data() + place, some, ncclInt32, peer, rank.comm, rank.stream) ==
+           ncclSuccess);
+    EXPECT(ncclRecv(to.data() + place, some, ncclInt32, peer, rank.comm, rank.stream) ==
+           ncclSuccess);
+  }
+  EXPECT(ncclGroupEnd() == ncclSuccess);
+  rank.wait();
+  EXPECT(sum.read()[0] == rank.ranks);
+  const auto result = to.read();
+  for (int peer = 0; peer < rank.ranks; ++peer) {
+    const std::size_t place = static_cast<std::size_t>(peer) * count;
+    const auto last = static_cast<std::size_t>(peer + rank.rank);
+    EXPECT(result[place + last] ==
+           value<int>(peer, static_cast<std::size_t>(rank.rank) * count + last));
+    EXPECT(result[place + last + 1] == 0);
+  }
+}
+
 void movements(const Rank& rank) {
   const auto n = static_cast<std::size_t>(rank.ranks);
   Buffer<int> from(n * count), to(n * count);
@@ -79,14 +132,7 @@ void movements(const Rank& rank) {
   rank.wait();
   EXPECT(to.read()[5] == value<int>(1, 5));
 
-  EXPECT(ncclAlltoAll(from.data(), to.data(), count, ncclInt32, rank.comm, rank.stream) ==
-         ncclSuccess);
-  rank.wait();
-  result = to.read();
-  for (std::size_t i = 0; i < n * count; ++i)
-    EXPECT(result[i] == value<int>(static_cast<int>(i / count),
-                                   static_cast<std::size_t>(rank.rank) * count + i % count));
-
+  every_one_to_every_other(rank, from, to);
   // Round a ring, in a group.
   EXPECT(ncclGroupStart() == ncclSuccess);
   EXPECT(ncclSend(from.data(), count, ncclInt32, (rank.rank + 1) % rank.ranks, rank.comm,

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "reduction.hpp"
 #include "settings.hpp"
 
 namespace simnccl {
@@ -30,7 +31,7 @@ constexpr std::array type_names{"u8",  "u32",  "u64",    "f16",   "f32",
 
 // Signed integers are added as unsigned ones.
 const char* name_of_type(ncclDataType_t type) {
-  switch (type) {
+  switch (static_cast<int>(type)) {
     case ncclInt8:
     case ncclUint8:
       return "u8";
@@ -46,9 +47,9 @@ const char* name_of_type(ncclDataType_t type) {
       return "f64";
     case ncclBfloat16:
       return "bf16";
-    case ncclFloat8e4m3:
+    case float8_e4m3:
       return "f8e4m3";
-    case ncclFloat8e5m2:
+    case float8_e5m2:
       return "f8e5m2";
     default:
       return "f32";

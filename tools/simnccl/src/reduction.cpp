@@ -15,9 +15,6 @@ namespace {
 
 constexpr std::size_t block = 1024;  // elements that are reduced before the next ones are looked at
 
-// nccl.h has them from 2.24 on.
-constexpr int float8_e4m3 = 10, float8_e5m2 = 11;
-
 template <class T>
 using Block = std::array<T, block>;
 

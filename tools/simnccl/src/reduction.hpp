@@ -15,6 +15,9 @@ enum class Order {
   in_pairs  // (0 + 1) + (2 + 3)
 };
 
+/// Data types that nccl.h has from 2.24 on.
+constexpr int float8_e4m3 = 10, float8_e5m2 = 11;
+
 /// A value of any data type.
 using Scalar = std::array<std::byte, 8>;
 
