@@ -222,6 +222,7 @@ void memory(Rank& rank) {
 
 void refused_creation(Rank& rank) {
   EXPECT(ncclCommInitRank(&rank.comm, rank.ranks, rank.id, rank.rank) == ncclInternalError);
+  EXPECT(rank.comm == nullptr);
 }
 
 struct Named {

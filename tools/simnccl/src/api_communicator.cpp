@@ -56,10 +56,17 @@ ncclResult_t init(ncclComm_t* comm, int nranks, const ncclUniqueId& id, int rank
   plan.channels = Settings::instance().channels;
   choose_device(plan, device);
   apply(plan, config);
-  auto* const handle = new ncclComm;
+  auto handle = std::make_unique<ncclComm>();
   handle->plan = plan;
-  *comm = handle;
-  return add(*handle, [handle, plan] { make(*handle, plan); });
+  *comm = handle.get();
+  try {
+    const ncclResult_t result = add(*handle, [at = handle.get(), plan] { make(*at, plan); });
+    (void)handle.release();
+    return result;
+  } catch (...) {
+    *comm = nullptr;
+    throw;
+  }
 }
 
 void wait_for_threads(const ncclComm& handle) {

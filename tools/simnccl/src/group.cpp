@@ -67,6 +67,22 @@ std::vector<ncclComm*> handles_of(const Group& group) {
   return handles;
 }
 
+// As long as it lives, an abort by another thread waits before it takes the handles away.
+class InUse {
+ public:
+  explicit InUse(const std::vector<ncclComm*>& handles) : handles_(handles) {
+    for (ncclComm* const handle : handles_) ++handle->threads;
+  }
+  ~InUse() {
+    for (ncclComm* const handle : handles_) --handle->threads;
+  }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+
+ private:
+  std::vector<ncclComm*> handles_;
+};
+
 // On a thread: the program asks ncclCommGetAsyncError for the result.
 ncclResult_t perform_later(const Group& group) {
   const std::vector<ncclComm*> handles = handles_of(group);
@@ -105,6 +121,7 @@ ncclResult_t end_group() {
   const bool blocking = std::all_of(handles.begin(), handles.end(),
                                     [](const ncclComm* one) { return one->plan.blocking; });
   if (!blocking) return perform_later(group);
+  const InUse in_use(handles);
   perform(group);
   return ncclSuccess;
 }
@@ -112,6 +129,7 @@ ncclResult_t end_group() {
 float end_group_simulated() {
   require(current.depth == 1, ncclInvalidUsage, "only an outermost group can be simulated");
   const Group group = std::exchange(current, {});
+  const InUse in_use(handles_of(group));
   float microseconds = 0;
   for (const DecidedPlan& decided : create_and_prepare(group))
     for (const DecidedPlan::Bin& bin : decided.bins) microseconds += bin.decision.microseconds;
