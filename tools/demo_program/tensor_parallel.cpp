@@ -255,6 +255,8 @@ void run(const Options& options, const Place& place, CUmodule module, ncclComm_t
     // The first step makes connections between the GPUs.
     if (number == 1) watch.start();
     transformer.step(number);
+    // Whoever asked for this step gets it before the next one begins.
+    check(cuStreamSynchronize(transformer.stream()), "cuStreamSynchronize");
   }
   const double seconds = options.steps > 1 ? watch.stop() / (options.steps - 1) : 0.0;
   std::printf("rank %d of %d: %d steps of %u x %u values, checksum %016llx\n", place.rank,
