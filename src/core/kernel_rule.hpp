@@ -25,12 +25,12 @@ struct ArgumentLayout {
 
 /// One launch as a rule sees it: what the program asked for. Valid during the call only.
 struct LaunchView {
-  std::string_view kernel;                 ///< demangled, without parameters
+  std::string_view kernel;  ///< demangled, without parameters
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
   std::array<std::uint32_t, 3> cluster{0, 0, 0};  ///< 0: none asked for
-  std::uint32_t shared_bytes = 0;          ///< dynamic shared memory
-  const void* const* arguments = nullptr;  ///< one pointer an argument; host memory
+  std::uint32_t shared_bytes = 0;                 ///< dynamic shared memory
+  const void* const* arguments = nullptr;         ///< one pointer an argument; host memory
   const ArgumentLayout* layouts = nullptr;
   std::size_t num_arguments = 0;
   std::string_view parameters;  ///< of the demangled name: "int, float const*"; empty: unknown
@@ -61,8 +61,9 @@ struct LaunchChange {
   std::optional<std::array<std::uint32_t, 3>> cluster;
   std::optional<std::uint32_t> shared_bytes;
   std::string function;  ///< another function, by demangled name or symbol; empty: the same
-  std::string module;    ///< where `function` lives: a cubin, fatbin or PTX file; empty: same module
-  std::string source;    ///< CUDA C++ file to build with NVRTC; `function` is then the name expression
+  std::string module;  ///< where `function` lives: a cubin, fatbin or PTX file; empty: same module
+  std::string
+      source;  ///< CUDA C++ file to build with NVRTC; `function` is then the name expression
   std::vector<std::string> build_options;  ///< of NVRTC: -DNAME=VALUE and others
 
   bool operator==(const LaunchChange&) const = default;
@@ -75,7 +76,7 @@ struct DeviceFacts {
   int compute_capability = 0;  ///< 90 for 9.0
   int max_threads_per_block = 0;
   int max_threads_per_sm = 0;
-  std::size_t max_shared_bytes = 0;         ///< opt-in, one block
+  std::size_t max_shared_bytes = 0;  ///< opt-in, one block
   std::size_t max_shared_bytes_per_sm = 0;
   int registers_per_sm = 0;
   std::size_t l2_bytes = 0;

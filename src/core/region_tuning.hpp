@@ -91,6 +91,9 @@ class RegionTuning {
   /// @throws Error if it has no configs or pins one that it does not have
   virtual SiteIndex add_site(SiteSpec spec) = 0;
 
+  /// How a site with that key is called in logs: without what only this rank has to do with.
+  [[nodiscard]] virtual Key public_key(const Key& key) const { return key; }
+
   /// All its configs can be launched now but those in `unusable`, which could not be built and
   /// count as failed. Owed for every site that was added unready, even if nothing could be built:
   /// until then finished() is false, and entries may be Waiting::Builds.

@@ -25,14 +25,17 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       topic_{settings_.group, 0, settings_.ranks},
       margin_(first_margin) {}
 
+Key SharedTuning::public_key(const Key& key) const {
+  Key shared;
+  for (const Key::Entry& entry : key.entries())
+    if (entry.first != "device") shared.add(entry.first, entry.second);
+  return shared;
+}
+
 SharedSite SharedTuning::shared_site(const SiteSpec& spec) const {
   SharedSite shared;
   shared.name = spec.name;
-  // Which of a host's devices a rank uses is its own affair.
-  Key key;
-  for (const Key::Entry& entry : spec.key.entries())
-    if (entry.first != "device") key.add(entry.first, entry.second);
-  shared.key = key.to_string();
+  shared.key = public_key(spec.key).to_string();
   const auto same = [&](const Site& site) {
     return site.shared.name == shared.name && site.shared.key == shared.key;
   };

@@ -40,6 +40,8 @@ class SharedTuning final : public RegionTuning {
                Coordinator& coordinator, TuningObserver& observer);
 
   SiteIndex add_site(SiteSpec spec) override;
+  /// Without the device: which of a host's devices a rank uses is its own affair.
+  [[nodiscard]] Key public_key(const Key& key) const override;
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;

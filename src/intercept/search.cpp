@@ -41,7 +41,8 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   site.set_settled(site.pinned.value_or(0));
   if (stopped_) return false;
   spec.pinned = site.pinned;
-  const SiteSpec named = spec;
+  SiteSpec named = spec;
+  named.key = tuning_->public_key(spec.key);
   spec.ready = spec.ready && unusable.empty();
   site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;

@@ -1,7 +1,9 @@
 #include "log/tuning_log.hpp"
 
 #include <chrono>
+#include <cinttypes>
 #include <cmath>
+#include <cstdio>
 #include <variant>
 
 #include "log/events.hpp"
@@ -115,6 +117,20 @@ void TuningLog::confirm(const ConfirmEvent& event) {
   fields.emplace_back("tries", event.tries);
   append_simulated(fields);
   log_.write(LogLevel::Info, "confirm", fields);
+}
+
+void TuningLog::sync(const SyncEvent& event) {
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016" PRIx64, event.hash);
+  std::vector<Field> fields = {{"region", region_},
+                               {"verdict", event.committed ? "committed" : "aborted"}};
+  if (event.committed) {
+    fields.emplace_back("batch", event.batch);
+    fields.emplace_back("hash", std::string_view(hash));
+  }
+  append_time(fields, "wait_us", event.wait_seconds);
+  if (!event.why.empty()) fields.emplace_back("text", event.why);
+  log_.write(LogLevel::Info, "sync", fields);
 }
 
 void TuningLog::fallback(FallbackReason reason, SiteIndex site, const std::string& text) {
