@@ -67,6 +67,14 @@ TEST_CASE("A group that is simulated is asked about, and does nothing", "[simncc
   }
 }
 
+TEST_CASE("Without NVLS its cells are illegal", "[simnccl]") {
+  Variables variables = with_tuner();
+  variables.emplace_back("NCCL_NVLS_ENABLE", "0");
+  for (const RankEnd& end : run_ranks("one_of_each", 4, variables))
+    CHECK(lines_with(end.output, "asked ").at(0).find("legal=111111000000000000000") !=
+          std::string::npos);
+}
+
 TEST_CASE("NCCL_ALGO and NCCL_PROTO restrict the table", "[simnccl]") {
   Variables variables = with_tuner();
   variables.emplace_back("NCCL_ALGO", "RING");

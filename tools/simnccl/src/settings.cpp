@@ -64,6 +64,7 @@ Settings::Settings()
   faults = *parsed;
   restrict_to("NCCL_ALGO", algorithms, &algorithm_of);
   restrict_to("NCCL_PROTO", protocols, &protocol_of);
+  if (setting("NCCL_NVLS_ENABLE") == "0") algorithms[nvls] = algorithms[nvls_tree] = false;
 }
 
 const char* name_of_algorithm(int algorithm) {

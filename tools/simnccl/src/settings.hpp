@@ -17,7 +17,7 @@ struct Settings {
   double deadline_seconds = 0;                     // SIMNCCL_DEADLINE_S; 0: none
   int channels = 24;                               // SIMNCCL_CHANNELS: of a communicator
   Faults faults;                                   // SIMNCCL_FAULTS
-  std::array<bool, algorithm_count> algorithms{};  // NCCL_ALGO leaves these
+  std::array<bool, algorithm_count> algorithms{};  // NCCL_ALGO and NCCL_NVLS_ENABLE leave these
   std::array<bool, protocol_count> protocols{};    // NCCL_PROTO leaves these
 
   static Settings& instance();
