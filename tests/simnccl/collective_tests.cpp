@@ -42,6 +42,15 @@ TEST_CASE("Results do not depend on the order in which a device does its work", 
     all_well(run_ranks("results", 2, {{"SIMCUDA_ORDER", seed}}));
 }
 
+TEST_CASE("Any course of operations ends, with the right results", "[simnccl]") {
+  for (int seed = 1; seed <= 6; ++seed) {
+    INFO("seed " << seed);
+    Variables variables{{"TEST_SEED", std::to_string(seed)}, {"SIMNCCL_DEADLINE_S", "15"}};
+    if (seed % 2 == 0) variables.emplace_back("SIMCUDA_ORDER", std::to_string(seed));
+    all_well(run_ranks("random_course", 4, variables));
+  }
+}
+
 TEST_CASE("Results are right with every algorithm", "[simnccl]") {
   all_well(run_ranks("one_all_reduce", 4, {{"NCCL_ALGO", "TREE"}}));
   all_well(run_ranks("one_all_reduce", 4, {{"NCCL_ALGO", "nvls"}}));
