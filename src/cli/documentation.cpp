@@ -166,7 +166,9 @@ std::string logs_help() {
   contextune logs --run all --json | python3 -m json.tool
 
 Rebuilds, for each rank, how every region was tuned (replayed, or live and why), which config every
-site ran in every pass, the winners with their times, and what was not tuned and why. A line that cannot be read is listed as file:line with the reason.
+site ran in every pass, the winners with their times, and what was not tuned and why. Where a run has
+several ranks, they are compared first: the winners, once, with the time on each rank, the slowest
+rank, what was agreed on last and its hash, how long each waited, and all in which they differ. A line that cannot be read is listed as file:line with the reason.
 
   FOLDER     a folder of rank logs, or one rank log
   --run ID   only that run; `all`: every run that the logs hold

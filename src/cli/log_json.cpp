@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/iteration_table.hpp"
+#include "cli/rank_comparison.hpp"
 #include "cli/region_mode.hpp"
 
 namespace contextune::cli {
@@ -111,6 +112,61 @@ Json to_json(const log::ProcessReport& process, const log::RegionReport& region)
   return json;
 }
 
+Json to_json(const log::SyncReport& sync) {
+  return {{"group", sync.group},
+          {"group_rank", sync.group_rank},
+          {"question", sync.question},
+          {"hash", sync.hash.empty() ? Json(nullptr) : Json(sync.hash)},
+          {"wait_seconds", number(sync.wait_seconds)},
+          {"verdict", sync.verdict},
+          {"reason", sync.reason.empty() ? Json(nullptr) : Json(sync.reason)}};
+}
+
+Json by_rank(const std::map<int, double>& seconds) {
+  Json json = Json::object();
+  for (const auto& [rank, value] : seconds) json[std::to_string(rank)] = number(value);
+  return json;
+}
+
+Json to_json(const WinnerOfRanks& winner) {
+  const bool timed = !winner.seconds.empty();
+  return {{"region", winner.region},
+          {"site", winner.site},
+          {"key", winner.key},
+          {"config", winner.config},
+          {"reason", winner.reason},
+          {"seconds", by_rank(winner.seconds)},
+          {"fastest_rank", timed ? Json(winner.fastest) : Json(nullptr)},
+          {"slowest_rank", timed ? Json(winner.slowest) : Json(nullptr)},
+          {"spread", number(winner.spread)}};
+}
+
+Json to_json(const RankComparison& comparison) {
+  Json json = {{"run", comparison.run},
+               {"ranks", comparison.ranks},
+               {"simulated", comparison.simulated},
+               {"winners", Json::array()},
+               {"slowest_rank", comparison.slowest < 0 ? Json(nullptr) : Json(comparison.slowest)},
+               {"total_seconds", by_rank(comparison.total_seconds)},
+               {"waits", Json::object()},
+               {"agreements", Json::array()},
+               {"differences", comparison.differences}};
+  for (const auto& winner : comparison.winners) json["winners"].push_back(to_json(winner));
+  for (const auto& [rank, wait] : comparison.waits) {
+    json["waits"][std::to_string(rank)] = {{"questions", wait.questions},
+                                           {"committed", wait.committed},
+                                           {"seconds", wait.seconds},
+                                           {"longest_seconds", wait.longest_seconds}};
+  }
+  for (const auto& last : comparison.agreements) {
+    json["agreements"].push_back({{"group", last.group},
+                                  {"question", last.question},
+                                  {"hash", last.hash},
+                                  {"ranks", last.ranks}});
+  }
+  return json;
+}
+
 Json to_json(const log::ProcessReport& process) {
   Json json = {{"run", process.run},
                {"rank", process.rank},
@@ -129,10 +185,12 @@ Json to_json(const log::ProcessReport& process) {
                {"timer", process.timer},
                {"launches_outside", nullptr},
                {"regions", Json::array()},
+               {"syncs", Json::array()},
                {"fallbacks", Json::array()},
                {"faults", process.faults}};
   if (process.launches_outside) json["launches_outside"] = *process.launches_outside;
   for (const auto& region : process.regions) json["regions"].push_back(to_json(process, region));
+  for (const auto& sync : process.syncs) json["syncs"].push_back(to_json(sync));
   for (const auto& fallback : process.fallbacks) {
     json["fallbacks"].push_back({{"reason", fallback.reason},
                                  {"region", fallback.region},
@@ -149,11 +207,14 @@ std::string to_json(const LogContents& contents) {
   Json json = {{"schema", 1},
                {"folder", contents.folder},
                {"processes", Json::array()},
+               {"comparisons", Json::array()},
                {"other_runs", contents.other_runs},
                {"num_lines", contents.num_records},
                {"num_bad_lines", contents.num_bad_lines},
                {"bad_lines", Json::array()}};
   for (const auto& process : contents.processes) json["processes"].push_back(to_json(process));
+  for (const auto& comparison : compare_ranks(contents.processes))
+    json["comparisons"].push_back(to_json(comparison));
   for (const auto& bad : contents.bad_lines) {
     json["bad_lines"].push_back({{"file", bad.file}, {"line", bad.line}, {"reason", bad.reason}});
   }

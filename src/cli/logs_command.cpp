@@ -11,6 +11,7 @@
 
 #include "cli/iteration_table.hpp"
 #include "cli/log_json.hpp"
+#include "cli/rank_comparison.hpp"
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
 #include "log/log_reader.hpp"
@@ -92,6 +93,8 @@ void print_configs(const log::RegionReport& region) {
 }
 
 void print_text(const LogContents& contents) {
+  for (const RankComparison& comparison : compare_ranks(contents.processes))
+    std::cout << comparison_text(comparison, text_width) << "\n";
   for (const log::ProcessReport& process : contents.processes) {
     std::cout << process_summary(process, text_width, Fallbacks::All);
     for (const log::RegionReport& region : process.regions) {

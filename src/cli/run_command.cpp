@@ -10,6 +10,7 @@
 #include "cli/program.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
+#include "cli/rank_comparison.hpp"
 #include "cli/reporter.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/run_watch.hpp"
@@ -63,6 +64,8 @@ std::string why_silent(const RunSetup& setup, const std::string& program, int lo
 
 void report(const RunSetup& setup, const RunWatch& watch, Reporter& reporter) {
   std::size_t said = 0;
+  for (const RankComparison& comparison : compare_ranks(watch.processes()))
+    reporter.say(comparison_text(comparison, reporter.width()) + "\n");
   for (const log::ProcessReport& process : watch.processes()) {
     if (said++ > 0) reporter.say("\n");
     reporter.say(setup.options.discover

@@ -1,5 +1,7 @@
 #include "log/events.hpp"
 
+#include <algorithm>
+#include <charconv>
 #include <contextune/version.hpp>
 #include <vector>
 
@@ -12,6 +14,30 @@ void write_fields(RankLog& log, LogLevel level, std::string_view event, std::vec
                   bool simulated) {
   if (simulated) fields.emplace_back("simulated", true);
   log.write(level, event, fields);
+}
+
+std::string_view word_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::Open:
+      return "open";
+    case Verdict::Committed:
+      return "committed";
+    case Verdict::Aborted:
+      return "aborted";
+    case Verdict::Unknown:
+      return "unknown";
+  }
+  return "unknown";
+}
+
+// In full, so that a reader can compare them by eye and by grep.
+std::string hexadecimal(std::uint64_t number) {
+  std::array<char, 16> digits{};
+  digits.fill('0');
+  std::array<char, 16> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), number, 16).ptr;
+  std::copy_backward(text.data(), end, digits.data() + digits.size());
+  return {digits.data(), digits.size()};
 }
 
 }  // namespace
@@ -89,6 +115,21 @@ void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
                                {"restore_us", event.restore_seconds * microseconds},
                                {"hash_us", event.hash_seconds * microseconds}};
   write_fields(log, LogLevel::Info, "replay", fields, event.simulated);
+} catch (...) {
+}
+
+void write_sync(RankLog& log, const SyncEvent& event) noexcept try {
+  constexpr double microseconds = 1e6;
+  const bool committed = event.verdict == Verdict::Committed;
+  const std::string group = hexadecimal(event.group);
+  const std::string hash = hexadecimal(event.hash);
+  std::vector<Field> fields = {
+      {"group", group}, {"group_rank", event.group_rank}, {"question", event.question}};
+  if (committed) fields.emplace_back("hash", hash);
+  fields.emplace_back("wait_us", event.wait_seconds * microseconds);
+  fields.emplace_back("verdict", word_of(event.verdict));
+  if (!committed) fields.emplace_back("reason", event.reason);
+  log.write(committed ? LogLevel::Info : LogLevel::Warn, "sync", fields);
 } catch (...) {
 }
 

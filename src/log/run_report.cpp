@@ -43,7 +43,7 @@ auto* find_or_null(List& list, Match match) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 12> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 13> handlers = {{
       {"start", &ReportBuilder::add_start},
       {"region", &ReportBuilder::add_region},
       {"site", &ReportBuilder::add_site},
@@ -55,12 +55,13 @@ std::string ReportBuilder::add(const Record& record) {
       {"fault", &ReportBuilder::add_fault},
       {"kernel", &ReportBuilder::add_kernel},
       {"replay", &ReportBuilder::add_replay},
+      {"sync", &ReportBuilder::add_sync},
       {"summary", &ReportBuilder::add_summary},
   }};
   for (const auto& [event, handler] : handlers) {
     if (record.event == event) return (this->*handler)(record);
   }
-  if (record.event == "sync" || record.event == "store" || record.event == "timer") return {};
+  if (record.event == "store" || record.event == "timer") return {};
   return "event=" + record.event + " is not known to this version";
 }
 
@@ -254,6 +255,18 @@ std::string ReportBuilder::add_replay(const Record& record) {
   replay.save_seconds = seconds_of(record, "save_us");
   replay.restore_seconds = seconds_of(record, "restore_us");
   replay.hash_seconds = seconds_of(record, "hash_us");
+  return {};
+}
+
+std::string ReportBuilder::add_sync(const Record& record) {
+  const auto question = record.count("question", std::numeric_limits<std::uint64_t>::max());
+  if (record.find("group") == nullptr) return missing("sync", "group");
+  if (!question) return missing("sync", "question");
+  if (record.find("verdict") == nullptr) return missing("sync", "verdict");
+  process_of(record).syncs.push_back(
+      {std::string(record.text("group")), record.count("group_rank").value_or(0), *question,
+       std::string(record.text("hash")), seconds_of(record, "wait_us"),
+       std::string(record.text("verdict")), std::string(record.text("reason"))});
   return {};
 }
 

@@ -104,6 +104,17 @@ struct FallbackReport {
   std::uint64_t count = 1;
 };
 
+/// One question that ranks decided together, or did not.
+struct SyncReport {
+  std::string group;
+  std::uint64_t group_rank = 0;
+  std::uint64_t question = 0;
+  std::string hash;  ///< of the decision; empty: there was none
+  double wait_seconds = not_known;
+  std::string verdict;  ///< "committed", "aborted", "unknown" or "open"
+  std::string reason;   ///< why it was not committed
+};
+
 /// One process: what `run`, `pid` and `rank` tell apart.
 struct ProcessReport {
   std::string run;
@@ -124,6 +135,7 @@ struct ProcessReport {
   bool started = false;  ///< its `start` line was seen
   std::optional<std::uint64_t> launches_outside;
   std::vector<RegionReport> regions;
+  std::vector<SyncReport> syncs;
   std::vector<FallbackReport> fallbacks;
   std::vector<std::string> faults;
 };
@@ -150,6 +162,7 @@ class ReportBuilder {
   std::string add_fault(const Record& record);
   std::string add_kernel(const Record& record);
   std::string add_replay(const Record& record);
+  std::string add_sync(const Record& record);
   std::string add_summary(const Record& record);
   std::string add_start(const Record& record);
   std::string add_region(const Record& record);

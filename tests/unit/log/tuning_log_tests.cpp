@@ -162,3 +162,48 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
   CHECK(process.regions[0].replays.at(0).restore_seconds == Approx(3e-5));
   CHECK(process.regions[0].sites.at(0).configs.at(1) == "block=256 iter=\"two words\"");
 }
+
+TEST_CASE_METHOD(Fixture,
+                 "What ranks decided together is written with its hash and how long it took",
+                 "[sync]") {
+  contextune::log::SyncEvent sync;
+  sync.group = 0x5f00ab;
+  sync.group_rank = 2;
+  sync.question = 7;
+  sync.hash = 0xfeedfacecafebeef;
+  sync.wait_seconds = 1.5e-3;
+  sync.verdict = contextune::Verdict::Committed;
+  contextune::log::write_sync(log, sync);
+  CHECK(last() ==
+        "event=sync group=00000000005f00ab group_rank=2 question=7 hash=feedfacecafebeef "
+        "wait_us=1500 verdict=committed");
+  sync.verdict = contextune::Verdict::Aborted;
+  sync.reason = "rank 1 did not come";
+  contextune::log::write_sync(log, sync);
+  CHECK(last() ==
+        "event=sync group=00000000005f00ab group_rank=2 question=7 wait_us=1500 verdict=aborted "
+        "reason=\"rank 1 did not come\"");
+}
+
+TEST_CASE_METHOD(Fixture, "What ranks decided together is read back", "[sync]") {
+  contextune::log::SyncEvent sync;
+  sync.group = 1;
+  sync.question = ~0ULL;
+  sync.wait_seconds = 0.25;
+  sync.verdict = contextune::Verdict::Unknown;
+  sync.reason = "rank 0 is lost";
+  contextune::log::write_sync(log, sync);
+  contextune::log::ReportBuilder report;
+  contextune::log::LogTail tail(
+      log.path(), [&](const contextune::log::Record& record) { return report.add(record); });
+  REQUIRE(tail.finish() == 0);
+  CHECK(tail.lines().num_bad() == 0);
+  REQUIRE(report.processes().size() == 1);
+  REQUIRE(report.processes()[0].syncs.size() == 1);
+  const contextune::log::SyncReport& read = report.processes()[0].syncs[0];
+  CHECK(read.question == ~0ULL);
+  CHECK(read.wait_seconds == Approx(0.25));
+  CHECK(read.verdict == "unknown");
+  CHECK(read.reason == "rank 0 is lost");
+  CHECK(read.hash.empty());
+}
