@@ -58,6 +58,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void send(const Message& message);
   void close(const std::string& why);
 
+  [[nodiscard]] bool is_starting() const noexcept { return state_ == State::Starting; }
   [[nodiscard]] bool is_open() const noexcept { return state_ == State::Open; }
   /// Whether a proof of this end has been sent, so that a silent end is the other's answer.
   [[nodiscard]] bool has_proved() const noexcept { return proved_; }

@@ -12,7 +12,7 @@ namespace contextune::rank {
 namespace {
 
 constexpr double join_interval_seconds = 0.05;
-// More strangers than this at a time are turned away.
+// Of more callers than this at a time that have not proved anything, the oldest are turned away.
 constexpr std::size_t max_callers = 256;
 
 std::chrono::steady_clock::duration to_duration(double seconds) {
@@ -144,17 +144,25 @@ void SocketStar::accept_next() {
       auto connection = std::make_shared<Connection>(loop_, socket, self_, *this);
       connection->last_heard = now();
       callers_[connection.get()] = connection;
-      if (callers_.size() > max_callers) {
-        connection->close("too many callers");
-      } else {
-        connection->answer();
-      }
+      if (callers_.size() > max_callers) turn_away_oldest();
+      connection->answer();
     } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
       return;  // no descriptor is left: the next tick tries again
     }
     accept_next();
     arm_tick();
   });
+}
+
+// Whoever has waited longest without a proof: a rank that is one proves it at once, and must get in
+// however many strangers there are.
+void SocketStar::turn_away_oldest() {
+  Connection* oldest = nullptr;
+  for (const auto& [caller, connection] : callers_) {
+    if (caller->is_starting() && (oldest == nullptr || caller->last_heard < oldest->last_heard))
+      oldest = caller;
+  }
+  if (oldest != nullptr) oldest->close("too many callers");
 }
 
 void SocketStar::try_to_join() {

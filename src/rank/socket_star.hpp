@@ -59,6 +59,7 @@ class SocketStar final : public ConnectionOwner {
   void start();
   [[nodiscard]] std::string fault_of_settings() const;
   void accept_next();
+  void turn_away_oldest();
   void try_to_join();
   void lose(const std::string& why);
   void close_all();

@@ -109,9 +109,11 @@ std::string starter_of_ranks(std::string_view rank_variable) {
   for (int i = 0; i < most_wrappers && facts.parent > 0; ++i) {
     process = std::to_string(facts.parent);
     facts = facts_of(process);
-    if (!has_variable(contents_of("/proc/" + process + "/environ"), rank_variable)) break;
+    if (!has_variable(contents_of("/proc/" + process + "/environ"), rank_variable))
+      return process + "-" + facts.start;
   }
-  return process + "-" + facts.start;
+  // Above all that can be seen from here, as in a container that is entered once for each rank.
+  return "outside";
 }
 
 }  // namespace contextune::rank

@@ -40,7 +40,7 @@ class Process {
   ~Process() {
     signal(SIGKILL);
     close(channel_);
-    waitpid(process_, nullptr, 0);
+    if (process_ > 0) waitpid(process_, nullptr, 0);
   }
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
@@ -70,7 +70,16 @@ class Process {
     tell(words);
     return line();
   }
-  void signal(int number) const { kill(process_, number); }
+  void signal(int number) const {
+    if (process_ > 0) kill(process_, number);
+  }
+  /// Waits for its end; what waitpid says of it.
+  int end() {
+    int status = -1;
+    waitpid(process_, &status, 0);
+    process_ = -1;
+    return status;
+  }
 
  private:
   pid_t process_;
@@ -114,6 +123,26 @@ TEST_CASE("In a program that closed its standard descriptors they stay free, and
   Process second(job, 1, 2, "20", "closed");
   CHECK(first.line() == "committed ab none");
   CHECK(second.line() == "committed ab none");
+}
+
+TEST_CASE("A program may end in the middle of an agreement", "[process]") {
+  const std::size_t at = GENERATE(0U, 1U);
+  const std::string how = GENERATE("exit", "return");
+  for (int round = 0; round < 5; ++round) {
+    Processes ranks = start(2);
+    ranks[at]->tell("say 1 20");
+    // Of what it waits for there is no more than the control thread's next step.
+    ranks[at]->tell(how);
+    const int status = ranks[at]->end();
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    ranks[1 - at]->tell("say 1 20");
+    CHECK(ranks[1 - at]->answer("wait 1").starts_with("aborted"));
+  }
+}
+
+TEST_CASE("The program's signals are not handled on our thread", "[process]") {
+  Processes ranks = start(2);
+  CHECK(ranks[0]->answer("mask") == "all blocked");
 }
 
 TEST_CASE("A process that is killed is noticed at once, without a sign of life being missed",

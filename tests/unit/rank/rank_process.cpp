@@ -4,12 +4,18 @@
 //   wait N          prints "committed DECISION", "aborted CULPRIT" or "unknown"
 //   last N          the same, and ends the process at once
 //   lost            prints "lost" or "well"
+//   mask            prints whether the coordinator's thread has all signals blocked
+//   exit, return    ends the process, in the midst of whatever is under way
 //   slow N SECONDS  the same, of a kind whose decider prints "deciding" and takes its time
 #include <fcntl.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <numeric>
 #include <string>
@@ -45,6 +51,24 @@ std::string text_of(const Agreement& agreement) {
       return "unknown";
   }
   return "?";
+}
+
+// What the kernel says of the signals of the coordinator's thread.
+std::string blocked_on_our_thread() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    if (name != "contextune-rank") continue;
+    std::ifstream status(task.path() / "status");
+    for (std::string line; std::getline(status, line);) {
+      if (!line.starts_with("SigBlk:")) continue;
+      const auto bit = [](int signal) { return 1ULL << static_cast<unsigned>(signal - 1); };
+      // Those that cannot be blocked, and two of the C library's own.
+      const auto rest = bit(SIGKILL) | bit(SIGSTOP) | bit(32) | bit(33);
+      return (std::stoull(line.substr(7), nullptr, 16) | rest) == ~0ULL ? "all blocked" : line;
+    }
+  }
+  return "no such thread";
 }
 
 /// The program's standard descriptors, closed until they are needed.
@@ -116,6 +140,12 @@ int main(int argc, char** argv) {
     std::cout << answer << " " << open << std::endl;
   }
   for (std::string word; std::cin >> word;) {
+    if (word == "return") return 0;
+    if (word == "exit") std::exit(0);  // with the coordinator as it is
+    if (word == "mask") {
+      std::cout << blocked_on_our_thread() << std::endl;
+      continue;
+    }
     if (word == "lost") {
       std::cout << (coordinator.lost().empty() ? "well" : "lost") << std::endl;
       continue;

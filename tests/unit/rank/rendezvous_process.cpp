@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "rank/make_coordinator.hpp"
 #include "rank/rendezvous.hpp"
-#include "rank/socket_coordinator.hpp"
 
 using contextune::Agreement;
 using contextune::Payload;
@@ -26,24 +26,16 @@ std::vector<std::byte> bytes_of_hex(const std::string& hex) {
 }
 
 std::string outcome_of(const contextune::rank::Rendezvous& found) {
-  contextune::rank::SocketSettings settings;
-  settings.rank = found.rank;
-  settings.num_ranks = found.num_ranks;
-  settings.job = found.job;
-  settings.address = found.address;
-  settings.secret = found.secret;
-  settings.join_seconds = 10;
-  contextune::rank::SocketCoordinator coordinator(
-      settings, {{1, [](const Topic&, std::span<const Payload> said, std::string&) {
-                    Payload all;
-                    for (const Payload& part : said)
-                      all.insert(all.end(), part.begin(), part.end());
-                    return all;
-                  }}});
+  const auto coordinator = contextune::rank::make_coordinator(
+      found, {{1, [](const Topic&, std::span<const Payload> said, std::string&) {
+                 Payload all;
+                 for (const Payload& part : said) all.insert(all.end(), part.begin(), part.end());
+                 return all;
+               }}});
   Topic topic{1, 0, std::vector<std::uint32_t>(found.num_ranks)};
   std::iota(topic.ranks.begin(), topic.ranks.end(), 0U);
-  coordinator.say(topic, 1, {static_cast<std::byte>('a' + found.rank % 26)}, 10);
-  const Agreement agreement = coordinator.wait(topic, 20);
+  coordinator->say(topic, 1, {static_cast<std::byte>('a' + found.rank % 26)}, 10);
+  const Agreement agreement = coordinator->wait(topic, 20);
   if (agreement.verdict != Verdict::Committed) return "failed: " + agreement.why;
   std::string text;
   for (const std::byte byte : agreement.decision) text += static_cast<char>(byte);

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include "byte_proxy.hpp"
 #include "catch.hpp"
@@ -63,6 +65,24 @@ TEST_CASE("A stranger is told nothing but the challenge, and disturbs nobody", "
   CHECK(bytes_back(settings.address, garbage) <= contextune::rank::challenge_bytes);
   SocketCoordinator member(of_rank(settings, 1), test_deciders());
   check_they_agree(hub, member, 1);
+}
+
+TEST_CASE("However many strangers stay on the line, a rank gets in at once", "[stranger]") {
+  const SocketSettings settings = test_settings(2);
+  SocketCoordinator hub(of_rank(settings, 0), test_deciders());
+  contextune::rank::Endpoint endpoint;
+  std::string error;
+  REQUIRE(contextune::rank::find_endpoint(settings.address, endpoint, error));
+  std::vector<int> strangers;
+  while (strangers.size() < 300) {
+    const int fd = contextune::rank::start_connecting(endpoint, error);
+    if (fd >= 0) strangers.push_back(fd);
+  }
+  SocketSettings quick = of_rank(settings, 1);
+  quick.join_seconds = 5;  // nobody is given up for his silence in that time
+  SocketCoordinator member(quick, test_deciders());
+  check_they_agree(hub, member, 1);
+  for (const int fd : strangers) close(fd);
 }
 
 TEST_CASE("A rank with another secret is turned away", "[stranger]") {
