@@ -142,7 +142,7 @@ Json to_json(const WinnerOfRanks& winner) {
 }
 
 Json to_json(const RankComparison& comparison) {
-  Json json = {{"run", comparison.run},
+  Json json = {{"runs", comparison.runs},
                {"ranks", comparison.ranks},
                {"simulated", comparison.simulated},
                {"winners", Json::array()},

@@ -27,9 +27,39 @@ bool has_winner(const ProcessReport& process) {
   });
 }
 
+struct Job {
+  Ranks ranks;
+  std::set<std::string> runs;
+  std::string program;
+  std::string first_time;  // in this form times compare as texts
+  std::string last_time;
+};
+
+// Ranks that a launcher started one by one have runs of different names, but run the same program
+// at the same time.
+bool belongs_to(const ProcessReport& process, const Job& job) {
+  if (job.runs.contains(process.run)) return true;
+  return !job.ranks.contains(process.rank) && !process.program.empty() &&
+         process.program == job.program && process.first_time <= job.last_time &&
+         job.first_time <= process.last_time;
+}
+
 // Of several processes of one rank, the last that tuned something.
 bool goes_before(const ProcessReport& a, const ProcessReport& b) {
   return std::pair(has_winner(a), a.first_time) > std::pair(has_winner(b), b.first_time);
+}
+
+void add_to(Job& job, const ProcessReport& process) {
+  if (job.runs.empty()) {
+    job.program = process.program;
+    job.first_time = process.first_time;
+    job.last_time = process.last_time;
+  }
+  job.runs.insert(process.run);
+  job.first_time = std::min(job.first_time, process.first_time);
+  job.last_time = std::max(job.last_time, process.last_time);
+  const ProcessReport*& chosen = job.ranks[process.rank];
+  if (chosen == nullptr || goes_before(process, *chosen)) chosen = &process;
 }
 
 std::string ranks_text(const std::vector<int>& ranks) {
@@ -207,28 +237,27 @@ void compare_syncs(RankComparison& comparison, const Ranks& ranks) {
 }  // namespace
 
 std::vector<RankComparison> compare_ranks(const std::vector<ProcessReport>& processes) {
-  std::vector<std::pair<std::string, Ranks>> runs;
+  std::vector<Job> jobs;
   for (const ProcessReport& process : processes) {
-    auto run = std::find_if(runs.begin(), runs.end(),
-                            [&](const auto& known) { return known.first == process.run; });
-    if (run == runs.end()) run = runs.insert(runs.end(), {process.run, {}});
-    const ProcessReport*& chosen = run->second[process.rank];
-    if (chosen == nullptr || goes_before(process, *chosen)) chosen = &process;
+    auto job = std::find_if(jobs.begin(), jobs.end(),
+                            [&](const Job& known) { return belongs_to(process, known); });
+    if (job == jobs.end()) job = jobs.insert(jobs.end(), Job{});
+    add_to(*job, process);
   }
   std::vector<RankComparison> comparisons;
-  for (const auto& [run, ranks] : runs) {
-    if (ranks.size() < 2) continue;
+  for (const Job& job : jobs) {
+    if (job.ranks.size() < 2) continue;
     RankComparison& comparison = comparisons.emplace_back();
-    comparison.run = run;
-    for (const auto& [rank, process] : ranks) {
+    comparison.runs.assign(job.runs.begin(), job.runs.end());
+    for (const auto& [rank, process] : job.ranks) {
       comparison.ranks.push_back(rank);
       if (process->simulated) comparison.simulated = true;
     }
-    compare_processes(comparison, ranks);
-    compare_sites(comparison, ranks);
-    compare_confirms(comparison, ranks);
+    compare_processes(comparison, job.ranks);
+    compare_sites(comparison, job.ranks);
+    compare_confirms(comparison, job.ranks);
     sum_up_times(comparison);
-    compare_syncs(comparison, ranks);
+    compare_syncs(comparison, job.ranks);
   }
   return comparisons;
 }

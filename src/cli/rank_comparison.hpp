@@ -38,9 +38,9 @@ struct LastAgreement {
   std::vector<int> ranks;  ///< that have it
 };
 
-/// The ranks of one run side by side. A plain value.
+/// The ranks of one job side by side. A plain value.
 struct RankComparison {
-  std::string run;
+  std::vector<std::string> runs;  ///< one, or one a rank where a launcher started each by itself
   std::vector<int> ranks;
   bool simulated = false;
   std::vector<WinnerOfRanks> winners;
@@ -53,7 +53,8 @@ struct RankComparison {
   std::vector<std::string> differences;
 };
 
-/// One for each run of which several ranks have lines, in the order of the runs' first lines.
+/// One for each job of which several ranks have lines, in the order of their first lines. A job is
+/// what has one run id, or else ranks of one program that ran at the same time.
 [[nodiscard]] std::vector<RankComparison> compare_ranks(
     const std::vector<log::ProcessReport>& processes);
 

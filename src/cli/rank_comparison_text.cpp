@@ -86,8 +86,11 @@ std::string waits_text(const RankComparison& comparison) {
 }  // namespace
 
 std::string comparison_text(const RankComparison& comparison, std::size_t width) {
-  std::string text = "contextune: run " + printable(comparison.run) + " on " +
-                     std::to_string(comparison.ranks.size()) + " ranks\n";
+  std::string text = comparison.runs.size() == 1 ? "contextune: run" : "contextune: runs";
+  for (std::size_t i = 0; i < std::min(comparison.runs.size(), most_columns); ++i)
+    text += (i == 0 ? " " : ", ") + printable(comparison.runs[i]);
+  if (comparison.runs.size() > most_columns) text += ", ...";
+  text += " on " + std::to_string(comparison.ranks.size()) + " ranks\n";
   text += winners_text(comparison, width) + slowest_text(comparison);
   text += agreements_text(comparison) + waits_text(comparison);
   if (comparison.differences.empty())

@@ -62,6 +62,29 @@ class LogsOfRanks(CommandTest):
             text = self.logs(3, wrong)
             self.assertIn("the ranks differ\n    " + sentence + "\n", text)
 
+    def test_ranks_that_a_launcher_started_one_by_one_belong_together(self):
+        log = lambda rank, second, event: (
+            f"2026-11-20T10:00:{second:02}.000Z run=7f3{rank} pid={7 + rank} rank={rank} level=info {event}\n")
+        folder = self.folder / "one-by-one"
+        folder.mkdir()
+        for rank in range(3):
+            (folder / f"rank-{rank}.log").write_text(log(rank, rank, "event=start program=./a") +
+                                                     log(rank, 50, "event=summary launches_outside=0"))
+        result = self.contextune("logs", str(folder), "--json")
+        comparisons = json.loads(result.stdout)["comparisons"]
+        self.assertEqual([(c["runs"], c["ranks"]) for c in comparisons], [(["7f30", "7f31", "7f32"], [0, 1, 2])])
+        self.assertIn("runs 7f30, 7f31, 7f32 on 3 ranks", self.contextune("logs", str(folder)).stdout)
+
+    def test_ranks_of_another_time_or_program_do_not(self):
+        folder = self.folder / "apart"
+        folder.mkdir()
+        for rank, (hour, program) in enumerate(((10, "./a"), (10, "./b"), (11, "./a"))):
+            (folder / f"rank-{rank}.log").write_text(
+                f"2026-11-20T{hour}:00:00.000Z run=r{rank} pid={7 + rank} rank={rank} level=info event=start "
+                f"program={program}\n")
+        result = self.contextune("logs", str(folder), "--json")
+        self.assertEqual(json.loads(result.stdout)["comparisons"], [])
+
     def test_many_ranks_keep_the_table_narrow(self):
         text = self.logs(40)
         row = re.search(r"step +saxpy.*", text)[0]
@@ -70,7 +93,7 @@ class LogsOfRanks(CommandTest):
 
     def test_json_holds_the_same(self):
         compared = self.compared(4)
-        self.assertEqual(compared["ranks"], [0, 1, 2, 3])
+        self.assertEqual((compared["runs"], compared["ranks"]), (["7f3a"], [0, 1, 2, 3]))
         winner = compared["winners"][0]
         self.assertEqual((winner["site"], winner["fastest_rank"], winner["slowest_rank"]), ("saxpy", 0, 3))
         self.assertAlmostEqual(winner["seconds"]["2"], 1.02e-5)

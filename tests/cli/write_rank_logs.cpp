@@ -1,6 +1,6 @@
 // Writes the logs of a run of several ranks, as the core does: write_rank_logs FOLDER RANKS [WHAT]
 // In it rank R takes R percent longer for the winner than rank 0, and waits R ms for the others.
-// WHAT goes wrong on the last rank: "winner", "hash", "verdict" or "gpu"; or the rank says
+// WHAT goes wrong on the last rank: "winner", "hash", "verdict" or "gpu"; or rank 1 says
 // "nothing".
 #include <string>
 
