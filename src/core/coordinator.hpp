@@ -61,8 +61,9 @@ class Coordinator {
   /// Makes the decision from what the ranks of the topic have said, in their order. Runs once in
   /// the job, on rank 0: on the coordinator's own thread, which has nothing else to do meanwhile
   /// (the others must not take it for dead), or in say() if there is one rank.
-  /// May keep what it has decided, and must look at nothing else. An empty payload refuses: the
-  /// topic is aborted with `why`.
+  /// May keep what it has decided, and must look at nothing else, nor at anything that is destroyed
+  /// when the process ends: it may run then. An empty payload refuses: the topic is aborted with
+  /// `why`.
   using Decide =
       std::function<Payload(const Topic& topic, std::span<const Payload> said, std::string& why)>;
 

@@ -2,6 +2,7 @@
 
 #include <sys/socket.h>
 
+#include <cerrno>
 #include <utility>
 
 #include "rank/endpoint.hpp"
@@ -18,6 +19,13 @@ int family_of(int socket) {
   socklen_t size = sizeof(family);
   static_cast<void>(getsockopt(socket, SOL_SOCKET, SO_DOMAIN, &family, &size));
   return family;
+}
+
+// By number alone: the category may be gone by now, and no call on a socket says ENOENT.
+std::string text_of(const asio::error_code& error) {
+  static_assert(asio::error::eof == ENOENT);
+  return error.value() == asio::error::eof ? std::string("it closed the connection")
+                                           : text_of_error(error.value());
 }
 
 template <std::size_t Size>
@@ -49,7 +57,7 @@ void Connection::read_fixed(std::size_t size, Next next) {
   asio::async_read(socket_, asio::buffer(input_),
                    [self = shared_from_this(), next](const asio::error_code& error, std::size_t) {
                      if (self->state_ == State::Closed) return;
-                     if (error) return self->close(error.message());
+                     if (error) return self->close(text_of(error));
                      (self.get()->*next)();
                    });
 }
@@ -67,15 +75,16 @@ void Connection::call(std::uint32_t peer, Purpose purpose) {
   peer_ = peer;
   purpose_ = purpose;
   if (!socket_.is_open()) return close("no socket");
-  socket_.async_wait(
-      asio::socket_base::wait_write, [self = shared_from_this()](const asio::error_code& error) {
-        if (self->state_ == State::Closed) return;
-        if (error) return self->close(error.message());
-        if (const int code = connect_error(self->socket()); code != 0)
-          return self->close(asio::error_code(code, asio::system_category()).message());
-        if (!is_same_user(self->socket())) return self->close("a process of another user listens");
-        self->read_fixed(challenge_bytes, &Connection::take_challenge);
-      });
+  socket_.async_wait(asio::socket_base::wait_write,
+                     [self = shared_from_this()](const asio::error_code& error) {
+                       if (self->state_ == State::Closed) return;
+                       if (error) return self->close(text_of(error));
+                       if (const int code = connect_error(self->socket()); code != 0)
+                         return self->close(text_of_error(code));
+                       if (!is_same_user(self->socket()))
+                         return self->close("a process of another user listens");
+                       self->read_fixed(challenge_bytes, &Connection::take_challenge);
+                     });
 }
 
 void Connection::take_proof() {
@@ -141,24 +150,24 @@ void Connection::open(const Nonce& caller, bool is_caller) {
 
 void Connection::read_frames() {
   if (state_ != State::Open) return;
-  socket_.async_read_some(asio::buffer(input_), [self = shared_from_this()](
-                                                    const asio::error_code& error,
-                                                    std::size_t size) {
-    if (self->state_ != State::Open) return;
-    if (error) {
-      return self->close(error == asio::error::eof ? "it closed the connection" : error.message());
-    }
-    self->reader_->feed(std::span<const std::byte>(self->input_).first(size));
-    Frame frame;
-    while (self->state_ == State::Open && self->reader_->next(frame)) {
-      Message message;
-      std::string fault;
-      if (!decode(frame, self->self_.num_ranks, message, fault)) return self->close(fault);
-      self->owner_.received(*self, std::move(message));
-    }
-    if (!self->reader_->error().empty()) return self->close(self->reader_->error());
-    self->read_frames();
-  });
+  socket_.async_read_some(
+      asio::buffer(input_),
+      [self = shared_from_this()](const asio::error_code& error, std::size_t size) {
+        if (self->state_ != State::Open) return;
+        if (error) {
+          return self->close(text_of(error));
+        }
+        self->reader_->feed(std::span<const std::byte>(self->input_).first(size));
+        Frame frame;
+        while (self->state_ == State::Open && self->reader_->next(frame)) {
+          Message message;
+          std::string fault;
+          if (!decode(frame, self->self_.num_ranks, message, fault)) return self->close(fault);
+          self->owner_.received(*self, std::move(message));
+        }
+        if (!self->reader_->error().empty()) return self->close(self->reader_->error());
+        self->read_frames();
+      });
 }
 
 void Connection::send(const Message& message) {
@@ -182,7 +191,7 @@ void Connection::write_next() {
                       // What the peer sent before it went is still to be read, which ends in an
                       // error as well.
                       if (error)
-                        return self->state_ == State::Open ? void() : self->close(error.message());
+                        return self->state_ == State::Open ? void() : self->close(text_of(error));
                       self->output_bytes_ -= self->output_.front().size();
                       self->output_.pop_front();
                       if (!self->output_.empty()) self->write_next();

@@ -48,10 +48,6 @@ bool is_local_path(const std::string& address) noexcept {
   return std::string_view(address).starts_with("unix:/");
 }
 
-std::string text_of_error(int error) {
-  return std::generic_category().message(error);
-}
-
 int fail(int fd, const std::string& what, std::string& error) {
   error = what + ": " + text_of_error(errno);
   if (fd >= 0) close(fd);
@@ -208,6 +204,11 @@ std::string host_of(const sockaddr_storage& address, socklen_t size) {
 }
 
 }  // namespace
+
+std::string text_of_error(int error) {
+  const char* text = strerrordesc_np(error);
+  return text == nullptr ? "error " + std::to_string(error) : std::string(text);
+}
 
 bool is_local_address(const std::string& address) noexcept {
   return address.starts_with(local_prefix);

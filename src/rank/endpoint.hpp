@@ -7,6 +7,10 @@
 
 namespace contextune::rank {
 
+/// What an `errno` means. Unlike std::error_code::message it also works while the process ends and
+/// its statics are destroyed, which the categories of errors are.
+[[nodiscard]] std::string text_of_error(int error);
+
 /// Where ranks are reached: "unix:/FOLDER/NAME", a socket in a folder, or "unix:NAME", an abstract
 /// one of this host, both of which only processes of the same user are let into; or "tcp:HOST:PORT"
 /// ("tcp:[::1]:7000").
