@@ -72,6 +72,20 @@ class ReplayRun(unittest.TestCase):
         self.assertEqual((region["mode"], region["why_live"]), ("live", "replay_memory"))
         self.assertIn(f"live over {region['entries']} visits, because replay_memory", report)
 
+    def test_the_ranks_of_a_job_have_a_log_each_and_are_compared(self):
+        program = (DEMO, "--steps", 2)
+        bare = self.execute(*program)
+        output = self.execute(COMMAND, "run", "-n", 2, "--region", "nvtx:decode", "--space",
+                              DEMO.parent / "demo.lua", "--report", "report.txt", *QUICK, "--", *program)
+        self.assertEqual(sorted(output.splitlines()), sorted((bare * 2).splitlines()))
+        self.assertEqual({log.name for log in (self.work / ".autotune_logs").iterdir()},
+                         {"rank-0.log", "rank-1.log"})
+        (comparison,) = json.loads(self.execute(COMMAND, "logs", "--json"))["comparisons"]
+        self.assertEqual((comparison["ranks"], len(comparison["runs"])), ([0, 1], 1))
+        self.assertEqual({winner["site"] for winner in comparison["winners"]},
+                         {"rotate", "remember", "attend", "project"})
+        self.assertIn("on 2 ranks", (self.work / "report.txt").read_text())
+
 
 if __name__ == "__main__":
     unittest.main()
