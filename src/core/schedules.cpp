@@ -97,9 +97,10 @@ class RacingSchedule final : public Schedule {
 }  // namespace
 
 const Schedule& schedule_of(ScheduleKind kind) {
-  static const TableSchedule table;
-  static const InterleavedSchedule interleaved;
-  static const RacingSchedule racing;
+  // Never destroyed: for other ranks, one may be asked while this process ends.
+  static const Schedule& table = *new TableSchedule;
+  static const Schedule& interleaved = *new InterleavedSchedule;
+  static const Schedule& racing = *new RacingSchedule;
   switch (kind) {
     case ScheduleKind::Interleaved:
       return interleaved;

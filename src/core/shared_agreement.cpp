@@ -116,16 +116,20 @@ void SharedTuning::note_said(const BatchReport& report) {
 
 void SharedTuning::heard(Agreement agreement, bool bounded) {
   asked_ = false;
-  ++topic_.question;
   SyncEvent event;
+  event.group = topic_.group;
+  event.group_rank = static_cast<std::uint32_t>(
+      std::find(topic_.ranks.begin(), topic_.ranks.end(), coordinator_.rank()) -
+      topic_.ranks.begin());
+  event.question = topic_.question;
+  event.verdict = agreement.verdict;
   event.wait_seconds = agreement.waited_seconds;
   event.why = agreement.why;
+  ++topic_.question;
   Batch batch;
   if (agreement.verdict == Verdict::Committed) {
     event.hash = hash_of(agreement.decision);
     if (decode(agreement.decision, batch) && batch.number == batch_.number + 1) {
-      event.batch = batch.number;
-      event.committed = true;
       observer_.sync(event);
       batch_hash_ = event.hash;
       refusals_ = 0;
@@ -133,6 +137,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       return take(std::move(batch));
     }
     event.why = "what the ranks agreed on cannot be read";
+    event.verdict = Verdict::Unknown;
   }
   observer_.sync(event);
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/coordinator.hpp"
 #include "core/fallback_reason.hpp"
 #include "core/trial.hpp"
 
@@ -67,13 +68,15 @@ struct ConfirmEvent {
   int tries = 0;
 };
 
-/// One agreement with the other ranks.
+/// One question that ranks decided together, or did not.
 struct SyncEvent {
-  std::uint64_t batch = 0;  ///< its number, if it was committed
-  std::uint64_t hash = 0;   ///< of what all ranks run: the same on each
-  double wait_seconds = 0;  ///< that this rank was kept waiting
-  bool committed = false;
-  std::string why;  ///< a sentence, if it was not
+  std::uint64_t group = 0;       ///< names the ranks that were asked, the same on all of them
+  std::uint32_t group_rank = 0;  ///< this one's place among them
+  std::uint64_t question = 0;    ///< counts up within the group
+  std::uint64_t hash = 0;        ///< of the decision; looked at only if it was committed
+  double wait_seconds = 0;       ///< that this rank was kept waiting
+  Verdict verdict = Verdict::Open;
+  std::string why;  ///< why not, a sentence; looked at only if it was not committed
 };
 
 /// What a tuning reports while it goes on: the port of the rank log. Called from inside calls of

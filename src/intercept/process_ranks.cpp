@@ -11,8 +11,7 @@
 #include "core/shared_tuning.hpp"
 #include "core/stable_hash.hpp"
 #include "core/tuning.hpp"
-#include "rank/rendezvous.hpp"
-#include "rank/socket_coordinator.hpp"
+#include "rank/make_coordinator.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -100,15 +99,9 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
       why = "distributed is on, and nothing in the environment says which rank this is";
     }
   } else {
-    rank::SocketSettings settings;
-    settings.rank = found.rank;
-    settings.num_ranks = found.num_ranks;
-    settings.job = found.job;
-    settings.address = found.address;
-    settings.secret = found.secret;
     auto planners = std::make_shared<GroupPlanners>();
-    coordinator_ = std::make_unique<rank::SocketCoordinator>(
-        settings,
+    coordinator_ = rank::make_coordinator(
+        found,
         rank::Deciders{{batch_kind, [planners](const Topic& topic, std::span<const Payload> said,
                                                std::string& refused) {
                           return planners->decide(topic, said, refused);

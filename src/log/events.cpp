@@ -118,18 +118,21 @@ void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
 } catch (...) {
 }
 
-void write_sync(RankLog& log, const SyncEvent& event) noexcept try {
+void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) noexcept try {
   constexpr double microseconds = 1e6;
   const bool committed = event.verdict == Verdict::Committed;
   const std::string group = hexadecimal(event.group);
   const std::string hash = hexadecimal(event.hash);
-  std::vector<Field> fields = {
-      {"group", group}, {"group_rank", event.group_rank}, {"question", event.question}};
+  std::vector<Field> fields;
+  if (!region.empty()) fields.emplace_back("region", region);
+  fields.emplace_back("group", group);
+  fields.emplace_back("group_rank", event.group_rank);
+  fields.emplace_back("question", event.question);
   if (committed) fields.emplace_back("hash", hash);
   fields.emplace_back("wait_us", event.wait_seconds * microseconds);
   fields.emplace_back("verdict", word_of(event.verdict));
-  if (!committed) fields.emplace_back("reason", event.reason);
-  log.write(committed ? LogLevel::Info : LogLevel::Warn, "sync", fields);
+  if (!committed) fields.emplace_back("text", event.why);
+  log.write(LogLevel::Info, "sync", fields);
 } catch (...) {
 }
 

@@ -7,8 +7,8 @@
 
 #include <contextune/options.hpp>
 
-#include "core/coordinator.hpp"
 #include "core/fallback_reason.hpp"
+#include "core/tuning_observer.hpp"
 #include "log/rank_log.hpp"
 
 /// The lines of the rank log that no tuning reports: what the process is, what it saw, what went
@@ -73,17 +73,6 @@ struct ReplayEvent {
   bool simulated = false;
 };
 
-/// One question that ranks decided together, or did not.
-struct SyncEvent {
-  std::uint64_t group = 0;       ///< names the ranks that were asked, the same on all of them
-  std::uint32_t group_rank = 0;  ///< this one's place among them
-  std::uint64_t question = 0;
-  std::uint64_t hash = 0;  ///< of the decision; looked at only if it was committed
-  double wait_seconds = 0;
-  Verdict verdict = Verdict::Open;
-  std::string_view reason;  ///< why not, a sentence; looked at only if it was not committed
-};
-
 void write_start(RankLog& log, const StartEvent& event) noexcept;
 /// A region's first entry.
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
@@ -94,7 +83,8 @@ void write_fallback(RankLog& log, FallbackReason reason, std::string_view region
 void write_fault(RankLog& log, std::string_view text) noexcept;
 void write_kernel(RankLog& log, const KernelEvent& event) noexcept;
 void write_replay(RankLog& log, const ReplayEvent& event) noexcept;
-void write_sync(RankLog& log, const SyncEvent& event) noexcept;
+/// `region` may be empty.
+void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) noexcept;
 void write_summary(RankLog& log, const SummaryEvent& event) noexcept;
 /// Last line of a process.
 void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept;

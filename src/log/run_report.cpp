@@ -266,7 +266,7 @@ std::string ReportBuilder::add_sync(const Record& record) {
   process_of(record).syncs.push_back(
       {std::string(record.text("group")), record.count("group_rank").value_or(0), *question,
        std::string(record.text("hash")), seconds_of(record, "wait_us"),
-       std::string(record.text("verdict")), std::string(record.text("reason"))});
+       std::string(record.text("verdict")), std::string(record.text("text"))});
   return {};
 }
 

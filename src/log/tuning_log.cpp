@@ -1,9 +1,7 @@
 #include "log/tuning_log.hpp"
 
 #include <chrono>
-#include <cinttypes>
 #include <cmath>
-#include <cstdio>
 #include <variant>
 
 #include "log/events.hpp"
@@ -120,17 +118,7 @@ void TuningLog::confirm(const ConfirmEvent& event) {
 }
 
 void TuningLog::sync(const SyncEvent& event) {
-  char hash[17];
-  std::snprintf(hash, sizeof hash, "%016" PRIx64, event.hash);
-  std::vector<Field> fields = {{"region", region_},
-                               {"verdict", event.committed ? "committed" : "aborted"}};
-  if (event.committed) {
-    fields.emplace_back("batch", event.batch);
-    fields.emplace_back("hash", std::string_view(hash));
-  }
-  append_time(fields, "wait_us", event.wait_seconds);
-  if (!event.why.empty()) fields.emplace_back("text", event.why);
-  log_.write(LogLevel::Info, "sync", fields);
+  write_sync(log_, region_, event);
 }
 
 void TuningLog::fallback(FallbackReason reason, SiteIndex site, const std::string& text) {

@@ -37,18 +37,18 @@ void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   winner.default_seconds = 2e-5 * (1 + 0.01 * rank);
   tuning.winner(winner);
 
-  log::SyncEvent sync;
+  SyncEvent sync;
   sync.group = 0x5f00ab;
   sync.group_rank = static_cast<std::uint32_t>(rank);
   sync.wait_seconds = 1e-3 * rank;
   sync.question = 1;
   sync.verdict = Verdict::Aborted;
-  sync.reason = "rank 1 did not come within 5 s";
-  log::write_sync(log, sync);
+  sync.why = "rank 1 did not come within 5 s";
+  log::write_sync(log, "decode", sync);
   sync.question = 2;
   sync.verdict = wrong == "verdict" ? Verdict::Unknown : Verdict::Committed;
   sync.hash = wrong == "hash" ? 0xbad : 0xfeed;
-  log::write_sync(log, sync);
+  log::write_sync(log, "decode", sync);
 }
 
 }  // namespace

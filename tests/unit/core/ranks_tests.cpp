@@ -47,7 +47,7 @@ TEST_CASE("every rank logs the same winners and hashes, and times of its own") {
   CHECK(second.winners[0].seconds == 2);
   REQUIRE(first.syncs.size() == second.syncs.size());
   for (std::size_t i = 0; i < first.syncs.size(); ++i) {
-    CHECK(first.syncs[i].committed);
+    CHECK(first.syncs[i].verdict == Verdict::Committed);
     CHECK(first.syncs[i].hash == second.syncs[i].hash);
   }
 }

@@ -166,33 +166,35 @@ TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tunin
 TEST_CASE_METHOD(Fixture,
                  "What ranks decided together is written with its hash and how long it took",
                  "[sync]") {
-  contextune::log::SyncEvent sync;
+  contextune::SyncEvent sync;
   sync.group = 0x5f00ab;
   sync.group_rank = 2;
   sync.question = 7;
   sync.hash = 0xfeedfacecafebeef;
   sync.wait_seconds = 1.5e-3;
   sync.verdict = contextune::Verdict::Committed;
-  contextune::log::write_sync(log, sync);
+  contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
-        "event=sync group=00000000005f00ab group_rank=2 question=7 hash=feedfacecafebeef "
+        "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 "
+        "hash=feedfacecafebeef "
         "wait_us=1500 verdict=committed");
   sync.verdict = contextune::Verdict::Aborted;
-  sync.reason = "rank 1 did not come";
-  contextune::log::write_sync(log, sync);
+  sync.why = "rank 1 did not come";
+  contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
-        "event=sync group=00000000005f00ab group_rank=2 question=7 wait_us=1500 verdict=aborted "
-        "reason=\"rank 1 did not come\"");
+        "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 wait_us=1500 "
+        "verdict=aborted "
+        "text=\"rank 1 did not come\"");
 }
 
 TEST_CASE_METHOD(Fixture, "What ranks decided together is read back", "[sync]") {
-  contextune::log::SyncEvent sync;
+  contextune::SyncEvent sync;
   sync.group = 1;
   sync.question = ~0ULL;
   sync.wait_seconds = 0.25;
   sync.verdict = contextune::Verdict::Unknown;
-  sync.reason = "rank 0 is lost";
-  contextune::log::write_sync(log, sync);
+  sync.why = "rank 0 is lost";
+  contextune::log::write_sync(log, "decode", sync);
   contextune::log::ReportBuilder report;
   contextune::log::LogTail tail(
       log.path(), [&](const contextune::log::Record& record) { return report.add(record); });
