@@ -50,6 +50,7 @@ struct BatchReport {
     SharedSite site;
     bool ready = true;
     std::vector<std::uint32_t> unusable;  ///< configs that could not be built; empty until ready
+    std::vector<std::uint32_t> wrong;     ///< configs that compute something else here
   };
   struct Readiness {
     SharedIndex site = 0;

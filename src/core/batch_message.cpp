@@ -184,7 +184,7 @@ void travel(Wire& wire, PassReport& pass) {
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::NewSite& site) {
-  wire(site.site, site.ready, site.unusable);
+  wire(site.site, site.ready, site.unusable, site.wrong);
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::Readiness& site) {

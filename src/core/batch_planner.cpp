@@ -181,15 +181,8 @@ void BatchPlanner::take_sites(std::span<const std::uint32_t> ranks,
       site.unready[r] = false;
       site.unusable.insert(site.unusable.end(), one.unusable.begin(), one.unusable.end());
     }
-    events_.culprit = name_of(ranks[r]);
-    for (const BatchReport::Rejection& one : reports[r].rejections) {
-      tuning_->reject_config(one.site, one.config,
-                             "Config " + std::to_string(one.config) + " of '" +
-                                 sites_[one.site].shared.name +
-                                 "' computes something else than the default and is never "
-                                 "chosen.");
-    }
-    events_.culprit.clear();
+    for (const BatchReport::Rejection& one : reports[r].rejections)
+      reject(one.site, one.config, ranks[r]);
   }
   tell_ready();
 }
@@ -199,17 +192,18 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   const auto known = by_name_.find({seen.site.name, seen.site.key});
   SharedIndex index = known == by_name_.end() ? no_site : known->second;
   if (known == by_name_.end()) {
+    // What no tuning would take is no site: it keeps its default where it is.
+    num_configs_ += seen.site.num_configs;
+    const bool sound = seen.site.num_configs > 0 && num_configs_ <= most_configs &&
+                       seen.site.pinned.value_or(0) < seen.site.num_configs;
     SiteSpec spec;
     spec.name = seen.site.name;
-    spec.configs.resize(seen.site.num_configs);
+    if (sound) spec.configs.resize(seen.site.num_configs);
     spec.objective = seen.site.objective;
     spec.n_warmup = seen.site.n_warmup;
     spec.n_repeat = seen.site.n_repeat;
     spec.pinned = seen.site.pinned;
     spec.ready = false;
-    // What no tuning would take is no site: it keeps its default where it is.
-    const bool sound = seen.site.num_configs > 0 && seen.site.num_configs <= most_configs &&
-                       (!spec.pinned || *spec.pinned < seen.site.num_configs);
     if (sound) index = tuning_->add_site(std::move(spec));
     by_name_.emplace(std::pair(seen.site.name, seen.site.key), index);
     if (index == no_site) return;
@@ -235,6 +229,15 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   site.unready[rank] = !seen.ready;
   for (const std::uint32_t config : seen.unusable)
     if (config < site.shared.num_configs) site.unusable.push_back(config);
+  for (const std::uint32_t config : seen.wrong) reject(index, config, ranks[rank]);
+}
+
+void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t rank) {
+  events_.culprit = name_of(rank);
+  tuning_->reject_config(site, config,
+                         "Config " + std::to_string(config) + " of '" + sites_[site].shared.name +
+                             "' computes something else than the default and is never chosen.");
+  events_.culprit.clear();
 }
 
 void BatchPlanner::tell_ready() {
@@ -313,11 +316,11 @@ Payload GroupPlanners::decide(const Topic& topic, std::span<const Payload> said,
     why = "what " + name_of(topic.ranks[r]) + " said cannot be read";
     return {};
   }
-  if (planners_.size() >= most_groups && !planners_.contains(topic.group)) {
+  if (planners_.size() >= most_groups && !planners_.contains({topic.group, topic.ranks})) {
     why = "there are more than " + std::to_string(most_groups) + " groups of ranks";
     return {};
   }
-  return planners_[topic.group].plan(topic.ranks, reports, why);
+  return planners_[{topic.group, topic.ranks}].plan(topic.ranks, reports, why);
 }
 
 }  // namespace contextune

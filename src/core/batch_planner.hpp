@@ -52,6 +52,7 @@ class BatchPlanner {
   void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void take_up(const BatchReport::NewSite& seen, std::size_t rank, std::size_t num_ranks,
                std::span<const std::uint32_t> ranks);
+  void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank);
   void tell_ready();
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void plan_passes(Batch& batch, bool bounded, std::size_t most);
@@ -61,6 +62,7 @@ class BatchPlanner {
   std::optional<Tuning> tuning_;
   std::vector<Site> sites_;
   std::map<std::pair<std::string, std::string>, SharedIndex> by_name_;
+  std::uint64_t num_configs_ = 0;
   std::vector<SharedSite> taken_up_;  ///< since the last batch
   Batch last_;                        ///< the batch that was planned last
   std::uint64_t last_hash_ = 0;
@@ -78,7 +80,7 @@ class GroupPlanners {
   [[nodiscard]] Payload decide(const Topic& topic, std::span<const Payload> said, std::string& why);
 
  private:
-  std::map<std::uint64_t, BatchPlanner> planners_;
+  std::map<std::pair<std::uint64_t, std::vector<std::uint32_t>>, BatchPlanner> planners_;
 };
 
 }  // namespace contextune

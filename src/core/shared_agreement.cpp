@@ -17,6 +17,11 @@ constexpr double verdict_seconds = 15;
 constexpr double unhurried_seconds = 3600;
 // Each time the room for an answer doubles.
 constexpr int most_refusals = 12;
+// Once there are winners: what comes after them may be this rank's alone.
+constexpr int most_late_refusals = 4;
+constexpr std::uint64_t first_margin = 4;
+constexpr std::uint64_t most_margin = 4096;
+constexpr std::uint64_t most_pause = 1024;
 
 }  // namespace
 
@@ -34,8 +39,8 @@ void SharedTuning::advance(double now, bool bounded) {
         agreement = coordinator_.poll(topic_);
         if (agreement.verdict == Verdict::Open && bounded && entries_ > said_.horizon) {
           coordinator_.withdraw(topic_, "the region was entered again before all had spoken");
-          agreement = coordinator_.wait(topic_, verdict_seconds);
-          if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
+          // Where this rank has voted already the verdict is still on its way.
+          agreement = coordinator_.poll(topic_);
         }
       }
       if (agreement.verdict == Verdict::Open) return;
@@ -44,6 +49,7 @@ void SharedTuning::advance(double now, bool bounded) {
     }
     const bool seen_sites = entries_ > 1 || !sites_.empty();
     if (!seen_sites || !batch_is_through() || finished()) return;
+    if (bounded && entries_ < pause_until_) return;
     ask(now, bounded);
   }
 }
@@ -73,14 +79,16 @@ BatchReport SharedTuning::report(double now, bool bounded) const {
   report.elapsed_seconds = now - first_now_;
   for (const Site& site : sites_) {
     if (!site.reported) {
-      report.new_sites.push_back({site.shared, site.ready, site.unusable});
-    } else if (site.index && site.ready && !site.reported_ready) {
-      report.readied.push_back({*site.index, site.unusable});
+      report.new_sites.push_back({site.shared, site.ready, site.unusable,
+                                  std::vector(site.wrong.begin(), site.wrong.end())});
+    } else if (site.index) {
+      if (site.ready && !site.reported_ready)
+        report.readied.push_back({*site.index, site.unusable});
+      for (const std::uint32_t config : site.wrong)
+        if (!site.reported_wrong.contains(config))
+          report.rejections.push_back({*site.index, config});
     }
   }
-  for (const BatchReport::Rejection& one : rejections_)
-    if (const auto& index = sites_[one.site].index)
-      report.rejections.push_back({*index, one.config});
   for (const Seen& seen : seen_) report.passes.push_back(seen.report);
   return report;
 }
@@ -90,6 +98,7 @@ void SharedTuning::ask(double now, bool bounded) {
   if (!std::exchange(say_again_, false)) said_ = report(now, bounded);
   said_.horizon = entries_ + margin_;
   said_.margin = margin_;
+  asked_entry_ = entries_;
   asked_ = true;
   coordinator_.say(topic_, settings_.kind, encode(said_),
                    bounded ? unhurried_seconds : settings_.presync_timeout);
@@ -100,18 +109,17 @@ void SharedTuning::note_said(const BatchReport& report) {
   for (Site& site : sites_) {
     if (!site.reported) {
       if (next == report.new_sites.size()) break;  // it came after that
+      const BatchReport::NewSite& said = report.new_sites[next++];
       site.reported = true;
-      site.reported_ready = report.new_sites[next++].ready;
+      site.reported_ready = said.ready;
+      site.reported_wrong.insert(said.wrong.begin(), said.wrong.end());
     } else if (site.index) {
       for (const auto& one : report.readied)
         site.reported_ready = site.reported_ready || one.site == *site.index;
+      for (const auto& one : report.rejections)
+        if (one.site == *site.index) site.reported_wrong.insert(one.config);
     }
   }
-  std::erase_if(rejections_, [&](const BatchReport::Rejection& mine) {
-    return std::any_of(report.rejections.begin(), report.rejections.end(), [&](const auto& one) {
-      return sites_[mine.site].index == one.site && mine.config == one.config;
-    });
-  });
 }
 
 void SharedTuning::heard(Agreement agreement, bool bounded) {
@@ -133,6 +141,8 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       observer_.sync(event);
       batch_hash_ = event.hash;
       refusals_ = 0;
+      // Less room where the answer came at once, and no more than that.
+      if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
       note_said(said_);
       return take(std::move(batch));
     }
@@ -141,41 +151,38 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   }
   observer_.sync(event);
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
-                             coordinator_.lost().empty() && ++refusals_ <= most_refusals;
+                             coordinator_.lost().empty() &&
+                             ++refusals_ <= (batch_.finished ? most_late_refusals : most_refusals);
   if (!may_ask_again) {
     const std::string lost = coordinator_.lost();
-    return fail(lost.empty() ? event.why : lost);
+    const std::string& why = lost.empty() ? event.why : lost;
+    return batch_.finished ? close(why) : fail(why);
   }
-  margin_ *= 2;
+  margin_ = std::min(2 * margin_, most_margin);
   say_again_ = true;
 }
 
 void SharedTuning::take(Batch&& batch) {
   for (const SharedSite& shared : batch.new_sites) {
-    const auto index = static_cast<SharedIndex>(local_.size());
+    shared_.push_back(shared);
     local_.push_back(no_site);
-    for (SiteIndex here = 0; here < sites_.size(); ++here) {
-      Site& site = sites_[here];
-      if (site.index || site.shared.name != shared.name || site.shared.key != shared.key) continue;
-      site.index = index;
-      local_[index] = here;
-      break;
-    }
+    for (SiteIndex here = 0; here < sites_.size(); ++here)
+      join(here, static_cast<SharedIndex>(shared_.size() - 1));
   }
   for (const TuningEvent& event : batch.events) mirror(event);
-  for (SharedIndex index = 0; index < batch.winners.size(); ++index) {
-    const SiteIndex here = local(index);
-    if (here != no_site && batch.winners[index] < sites_[here].shared.num_configs) {
-      winners_[here] = batch.winners[index];
-    }
-  }
   stage_ = batch.passes.empty() ? batch.stage : batch.passes.front().stage;
   seen_.assign(batch.passes.size(), {});
   next_ = 0;
   rest_ = batch.passes.empty();
+  // Whatever there is to wait for, asking at every entry does not bring it.
+  pause_entries_ =
+      batch.passes.empty() ? std::clamp<std::uint64_t>(2 * pause_entries_, 1, most_pause) : 0;
+  pause_until_ = entries_ + pause_entries_;
+  if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
   if (batch.finished) finished_at_ = last_now_;
   batch_ = std::move(batch);
   batch_.events.clear();
+  for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
 }
 
 void SharedTuning::mirror(const TuningEvent& event) {
@@ -193,7 +200,7 @@ void SharedTuning::mirror(const TuningEvent& event) {
     }
   } else if (const auto* trial = std::get_if<TrialEvent>(&event)) {
     const SiteIndex here = local(trial->site);
-    if (here == no_site) return;
+    if (here == no_site || trial->config >= sites_[here].shared.num_configs) return;
     TrialEvent own = *trial;
     own.site = here;
     own.seconds = no_sample;
@@ -227,6 +234,13 @@ void SharedTuning::mirror(const TuningEvent& event) {
     own.default_seconds = own_cost(0, winner->default_seconds);
     observer_.winner(own);
   }
+}
+
+void SharedTuning::close(const std::string& why) {
+  closed_ = true;
+  observer_.fallback(
+      FallbackReason::NoAgreement, no_site,
+      "The winners stay, and sites that came after them keep their default: " + why + ".");
 }
 
 void SharedTuning::fail(const std::string& why) {

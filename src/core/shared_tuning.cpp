@@ -10,7 +10,6 @@
 namespace contextune {
 namespace {
 
-constexpr std::uint64_t first_margin = 4;
 // Numbers of entries before the first batch: they only show which sites there are.
 constexpr std::uint64_t observation_passes = std::uint64_t{1} << 31U;
 
@@ -22,8 +21,7 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       settings_(std::move(settings)),
       coordinator_(coordinator),
       observer_(observer),
-      topic_{settings_.group, 0, settings_.ranks},
-      margin_(first_margin) {}
+      topic_{settings_.group, 0, settings_.ranks} {}
 
 Key SharedTuning::public_key(const Key& key) const {
   Key shared;
@@ -73,20 +71,56 @@ SiteIndex SharedTuning::add_site(SiteSpec spec) {
   site.ready = spec.ready;
   sites_.push_back(std::move(site));
   winners_.push_back(spec.pinned.value_or(0));
-  return static_cast<SiteIndex>(sites_.size() - 1);
+  const auto here = static_cast<SiteIndex>(sites_.size() - 1);
+  for (SharedIndex index = 0; index < shared_.size(); ++index) join(here, index);
+  // The winner that the others found holds here as well: there is nothing to ask.
+  Site& added = sites_.back();
+  if (added.index && batch_.finished) added.reported = added.reported_ready = true;
+  take_winner(here);
+  return here;
+}
+
+void SharedTuning::take_winner(SiteIndex here) {
+  const Site& site = sites_[here];
+  if (failed_ || !site.index || *site.index >= batch_.winners.size()) return;
+  winners_[here] = runnable(here, batch_.winners[*site.index]);
+}
+
+void SharedTuning::join(SiteIndex here, SharedIndex index) {
+  Site& site = sites_[here];
+  const SharedSite& shared = shared_[index];
+  if (site.index || local_[index] != no_site || site.shared.name != shared.name ||
+      site.shared.key != shared.key) {
+    return;
+  }
+  if (!(site.shared == shared)) {
+    observer_.fallback(
+        FallbackReason::RanksDiffer, here,
+        "'" + shared.name + "' has other configs here than on another rank; it keeps its default.");
+    return;
+  }
+  site.index = index;
+  local_[index] = here;
+}
+
+std::uint32_t SharedTuning::runnable(SiteIndex here, std::uint32_t config) const {
+  const Site& site = sites_[here];
+  const bool known = config < site.shared.num_configs && !site.wrong.contains(config);
+  return known && site.ready ? config : site.shared.pinned.value_or(0);
 }
 
 void SharedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {
   if (index >= sites_.size() || sites_[index].ready) return;
   sites_[index].ready = true;
   sites_[index].unusable.assign(unusable.begin(), unusable.end());
+  take_winner(index);
 }
 
 void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
                                  const std::string& /*detail*/) {
   if (index >= sites_.size() || config == 0 || config >= sites_[index].shared.num_configs) return;
   if (winners_[index] == config) winners_[index] = 0;
-  rejections_.push_back({index, config});
+  sites_[index].wrong.insert(config);
 }
 
 PassPlan SharedTuning::begin_pass(double now, bool bounded) {
@@ -128,7 +162,8 @@ bool SharedTuning::next_pass_is_due(bool bounded) const {
 void SharedTuning::plan_pass(PassPlan& plan) {
   const Batch::Pass& pass = batch_.passes[next_];
   for (SharedIndex index = 0; index < pass.configs.size(); ++index) {
-    if (const SiteIndex here = local(index); here != no_site) plan_[here] = pass.configs[index];
+    const SiteIndex here = local(index);
+    if (here != no_site) plan_[here] = runnable(here, pass.configs[index]);
   }
   plan.pass = pass.number;
   plan.stage = pass.stage;
@@ -236,8 +271,10 @@ bool SharedTuning::batch_is_through() const {
 }
 
 bool SharedTuning::has_news() const {
-  return !rejections_.empty() || std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
-    return !site.trivial() && (!site.reported || site.ready != site.reported_ready);
+  return !closed_ && std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
+    if (site.trivial()) return false;
+    return !site.reported || (site.index && ((site.ready && !site.reported_ready) ||
+                                             site.wrong != site.reported_wrong));
   });
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,6 +66,8 @@ class SharedTuning final : public RegionTuning {
     bool ready = true;
     bool reported_ready = false;
     std::vector<std::uint32_t> unusable;
+    std::set<std::uint32_t> wrong;  ///< configs that compute something else here: never run
+    std::set<std::uint32_t> reported_wrong;
     std::map<std::uint32_t, std::vector<double>> samples;  ///< this rank's own, by config
     [[nodiscard]] bool trivial() const { return shared.num_configs == 1 || shared.pinned; }
   };
@@ -77,6 +80,9 @@ class SharedTuning final : public RegionTuning {
 
   // shared_tuning.cpp: entries
   [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
+  void join(SiteIndex here, SharedIndex index);
+  void take_winner(SiteIndex here);
+  [[nodiscard]] std::uint32_t runnable(SiteIndex here, std::uint32_t config) const;
   [[nodiscard]] bool next_pass_is_due(bool bounded) const;
   void plan_pass(PassPlan& plan);
   void close_open_pass();
@@ -94,6 +100,7 @@ class SharedTuning final : public RegionTuning {
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);
   void fail(const std::string& why);
+  void close(const std::string& why);
   [[nodiscard]] SiteIndex local(SiteIndex shared) const;
 
   const TuningOptions options_;
@@ -102,10 +109,10 @@ class SharedTuning final : public RegionTuning {
   TuningObserver& observer_;
 
   std::vector<Site> sites_;
-  std::vector<SiteIndex> local_;  ///< by SharedIndex; no_site where this rank lacks it
+  std::vector<SharedSite> shared_;  ///< all that the planner has taken up, by SharedIndex
+  std::vector<SiteIndex> local_;    ///< by SharedIndex; no_site where this rank lacks it
   std::vector<std::uint32_t> winners_;
   std::vector<std::uint32_t> plan_;
-  std::vector<BatchReport::Rejection> rejections_;  ///< by local index, not reported yet
 
   Batch batch_;  ///< the one that is run, or was last
   std::uint64_t batch_hash_ = 0;
@@ -118,9 +125,13 @@ class SharedTuning final : public RegionTuning {
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
   std::optional<Agreement> answer_;  ///< heard in await_ranks
+  bool closed_ = false;              ///< what comes after the winners is not agreed on any more
   bool rest_ = false;                ///< nothing to run: the next entry asks again, not this one
-  std::uint64_t margin_;             ///< entries in which an answer is expected
+  std::uint64_t margin_ = 4;         ///< entries in which an answer is expected
   int refusals_ = 0;
+  std::uint64_t asked_entry_ = 0;
+  std::uint64_t pause_entries_ = 0;  ///< after batches without passes, before asking again
+  std::uint64_t pause_until_ = 0;
 
   Stage stage_ = Stage::Table;
   bool failed_ = false;

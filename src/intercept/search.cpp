@@ -15,6 +15,8 @@ namespace {
 constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
+// That may come without a pass, in one entry.
+constexpr int most_agreements = 64;
 
 }  // namespace
 
@@ -128,6 +130,7 @@ bool Search::begin(double now) {
 bool Search::begin_waiting(const std::function<void()>& synchronise) {
   // Each round brings everything that is under way, so the next one goes on; the bound is for an
   // engine that waits for something else.
+  int agreements = 0;
   for (int round = 0; round < 8;) {
     bool waits_for_ranks = false;
     {
@@ -145,8 +148,8 @@ bool Search::begin_waiting(const std::function<void()>& synchronise) {
       watch_.store(Watch::Nothing, std::memory_order_release);
       if (nothing_to_do()) return false;
     }
-    // Each agreement brings a pass or a reason why there is none, so these rounds end, too.
-    if (waits_for_ranks) {
+    // Each agreement brings a pass or a reason why there is none.
+    if (waits_for_ranks && ++agreements < most_agreements) {
       tuning_->await_ranks();
       continue;
     }

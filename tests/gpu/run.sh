@@ -145,6 +145,29 @@ else
   row two_gpus skipped "one GPU here"
 fi
 
+# ranks MODE STEPS: two ranks of the demo, on two GPUs where there are two, end with the same winners.
+ranks() {
+  local name=ranks_$1 demo=$build/demo/contextune_demo status rank
+  local gpus; gpus=$(nvidia-smi -L | grep -c '^GPU ')
+  LD_LIBRARY_PATH= "$demo" --steps "$2" >"$runs/$name.bare" 2>"$runs/$name.bare.err"
+  LD_LIBRARY_PATH= under "$name" -n 2 --mode "$1" --region nvtx:decode --space "$build/demo/demo.lua" -- \
+    sh -c 'exec "$0" --device "$((LOCAL_RANK % $1))" --steps "$2"' "$demo" "$gpus" "$2"
+  status=$?
+  for rank in 0 1; do
+    grep event=winner "$runs/$name.log/rank-$rank.log" |
+      sed -E 's/^.* event=//; s/ (time|default)_us=[^ ]*//g' >"$runs/$name.winners.$rank"
+  done
+  if [ "$status" -ne 0 ] || ! cmp -s <(cat "$runs/$name.bare" "$runs/$name.bare" | sort) <(sort "$runs/$name.out"); then
+    row "$name" failed "status $status, or the output is not that of two bare runs"
+  elif [ ! -s "$runs/$name.winners.0" ] || ! cmp -s "$runs/$name.winners.0" "$runs/$name.winners.1"; then
+    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
+  else
+    row "$name" passed "$gpus GPU(s), $(grep -c 'event=sync .*verdict=committed' "$runs/$name.log/rank-0.log") agreements, $(grep -oE ' gain=[^ ]*' "$runs/$name.log/rank-0.log" | head -1)"
+  fi
+}
+ranks replay 200
+ranks live 20000
+
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
 compare cublaslt_auto 'event=site' --mode live --auto --region profiler -- "$programs/cublaslt" --steps 15000
 # Several times: a graph that meets CUPTI's end at the wrong moment fails only in some runs.

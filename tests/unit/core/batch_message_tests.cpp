@@ -11,7 +11,7 @@ TEST_CASE(
   BatchReport report;
   report.batch = 3;
   report.options.max_time = 2.5;
-  report.new_sites.push_back({{"kernel", "n=1", 5, 3, Objective::Region, 2, {}, 1U}, false, {2}});
+  report.new_sites.push_back({{"kernel", "n=1", 5, 3, Objective::Region, 2, {}, 1U}, false, {2}, {1}});
   report.readied.push_back({4, {1, 2}});
   report.rejections.push_back({1, 2});
   PassReport pass;

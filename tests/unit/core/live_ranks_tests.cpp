@@ -67,16 +67,23 @@ TEST_CASE("whatever the order of entries, late results and losses, ranks run the
     }
     for (auto& rank : ranks.ranks) {
       rank->lag = live ? draw() % 4 : 0;
-      for (auto& site : rank->sites)
+      for (auto& site : rank->sites) {
         if (draw() % 8 == 0) site.failing.insert(1 + draw() % 3);
+        if (draw() % 5 == 0)
+          site.when = [from = draw() % 60](std::uint64_t entry) { return entry >= from; };
+      }
       if (draw() % 6 == 0) rank->sites.pop_back();
     }
     const std::uint64_t loss = draw() % 3 == 0 ? draw() % 400 : ~0ULL;
     const std::uint32_t lost = draw() % num_ranks;
-    for (std::uint64_t step = 0; step < 60000 && !ranks.all_finished(); ++step) {
+    std::uint64_t stuck = 0;
+    for (std::uint64_t step = 0; step < 400000 && !ranks.all_finished(); ++step) {
       if (step == loss) ranks.meeting.lose(lost);
       FakeRank& rank = *ranks.ranks[draw() % num_ranks];
-      if (live || !rank.tuning.finished()) (void)rank.entry(live);
+      if (!live && rank.tuning.finished()) continue;
+      // A rank that asks about what only it has is alone.
+      if (!rank.entry(live) && rank.waiting == Waiting::Ranks && ++stuck % 2000 == 0)
+        rank.tuning.await_ranks();
     }
     REQUIRE(ranks.all_finished());
     require_same_passes(ranks);

@@ -1,5 +1,6 @@
 // Ranks whose regions are repeated until tuned.
 #include "catch.hpp"
+#include "core/batch_message.hpp"
 #include "several_ranks.hpp"
 
 namespace contextune::tests {
@@ -151,6 +152,96 @@ TEST_CASE("a config that one rank finds to compute something else wins nowhere")
     CHECK(ranks[rank].tuning.winners()[0] == 2);
     CHECK(ranks[rank].recorder.count(FallbackReason::WrongResult) == 1);
   }
+}
+
+TEST_CASE("a config that is found wrong before anything was agreed on is never run, on any rank") {
+  SeveralRanks ranks(2, ancestor(0, 2));
+  ranks.add("kernel", {{4, 1, 3}, {4, 1, 3}});
+  ranks[0].entry(false);
+  ranks[0].tuning.reject_config(0, 1, "it is wrong");
+  ranks.run();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    for (const auto& [pass, configs] : ranks[rank].ran) CHECK(configs.at("kernel") != 1);
+    CHECK(ranks[rank].tuning.winners()[0] == 2);
+    REQUIRE(ranks[rank].recorder.count(FallbackReason::WrongResult) == 1);
+    CHECK(ranks[rank].recorder.fallbacks[0].text.find("rank 0") != std::string::npos);
+  }
+}
+
+TEST_CASE("a config that is found wrong in the middle of a batch is not run again here") {
+  SeveralRanks ranks(2, ancestor(0, 4));
+  ranks.add("kernel", {{4, 1}, {4, 1}});
+  for (int round = 0; round < 50 && ranks[0].last["kernel"] != 1; ++round)
+    for (auto& rank : ranks.ranks) rank->entry(false);
+  REQUIRE(ranks[0].last["kernel"] == 1);
+  const auto before = ranks[0].ran.size();
+  ranks[0].tuning.reject_config(0, 1, "it is wrong");
+  while (!ranks.all_finished())
+    for (auto& rank : ranks.ranks) {
+      if (rank->tuning.finished()) continue;
+      rank->entry(false);
+      if (rank == ranks.ranks[0]) CHECK(rank->last["kernel"] == 0);
+    }
+  CHECK(ranks[0].ran.size() > before);
+  CHECK(ranks[1].tuning.winners()[0] == 0);
+}
+
+TEST_CASE("a site that another rank met first is tuned here as well, once it comes up") {
+  SeveralRanks ranks(2, ancestor(0, 4));
+  ranks.add("early", {{4, 3, 2, 1}, {4, 3, 2, 1}});
+  ranks.add("shared", {{4, 1}, {4, 9}});
+  ranks[1].sites[1].when = [](std::uint64_t entry) { return entry >= 3; };
+  ranks.run();
+  // Rank 1's figures count: it is far slower with config 1.
+  CHECK(ranks[0].tuning.winners()[1] == 0);
+  CHECK(ranks[1].tuning.winners()[1] == 0);
+  require_same_passes(ranks);
+}
+
+TEST_CASE("a rank on which a site has fewer configs never runs what it does not have") {
+  SeveralRanks ranks(2, ancestor(0, 2));
+  ranks.add("early", {{4, 3, 2, 1}, {4, 3, 2, 1}});
+  ranks.add("other", {{4, 1, 2, 3}, {4, 3}});
+  ranks[1].sites[1].when = [](std::uint64_t entry) { return entry >= 3; };
+  ranks.run();
+  for (const auto& [pass, configs] : ranks[1].ran)
+    if (configs.contains("other")) CHECK(configs.at("other") == 0);
+  CHECK(ranks[0].tuning.winners()[1] == 0);
+  CHECK(ranks[0].recorder.count(FallbackReason::RanksDiffer) == 1);
+}
+
+TEST_CASE("a site that comes after the winners on one rank only costs nobody the winners") {
+  SeveralRanks ranks(2, ancestor(0, 2));
+  ranks.add("early", {{4, 1}, {4, 1}});
+  ranks.run();
+  SiteSpec spec;
+  spec.name = "late";
+  spec.configs = make_configs(3);
+  (void)ranks[0].tuning.add_site(spec);
+  for (int i = 0; i < 10 && !ranks[0].tuning.finished(); ++i) {
+    ranks[0].entry(false);
+    ranks[0].tuning.await_ranks();
+  }
+  CHECK(ranks[0].tuning.finished());
+  CHECK(ranks[0].tuning.winners()[0] == 1);
+  CHECK(ranks[0].tuning.winners()[1] == 0);
+  CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
+}
+
+TEST_CASE("numbers that no rank would send are refused, and cost rank 0 nothing") {
+  GroupPlanners planners;
+  std::string why;
+  BatchReport report;
+  report.new_sites.push_back({{"huge", "", 1, ~0U, Objective::Own, {}, {}, {}}, true, {}, {}});
+  const Topic topic{1, 0, {0}};
+  const Payload said[] = {encode(report)};
+  Batch batch;
+  REQUIRE(decode(planners.decide(topic, said, why), batch));
+  CHECK(batch.new_sites.empty());
+  // The same group of other ranks is another one.
+  const Topic both{1, 1, {0, 1}};
+  const Payload two[] = {encode(BatchReport{}), encode(BatchReport{})};
+  CHECK_FALSE(planners.decide(both, two, why).empty());
 }
 
 TEST_CASE("a sample that one rank lacks is taken again on all") {

@@ -157,6 +157,8 @@ class FakeRank {
     double region = 0;
     for (Site& site : sites) {
       if (!site.when(entries)) continue;
+      // What comes up in the middle of a pass is not in its plan, and runs its default.
+      const bool planned = site.added;
       if (!site.added) {
         SiteSpec spec;
         spec.name = site.name;
@@ -168,7 +170,7 @@ class FakeRank {
       if (configs.size() <= site.index) configs.resize(site.index + 1, 0);
       std::uint32_t config = configs[site.index];
       launched.push_back(site.index);
-      if (plan.counted && plan.measure != Measure::Nothing) ran[plan.pass][site.name] = config;
+      if (planned && plan.counted && plan.measure != Measure::Nothing) ran[plan.pass][site.name] = config;
       last[site.name] = config;
       SiteResult one;
       one.site = site.index;
