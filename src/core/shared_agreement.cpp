@@ -133,6 +133,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   event.verdict = agreement.verdict;
   event.wait_seconds = agreement.waited_seconds;
   event.why = agreement.why;
+  const std::uint32_t culprit = agreement.culprit;
   ++topic_.question;
   Batch batch;
   if (agreement.verdict == Verdict::Committed) {
@@ -154,8 +155,9 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
                              coordinator_.lost().empty() &&
                              ++refusals_ <= (batch_.finished ? most_late_refusals : most_refusals);
   if (!may_ask_again) {
+    // What this rank took back itself says less than what it has lost.
     const std::string lost = coordinator_.lost();
-    const std::string& why = lost.empty() ? event.why : lost;
+    const std::string& why = lost.empty() || culprit != coordinator_.rank() ? event.why : lost;
     return batch_.finished ? close(why) : fail(why);
   }
   margin_ = std::min(2 * margin_, most_margin);

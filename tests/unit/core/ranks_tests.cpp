@@ -338,6 +338,22 @@ TEST_CASE("a rank that waits for one that does not come gives up, and is not ask
   CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
 }
 
+TEST_CASE("why the ranks did not agree is told, and not that one of them has ended since") {
+  SeveralRanks ranks(2, ancestor(0, 2));
+  ranks.add("kernel", {{4, 1}, {4, 1}});
+  ranks.meeting.refusal = "rank 1 is lost";
+  for (auto& rank : ranks.ranks) {
+    rank->entry(false);
+    rank->entry(false);
+  }
+  ranks.meeting.coordinator_ended = true;
+  for (auto& rank : ranks.ranks) {
+    rank->entry(false);
+    REQUIRE(rank->recorder.count(FallbackReason::NoAgreement) == 1);
+    CHECK(rank->recorder.fallbacks[0].text == "All sites run their default: rank 1 is lost.");
+  }
+}
+
 TEST_CASE("a site that appears after the winners is tuned by all ranks that go on") {
   SeveralRanks ranks(2, ancestor(0, 2));
   ranks.add("early", {{4, 1}, {4, 1}});

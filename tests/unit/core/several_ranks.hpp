@@ -29,6 +29,10 @@ class Meeting {
   }
   /// While set, the decision is made, and no rank gets to know.
   bool withhold = false;
+  /// The coordinating rank has ended, after all that was decided so far.
+  bool coordinator_ended = false;
+  /// Not empty: why nothing is decided.
+  std::string refusal;
   /// Decides, and then aborts all the same: a rank did not vote.
   std::set<std::uint64_t> unlucky_questions;
   [[nodiscard]] std::size_t num_decided() const { return num_decided_; }
@@ -57,6 +61,7 @@ class Meeting {
       if (talk.verdict == Verdict::Open) meeting_.abort(talk, why);
     }
     [[nodiscard]] std::string lost() const override {
+      if (meeting_.coordinator_ended) return "rank 0 has ended";
       return meeting_.lost_.contains(rank_) ? "this rank was lost" : "";
     }
 
@@ -82,6 +87,7 @@ class Meeting {
     if (!lost_.empty()) return abort(talk, "a rank was lost");
     talk.said[rank] = std::move(part);
     if (talk.said.size() < num_ranks_) return;
+    if (!refusal.empty()) return abort(talk, refusal);
     std::vector<Payload> all;
     for (auto& [who, what] : talk.said) all.push_back(what);
     talk.decision = planners_.decide(topic, all, talk.why);
