@@ -1,6 +1,8 @@
 // What a rank says to the others about its region, and what it is told.
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstdio>
 
 #include "core/batch_message.hpp"
 #include "core/shared_tuning.hpp"
@@ -22,6 +24,12 @@ constexpr int most_late_refusals = 4;
 constexpr std::uint64_t first_margin = 4;
 constexpr std::uint64_t most_margin = 4096;
 constexpr std::uint64_t most_pause = 1024;
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g s", seconds);
+  return text.data();
+}
 
 }  // namespace
 
@@ -60,8 +68,8 @@ void SharedTuning::await_ranks() {
   Agreement agreement = coordinator_.wait(topic_, limit);
   if (agreement.verdict == Verdict::Open) {
     const double waited = agreement.waited_seconds;
-    coordinator_.withdraw(topic_, "not all ranks came to the region in " +
-                                      std::to_string(settings_.presync_timeout) + " s");
+    // It would have named a rank that has not come.
+    coordinator_.withdraw(topic_, "rank 0 did not answer in " + seconds_text(limit));
     agreement = coordinator_.wait(topic_, verdict_seconds);
     agreement.waited_seconds += waited;
     if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
