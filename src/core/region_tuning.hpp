@@ -126,6 +126,10 @@ class RegionTuning {
   /// threads may make other calls meanwhile; of this one there is one at a time.
   virtual void await_ranks() {}
 
+  /// The program is about to end: reports, once, what has kept this from being finished if nothing
+  /// was said about it yet.
+  virtual void explain_unfinished() {}
+
   /// Nothing is measured, entries run winners. Becomes false again if new sites come up.
   [[nodiscard]] virtual bool finished() const = 0;
 

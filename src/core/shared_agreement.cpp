@@ -77,6 +77,14 @@ void SharedTuning::await_ranks() {
   answer_ = std::move(agreement);
 }
 
+void SharedTuning::explain_unfinished() {
+  if (failed_ || finished() || refusals_ == 0 || std::exchange(explained_, true)) return;
+  observer_.fallback(FallbackReason::NoAgreement, no_site,
+                     "By entry " + std::to_string(entries_) + " the ranks had not agreed in " +
+                         std::to_string(refusals_) + " attempts, so this one ran what was known " +
+                         "before: " + last_refusal_ + ".");
+}
+
 BatchReport SharedTuning::report(double now, bool bounded) const {
   BatchReport report;
   report.batch = batch_.number;
@@ -168,6 +176,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
     const std::string& why = lost.empty() || culprit != coordinator_.rank() ? event.why : lost;
     return batch_.finished ? close(why) : fail(why);
   }
+  last_refusal_ = event.why;
   margin_ = std::min(2 * margin_, most_margin);
   say_again_ = true;
 }

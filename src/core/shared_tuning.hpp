@@ -51,6 +51,7 @@ class SharedTuning final : public RegionTuning {
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
   void await_ranks() override;
+  void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] Stage stage() const override { return stage_; }
   [[nodiscard]] std::span<const std::uint32_t> winners() const override { return winners_; }
@@ -128,7 +129,9 @@ class SharedTuning final : public RegionTuning {
   bool closed_ = false;              ///< what comes after the winners is not agreed on any more
   bool rest_ = false;                ///< nothing to run: the next entry asks again, not this one
   std::uint64_t margin_ = 4;         ///< entries in which an answer is expected
-  int refusals_ = 0;
+  int refusals_ = 0;                 ///< since the last agreement
+  std::string last_refusal_;
+  bool explained_ = false;
   std::uint64_t asked_entry_ = 0;
   std::uint64_t pause_entries_ = 0;  ///< after batches without passes, before asking again
   std::uint64_t pause_until_ = 0;

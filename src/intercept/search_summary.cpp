@@ -25,6 +25,7 @@ SearchFigures Search::figures_locked() const {
 
 void Search::write_summary() {
   const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->explain_unfinished();
   summarise();
 }
 

@@ -31,6 +31,22 @@ TEST_CASE("live, no rank waits for one that is behind, and batches begin at the 
   }
 }
 
+TEST_CASE("live, a program that ends before the others came has it said why, once") {
+  SeveralRanks ranks(2, ancestor(1, 2));
+  ranks.add("kernel", {{4e-3, 1e-3}, {4e-3, 1e-3}});
+  ranks[0].tuning.explain_unfinished();
+  for (int entry = 0; entry < 20; ++entry) ranks[0].entry(true);
+  REQUIRE(ranks[0].recorder.count(FallbackReason::NoAgreement) == 0);
+  ranks[0].tuning.explain_unfinished();
+  ranks[0].tuning.explain_unfinished();
+  REQUIRE(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
+  CHECK(ranks[0].recorder.fallbacks[0].text.find("was entered again before all had spoken") !=
+        std::string::npos);
+  for (int entry = 0; entry < 200; ++entry)
+    for (auto& rank : ranks.ranks) rank->entry(true);
+  CHECK(ranks.all_finished());
+}
+
 TEST_CASE("live, a decision that was not committed is issued again as it was") {
   SeveralRanks ranks(2, ancestor(1, 2));
   ranks.add("kernel", {{4e-3, 3e-3, 1e-3}, {4e-3, 3e-3, 1e-3}});
