@@ -1,0 +1,163 @@
+"""Whatever happens to one rank, and whenever, the others end as they do without contextune, and their
+logs name the rank and the reason."""
+
+import concurrent.futures
+import os
+import signal
+import unittest
+
+import faults
+import job
+from faults import SHORT, Peculiar
+
+VICTIMS = (0, 1)  # 0 coordinates
+NUM_RANKS = 3
+# Of one wait: presync_timeout of SHORT or 5 s, 1 s for the answer, and the 15 s for a verdict.
+LONGEST_WAIT = 5 + 1 + 15
+
+
+def all_at_once(cases):
+    """Results by name; most of a case is waiting."""
+    with concurrent.futures.ThreadPoolExecutor((os.cpu_count() or 1) + 1) as pool:
+        running = {name: pool.submit(*case) for name, case in cases.items()}
+        return {name: future.result() for name, future in running.items()}
+
+
+class Faults(unittest.TestCase):
+    maxDiff = None
+
+    def assert_well(self, outcome):
+        self.assertEqual(outcome.wrong, [])
+        self.assertLess(outcome.longest_wait, LONGEST_WAIT)
+
+    def assert_named(self, outcome, rank, reasons=("no_agreement",)):
+        for survivor, told in outcome.told.items():
+            self.assertTrue(
+                any(reason in reasons and f"rank {rank}" in text for reason, text in told),
+                f"rank {survivor} says {told}")
+            self.assertEqual(outcome.winners[survivor], [])
+
+    def assert_tuned(self, outcome):
+        for survivor, winners in outcome.winners.items():
+            self.assertEqual(len(winners), 3, outcome.logs[survivor])
+            self.assertEqual(winners, next(iter(outcome.winners.values())))
+            self.assertEqual(outcome.told[survivor], [])
+
+    def check_signal(self, number):
+        cases = {(victim, moment): (faults.hit, "replay", NUM_RANKS, victim, moment, number)
+                 for victim in VICTIMS for moment in faults.MOMENTS}
+        for (victim, moment), outcome in all_at_once(cases).items():
+            with self.subTest(victim=victim, moment=moment):
+                self.assert_well(outcome)
+                if moment == "after the winners":
+                    self.assert_tuned(outcome)
+                elif not outcome.too_late:
+                    self.assert_named(outcome, victim)
+
+    def check_signal_in_live_mode(self, number):
+        cases = {(victim, moment): (faults.hit, "live", 2, victim, moment, number)
+                 for victim in VICTIMS for moment in faults.MOMENTS}
+        for (victim, moment), outcome in all_at_once(cases).items():
+            with self.subTest(victim=victim, moment=moment):
+                self.assert_well(outcome)
+
+    def test_a_rank_is_killed(self):
+        self.check_signal(signal.SIGKILL)
+
+    def test_a_rank_is_killed_in_live_mode(self):
+        self.check_signal_in_live_mode(signal.SIGKILL)
+
+    def test_a_rank_stands_still_until_the_others_have_ended(self):
+        self.check_signal(signal.SIGSTOP)
+
+    def test_a_rank_stands_still_in_live_mode(self):
+        self.check_signal_in_live_mode(signal.SIGSTOP)
+
+    def test_a_rank_is_not_there_or_not_alike(self):
+        steps = {"replay": 12, "live": 100}
+        kinds = {
+            "comes late": (Peculiar(waits=True), SHORT),
+            "without the shim": (Peculiar(shim=False), SHORT),
+            "ends early": (Peculiar(argv=["sh", "-c", "exit 0"]), SHORT),
+            "another space": (Peculiar(variables={"CONTEXTUNE_SPACE": str(job.HERE / "other.lua")}), {}),
+            "other options": (Peculiar(variables={"CONTEXTUNE_N_REPEAT": "3"}), {}),
+            "another secret": (Peculiar(variables={"CONTEXTUNE_SECRET": "x" * 32}), SHORT),
+        }
+        cases = {}
+        for mode in steps:
+            for victim in VICTIMS:
+                for name, (what, variables) in kinds.items():
+                    cases[mode, victim, name] = (faults.peculiar, mode, 2, victim, what, variables,
+                                                 name != "ends early")
+        for (mode, victim, name), outcome in all_at_once(cases).items():
+            with self.subTest(name, mode=mode, victim=victim):
+                self.assert_well(outcome)
+                for survivor in outcome.winners:
+                    self.assertEqual(outcome.winners[survivor], [])
+                    self.assertNotEqual(outcome.told[survivor], [])
+                # Where nobody waits, nobody can tell who did not come.
+                if mode == "replay" or name in ("another space", "other options"):
+                    # Who has the wrong secret is known to nobody but the one who was turned away.
+                    self.assert_named(outcome, 0 if name == "another secret" and victim == 0 else victim)
+
+    def test_a_rank_that_ends_in_the_middle_of_its_visits(self):
+        short = Peculiar(argv=[job.DEMO, "--steps", 10])
+        for victim, outcome in all_at_once(
+                {victim: (faults.peculiar, "live", 2, victim, short, {}, False)
+                 for victim in VICTIMS}).items():
+            with self.subTest(victim=victim):
+                self.assert_well(outcome)
+
+    def test_a_config_that_fails_on_one_rank_wins_on_none(self):
+        fails = {
+            "launch_failed": {"SIMCUDA_FAULT": "launch_fail:project_x2;launch_fail:project_x4"},
+            "wrong_result": {"SIMCUDA_FAULT": "wrong_result:project_x2;wrong_result:project_x4"},
+        }
+        cases = {(reason, victim): (faults.peculiar, "replay", 3, victim, Peculiar(variables=fault))
+                 for reason, fault in fails.items() for victim in VICTIMS}
+        for (reason, victim), outcome in all_at_once(cases).items():
+            with self.subTest(reason, victim=victim):
+                self.assert_well(outcome)
+                self.assert_tuned(outcome)
+                for log in outcome.logs:
+                    self.assertIn(f"reason={reason}", log)
+                    self.assertIn(f"It was seen on rank {victim}.", log)
+                    self.assertNotRegex(log, "event=winner .*variant=project_x")
+
+    def test_a_rank_that_cannot_write_its_log_is_tuned_like_the_others(self):
+        for victim, outcome in all_at_once(
+                {victim: (faults.peculiar, "replay", 2, victim,
+                          Peculiar(variables={"CONTEXTUNE_LOG_DIR": "/proc/nowhere"}))
+                 for victim in VICTIMS}).items():
+            with self.subTest(victim=victim):
+                self.assert_well(outcome)
+                self.assert_tuned(outcome)
+
+    def test_a_rank_whose_disk_is_full_is_tuned_like_the_others(self):
+        for victim in VICTIMS:
+            with self.subTest(victim=victim):
+                outcome = faults.on_a_full_disk("replay", 2, victim)
+                self.assert_well(outcome)
+                self.assert_tuned(outcome)
+
+    def test_a_child_that_inherited_the_variables_is_turned_away(self):
+        for victim, outcome in all_at_once(
+                {victim: (faults.peculiar, "replay", 2, victim,
+                          faults.with_a_child(faults.STEPS["replay"]), {}, True, 2)
+                 for victim in VICTIMS}).items():
+            with self.subTest(victim=victim):
+                self.assert_well(outcome)
+                self.assert_tuned(outcome)
+                self.assertIn("reason=no_agreement", outcome.logs[victim])
+
+    def test_a_stranger_changes_nothing(self):
+        for mode, outcome in all_at_once(
+                {mode: (faults.called_by_a_stranger, mode, 2, 1, steps)
+                 for mode, steps in (("replay", 12), ("live", 200))}).items():
+            with self.subTest(mode):
+                self.assert_well(outcome)
+                self.assert_tuned(outcome)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

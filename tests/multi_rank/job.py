@@ -1,0 +1,230 @@
+"""Jobs of several ranks of the demo on the simulated driver, and what can go wrong with one of them.
+
+A rank is a process of its own that a test starts with the variables of the shim, as a launcher would.
+Nothing here waits without a limit, and whatever is left of a job is killed in the end."""
+
+import dataclasses
+import functools
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+BUILD = pathlib.Path(os.environ.get(
+    "CONTEXTUNE_TEST_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
+HERE = pathlib.Path(__file__).resolve().parent
+COMMAND = BUILD / "bin" / "contextune"
+SHIM = BUILD / "lib" / "libcontextune_preload.so"
+DEMO = BUILD / "demo" / "contextune_demo"
+SPACE = HERE / "ranks.lua"
+
+# Longer than any rank may take on a busy machine: presync_timeout, a second more for the answer, 15 s
+# for a verdict whose coordinator is lost, and the program itself.
+LIMIT = 90.0
+
+QUICK = {
+    "CONTEXTUNE_N_WARMUP": "0",
+    "CONTEXTUNE_N_REPEAT": "2",
+    "CONTEXTUNE_REFINE": "false",
+    "CONTEXTUNE_CONFIRM": "false",
+    "CONTEXTUNE_MAX_SLOWDOWN": "0",
+}
+
+
+def plain_environment():
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
+    }
+    return kept | {"LD_LIBRARY_PATH": str(BUILD / "simcuda")}
+
+
+@functools.lru_cache(maxsize=None)
+def bare_output(steps):
+    """What the demo prints without contextune."""
+    return subprocess.run([DEMO, "--steps", str(steps)], env=plain_environment(), text=True,
+                          capture_output=True, check=True, timeout=LIMIT).stdout
+
+
+@dataclasses.dataclass
+class Peculiar:
+    """What one rank does that the others do not."""
+
+    argv: list = None       # in place of the demo
+    variables: dict = dataclasses.field(default_factory=dict)
+    shim: bool = True
+    waits: bool = False     # begins only when Job.let_go says so
+
+
+class Job:
+    """Ranks 0 to num_ranks - 1. `with` it: at its end nothing is left."""
+
+    def __init__(self, num_ranks, mode, steps, variables=None, peculiar=None):
+        self.num_ranks = num_ranks
+        self.steps = steps
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
+        self.logs = self.folder / "logs"
+        self.logs.mkdir()
+        self.address = "unix:contextune-test-" + secrets.token_hex(8)
+        self.variables = {
+            "NVTX_INJECTION64_PATH": str(SHIM),
+            "CONTEXTUNE_MODE": mode,
+            "CONTEXTUNE_REGION": "nvtx:decode",
+            "CONTEXTUNE_SPACE": str(SPACE),
+            "CONTEXTUNE_LOG_DIR": str(self.logs),
+            "CONTEXTUNE_WORLD_SIZE": str(num_ranks),
+            "CONTEXTUNE_ADDRESS": self.address,
+            "CONTEXTUNE_SECRET": secrets.token_hex(16),
+            **QUICK,
+            **(variables or {}),
+        }
+        self.peculiar = peculiar or {}
+        self.ranks = []
+        self.gates = {}
+
+    def __enter__(self):
+        try:
+            for rank in range(self.num_ranks):
+                self.ranks.append(self.start(rank))
+        except BaseException:
+            self.end()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        for process in self.ranks:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        for gate in self.gates.values():
+            os.close(gate)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, rank):
+        own = self.peculiar.get(rank, Peculiar())
+        argv = own.argv or [DEMO, "--steps", self.steps]
+        environment = plain_environment() | {"SIMCUDA_SEED": str(rank + 1)}
+        if own.shim:
+            # Only the program itself: what wraps it is no part of the job.
+            environment |= {**self.variables, "CONTEXTUNE_RANK": str(rank), **own.variables}
+            argv = ["env", f"LD_PRELOAD={SHIM}", *argv]
+        if own.waits:
+            gate = self.folder / f"gate-{rank}"
+            os.mkfifo(gate)
+            self.gates[rank] = os.open(gate, os.O_RDWR)
+            argv = ["sh", "-c", f'read line < {gate}; exec "$@"', "sh", *argv]
+        with open(self.output(rank), "wb") as out, open(self.errors(rank), "wb") as err:
+            return subprocess.Popen(list(map(str, argv)), env=environment, cwd=self.folder, stdout=out,
+                                    stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
+
+    def let_go(self, rank):
+        os.write(self.gates[rank], b"go\n")
+
+    def output(self, rank):
+        return self.folder / f"out-{rank}"
+
+    def errors(self, rank):
+        return self.folder / f"err-{rank}"
+
+    def log(self, rank):
+        file = self.logs / f"rank-{rank}.log"
+        return file.read_text(errors="replace") if file.is_file() else ""  # not of /dev/full
+
+    def reaches(self, rank, moment, limit=LIMIT):
+        """Whether the rank's log says so before the rank ends; `moment` is a pattern."""
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            ended = self.ranks[rank].poll() is not None
+            if re.search(moment, self.log(rank)):
+                return True
+            if ended:
+                return False
+            time.sleep(0.002)
+        return False
+
+    def signal(self, rank, number):
+        if self.ranks[rank].poll() is None:
+            self.ranks[rank].send_signal(number)
+
+    def unfinished(self, ranks, limit=LIMIT):
+        """Those of the ranks that did not end in time."""
+        end = time.monotonic() + limit
+        late = []
+        for rank in ranks:
+            try:
+                self.ranks[rank].wait(max(0.0, end - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                late.append(rank)
+        return late
+
+    def faults_of(self, rank):
+        """How the rank's end differs from that of the bare program; empty: not at all."""
+        process = self.ranks[rank]
+        out, err = self.output(rank).read_text(), self.errors(rank).read_text()
+        wrong = []
+        if process.poll() != 0:
+            wrong.append(f"rank {rank} ended with status {process.returncode}")
+        if out != bare_output(self.steps):
+            wrong.append(f"rank {rank} printed {out!r}")
+        if err:
+            wrong.append(f"rank {rank} printed the errors {err!r}")
+        return wrong
+
+
+def lines(log, event):
+    return [line for line in log.splitlines() if f" event={event} " in line]
+
+
+def field(line, name):
+    found = re.search(rf' {name}=("(?:[^"\\]|\\.)*"|\S+)', line)
+    return found[1].strip('"') if found else None
+
+
+def winners(log):
+    """The winner lines without what is each rank's own."""
+    own = r"^\S+(?= )| (?:run|pid|rank|time_us|default_us)=\S+"
+    return [re.sub(own, "", line) for line in lines(log, "winner")]
+
+
+def told(log):
+    """What the log says about ranks that did not agree: (reason, sentence)."""
+    reasons = ("no_agreement", "no_rendezvous", "ranks_differ", "late_results")
+    return [(field(line, "reason"), field(line, "text"))
+            for line in lines(log, "fallback") if field(line, "reason") in reasons]
+
+
+def of_the_job(log):
+    """Without the processes that took themselves for a rank that another one was already."""
+    away = {field(line, "pid") for line in lines(log, "fallback")
+            if re.search("cannot listen at|another process has", line)}
+    return "\n".join(line for line in log.splitlines() if field(line, "pid") not in away)
+
+
+def contradictions(logs):
+    """Where ranks ran something else in the same pass, or were told something else."""
+    seen, wrong = {}, []
+    for rank, log in enumerate(map(of_the_job, logs)):
+        facts = [(("pass", field(line, "pass"), field(line, "site")), field(line, "config"))
+                 for line in lines(log, "trial")]
+        for line in lines(log, "sync"):
+            question = (field(line, "group"), field(line, "question"))
+            if field(line, "verdict") == "committed":
+                facts.append((("hash", *question), field(line, "hash")))
+            if field(line, "verdict") != "unknown":
+                facts.append((("verdict", *question), field(line, "verdict")))
+        facts += [(("winner", field(line, "site")), field(line, "config"))
+                  for line in lines(log, "winner")]
+        for what, value in facts:
+            first = seen.setdefault(what, (rank, value))
+            if first[1] != value:
+                wrong.append(f"{what}: {first[1]} on rank {first[0]}, {value} on rank {rank}")
+    return wrong

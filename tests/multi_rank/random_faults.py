@@ -1,0 +1,125 @@
+"""Jobs of ranks to one of which something happens, drawn from a seed: the others end as they do
+without contextune, run the same passes or none, and have the same winners or say why not.
+
+  random_faults.py [--count N] [--seed S] [--jobs J]
+
+prints a line for each seed, and runs seeds S to S + N - 1; one that failed is run again with
+`--seed S --count 1`."""
+
+import argparse
+import concurrent.futures
+import os
+import random
+import re
+import signal
+import sys
+import time
+
+import faults
+import job
+from faults import Peculiar
+
+OTHER_SPACE = {"CONTEXTUNE_SPACE": str(job.HERE / "other.lua")}
+KERNELS = ("rotate", "attend", "project_x2", "project_x4")
+
+
+def signals(draw, mode, num_ranks, victim, steps, variables):
+    number = draw.choice((signal.SIGKILL, signal.SIGSTOP, signal.SIGTERM))
+    moment = draw.choice((*faults.MOMENTS, "at any time"))
+    after = draw.uniform(0, 1) if moment == "at any time" else draw.choice((0, 0, 0.01))
+    # None: until the others have ended.
+    pause = draw.choice((None, 0.1, 1.2, 6)) if number == signal.SIGSTOP else None
+    text = f"{number.name} {moment}" + (f" for {pause} s" if pause else "")
+    return text, lambda: faults.hit(mode, num_ranks, victim, moment, number, steps, variables, after,
+                                    pause)
+
+
+def peculiarities(draw, mode, num_ranks, victim, steps, variables):
+    kernel = draw.choice(KERNELS)
+    after = draw.randrange(4)
+    name, what, ends_well, outputs = draw.choice((
+        ("late", Peculiar(waits=True), True, 1),
+        ("without the shim", Peculiar(shim=False), True, 1),
+        ("another space", Peculiar(variables=OTHER_SPACE), True, 1),
+        ("other options", Peculiar(variables={"CONTEXTUNE_N_REPEAT": "3"}), True, 1),
+        ("another secret", Peculiar(variables={"CONTEXTUNE_SECRET": "x" * 32}), True, 1),
+        ("no log", Peculiar(variables={"CONTEXTUNE_LOG_DIR": "/proc/nowhere"}), True, 1),
+        ("fails to launch", Peculiar(
+            variables={"SIMCUDA_FAULT": f"launch_fail:{kernel}:block=256,after={after},times=1"}
+            if mode == "replay" else {}), True, 1),
+        ("ends at once", Peculiar(argv=["sh", "-c", "exit 0"]), False, 1),
+        ("ends early", Peculiar(argv=[job.DEMO, "--steps", draw.randint(1, 20)]), False, 1),
+        ("starts a child", faults.with_a_child(steps), True, 2),
+    ))
+    return name, lambda: faults.peculiar(mode, num_ranks, victim, what, variables, ends_well, outputs,
+                                         steps)
+
+
+def strangers(draw, mode, num_ranks, victim, steps, variables):
+    seed = draw.randrange(1 << 30)
+    return "a stranger", lambda: faults.called_by_a_stranger(mode, num_ranks, seed, steps, variables)
+
+
+def drawn(seed):
+    """What happens, as text, and a function that does it."""
+    draw = random.Random(seed)
+    mode = draw.choice(("replay", "live"))
+    num_ranks = draw.choice((2, 2, 3, 4))
+    victim = draw.choice((0, draw.randrange(num_ranks)))
+    steps = draw.randint(4, 16) if mode == "replay" else draw.choice((30, 100, 300))
+    variables = {
+        "CONTEXTUNE_PRESYNC_TIMEOUT": draw.choice(("0.05", "0.5", "2")),
+        "CONTEXTUNE_CONFIRM": draw.choice(("true", "false")),
+        "CONTEXTUNE_REFINE": draw.choice(("true", "false")),
+        "SIMCUDA_NOISE": draw.choice(("0.01", "0.2")),
+    }
+    kind = draw.choice((signals, signals, signals, peculiarities, peculiarities, strangers))
+    text, act = kind(draw, mode, num_ranks, victim, steps, variables)
+    return f"{mode}, {num_ranks} ranks, {steps} steps, rank {victim}: {text}", act
+
+
+def run(seed):
+    text, act = drawn(seed)
+    outcome = act()
+    survivors = outcome.told
+    for rank, told in survivors.items():
+        if not outcome.winners[rank] and told and not any(
+                re.search(r"rank \d|all had spoken", sentence) for _, sentence in told):
+            outcome.wrong.append(f"rank {rank} names nobody: {told}")
+    tuned = sum(bool(winners) for winners in outcome.winners.values())
+    outcome.kind = ("tuned" if tuned == len(survivors) else "in part" if tuned else
+                    "said why" if all(survivors.values()) else "ended before")
+    return text, outcome
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--count", type=int, default=8)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=(os.cpu_count() or 1) + 1)
+    chosen = parser.parse_args()
+    start = time.monotonic()
+    failed, kinds, longest, slowest = [], {}, (0.0, 0), (0.0, 0)
+    with concurrent.futures.ThreadPoolExecutor(chosen.jobs) as pool:
+        seeds = range(chosen.seed, chosen.seed + chosen.count)
+        for seed, future in [(seed, pool.submit(run, seed)) for seed in seeds]:
+            text, outcome = future.result()
+            print(f"seed {seed}: {text}: {outcome.kind}, {outcome.seconds:.1f} s, waited at most "
+                  f"{outcome.longest_wait:.2f} s", flush=True)
+            kinds[outcome.kind] = kinds.get(outcome.kind, 0) + 1
+            longest = max(longest, (outcome.longest_wait, seed))
+            slowest = max(slowest, (outcome.seconds, seed))
+            if outcome.wrong:
+                failed.append(seed)
+                print("\n".join(f"  WRONG: {sentence}" for sentence in outcome.wrong), flush=True)
+                for rank, log in enumerate(outcome.logs):
+                    tail = "\n".join(line for line in log.splitlines() if "event=trial" not in line)
+                    print(f"  log of rank {rank}:\n{tail}", flush=True)
+    print(f"{chosen.count} jobs in {time.monotonic() - start:.0f} s: {kinds}; the longest wait was "
+          f"{longest[0]:.2f} s (seed {longest[1]}), the longest job {slowest[0]:.1f} s (seed "
+          f"{slowest[1]}); {len(failed)} failed: {failed}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
