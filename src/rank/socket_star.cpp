@@ -266,7 +266,8 @@ void SocketStar::closed(Connection& connection, const std::string& why) {
     } else if (connection.was_refused()) {
       lose(hub + ": " + why);
     } else if (connection.has_proved()) {
-      lose(hub + " turned this process away: is the secret the same on all ranks?");
+      lose(hub +
+           " hung up without a word: it has ended, or the secret is not the same on all ranks");
     }
     to_hub_ = nullptr;  // if it never answered, the next tick tries again
     return;
