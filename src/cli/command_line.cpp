@@ -132,6 +132,7 @@ Request parse_logs(Words words) {
   Parser parser(logs_help());
   parser.app().add_option("folder", request.folder);
   parser.app().add_option("--run", request.run);
+  parser.app().add_option("--rank", request.rank)->check(CLI::NonNegativeNumber);
   parser.app().add_flag("--json", request.json);
   if (auto other = parser.parse(std::move(words), "logs", 2)) return *other;
   return request;

@@ -20,6 +20,7 @@ struct RunRequest {
 struct LogsRequest {
   std::string folder;  ///< empty: as the environment says
   std::string run;     ///< empty: the last one of each rank; "all"
+  int rank = -1;       ///< whose passes are shown; -1: of each, or of the first that tuned together
   bool json = false;
 };
 

@@ -159,19 +159,21 @@ Options
 }
 
 std::string logs_help() {
-  return R"(contextune logs [FOLDER] [--run ID] [--json]
+  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--json]
 
   contextune logs                      the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
   contextune logs /jobs/17 --run 7f3a21
   contextune logs --run all --json | python3 -m json.tool
 
 Rebuilds, for each rank, how every region was tuned (replayed, or live and why), which config every
-site ran in every pass, the winners with their times, and what was not tuned and why. Where a run has
-several ranks, they are compared first: the winners, once, with the time on each rank, the slowest
-rank, what was agreed on last and its hash, how long each waited, and all in which they differ. A line that cannot be read is listed as file:line with the reason.
+site ran in every pass, the winners with their times, and what was not tuned and why. Ranks that tuned
+together are told of once: the winners with the times of each rank, the slowest rank, on how many
+batches all agree, how long each waited, and all in which they differ. A line that cannot be read is
+listed as file:line with the reason.
 
   FOLDER     a folder of rank logs, or one rank log
   --run ID   only that run; `all`: every run that the logs hold
+  --rank R   the passes of that rank; by default of each, or of the first of those that tuned together
   --json     for programs; times in seconds, null where there is none
 
 Exit status: 0; 1 if there is no log, or no line in it that can be read; 2 if the command was not

@@ -113,56 +113,64 @@ Json to_json(const log::ProcessReport& process, const log::RegionReport& region)
 }
 
 Json to_json(const log::SyncReport& sync) {
-  return {{"group", sync.group},
+  return {{"region", sync.region},
+          {"group", sync.group},
           {"group_rank", sync.group_rank},
           {"question", sync.question},
           {"hash", sync.hash.empty() ? Json(nullptr) : Json(sync.hash)},
           {"wait_seconds", number(sync.wait_seconds)},
           {"verdict", sync.verdict},
-          {"reason", sync.reason.empty() ? Json(nullptr) : Json(sync.reason)}};
+          {"text", sync.text.empty() ? Json(nullptr) : Json(sync.text)}};
 }
 
-Json by_rank(const std::map<int, double>& seconds) {
-  Json json = Json::object();
-  for (const auto& [rank, value] : seconds) json[std::to_string(rank)] = number(value);
+Json to_json(const TimesOfRanks& times) {
+  Json json = {{"seconds", Json::object()},
+               {"fastest_rank", times.fastest < 0 ? Json(nullptr) : Json(times.fastest)},
+               {"slowest_rank", times.slowest < 0 ? Json(nullptr) : Json(times.slowest)},
+               {"spread", number(times.spread)}};
+  for (const auto& [rank, seconds] : times.seconds)
+    json["seconds"][std::to_string(rank)] = number(seconds);
   return json;
 }
 
-Json to_json(const WinnerOfRanks& winner) {
-  const bool timed = !winner.seconds.empty();
-  return {{"region", winner.region},
-          {"site", winner.site},
-          {"key", winner.key},
-          {"config", winner.config},
-          {"reason", winner.reason},
-          {"seconds", by_rank(winner.seconds)},
-          {"fastest_rank", timed ? Json(winner.fastest) : Json(nullptr)},
-          {"slowest_rank", timed ? Json(winner.slowest) : Json(nullptr)},
-          {"spread", number(winner.spread)}};
+Json to_json(const SiteOfRanks& site) {
+  return {{"name", site.name},
+          {"key", site.key},
+          {"default_config", site.default_config},
+          {"config", site.config},
+          {"winner_config", site.winner_config},
+          {"reason", site.reason},
+          {"defaults", to_json(site.defaults)},
+          {"winners", to_json(site.winners)},
+          {"other_ranks", site.other_ranks}};
+}
+
+Json to_json(const RegionOfRanks& region) {
+  Json json = {{"name", region.name},
+               {"batches", region.batches},
+               {"same_batches", region.same_batches},
+               {"defaults", to_json(region.defaults)},
+               {"winners", to_json(region.winners)},
+               {"sites", Json::array()}};
+  for (const auto& site : region.sites) json["sites"].push_back(to_json(site));
+  return json;
 }
 
 Json to_json(const RankComparison& comparison) {
   Json json = {{"runs", comparison.runs},
-               {"ranks", comparison.ranks},
+               {"ranks", Json::array()},
                {"simulated", comparison.simulated},
-               {"winners", Json::array()},
-               {"slowest_rank", comparison.slowest < 0 ? Json(nullptr) : Json(comparison.slowest)},
-               {"total_seconds", by_rank(comparison.total_seconds)},
+               {"together", comparison.together},
+               {"regions", Json::array()},
                {"waits", Json::object()},
-               {"agreements", Json::array()},
                {"differences", comparison.differences}};
-  for (const auto& winner : comparison.winners) json["winners"].push_back(to_json(winner));
+  for (const auto& [rank, process] : comparison.ranks) json["ranks"].push_back(rank);
+  for (const auto& region : comparison.regions) json["regions"].push_back(to_json(region));
   for (const auto& [rank, wait] : comparison.waits) {
-    json["waits"][std::to_string(rank)] = {{"questions", wait.questions},
-                                           {"committed", wait.committed},
+    json["waits"][std::to_string(rank)] = {{"committed", wait.committed},
+                                           {"aborted", wait.aborted},
                                            {"seconds", wait.seconds},
                                            {"longest_seconds", wait.longest_seconds}};
-  }
-  for (const auto& last : comparison.agreements) {
-    json["agreements"].push_back({{"group", last.group},
-                                  {"question", last.question},
-                                  {"hash", last.hash},
-                                  {"ranks", last.ranks}});
   }
   return json;
 }

@@ -92,22 +92,41 @@ void print_configs(const log::RegionReport& region) {
   }
 }
 
-void print_text(const LogContents& contents) {
-  for (const RankComparison& comparison : compare_ranks(contents.processes))
-    std::cout << comparison_text(comparison, text_width) << "\n";
-  for (const log::ProcessReport& process : contents.processes) {
-    std::cout << process_summary(process, text_width, Fallbacks::All);
-    for (const log::RegionReport& region : process.regions) {
-      const IterationTable table = iteration_table(region);
-      if (table.rows.empty()) continue;
-      std::cout << "\n  what every site of " << region_title(process, region)
-                << " ran in every pass\n\n"
-                << to_markdown(table, text_width);
-      print_configs(region);
-    }
-    const std::string kernels = kernel_list(process, text_width);
-    if (!kernels.empty()) std::cout << "\n" << kernels;
+// What every site ran in every pass.
+void print_passes(const log::ProcessReport& process) {
+  for (const log::RegionReport& region : process.regions) {
+    const IterationTable table = iteration_table(region);
+    if (table.rows.empty()) continue;
+    std::cout << "\n  what every site of " << region_title(process, region)
+              << " ran in every pass\n\n"
+              << to_markdown(table, text_width);
+    print_configs(region);
+  }
+  const std::string kernels = kernel_list(process, text_width);
+  if (!kernels.empty()) std::cout << "\n" << kernels;
+  std::cout << "\n";
+}
+
+void print_comparison(const RankComparison& comparison, int rank) {
+  const auto asked = comparison.ranks.find(rank);
+  const log::ProcessReport& shown =
+      asked == comparison.ranks.end() ? *comparison.ranks.begin()->second : *asked->second;
+  std::cout << comparison_text(comparison, shown, text_width, Fallbacks::All);
+  if (!comparison.together) {
     std::cout << "\n";
+  } else if (rank < 0 || asked != comparison.ranks.end()) {
+    std::cout << "\n  rank " << shown.rank << "; --rank shows another\n";
+    print_passes(shown);
+  }
+}
+
+void print_text(const LogContents& contents, int rank) {
+  const std::vector<RankComparison> comparisons = compare_ranks(contents.processes);
+  for (const RankComparison& comparison : comparisons) print_comparison(comparison, rank);
+  for (const log::ProcessReport* process : told_alone(contents.processes, comparisons)) {
+    if (rank >= 0 && process->rank != rank) continue;
+    std::cout << process_summary(*process, text_width, Fallbacks::All);
+    print_passes(*process);
   }
   if (!contents.other_runs.empty()) {
     std::cout << "Other runs in these logs (--run ID, or --run all):";
@@ -138,7 +157,7 @@ int logs_command(const LogsRequest& request) {
     if (request.json) {
       std::cout << to_json(contents) << std::endl;
     } else {
-      print_text(contents);
+      print_text(contents, request.rank);
       std::cout.flush();
     }
     print_bad_lines(contents);

@@ -5,60 +5,75 @@
 #include <string>
 #include <vector>
 
+#include "cli/summary.hpp"
 #include "log/run_report.hpp"
 
 namespace contextune::cli {
 
-/// A site's winner over all ranks of a run. Times are seconds.
-struct WinnerOfRanks {
-  std::string region;
-  std::string site;
-  std::string key;
-  std::string config;  ///< as most ranks have it: "block=256 per_sm=4"
-  std::string reason;
+/// What each rank measured of one thing, in seconds.
+struct TimesOfRanks {
   std::map<int, double> seconds;  ///< by rank; those that know it
-  int fastest = 0;
-  int slowest = 0;
+  int fastest = -1;               ///< -1: no rank knows it
+  int slowest = -1;
   double spread = log::not_known;  ///< (slowest - fastest) / fastest
 };
 
-/// How long one rank waited for the others.
+/// A site of which some rank has a winner.
+struct SiteOfRanks {
+  std::string name;
+  std::string key;
+  std::string default_config;  ///< "block=256 per_sm=4", or "as launched"
+  std::uint32_t config = 0;    ///< the winner, as most ranks have it
+  std::string winner_config;
+  std::string reason;
+  TimesOfRanks defaults;  ///< of the ranks that have this winner, as the next
+  TimesOfRanks winners;
+  std::vector<int> other_ranks;  ///< that have another winner, or none
+};
+
+struct RegionOfRanks {
+  std::string name;
+  std::vector<SiteOfRanks> sites;
+  /// All sites together of which every rank has the same winner and knows its time.
+  TimesOfRanks defaults;
+  TimesOfRanks winners;
+  std::uint64_t batches = 0;       ///< that some rank committed
+  std::uint64_t same_batches = 0;  ///< that all ranks that were asked committed, same hash
+};
+
+/// How often one rank agreed with the others, and how long it waited for them.
 struct WaitOfRank {
-  std::uint64_t questions = 0;
   std::uint64_t committed = 0;
+  std::uint64_t aborted = 0;
   double seconds = 0;
   double longest_seconds = 0;
 };
 
-/// What was agreed on, the last of it.
-struct LastAgreement {
-  std::string group;
-  std::uint64_t question = 0;
-  std::string hash;
-  std::vector<int> ranks;  ///< that have it
-};
-
-/// The ranks of one job side by side. A plain value.
+/// The ranks of one job side by side. Points into the processes that were compared.
 struct RankComparison {
   std::vector<std::string> runs;  ///< one, or one a rank where a launcher started each by itself
-  std::vector<int> ranks;
+  std::map<int, const log::ProcessReport*> ranks;
   bool simulated = false;
-  std::vector<WinnerOfRanks> winners;
-  /// The one whose winners take most time together, of those that have them all; -1: none has.
-  int slowest = -1;
-  std::map<int, double> total_seconds;    ///< of the winners that every rank has
-  std::map<int, WaitOfRank> waits;        ///< of ranks that agreed on something or tried to
-  std::vector<LastAgreement> agreements;  ///< one a group
+  bool together = false;  ///< several ranks committed a batch: what one ran, all had to run
+  std::vector<RegionOfRanks> regions;
+  std::map<int, WaitOfRank> waits;  ///< of ranks that agreed on something or tried to
   /// Sentences: in what ranks differ though they should not.
   std::vector<std::string> differences;
 };
 
-/// One for each job of which several ranks have lines, in the order of their first lines. A job is
-/// what has one run id, or else ranks of one program that ran at the same time.
+/// One for each job of which several ranks have lines, in the order of their first lines.
 [[nodiscard]] std::vector<RankComparison> compare_ranks(
     const std::vector<log::ProcessReport>& processes);
 
-/// For a reader; ends with a newline.
-[[nodiscard]] std::string comparison_text(const RankComparison& comparison, std::size_t width);
+/// The processes whose story is not told by a comparison of ranks that tuned together.
+[[nodiscard]] std::vector<const log::ProcessReport*> told_alone(
+    const std::vector<log::ProcessReport>& processes,
+    const std::vector<RankComparison>& comparisons);
+
+/// For a reader; ends with a newline. What is the same on all ranks of a job that tuned together is
+/// told once, of `shown`, which is one of them.
+[[nodiscard]] std::string comparison_text(const RankComparison& comparison,
+                                          const log::ProcessReport& shown, std::size_t width,
+                                          Fallbacks fallbacks);
 
 }  // namespace contextune::cli

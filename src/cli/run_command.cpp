@@ -63,15 +63,19 @@ std::string why_silent(const RunSetup& setup, const std::string& program, int lo
 }
 
 void report(const RunSetup& setup, const RunWatch& watch, Reporter& reporter) {
-  std::size_t said = 0;
-  for (const RankComparison& comparison : compare_ranks(watch.processes()))
-    reporter.say(comparison_text(comparison, reporter.width()) + "\n");
-  for (const log::ProcessReport& process : watch.processes()) {
-    if (said++ > 0) reporter.say("\n");
-    reporter.say(setup.options.discover
-                     ? kernel_list(process, reporter.width())
-                     : process_summary(process, reporter.width(), Fallbacks::Few));
+  std::vector<std::string> texts;
+  std::vector<RankComparison> comparisons;
+  if (!setup.options.discover) comparisons = compare_ranks(watch.processes());
+  for (const RankComparison& comparison : comparisons) {
+    texts.push_back(comparison_text(comparison, *comparison.ranks.begin()->second, reporter.width(),
+                                    Fallbacks::Few));
   }
+  for (const log::ProcessReport* process : told_alone(watch.processes(), comparisons)) {
+    texts.push_back(setup.options.discover
+                        ? kernel_list(*process, reporter.width())
+                        : process_summary(*process, reporter.width(), Fallbacks::Few));
+  }
+  for (std::size_t i = 0; i < texts.size(); ++i) reporter.say((i > 0 ? "\n" : "") + texts[i]);
 }
 
 void write_space_file(const RunRequest& request, const RunWatch& watch, Reporter& reporter) {

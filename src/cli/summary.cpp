@@ -28,13 +28,7 @@ std::string heading(const ProcessReport& process) {
   std::string text = "contextune: " + printable(process.program.empty() ? "run" : process.program) +
                      ", run " + printable(process.run) + ", rank " + std::to_string(process.rank) +
                      ", pid " + std::to_string(process.pid) + "\n";
-  if (!process.started) return text;
-  text += "  " + printable(process.gpu.empty() ? "unknown GPU" : process.gpu);
-  if (process.num_sms > 0) text += ", " + std::to_string(process.num_sms) + " SMs";
-  if (!process.driver.empty()) text += ", driver " + printable(process.driver);
-  if (!process.timer.empty()) text += ", launches timed by " + printable(process.timer);
-  if (process.simulated) text += "; a simulated driver: no figure here is of a real GPU";
-  return text + "\n";
+  return text + device_line(process);
 }
 
 std::string gain_text(const ConfirmReport& confirm) {
@@ -162,9 +156,7 @@ std::vector<std::string> site_row(const SiteReport& site, const std::string& lab
 
 std::string region_text(const ProcessReport& process, const RegionReport& region,
                         std::size_t width) {
-  std::string text = "\n  region " + region_title(process, region) + "\n";
-  for (const ConfirmReport& confirm : region.confirms) text += confirm_line(process, confirm);
-  text += mode_line(process, region) + cost_line(process, region);
+  std::string text = region_lines(process, region);
   if (region.sites.empty()) return text;
   TextTable table({2, 4, 5});
   table.add({"site", "default", "time", "winner", "time", "less"});
@@ -184,32 +176,17 @@ std::vector<const log::FallbackReport*> told_above(const ProcessReport& process)
   return told;
 }
 
-std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
-  std::string text;
-  for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
-  const int most_of_a_reason = fallbacks == Fallbacks::Few ? 4 : std::numeric_limits<int>::max();
-  std::map<std::string, int> shown;
-  const auto told = told_above(process);
-  for (const log::FallbackReport& fallback : process.fallbacks) {
-    if (std::find(told.begin(), told.end(), &fallback) != told.end()) continue;
-    if (++shown[fallback.reason] > most_of_a_reason) continue;
-    text += "    " + printable(fallback.reason);
-    if (!fallback.region.empty()) text += ", " + printable(fallback.region);
-    if (!fallback.site.empty()) text += ", " + printable(fallback.site);
-    text += times_text(fallback) + ": " + printable(fallback.text) + "\n";
-  }
-  for (const auto& [reason, count] : shown) {
-    if (count <= most_of_a_reason) continue;
-    text += "    " + printable(reason) + ": " + std::to_string(count - most_of_a_reason) +
-            " more; `contextune logs` lists them\n";
-  }
-  for (const std::string& name : regions_never_entered(process)) {
-    text += "    region " + printable(name) + " was never entered\n";
-  }
-  return text.empty() ? text : "\n  not tuned, or not as asked\n" + text;
-}
-
 }  // namespace
+
+std::string device_line(const ProcessReport& process) {
+  if (!process.started) return {};
+  std::string text = "  " + printable(process.gpu.empty() ? "unknown GPU" : process.gpu);
+  if (process.num_sms > 0) text += ", " + std::to_string(process.num_sms) + " SMs";
+  if (!process.driver.empty()) text += ", driver " + printable(process.driver);
+  if (!process.timer.empty()) text += ", launches timed by " + printable(process.timer);
+  if (process.simulated) text += "; a simulated driver: no figure here is of a real GPU";
+  return text + "\n";
+}
 
 std::string region_title(const ProcessReport& process, const RegionReport& region) {
   return printable(region.name) + mark(process);
@@ -261,6 +238,37 @@ std::vector<std::string> regions_never_entered(const ProcessReport& process) {
     if (asked.starts_with("nvtx:") && !said && !seen) missing.push_back(asked);
   }
   return missing;
+}
+
+std::string region_lines(const ProcessReport& process, const RegionReport& region) {
+  std::string text = "\n  region " + region_title(process, region) + "\n";
+  for (const ConfirmReport& confirm : region.confirms) text += confirm_line(process, confirm);
+  return text + mode_line(process, region) + cost_line(process, region);
+}
+
+std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
+  std::string text;
+  for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
+  const int most_of_a_reason = fallbacks == Fallbacks::Few ? 4 : std::numeric_limits<int>::max();
+  std::map<std::string, int> shown;
+  const auto told = told_above(process);
+  for (const log::FallbackReport& fallback : process.fallbacks) {
+    if (std::find(told.begin(), told.end(), &fallback) != told.end()) continue;
+    if (++shown[fallback.reason] > most_of_a_reason) continue;
+    text += "    " + printable(fallback.reason);
+    if (!fallback.region.empty()) text += ", " + printable(fallback.region);
+    if (!fallback.site.empty()) text += ", " + printable(fallback.site);
+    text += times_text(fallback) + ": " + printable(fallback.text) + "\n";
+  }
+  for (const auto& [reason, count] : shown) {
+    if (count <= most_of_a_reason) continue;
+    text += "    " + printable(reason) + ": " + std::to_string(count - most_of_a_reason) +
+            " more; `contextune logs` lists them\n";
+  }
+  for (const std::string& name : regions_never_entered(process)) {
+    text += "    region " + printable(name) + " was never entered\n";
+  }
+  return text.empty() ? text : "\n  not tuned, or not as asked\n" + text;
 }
 
 std::string process_summary(const ProcessReport& process, std::size_t width, Fallbacks fallbacks) {

@@ -15,6 +15,14 @@ enum class Fallbacks { Few, All };
 [[nodiscard]] std::string process_summary(const log::ProcessReport& process, std::size_t width,
                                           Fallbacks fallbacks);
 
+/// Its parts: the GPU and what times launches, one line; empty if the log does not say.
+[[nodiscard]] std::string device_line(const log::ProcessReport& process);
+/// What a region won, how and at what cost, without its sites.
+[[nodiscard]] std::string region_lines(const log::ProcessReport& process,
+                                       const log::RegionReport& region);
+/// What was not tuned, or not as asked; empty if there is nothing.
+[[nodiscard]] std::string troubles(const log::ProcessReport& process, Fallbacks fallbacks);
+
 /// The kernels of a process's regions by the time that they took, for --discover; empty if there
 /// are none.
 [[nodiscard]] std::string kernel_list(const log::ProcessReport& process, std::size_t width);

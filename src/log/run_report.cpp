@@ -264,9 +264,10 @@ std::string ReportBuilder::add_sync(const Record& record) {
   if (!question) return missing("sync", "question");
   if (record.find("verdict") == nullptr) return missing("sync", "verdict");
   process_of(record).syncs.push_back(
-      {std::string(record.text("group")), record.count("group_rank").value_or(0), *question,
-       std::string(record.text("hash")), seconds_of(record, "wait_us"),
-       std::string(record.text("verdict")), std::string(record.text("text"))});
+      {std::string(record.text("region")), std::string(record.text("group")),
+       record.count("group_rank").value_or(0), *question, std::string(record.text("hash")),
+       seconds_of(record, "wait_us"), std::string(record.text("verdict")),
+       std::string(record.text("text"))});
   return {};
 }
 

@@ -106,13 +106,14 @@ struct FallbackReport {
 
 /// One question that ranks decided together, or did not.
 struct SyncReport {
+  std::string region;  ///< empty: it was of none
   std::string group;
   std::uint64_t group_rank = 0;
   std::uint64_t question = 0;
   std::string hash;  ///< of the decision; empty: there was none
   double wait_seconds = not_known;
   std::string verdict;  ///< "committed", "aborted", "unknown" or "open"
-  std::string reason;   ///< why it was not committed
+  std::string text;     ///< why it was not committed
 };
 
 /// One process: what `run`, `pid` and `rank` tell apart.

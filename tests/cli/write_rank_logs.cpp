@@ -44,11 +44,11 @@ void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   sync.question = 1;
   sync.verdict = Verdict::Aborted;
   sync.why = "rank 1 did not come within 5 s";
-  log::write_sync(log, "decode", sync);
+  tuning.sync(sync);
   sync.question = 2;
   sync.verdict = wrong == "verdict" ? Verdict::Unknown : Verdict::Committed;
   sync.hash = wrong == "hash" ? 0xbad : 0xfeed;
-  log::write_sync(log, "decode", sync);
+  tuning.sync(sync);
 }
 
 }  // namespace

@@ -176,15 +176,13 @@ TEST_CASE_METHOD(Fixture,
   contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
         "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 "
-        "hash=feedfacecafebeef "
-        "wait_us=1500 verdict=committed");
+        "hash=feedfacecafebeef wait_us=1500 verdict=committed");
   sync.verdict = contextune::Verdict::Aborted;
   sync.why = "rank 1 did not come";
   contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
         "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 wait_us=1500 "
-        "verdict=aborted "
-        "text=\"rank 1 did not come\"");
+        "verdict=aborted text=\"rank 1 did not come\"");
 }
 
 TEST_CASE_METHOD(Fixture, "What ranks decided together is read back", "[sync]") {
@@ -206,6 +204,7 @@ TEST_CASE_METHOD(Fixture, "What ranks decided together is read back", "[sync]") 
   CHECK(read.question == ~0ULL);
   CHECK(read.wait_seconds == Approx(0.25));
   CHECK(read.verdict == "unknown");
-  CHECK(read.reason == "rank 0 is lost");
+  CHECK(read.region == "decode");
+  CHECK(read.text == "rank 0 is lost");
   CHECK(read.hash.empty());
 }
