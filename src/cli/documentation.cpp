@@ -168,8 +168,9 @@ std::string logs_help() {
 Rebuilds, for each rank, how every region was tuned (replayed, or live and why), which config every
 site ran in every pass, the winners with their times, and what was not tuned and why. Ranks that tuned
 together are told of once: the winners with the times of each rank, the slowest rank, on how many
-batches all agree, how long each waited, and all in which they differ. A line that cannot be read is
-listed as file:line with the reason.
+batches all agree, how long each waited, and all in which they differ. A run of several ranks is shown
+whole, or not at all once one of them has run again. A line that cannot be read is listed as file:line
+with the reason.
 
   FOLDER     a folder of rank logs, or one rank log
   --run ID   only that run; `all`: every run that the logs hold

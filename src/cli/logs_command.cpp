@@ -58,7 +58,8 @@ LogContents read_logs(const std::string& folder) {
   return contents;
 }
 
-// Keeps the run that was asked for; by default the last one of each rank.
+// Keeps the run that was asked for; by default the last one of each rank, but none of which a rank
+// is missing because it has run again since.
 void select_run(LogContents& contents, const std::string& run) {
   if (run == "all") return;
   std::map<int, std::string> last;  // times in this form compare as texts
@@ -70,9 +71,13 @@ void select_run(LogContents& contents, const std::string& run) {
   for (const log::ProcessReport& process : contents.processes) {
     if (process.first_time == last[process.rank]) chosen[process.rank] = process.run;
   }
+  std::set<std::string> followed;
+  for (const log::ProcessReport& process : contents.processes) {
+    if (chosen[process.rank] != process.run) followed.insert(process.run);
+  }
   std::set<std::string> others;
   std::erase_if(contents.processes, [&](const log::ProcessReport& process) {
-    const bool wanted = run.empty() ? chosen[process.rank] == process.run : process.run == run;
+    const bool wanted = run.empty() ? !followed.contains(process.run) : process.run == run;
     if (!wanted) others.insert(process.run);
     return !wanted;
   });
@@ -115,7 +120,7 @@ void print_comparison(const RankComparison& comparison, int rank) {
   if (!comparison.together) {
     std::cout << "\n";
   } else if (rank < 0 || asked != comparison.ranks.end()) {
-    std::cout << "\n  rank " << shown.rank << "; --rank shows another\n";
+    std::cout << "\n  rank " << shown.rank << " (--rank R shows another)\n";
     print_passes(shown);
   }
 }
@@ -133,6 +138,11 @@ void print_text(const LogContents& contents, int rank) {
     for (const std::string& run : contents.other_runs) std::cout << " " << run;
     std::cout << "\n";
   }
+}
+
+bool has_rank(const LogContents& contents, int rank) {
+  return rank < 0 || std::any_of(contents.processes.begin(), contents.processes.end(),
+                                 [&](const auto& process) { return process.rank == rank; });
 }
 
 void print_bad_lines(const LogContents& contents) {
@@ -154,6 +164,7 @@ int logs_command(const LogsRequest& request) {
     const bool nothing = contents.num_records == 0;
     select_run(contents, request.run);
     const bool unknown = !nothing && contents.processes.empty();
+    const bool no_rank = !nothing && !unknown && !has_rank(contents, request.rank);
     if (request.json) {
       std::cout << to_json(contents) << std::endl;
     } else {
@@ -163,7 +174,8 @@ int logs_command(const LogsRequest& request) {
     print_bad_lines(contents);
     if (nothing) std::cerr << "contextune logs: no line could be read\n";
     if (unknown) std::cerr << "contextune logs: there is no run " << request.run << "\n";
-    return nothing || unknown ? 1 : 0;
+    if (no_rank) std::cerr << "contextune logs: there is no rank " << request.rank << "\n";
+    return nothing || unknown || no_rank ? 1 : 0;
   } catch (const std::exception& error) {
     std::cerr << "contextune logs: " << error.what() << std::endl;
     return 1;

@@ -1,7 +1,8 @@
 // Writes the logs of a run of several ranks, as the core does: write_rank_logs FOLDER RANKS [WHAT]
 // In it rank R takes R percent longer for the winner than rank 0, and waits R ms for the others.
-// WHAT goes wrong on the last rank: "winner", "hash", "verdict" or "gpu"; or rank 1 says
-// "nothing".
+// WHAT goes wrong on the last rank: "winner", "config", "site", "fallback", "hash", "verdict",
+// "question", "gpu", "killed"; or rank 1 says "nothing"; or each rank tunes "alone".
+#include <cstdlib>
 #include <string>
 
 #include "log/events.hpp"
@@ -12,8 +13,34 @@ using namespace contextune;
 
 namespace {
 
+SiteSpec site_named(const std::string& name, std::int64_t winning_block) {
+  SiteSpec spec;
+  spec.name = name;
+  spec.key = Key{{"n", std::int64_t{1024}}};
+  spec.configs = {Config{{"block", std::int64_t{64}}}, Config{{"block", winning_block}}};
+  return spec;
+}
+
+void write_agreements(log::TuningLog& tuning, int rank, const std::string& wrong) {
+  SyncEvent sync;
+  sync.group = 0x5f00ab;
+  sync.group_rank = static_cast<std::uint32_t>(rank);
+  sync.wait_seconds = 1e-3 * rank;
+  sync.question = 1;
+  sync.verdict = Verdict::Aborted;
+  sync.why = "rank 1 did not come within 5 s";
+  tuning.sync(sync);
+  if (wrong == "question") return;
+  sync.question = 2;
+  sync.verdict = wrong == "verdict" ? Verdict::Unknown : Verdict::Committed;
+  sync.hash = wrong == "hash" ? 0xbad : 0xfeed;
+  sync.why = "rank 0 is lost";
+  tuning.sync(sync);
+}
+
 void write_rank(const std::string& folder, int rank, const std::string& wrong) {
-  log::RankLog log({folder, rank, "7f3a", LogLevel::Info});
+  const char* const run = std::getenv("CONTEXTUNE_RUN_ID");
+  log::RankLog log({folder, rank, run != nullptr ? run : "7f3a", LogLevel::Info});
   log::StartEvent start;
   start.program = "./engine";
   start.gpu = wrong == "gpu" ? "Another GPU" : "Simulated GPU";
@@ -25,30 +52,23 @@ void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   start.timer = "cupti";
   log::write_start(log, start);
   log::TuningLog tuning(log, "step", "cupti", true);
-  SiteSpec spec;
-  spec.name = "saxpy";
-  spec.key = Key{{"n", std::int64_t{1024}}};
-  spec.configs = {Config{{"block", std::int64_t{64}}}, Config{{"block", std::int64_t{256}}}};
-  tuning.add_site(0, spec, {{8, 1, 1}, {64, 1, 1}, 0, 16, 1, "declared"});
+  const log::SiteFacts facts{{8, 1, 1}, {64, 1, 1}, 0, 16, 1, "declared"};
+  tuning.add_site(0, site_named("saxpy", wrong == "config" ? 128 : 256), facts);
+  if (wrong == "site") tuning.add_site(1, site_named("extra", 256), facts);
+  if (wrong == "fallback") tuning.fallback(FallbackReason::NoKnobs, 0, "One config.");
+  TrialEvent trial;
+  trial.config = 1;
+  trial.launches = 1;
+  trial.seconds = 1e-5;
+  tuning.trial(trial);
   WinnerEvent winner;
   winner.site = 0;
   winner.config = wrong == "winner" ? 0 : 1;
   winner.seconds = 1e-5 * (1 + 0.01 * rank);
   winner.default_seconds = 2e-5 * (1 + 0.01 * rank);
   tuning.winner(winner);
-
-  SyncEvent sync;
-  sync.group = 0x5f00ab;
-  sync.group_rank = static_cast<std::uint32_t>(rank);
-  sync.wait_seconds = 1e-3 * rank;
-  sync.question = 1;
-  sync.verdict = Verdict::Aborted;
-  sync.why = "rank 1 did not come within 5 s";
-  tuning.sync(sync);
-  sync.question = 2;
-  sync.verdict = wrong == "verdict" ? Verdict::Unknown : Verdict::Committed;
-  sync.hash = wrong == "hash" ? 0xbad : 0xfeed;
-  tuning.sync(sync);
+  if (wrong != "alone") write_agreements(tuning, rank, wrong);
+  if (wrong != "killed") log::write_exit(log, 0, true);
 }
 
 }  // namespace
@@ -60,6 +80,6 @@ int main(int argc, char** argv) {
   for (int rank = 0; rank < ranks; ++rank) {
     const bool last = rank == ranks - 1;
     if (rank == 1 && wrong == "nothing") continue;
-    write_rank(argv[1], rank, last ? wrong : "");
+    write_rank(argv[1], rank, last || wrong == "alone" ? wrong : "");
   }
 }
