@@ -1,13 +1,11 @@
 #include "cli/rank_differences.hpp"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 #include <utility>
 
 #include "cli/rank_agreements.hpp"
 #include "cli/summary.hpp"
-#include "cli/text.hpp"
 
 namespace contextune::cli {
 namespace {
