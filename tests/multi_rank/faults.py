@@ -11,7 +11,7 @@ import time
 import job
 from job import Job, Peculiar
 
-STEPS = {"replay": 12, "live": 100}
+STEPS = {"replay": 6, "live": 60}
 
 # When something happens to a rank: what its log has then.
 MOMENTS = {
@@ -23,7 +23,6 @@ MOMENTS = {
     "while winners are confirmed": " event=stage .*stage=confirm",
     "after the winners": " event=winner ",
 }
-# So that it makes a difference which batch is the last one.
 CONFIRMING = {"CONTEXTUNE_CONFIRM": "true"}
 # Where somebody is waited for in vain.
 SHORT = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
@@ -76,7 +75,9 @@ def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, aft
     until the others have ended."""
     holder = (victim + 1) % num_ranks
     if variables is None:
-        variables = CONFIRMING | (SHORT if number == signal.SIGSTOP else {})
+        variables = SHORT if number == signal.SIGSTOP else {}
+        if moment == "while winners are confirmed":
+            variables = variables | CONFIRMING
     start = time.monotonic()
     with Job(num_ranks, mode, steps or STEPS[mode], variables) as ranks:
         if MOMENTS.get(moment) is not None:

@@ -71,6 +71,7 @@ def drawn(seed):
         "CONTEXTUNE_PRESYNC_TIMEOUT": draw.choice(("0.05", "0.5", "2")),
         "CONTEXTUNE_CONFIRM": draw.choice(("true", "false")),
         "CONTEXTUNE_REFINE": draw.choice(("true", "false")),
+        "CONTEXTUNE_REFINE_ROUNDS": "1",  # noise would have it go on for hundreds of passes
         "SIMCUDA_NOISE": draw.choice(("0.01", "0.2")),
     }
     kind = draw.choice((signals, signals, signals, peculiarities, peculiarities, strangers))
