@@ -150,15 +150,17 @@ ranks() {
   local name=ranks_$1 demo=$build/demo/contextune_demo status rank
   local gpus; gpus=$(nvidia-smi -L | grep -c '^GPU ')
   LD_LIBRARY_PATH= "$demo" --steps "$2" >"$runs/$name.bare" 2>"$runs/$name.bare.err"
+  # One file each: what two processes write to one may lie in any order.
   LD_LIBRARY_PATH= under "$name" -n 2 --mode "$1" --region nvtx:decode --space "$build/demo/demo.lua" -- \
-    sh -c 'exec "$0" --device "$((LOCAL_RANK % $1))" --steps "$2"' "$demo" "$gpus" "$2"
+    sh -c 'exec "$0" --device "$((LOCAL_RANK % $1))" --steps "$2" >"$3.$LOCAL_RANK"' \
+    "$demo" "$gpus" "$2" "$runs/$name.out"
   status=$?
   for rank in 0 1; do
     grep event=winner "$runs/$name.log/rank-$rank.log" |
       sed -E 's/^.* event=//; s/ (time|default)_us=[^ ]*//g' >"$runs/$name.winners.$rank"
   done
-  if [ "$status" -ne 0 ] || ! cmp -s <(cat "$runs/$name.bare" "$runs/$name.bare" | sort) <(sort "$runs/$name.out"); then
-    row "$name" failed "status $status, or the output is not that of two bare runs"
+  if [ "$status" -ne 0 ] || ! cmp -s "$runs/$name.bare" "$runs/$name.out.0" || ! cmp -s "$runs/$name.bare" "$runs/$name.out.1"; then
+    row "$name" failed "status $status, or the output is not that of the bare run"
   elif [ ! -s "$runs/$name.winners.0" ] || ! cmp -s "$runs/$name.winners.0" "$runs/$name.winners.1"; then
     row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
   else
