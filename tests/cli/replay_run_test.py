@@ -82,8 +82,12 @@ class ReplayRun(unittest.TestCase):
                          {"rank-0.log", "rank-1.log"})
         (comparison,) = json.loads(self.execute(COMMAND, "logs", "--json"))["comparisons"]
         self.assertEqual((comparison["ranks"], len(comparison["runs"])), ([0, 1], 1))
-        self.assertEqual({winner["site"] for winner in comparison["winners"]},
+        self.assertTrue(comparison["together"])
+        (region,) = comparison["regions"]
+        self.assertEqual({site["name"] for site in region["sites"]},
                          {"rotate", "remember", "attend", "project"})
+        self.assertGreater(region["batches"], 0)
+        self.assertEqual(region["same_batches"], region["batches"])
         self.assertIn("on 2 ranks", (self.work / "report.txt").read_text())
 
 
