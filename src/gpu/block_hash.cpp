@@ -31,13 +31,18 @@ std::uint64_t block_hash(const void* bytes, std::size_t num_bytes) noexcept {
   const auto* at = static_cast<const unsigned char*>(bytes);
   std::uint64_t sum = 0;
   std::uint64_t key = step;
-  for (std::size_t left = num_bytes; left != 0; key += step) {
-    std::uint64_t word = 0;
-    const std::size_t n = std::min(left, sizeof word);
-    std::memcpy(&word, at, n);
+  std::uint64_t word = 0;
+  std::size_t left = num_bytes;
+  for (; left >= sizeof word; key += step) {
+    std::memcpy(&word, at, sizeof word);
     sum += mix(word + key);
-    at += n;
-    left -= n;
+    at += sizeof word;
+    left -= sizeof word;
+  }
+  if (left != 0) {
+    word = 0;
+    std::memcpy(&word, at, left);
+    sum += mix(word + key);
   }
   return mix(sum + num_bytes * step);
 }
