@@ -18,6 +18,7 @@ DEMO = BUILD / "demo" / "contextune_demo"
 KERNELS = BUILD / "demo" / "demo_kernels.fatbin"
 ENDS = BUILD / "apps" / "ends_in_region"
 PATIENCE = 120
+QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 
 
 def environment(driver=True):
@@ -59,7 +60,7 @@ class BadInputTest(unittest.TestCase):
         """Runs the program bare and under contextune; the log of the latter."""
         variables = variables or environment()
         bare = self.execute(program, variables)
-        self.assertEqual(self.execute(self.under(program, flags, region), variables), bare)
+        self.assertEqual(self.execute(self.under(program, (*QUICK, *flags), region), variables), bare)
         return self.log()
 
     def log(self):
