@@ -1,0 +1,43 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <contextune/config.hpp>
+
+#include "collective/cell.hpp"
+#include "collective/channels.hpp"
+#include "collective/collective.hpp"
+#include "collective/exactness.hpp"
+
+namespace contextune::collective {
+
+/// What is legal on all ranks. Nothing, if there are none.
+[[nodiscard]] CellSet legal_on_all(std::span<const CellSet> ranks) noexcept;
+
+/// What all ranks take by themselves; absent where one differs.
+[[nodiscard]] std::optional<Cell> same_on_all(std::span<const std::optional<Cell>> ranks) noexcept;
+
+/// What the configs of a collective site are made of: facts that all ranks share.
+struct CandidateSources {
+  Function function = Function::AllReduce;
+  std::uint64_t bytes = 0;  ///< message_bytes
+  int nodes = 1;
+  CellSet legal;                     ///< legal_on_all
+  std::optional<Cell> default_cell;  ///< same_on_all
+  CostTable costs;                   ///< of the rank that decides; a hint for the order only
+  Permission permission;
+  ChannelLimits limits;
+  /// What the user declared: a candidate has to agree with one of them in all that it names.
+  /// Empty: everything may run.
+  std::span<const Config> declared;
+};
+
+/// The configs of a collective site, in the order in which they are to be tried. Number 0 is the
+/// empty config, the default. Then the most promising, by NCCL's own estimate, divided by the share
+/// of the useful channels that a config takes: so a time limit falls on what is hopeless, and a
+/// config that is cut off was measured against good ones. Without repeats under another name.
+[[nodiscard]] std::vector<Config> candidates_of(const CandidateSources& sources);
+
+}  // namespace contextune::collective

@@ -1,0 +1,145 @@
+#include "collective/exactness.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include <contextune/error.hpp>
+
+#include "collective/all_to_all.hpp"
+
+namespace contextune::collective {
+namespace {
+
+constexpr std::array<std::string_view, 3> exactness_names = {"exact", "same-algorithm", "any"};
+
+using Algorithms = Permission::Algorithms;
+
+// Why the order of addition depends on more than the algorithm. An element's place in the buffer
+// says in which channel and in which chunk of it the element is; the number of channels moves the
+// borders of the first, and the protocol, whose buffers are of another size, those of the second.
+// - Ring: a chunk starts at the rank that its number says and takes up the others in the order of
+//   the ring. Another chunk: the same cyclic order, begun elsewhere, so other partial sums.
+//   Channels may have rings of another order, too.
+// - Tree: a double tree. Half of the channels use a tree in which the other half's leaves are inner
+//   nodes; and within a node ranks are a chain. Another channel: other partners.
+// - PAT: like a tree, with as many steps at a time as fit a buffer, so the protocol counts.
+// - NVLS, CollNet: the order is the switch's, and is not stated to be the same from call to call.
+// What stays is how the error can grow: with the ranks in a ring, with their logarithm in a tree.
+constexpr std::string_view adds_in_another_order =
+    "floating-point sums and products of more than two ranks depend on their order, which "
+    "channels, "
+    "protocols and algorithms change; that needs --allow-rounding";
+constexpr std::string_view keeps_algorithm =
+    "NCCL's own algorithm, so rounding errors grow with the ranks as they did; the bits are not "
+    "promised, because other channels and protocols put an element into another chunk, whose sum "
+    "starts at another rank or goes up another tree";
+constexpr std::string_view any_rounding =
+    "any algorithm: neither the bits nor how rounding errors grow with the ranks are promised";
+
+// Two ranks add once, and a + b is b + a, whoever adds. That holds for halves and smaller types
+// as well: some SMs add them as such and others in the next larger type, but that has more than
+// twice the digits and two to spare, so rounding twice gives what rounding once does. (Where both
+// numbers are NaN, whose payload is kept is not stated.)
+constexpr std::string_view one_addition = "two ranks add once, and the order of two does not count";
+constexpr std::string_view in_default_switch =
+    "the switch adds or compares, and what it does with subnormal numbers, NaN and the sign of "
+    "zero "
+    "is not stated, so only the same algorithm gives the same";
+
+// Scaling before the sum is one more rounding for each rank's number, but not for the number of a
+// rank that scales and adds in one fused step; which rank adds depends on the chunk. With two
+// ranks, where an average halves, that shows in subnormal numbers only, which for halves are
+// everyday ones.
+constexpr std::string_view scales_first =
+    "an average or a scaled sum of floating-point numbers rounds before it adds, and not at the "
+    "rank "
+    "that does both in one step; channels, protocols and algorithms change which that is; that "
+    "needs "
+    "--allow-rounding";
+
+Permission only_exact(Algorithms algorithms, std::string_view reason) noexcept {
+  return {algorithms, true, reason};
+}
+
+/// For what has the same result wherever SMs combine the numbers.
+Permission outside_of_switches(std::optional<Algorithm> default_algorithm,
+                               std::string_view reason) noexcept {
+  if (!default_algorithm) return only_exact(Algorithms::None, "ranks differ in NCCL's own choice");
+  if (reduces_in_switch(*default_algorithm)) {
+    return only_exact(Algorithms::Default, in_default_switch);
+  }
+  return only_exact(Algorithms::BySms, reason);
+}
+
+/// For what has the default's bits in the default only.
+Permission with_rounding(std::optional<Algorithm> default_algorithm, RoundingOptions options,
+                         std::string_view why_not_exact) noexcept {
+  if (!options.allow_rounding) return only_exact(Algorithms::None, why_not_exact);
+  if (options.exactness == Exactness::Any) return {Algorithms::All, false, any_rounding};
+  if (!default_algorithm) return only_exact(Algorithms::None, "ranks differ in NCCL's own choice");
+  return {Algorithms::Default, false, keeps_algorithm};
+}
+
+}  // namespace
+
+Exactness parse_exactness(std::string_view text) {
+  const auto found = std::find(exactness_names.begin(), exactness_names.end(), text);
+  if (found == exactness_names.end()) {
+    throw Error("exactness: \"" + std::string(text) +
+                "\" is not known; give exact, same-algorithm or any");
+  }
+  return static_cast<Exactness>(found - exactness_names.begin());
+}
+
+std::string_view name_of(Exactness exactness) noexcept {
+  return exactness_names[static_cast<std::size_t>(exactness)];
+}
+
+bool Permission::allows(Algorithm algorithm,
+                        std::optional<Algorithm> default_algorithm) const noexcept {
+  switch (algorithms) {
+    case Algorithms::None:
+      return false;
+    case Algorithms::Default:
+      return default_algorithm == algorithm;
+    case Algorithms::BySms:
+      return !reduces_in_switch(algorithm);
+    case Algorithms::All:
+      return true;
+  }
+  return false;
+}
+
+Permission permission_for(Function function, std::optional<Datatype> datatype,
+                          std::optional<Operator> op, int ranks,
+                          std::optional<Algorithm> default_algorithm,
+                          RoundingOptions options) noexcept {
+  if (ranks <= 1) return only_exact(Algorithms::None, "NCCL copies for one rank and asks no tuner");
+  if (function == Function::AllToAll) return only_exact(Algorithms::None, all_to_all_untunable);
+  if (!is_reduction(function)) {
+    return only_exact(Algorithms::All, "data movement: every config copies the same bytes");
+  }
+  if (!datatype || !op) {
+    return only_exact(Algorithms::None, "a datatype or an operator that is not known here");
+  }
+  if (!is_floating(*datatype)) {
+    // Sums and products wrap; an average divides the whole sum, once.
+    return only_exact(Algorithms::All, "integers come out the same in any order");
+  }
+
+  const bool compares = *op == Operator::Min || *op == Operator::Max;
+  const bool scales = *op == Operator::Avg || *op == Operator::PreMulSum;
+  if (scales) return with_rounding(default_algorithm, options, scales_first);
+  if (!compares && ranks > 2) {
+    return with_rounding(default_algorithm, options, adds_in_another_order);
+  }
+  if (options.allow_rounding && options.exactness == Exactness::Any) {
+    return {Algorithms::All, false, any_rounding};
+  }
+  return outside_of_switches(
+      default_algorithm,
+      compares ? "the smallest and the largest number have no order" : one_addition);
+}
+
+}  // namespace contextune::collective

@@ -1,0 +1,131 @@
+#include "collective/size_buckets.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+
+#include <contextune/error.hpp>
+
+namespace contextune::collective {
+namespace {
+
+constexpr std::uint64_t largest_power = std::uint64_t{1} << 63U;
+
+/// A size of up to 64 bits times another.
+__extension__ using Product = unsigned __int128;
+
+[[noreturn]] void refuse_edge(std::string_view part, std::string_view why) {
+  throw Error("buckets: \"" + std::string(part) + "\" " + std::string(why) +
+              "; give \"pow2\", \"exact\", or upper edges in bytes in ascending order, such as "
+              "\"4096,64K,1M\"");
+}
+
+std::uint64_t parse_edge(std::string_view part) {
+  std::uint64_t edge = 0;
+  const char* const end = part.data() + part.size();
+  const auto [stop, error] = std::from_chars(part.data(), end, edge);
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  unsigned shift = 0;
+  if (unit == "K") shift = 10;
+  if (unit == "M") shift = 20;
+  if (unit == "G") shift = 30;
+  if (error == std::errc::result_out_of_range) refuse_edge(part, "is too large");
+  if (error != std::errc{} || (!unit.empty() && shift == 0)) refuse_edge(part, "is no size");
+  if (edge == 0) refuse_edge(part, "is no size of a message");
+  if (edge >= SizeBucket::no_limit >> shift) refuse_edge(part, "is too large");
+  return edge << shift;
+}
+
+/// How far two sizes are apart, as a fraction of at least 1.
+struct Ratio {
+  std::uint64_t larger;
+  std::uint64_t smaller;
+
+  Ratio(std::uint64_t a, std::uint64_t b) noexcept
+      : larger(std::max<std::uint64_t>({a, b, 1})),
+        smaller(std::max<std::uint64_t>(std::min(a, b), 1)) {}
+
+  [[nodiscard]] Product times(std::uint64_t denominator) const noexcept {
+    return Product{larger} * denominator;
+  }
+};
+
+}  // namespace
+
+SizeBuckets SizeBuckets::parse(std::string_view text) {
+  SizeBuckets buckets;
+  if (text == "pow2") return buckets;
+  if (text == "exact") {
+    buckets.kind_ = Kind::Exact;
+    return buckets;
+  }
+  buckets.kind_ = Kind::Edges;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t comma = std::min(text.find(',', from), text.size());
+    const std::string_view part = text.substr(from, comma - from);
+    const std::uint64_t edge = parse_edge(part);
+    if (!buckets.edges_.empty() && edge <= buckets.edges_.back()) {
+      refuse_edge(part, "is not larger than the edge before it");
+    }
+    buckets.edges_.push_back(edge);
+    from = comma + 1;
+  }
+  return buckets;
+}
+
+std::string SizeBuckets::to_string() const {
+  if (kind_ == Kind::PowerOfTwo) return "pow2";
+  if (kind_ == Kind::Exact) return "exact";
+  std::string text;
+  for (const std::uint64_t edge : edges_) {
+    if (!text.empty()) text += ',';
+    text += std::to_string(edge);
+  }
+  return text;
+}
+
+SizeBucket SizeBuckets::bucket_of(std::uint64_t bytes) const noexcept {
+  switch (kind_) {
+    case Kind::Exact:
+      return {bytes, bytes};
+    case Kind::PowerOfTwo: {
+      if (bytes <= 1) return {0, 1};
+      if (bytes > largest_power) return {largest_power + 1, SizeBucket::no_limit};
+      const std::uint64_t high = std::bit_ceil(bytes);
+      return {high / 2 + 1, high};
+    }
+    case Kind::Edges:
+      break;
+  }
+  const auto edge = std::lower_bound(edges_.begin(), edges_.end(), bytes);
+  return {edge == edges_.begin() ? 0 : *(edge - 1) + 1,
+          edge == edges_.end() ? SizeBucket::no_limit : *edge};
+}
+
+Key::Part SizeBuckets::key_part(std::uint64_t bytes) const {
+  const SizeBucket bucket = bucket_of(bytes);
+  if (kind_ == Kind::Exact) return static_cast<std::int64_t>(bytes);
+  if (bucket.high_bytes == SizeBucket::no_limit) {
+    return "over:" + std::to_string(bucket.low_bytes - 1);
+  }
+  return "to:" + std::to_string(bucket.high_bytes);
+}
+
+std::optional<std::size_t> nearest_size(std::span<const std::uint64_t> known,
+                                        std::uint64_t bytes) noexcept {
+  std::optional<std::size_t> nearest;
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    if (!nearest) {
+      nearest = i;
+      continue;
+    }
+    const Ratio best(known[*nearest], bytes);
+    const Ratio here(known[i], bytes);
+    const Product a = here.times(best.smaller);
+    const Product b = best.times(here.smaller);
+    if (a < b || (a == b && known[i] < known[*nearest])) nearest = i;
+  }
+  return nearest;
+}
+
+}  // namespace contextune::collective

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <contextune/key.hpp>
+
+namespace contextune::collective {
+
+/// Sizes of messages that are one problem, both ends included.
+struct SizeBucket {
+  static constexpr std::uint64_t no_limit = std::numeric_limits<std::uint64_t>::max();
+
+  std::uint64_t low_bytes = 0;
+  std::uint64_t high_bytes = no_limit;
+
+  [[nodiscard]] bool operator==(const SizeBucket& other) const = default;
+};
+
+/// How sizes of messages are grouped into problems. A value.
+class SizeBuckets {
+ public:
+  /// Powers of two, rounded up.
+  SizeBuckets() = default;
+
+  /// "pow2", "exact", or upper edges in ascending order: "4096,64K,1M". What is larger than the
+  /// last edge is one more bucket. @throws Error that quotes what it cannot use
+  [[nodiscard]] static SizeBuckets parse(std::string_view text);
+
+  /// What parse reads.
+  [[nodiscard]] std::string to_string() const;
+
+  [[nodiscard]] SizeBucket bucket_of(std::uint64_t bytes) const noexcept;
+
+  /// The bucket in a key: "to:65536", "over:1048576", or the size itself where sizes are exact.
+  [[nodiscard]] Key::Part key_part(std::uint64_t bytes) const;
+
+  [[nodiscard]] bool operator==(const SizeBuckets& other) const = default;
+
+ private:
+  enum class Kind { PowerOfTwo, Edges, Exact };
+
+  Kind kind_ = Kind::PowerOfTwo;
+  std::vector<std::uint64_t> edges_;
+};
+
+/// Which of `known` sizes is nearest to one that was not seen yet, by their ratio; the smaller of
+/// two that are as near. Absent: there is none. In whole numbers, so every rank finds the same.
+[[nodiscard]] std::optional<std::size_t> nearest_size(std::span<const std::uint64_t> known,
+                                                      std::uint64_t bytes) noexcept;
+
+}  // namespace contextune::collective

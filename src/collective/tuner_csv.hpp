@@ -1,0 +1,30 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+
+#include "collective/cell.hpp"
+#include "collective/collective.hpp"
+#include "collective/size_buckets.hpp"
+
+namespace contextune::collective {
+
+/// A winner as NCCL's example tuner plugin can use it. What is absent holds for any.
+struct TunerRow {
+  Function function = Function::AllReduce;  ///< not AllToAll
+  SizeBucket sizes;
+  Cell cell;
+  int channels = 0;  ///< 0: as NCCL chooses
+  std::optional<int> nodes;
+  std::optional<int> ranks;
+  std::optional<int> operations;  ///< in the group
+  std::optional<bool> registered_buffers;
+};
+
+/// The rows in the CSV format of that plugin, which takes the first row that a call fits; so of
+/// rows for the same calls (it knows neither datatype, operator nor in place) the later ones become
+/// comments. It gives one channel to calls that no row fits: write rows for defaults, too.
+[[nodiscard]] std::string to_tuner_csv(std::span<const TunerRow> rows);
+
+}  // namespace contextune::collective

@@ -1,0 +1,100 @@
+// What a collective is, and what makes two of them one site.
+#include <vector>
+
+#include "catch.hpp"
+#include "collective/collective.hpp"
+
+using namespace contextune::collective;
+
+namespace {
+
+Collective all_reduce_of(std::uint64_t bytes) {
+  Collective collective;
+  collective.bytes = bytes;
+  collective.communicator = {8, 2, "0x4+1x4"};
+  return collective;
+}
+
+}  // namespace
+
+TEST_CASE("A message has the size that NCCL tells its tuner", "[collective]") {
+  // The program's count is one rank's part for these, and the tuner is told of the whole.
+  CHECK(message_bytes(Function::AllGather, Datatype::F32, 1000, 8) == 32'000);
+  CHECK(message_bytes(Function::ReduceScatter, Datatype::BF16, 1000, 8) == 16'000);
+  CHECK(message_bytes(Function::AllToAll, Datatype::U8, 10, 4) == 40);
+  CHECK(message_bytes(Function::AllReduce, Datatype::F32, 1000, 8) == 4'000);
+  CHECK(message_bytes(Function::Broadcast, Datatype::F64, 1000, 8) == 8'000);
+  CHECK(message_bytes(Function::Reduce, Datatype::F8E4M3, 1000, 8) == 1'000);
+}
+
+TEST_CASE("A message that is too large to be counted does not become a small one", "[collective]") {
+  constexpr std::uint64_t most = SizeBucket::no_limit;
+  CHECK(message_bytes(Function::AllReduce, Datatype::F64, most / 4, 2) == most);
+  CHECK(message_bytes(Function::AllGather, Datatype::U8, most / 2, 3) == most);
+}
+
+TEST_CASE("NCCL's numbers are read as far as they are known", "[collective]") {
+  CHECK(function_of_nccl(2) == Function::AllGather);
+  CHECK(function_of_nccl(4) == Function::AllReduce);
+  CHECK_FALSE(function_of_nccl(5).has_value());  // SendRecv
+  CHECK_FALSE(function_of_nccl(-1).has_value());
+  CHECK(datatype_of_nccl(7) == Datatype::F32);
+  CHECK(datatype_of_nccl(9) == Datatype::BF16);
+  CHECK_FALSE(datatype_of_nccl(12).has_value());
+  CHECK(operator_of_nccl(2) == Operator::Max);
+  CHECK(operator_of_nccl(4) == Operator::Avg);
+  // What a program makes with ncclRedOpCreatePreMulSum is numbered from here on.
+  CHECK(operator_of_nccl(5) == Operator::PreMulSum);
+  CHECK(operator_of_nccl(4000) == Operator::PreMulSum);
+  CHECK_FALSE(operator_of_nccl(-1).has_value());
+}
+
+TEST_CASE("Placement does not depend on what the nodes are called", "[collective]") {
+  CHECK(placement_of(std::vector<std::uint64_t>{7, 7, 7, 7}) == "0x4");
+  CHECK(placement_of(std::vector<std::uint64_t>{9, 9, 3, 3}) == "0x2+1x2");
+  CHECK(placement_of(std::vector<std::uint64_t>{3, 3, 9, 9}) == "0x2+1x2");
+  CHECK(placement_of(std::vector<std::uint64_t>{5, 6, 5, 6}) == "0x1+1x1+0x1+1x1");
+  CHECK(placement_of({}).empty());
+}
+
+TEST_CASE("The key of a collective site names what makes two calls one problem", "[collective]") {
+  const SizeBuckets buckets;
+  CHECK(key_of(all_reduce_of(60'000), buckets).to_string() ==
+        "function=all_reduce type=f32 op=sum bytes=to:65536 in_place=0 ranks=8 nodes=2 "
+        "placement=0x4+1x4");
+  CHECK(key_of(all_reduce_of(60'000), buckets) == key_of(all_reduce_of(40'000), buckets));
+  CHECK_FALSE(key_of(all_reduce_of(60'000), buckets) == key_of(all_reduce_of(70'000), buckets));
+
+  const contextune::Key key = key_of(all_reduce_of(60'000), buckets);
+  Collective other = all_reduce_of(60'000);
+  SECTION("datatype") {
+    other.datatype = Datatype::BF16;
+  }
+  SECTION("operator") {
+    other.op = Operator::Max;
+  }
+  SECTION("function") {
+    other.function = Function::ReduceScatter;
+  }
+  SECTION("in place") {
+    other.in_place = true;
+  }
+  SECTION("ranks") {
+    other.communicator.ranks = 4;
+  }
+  SECTION("nodes") {
+    other.communicator.nodes = 1;
+  }
+  SECTION("placement") {
+    other.communicator.placement = "0x1+1x7";
+  }
+  CHECK_FALSE(key_of(other, buckets) == key);
+}
+
+TEST_CASE("What only moves data has no operator in its key", "[collective]") {
+  Collective gather = all_reduce_of(4096);
+  gather.function = Function::AllGather;
+  Collective same = gather;
+  same.op = Operator::Max;
+  CHECK(key_of(gather, SizeBuckets()) == key_of(same, SizeBuckets()));
+}

@@ -1,0 +1,123 @@
+// How sizes of messages are grouped.
+#include <string>
+#include <vector>
+
+#include <contextune/error.hpp>
+#include "catch.hpp"
+#include "collective/size_buckets.hpp"
+
+using namespace contextune::collective;
+
+namespace {
+
+constexpr std::uint64_t largest = SizeBucket::no_limit;
+
+std::string refusal_of(const char* text) {
+  try {
+    static_cast<void>(SizeBuckets::parse(text));
+  } catch (const contextune::Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("Powers of two round up, and a power is the last of its bucket", "[size_buckets]") {
+  const SizeBuckets buckets;
+  CHECK(buckets.bucket_of(4097) == SizeBucket{4097, 8192});
+  CHECK(buckets.bucket_of(8192) == SizeBucket{4097, 8192});
+  CHECK(buckets.bucket_of(8193) == SizeBucket{8193, 16384});
+  CHECK(buckets.bucket_of(0) == SizeBucket{0, 1});
+  CHECK(buckets.bucket_of(1) == SizeBucket{0, 1});
+  CHECK(buckets.bucket_of(2) == SizeBucket{2, 2});
+  CHECK(buckets.bucket_of(largest) == SizeBucket{(1ULL << 63U) + 1, largest});
+  CHECK(buckets.bucket_of(1ULL << 63U).high_bytes == 1ULL << 63U);
+}
+
+TEST_CASE("Edges bound buckets, and what is larger than the last is one more", "[size_buckets]") {
+  const SizeBuckets buckets = SizeBuckets::parse("4096,64K,1M");
+  CHECK(buckets.bucket_of(0) == SizeBucket{0, 4096});
+  CHECK(buckets.bucket_of(4096) == SizeBucket{0, 4096});
+  CHECK(buckets.bucket_of(4097) == SizeBucket{4097, 65536});
+  CHECK(buckets.bucket_of(1U << 20U) == SizeBucket{65537, 1U << 20U});
+  CHECK(buckets.bucket_of((1U << 20U) + 1) == SizeBucket{(1U << 20U) + 1, largest});
+  CHECK(SizeBuckets::parse("1G").bucket_of(5) == SizeBucket{0, 1U << 30U});
+}
+
+TEST_CASE("Exact sizes are each a bucket of their own", "[size_buckets]") {
+  const SizeBuckets buckets = SizeBuckets::parse("exact");
+  CHECK(buckets.bucket_of(4097) == SizeBucket{4097, 4097});
+  CHECK(buckets.bucket_of(0) == SizeBucket{0, 0});
+}
+
+TEST_CASE("Buckets of each kind cover every size once", "[size_buckets]") {
+  for (const char* text : {"pow2", "exact", "100,1000,1K"}) {
+    const SizeBuckets buckets = SizeBuckets::parse(text);
+    INFO(text);
+    for (std::uint64_t bytes = 0; bytes < 2100; ++bytes) {
+      const SizeBucket bucket = buckets.bucket_of(bytes);
+      REQUIRE(bucket.low_bytes <= bytes);
+      REQUIRE(bytes <= bucket.high_bytes);
+      REQUIRE(buckets.bucket_of(bucket.low_bytes) == bucket);
+      REQUIRE(buckets.bucket_of(bucket.high_bytes) == bucket);
+    }
+  }
+}
+
+TEST_CASE("A key tells buckets apart, and not the sizes in them", "[size_buckets]") {
+  using Part = contextune::Key::Part;
+  CHECK(SizeBuckets().key_part(5000) == Part(std::string("to:8192")));
+  CHECK(SizeBuckets::parse("exact").key_part(5000) == Part(std::int64_t{5000}));
+  CHECK(SizeBuckets::parse("4K").key_part(5000) == Part(std::string("over:4096")));
+}
+
+TEST_CASE("Buckets are written as they are read", "[size_buckets]") {
+  for (const char* text : {"pow2", "exact", "4096,65536,1048576"}) {
+    CHECK(SizeBuckets::parse(text).to_string() == text);
+    CHECK(SizeBuckets::parse(SizeBuckets::parse(text).to_string()) == SizeBuckets::parse(text));
+  }
+}
+
+TEST_CASE("A text that gives no buckets is refused with what is wrong in it", "[size_buckets]") {
+  CHECK(refusal_of("4096,1024").find("\"1024\" is not larger than the edge before it") !=
+        std::string::npos);
+  CHECK(refusal_of("4096,4096").find("not larger") != std::string::npos);
+  CHECK(refusal_of("4096,,8192").find("\"\" is no size") != std::string::npos);
+  CHECK(refusal_of("4096,").find("\"\" is no size") != std::string::npos);
+  CHECK(refusal_of("").find("\"\" is no size") != std::string::npos);
+  CHECK(refusal_of("0,4096").find("\"0\" is no size of a message") != std::string::npos);
+  CHECK(refusal_of("4k").find("\"4k\" is no size") != std::string::npos);
+  CHECK(refusal_of("4K ").find("\"4K \" is no size") != std::string::npos);
+  CHECK(refusal_of("-1").find("\"-1\" is no size") != std::string::npos);
+  CHECK(refusal_of("powers").find("\"pow2\", \"exact\", or upper edges") != std::string::npos);
+  CHECK(refusal_of("18446744073709551616").find("too large") != std::string::npos);
+  CHECK(refusal_of("18446744073709551615").find("too large") != std::string::npos);
+  CHECK(refusal_of("99999999999G").find("too large") != std::string::npos);
+}
+
+TEST_CASE("A size that was not seen takes after the nearest by ratio", "[size_buckets]") {
+  const std::vector<std::uint64_t> known = {1024, 16384, 1U << 20U};
+  CHECK(nearest_size(known, 1024) == 0U);
+  CHECK(nearest_size(known, 5000) == 1U);  // 16384 is 3.3 times as large, 1024 4.9 times as small
+  CHECK(nearest_size(known, 3000) == 0U);
+  CHECK(nearest_size(known, 1) == 0U);
+  CHECK(nearest_size(known, 0) == 0U);
+  CHECK(nearest_size(known, largest) == 2U);
+}
+
+TEST_CASE("Of two sizes that are as near the smaller is taken, in any order", "[size_buckets]") {
+  CHECK(nearest_size(std::vector<std::uint64_t>{1024, 4096}, 2048) == 0U);
+  CHECK(nearest_size(std::vector<std::uint64_t>{4096, 1024}, 2048) == 1U);
+}
+
+TEST_CASE("Ratios of the largest sizes are compared exactly", "[size_buckets]") {
+  // In floating point both are at the same distance.
+  const std::uint64_t middle = 1ULL << 62U;
+  CHECK(nearest_size(std::vector<std::uint64_t>{middle / 2, 2 * middle - 1}, middle) == 1U);
+  CHECK(nearest_size(std::vector<std::uint64_t>{middle / 2 - 1, 2 * middle}, middle) == 1U);
+}
+
+TEST_CASE("Without a size that is known there is no nearest", "[size_buckets]") {
+  CHECK_FALSE(nearest_size({}, 4096).has_value());
+}
