@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "collective/cell.hpp"
+#include "collective/collective.hpp"
+
+namespace contextune::collective {
+
+/// What getCollInfo calls have to have in common for one lease to answer them; all zeros by
+/// default, for static tables of it. Calls of a key come one after another, because NCCL allows no
+/// two operations at once on one communicator.
+struct LeaseKey {
+  /// Which tuner context of this process; above 0 and never used again for another.
+  std::uint64_t communicator = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t operations = 0;  ///< in the group: what NCCL calls numPipeOps
+  std::uint16_t region = 0;      ///< in which decisions are counted
+  Function function = Function::Broadcast;
+
+  [[nodiscard]] bool operator==(const LeaseKey& other) const = default;
+};
+
+/// So many decisions in a row.
+struct LeaseSpan {
+  Decision decision;
+  std::uint32_t config = 0;     ///< its number in the site's config list
+  std::uint32_t decisions = 0;  ///< at least 1
+
+  [[nodiscard]] bool operator==(const LeaseSpan& other) const = default;
+};
+
+/// What the decisions of one key will be, from one number on.
+///
+/// **The lockstep invariant.** Decision n of a key is answered alike on all ranks of its
+/// communicator. It holds because (1) a key's decisions are counted from the first one inside the
+/// region, and NCCL demands the same calls in the same order of all ranks, so n is the same call on
+/// every rank; (2) the answer is a pure function of n and of the leases that were committed; (3)
+/// all ranks commit the same leases, which lockstep_hash in their votes shows, or none does; (4) a
+/// rank commits a lease before its own decision number first_decision, which LeaseTable asserts;
+/// and (5) nothing takes back what was committed: a rank that lost its peers goes on by the lease
+/// and comes to `afterwards` at the same n as they do. A rank that broke this would hang all others
+/// inside NCCL.
+///
+/// A trial is a lease that ends: spans, and then the default, or the winner so far. A winner is a
+/// lease without end: no spans, and the winner afterwards.
+struct Lease {
+  LeaseKey key;
+  std::uint64_t epoch = 0;  ///< above 0; grows from lease to lease of a key
+  std::uint64_t first_decision = 0;
+  std::vector<LeaseSpan> spans;
+  Decision afterwards;
+  std::uint32_t config_afterwards = 0;
+
+  [[nodiscard]] bool operator==(const Lease& other) const = default;
+};
+
+/// How many decisions the spans are for.
+[[nodiscard]] std::uint64_t length_of(const Lease& lease) noexcept;
+
+/// The same on all ranks for leases of the same content in the same order. A communicator and a
+/// region have other numbers in other processes, so only the rest of a key counts: who proposes
+/// leases names those two in the order that all ranks know.
+[[nodiscard]] std::uint64_t lockstep_hash(std::span<const Lease> leases) noexcept;
+
+}  // namespace contextune::collective

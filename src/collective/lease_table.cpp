@@ -1,0 +1,199 @@
+#include "collective/lease_table.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace contextune::collective {
+namespace {
+
+constexpr std::uint64_t free_place = 0;
+constexpr std::uint64_t left_place = 1;
+constexpr std::size_t nowhere = LeaseTable::capacity;
+
+constexpr std::uint64_t mix(std::uint64_t word) noexcept {
+  word = (word ^ (word >> 33U)) * 0xff51afd7ed558ccdU;
+  word = (word ^ (word >> 33U)) * 0xc4ceb9fe1a85ec53U;
+  return word ^ (word >> 33U);
+}
+
+/// 64 bits for a key: that two of a few hundred keys share them is left to chance (1e-14), so that
+/// a place is taken by one exchange of one word.
+std::uint64_t fingerprint_of(const LeaseKey& key) noexcept {
+  const std::uint64_t small = std::uint64_t{key.operations} << 32U |
+                              std::uint64_t{key.region} << 16U |
+                              static_cast<std::uint64_t>(key.function);
+  const std::uint64_t mixed = mix(mix(mix(key.communicator) + key.bytes) + small);
+  return mixed > left_place ? mixed : mixed + left_place + 1;
+}
+
+constexpr std::size_t place_at(std::uint64_t fingerprint, std::size_t step) noexcept {
+  return (fingerprint + step) % LeaseTable::capacity;
+}
+
+}  // namespace
+
+void LeaseTable::StoredLease::answer(Grant& grant) const noexcept {
+  grant.epoch = epoch;
+  const std::uint64_t at = grant.number - first_decision;
+  const StoredSpan* const end = spans.data() + num_spans;
+  const StoredSpan* const span =
+      std::upper_bound(spans.data(), end, at,
+                       [](std::uint64_t n, const StoredSpan& other) { return n < other.end; });
+  grant.decision = span == end ? afterwards : span->decision;
+  grant.config = span == end ? config_afterwards : span->config;
+}
+
+std::size_t LeaseTable::find(std::uint64_t fingerprint) const noexcept {
+  for (std::size_t step = 0; step < places_to_look; ++step) {
+    const std::size_t at = place_at(fingerprint, step);
+    const std::uint64_t there = places_[at].key.load(std::memory_order_acquire);
+    if (there == fingerprint) return at;
+    if (there == free_place) return nowhere;
+  }
+  return nowhere;
+}
+
+std::size_t LeaseTable::find_or_claim(std::uint64_t fingerprint,
+                                      std::uint64_t communicator) noexcept {
+  const std::size_t known = find(fingerprint);
+  if (known != nowhere || is_full_.load(std::memory_order_relaxed)) return known;
+  for (std::size_t step = 0; step < places_to_look; ++step) {
+    const std::size_t at = place_at(fingerprint, step);
+    std::uint64_t there = places_[at].key.load(std::memory_order_acquire);
+    if (there != free_place && there != left_place) continue;
+    if (places_[at].key.compare_exchange_strong(there, fingerprint, std::memory_order_acq_rel)) {
+      places_[at].communicator.store(communicator, std::memory_order_release);
+      return at;
+    }
+  }
+  is_full_.store(true, std::memory_order_relaxed);
+  return nowhere;
+}
+
+Grant LeaseTable::decide(const LeaseKey& key) noexcept {
+  Grant grant;
+  const std::size_t at = find_or_claim(fingerprint_of(key), key.communicator);
+  if (at == nowhere) return grant;
+  Place& place = places_[at];
+  grant.is_counted = true;
+  // With the load that follows, and with the two in prepare() and commit(), in one order for all
+  // threads: prepare() sees this decision, or this decision sees the last lease and no older one.
+  grant.number = place.entered.fetch_add(1, std::memory_order_seq_cst);
+  std::uint32_t which = place.latest.load(std::memory_order_seq_cst);
+  if (which != 0 && grant.number < stored(at, which).first_decision) {
+    which = stored(at, which).before;
+  }
+  if (which != 0) stored(at, which).answer(grant);
+  place.left.fetch_add(1, std::memory_order_release);
+  return grant;
+}
+
+bool LeaseTable::is_busy(const Place& place) noexcept {
+  // In this order: what has left by now has entered before.
+  const std::uint64_t left = place.left.load(std::memory_order_acquire);
+  return place.entered.load(std::memory_order_seq_cst) != left;
+}
+
+LeaseTable::Refusal LeaseTable::prepare(const Lease& lease) noexcept {
+  if (lease.spans.size() > max_spans) return Refusal::TooLong;
+  std::uint64_t length = lease.first_decision;
+  for (const LeaseSpan& span : lease.spans) {
+    if (span.decisions == 0) return Refusal::TooLong;
+    if (__builtin_add_overflow(length, span.decisions, &length)) return Refusal::TooLong;
+  }
+  const std::size_t at = find(fingerprint_of(lease.key));
+  if (at == nowhere) return Refusal::UnknownKey;
+  Place& place = places_[at];
+  if (place.prepared != 0) return Refusal::Prepared;
+  const std::uint32_t latest = place.latest.load(std::memory_order_relaxed);
+  const StoredLease* const last = latest == 0 ? nullptr : &stored(at, latest);
+  if (lease.epoch <= (last == nullptr ? 0 : last->epoch)) return Refusal::OldEpoch;
+  const std::uint64_t made = place.entered.load(std::memory_order_seq_cst);
+  if (lease.first_decision < made) return Refusal::TooLate;
+  if (last != nullptr && made < last->first_decision) return Refusal::NotBegun;
+  if (is_busy(place)) return Refusal::DecisionNow;
+
+  // Neither the last lease nor the one before it, which a decision may have been answered from that
+  // entered before the last one began; the two are not the same, or there is none.
+  std::uint32_t spare = 1;
+  while (spare == latest || (last != nullptr && spare == last->before)) ++spare;
+  StoredLease& to = stored(at, spare);
+  to.epoch = lease.epoch;
+  to.first_decision = lease.first_decision;
+  to.before = latest;
+  to.num_spans = static_cast<std::uint32_t>(lease.spans.size());
+  to.afterwards = lease.afterwards;
+  to.config_afterwards = lease.config_afterwards;
+  std::uint64_t end = 0;
+  for (std::size_t i = 0; i < lease.spans.size(); ++i) {
+    end += lease.spans[i].decisions;
+    to.spans[i] = {end, lease.spans[i].decision, lease.spans[i].config};
+  }
+  place.prepared = spare;
+  return Refusal::None;
+}
+
+LeaseTable::Committed LeaseTable::commit(std::uint64_t epoch) noexcept {
+  Committed committed;
+  for (std::size_t at = 0; at < capacity; ++at) {
+    Place& place = places_[at];
+    if (place.prepared == 0 || stored(at, place.prepared).epoch != epoch) continue;
+    const std::uint64_t first_decision = stored(at, place.prepared).first_decision;
+    place.latest.store(place.prepared, std::memory_order_seq_cst);
+    place.prepared = 0;
+    ++committed.leases;
+    // Afterwards, so that no decision is missed that was made before it could see the lease.
+    if (place.entered.load(std::memory_order_seq_cst) > first_decision) ++committed.late;
+  }
+  return committed;
+}
+
+void LeaseTable::abandon(std::uint64_t epoch) noexcept {
+  for (std::size_t at = 0; at < capacity; ++at) {
+    Place& place = places_[at];
+    if (place.prepared != 0 && stored(at, place.prepared).epoch == epoch) place.prepared = 0;
+  }
+}
+
+std::uint64_t LeaseTable::decisions(const LeaseKey& key) const noexcept {
+  const std::size_t at = find(fingerprint_of(key));
+  return at == nowhere ? 0 : places_[at].entered.load(std::memory_order_acquire);
+}
+
+void LeaseTable::forget(std::uint64_t communicator) noexcept {
+  for (Place& place : places_) {
+    if (place.communicator.load(std::memory_order_acquire) != communicator || is_busy(place)) {
+      continue;
+    }
+    place.latest.store(0, std::memory_order_relaxed);
+    place.entered.store(0, std::memory_order_relaxed);
+    place.left.store(0, std::memory_order_relaxed);
+    place.prepared = 0;
+    place.communicator.store(0, std::memory_order_relaxed);
+    place.key.store(left_place, std::memory_order_release);
+  }
+}
+
+std::string_view text_of(LeaseTable::Refusal refusal) noexcept {
+  switch (refusal) {
+    case LeaseTable::Refusal::None:
+      return "none";
+    case LeaseTable::Refusal::UnknownKey:
+      return "no decision of the key was seen here";
+    case LeaseTable::Refusal::TooLong:
+      return "the lease is longer than a place has room for";
+    case LeaseTable::Refusal::OldEpoch:
+      return "the epoch is not above that of the lease before";
+    case LeaseTable::Refusal::TooLate:
+      return "the first decision of the lease was made already";
+    case LeaseTable::Refusal::NotBegun:
+      return "the lease before has not begun";
+    case LeaseTable::Refusal::Prepared:
+      return "another lease is prepared for the key";
+    case LeaseTable::Refusal::DecisionNow:
+      return "a decision of the key is under way";
+  }
+  return "unknown";
+}
+
+}  // namespace contextune::collective

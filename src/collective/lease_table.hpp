@@ -1,0 +1,131 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "collective/lease.hpp"
+
+namespace contextune::collective {
+
+/// What one getCollInfo call is to do.
+struct Grant {
+  Decision decision;
+  std::uint32_t config = 0;  ///< number of the config; 0: the default
+  bool is_counted = false;   ///< false: the table has no place for the key, which stays untuned
+  std::uint64_t number = 0;  ///< of the decision, counted from 0 for its key
+  std::uint64_t epoch = 0;   ///< of the lease that answered; 0: none did
+};
+
+/// The leases that getCollInfo reads, and how many decisions every key has had. In static storage,
+/// all zeros until used, and without a destructor: it outlives NCCL's plugins and every thread.
+///
+/// decide() may be called by any thread at any time; it takes no lock, allocates nothing and waits
+/// for nothing. Everything else belongs to one thread, the owner, which calls it between entries of
+/// the region. A decision that is under way meanwhile is safe, and counted before what the owner
+/// does or after it.
+class LeaseTable {
+ public:
+  static constexpr std::size_t capacity = 512;  ///< keys
+  static constexpr std::size_t max_spans = 256;
+
+  constexpr LeaseTable() noexcept = default;
+  LeaseTable(const LeaseTable&) = delete;
+  LeaseTable& operator=(const LeaseTable&) = delete;
+
+  /// Counts one decision inside the region of the key, and gives what the committed leases say of
+  /// it: the default where there is none. The first decision of a key makes a place for it. Once a
+  /// key found none, no other key gets one: it would be counted from a later decision on than the
+  /// same key of other ranks.
+  [[nodiscard]] Grant decide(const LeaseKey& key) noexcept;
+
+  /// Why a lease cannot be prepared, which a rank has to say before anyone commits.
+  enum class Refusal {
+    None,
+    UnknownKey,   ///< no decision of the key was seen here, or there was no place for it
+    TooLong,      ///< more than max_spans, an empty span, or too many decisions
+    OldEpoch,     ///< not above that of the lease before
+    TooLate,      ///< its first decision was made already
+    NotBegun,     ///< the lease before has not begun: it would be lost
+    Prepared,     ///< another is prepared for the key already
+    DecisionNow,  ///< a decision of the key is under way in another thread; try again
+  };
+
+  /// Puts a lease where commit() will find it. No decision sees it yet.
+  [[nodiscard]] Refusal prepare(const Lease& lease) noexcept;
+
+  /// What has become of an epoch's prepared leases.
+  struct Committed {
+    int leases = 0;
+    /// Of them, those whose first decision was made since prepare(), or is being made: the
+    /// invariant may be broken, and the region's collectives must not be tuned any more. They are
+    /// committed all the same, which is the shortest way back to what the other ranks do.
+    int late = 0;
+  };
+
+  /// Makes the prepared leases of an epoch those that decisions are answered from. Cannot fail: one
+  /// store for each.
+  Committed commit(std::uint64_t epoch) noexcept;
+
+  /// Forgets the prepared leases of an epoch; what was committed stays.
+  void abandon(std::uint64_t epoch) noexcept;
+
+  /// How many decisions the key has had.
+  [[nodiscard]] std::uint64_t decisions(const LeaseKey& key) const noexcept;
+
+  /// Gives the places of a communicator back after its last decision. Those of a decision that is
+  /// under way stay.
+  void forget(std::uint64_t communicator) noexcept;
+
+ private:
+  static constexpr std::size_t places_to_look = 16;
+  static constexpr std::size_t leases_of_key = 3;  ///< the last, the one before, and a prepared one
+
+  struct StoredSpan {
+    std::uint64_t end;  ///< counted from the lease's first decision
+    Decision decision;
+    std::uint32_t config;
+  };
+
+  /// A lease as decisions read it. Plain memory: it is written only while no decision can hold it.
+  struct StoredLease {
+    std::uint64_t epoch;
+    std::uint64_t first_decision;
+    std::uint32_t before;  ///< which lease holds until first_decision; 0: none
+    std::uint32_t num_spans;
+    Decision afterwards;
+    std::uint32_t config_afterwards;
+    std::array<StoredSpan, max_spans> spans;
+
+    void answer(Grant& grant) const noexcept;
+  };
+
+  struct alignas(64) Place {
+    std::atomic<std::uint64_t> key;      ///< fingerprint, or `free_place`, or `left_place`
+    std::atomic<std::uint64_t> entered;  ///< decisions begun, which is the count
+    std::atomic<std::uint64_t> left;     ///< decisions ended
+    std::atomic<std::uint32_t> latest;   ///< which lease is the last; 0: none
+    std::atomic<std::uint64_t> communicator;
+    // The owner's own.
+    std::uint32_t prepared;  ///< which lease is prepared; 0: none
+  };
+
+  [[nodiscard]] std::size_t find(std::uint64_t fingerprint) const noexcept;
+  [[nodiscard]] std::size_t find_or_claim(std::uint64_t fingerprint,
+                                          std::uint64_t communicator) noexcept;
+  [[nodiscard]] StoredLease& stored(std::size_t place, std::uint32_t which) noexcept {
+    return leases_[place][which - 1];
+  }
+  [[nodiscard]] static bool is_busy(const Place& place) noexcept;
+
+  std::atomic<bool> is_full_{false};  ///< a key found no place
+  std::array<Place, capacity> places_{};
+  std::array<std::array<StoredLease, leases_of_key>, capacity> leases_{};
+};
+
+/// What a refusal says in the rank log.
+[[nodiscard]] std::string_view text_of(LeaseTable::Refusal refusal) noexcept;
+
+}  // namespace contextune::collective
