@@ -113,10 +113,8 @@ LeaseTable::Refusal LeaseTable::prepare(const Lease& lease) noexcept {
   if (last != nullptr && made < last->first_decision) return Refusal::NotBegun;
   if (is_busy(place)) return Refusal::DecisionNow;
 
-  // Neither the last lease nor the one before it, which a decision may have been answered from that
-  // entered before the last one began; the two are not the same, or there is none.
-  std::uint32_t spare = 1;
-  while (spare == latest || (last != nullptr && spare == last->before)) ++spare;
+  // The last lease has begun, so no decision to come goes back to the one before it.
+  const std::uint32_t spare = latest == 1 ? 2 : 1;
   StoredLease& to = stored(at, spare);
   to.epoch = lease.epoch;
   to.first_decision = lease.first_decision;

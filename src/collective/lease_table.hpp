@@ -81,7 +81,7 @@ class LeaseTable {
 
  private:
   static constexpr std::size_t places_to_look = 16;
-  static constexpr std::size_t leases_of_key = 3;  ///< the last, the one before, and a prepared one
+  static constexpr std::size_t leases_of_key = 2;  ///< the last, and the one before or prepared
 
   struct StoredSpan {
     std::uint64_t end;  ///< counted from the lease's first decision

@@ -148,6 +148,37 @@ TEST_CASE("Several threads that decide for one key share its numbers between the
   }
 }
 
+TEST_CASE("No lease is rewritten under a decision that holds it", "[lease_threads]") {
+  // Against its contract the owner installs leases that begin at once, while several threads decide
+  // for one key: which of two leases answers is not determined then, but it is one of them.
+  const auto table = std::make_unique<LeaseTable>();
+  static_cast<void>(table->decide(key_of_reader(0)));
+  std::atomic<bool> done{false};
+  std::atomic<std::size_t> mixed{0};
+  std::vector<std::thread> readers;
+  for (std::size_t reader = 0; reader < num_readers; ++reader) {
+    readers.emplace_back([&] {
+      while (!done.load(std::memory_order_relaxed)) {
+        const Grant grant = table->decide(key_of_reader(0));
+        if (grant.config / 16 != grant.epoch) ++mixed;
+      }
+    });
+  }
+  int installed = 0;
+  for (std::uint64_t epoch = 1; epoch < 40'000; ++epoch) {
+    const std::uint64_t now = table->decisions(key_of_reader(0));
+    if (table->prepare(marked_lease(0, epoch, now)) != Refusal::None) continue;
+    installed += table->commit(epoch).leases;
+  }
+  // A decision is under way nearly always; here is one time when none is.
+  done = true;
+  for (std::thread& reader : readers) reader.join();
+  CHECK(mixed == 0);
+  const std::uint64_t now = table->decisions(key_of_reader(0));
+  CHECK(table->prepare(marked_lease(0, 40'000, now)) == Refusal::None);
+  CHECK(installed + table->commit(40'000).leases > 0);
+}
+
 TEST_CASE("Places are given back and taken again while others decide", "[lease_threads]") {
   const auto table = std::make_unique<LeaseTable>();
   std::atomic<bool> done{false};

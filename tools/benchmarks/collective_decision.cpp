@@ -1,0 +1,126 @@
+// What one getCollInfo call costs: finding the answer in the leases, writing it into NCCL's cost
+// table, and reporting it. No GPU, no NCCL: it is host work.
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include "collective/apply_decision.hpp"
+#include "collective/decision_log.hpp"
+#include "collective/lease_table.hpp"
+
+using namespace contextune::collective;
+
+namespace {
+
+constexpr int num_keys = 200;
+constexpr int turns = 101;
+constexpr int decisions_per_turn = 2'000;  // fewer than there is room for reports
+
+constexpr double target = 100e-9;
+
+constexpr Decision chosen{true, {Algorithm::Ring, Protocol::LL128}, 16};
+
+constinit LeaseTable table;
+constinit DecisionLog reports;
+
+LeaseKey key_number(std::uint64_t number) {
+  return {1 + number / 8, std::uint64_t{4096} << number % 8, 1, 0, Function::AllReduce};
+}
+
+void install(const LeaseKey& key, std::uint64_t epoch, std::vector<LeaseSpan> spans) {
+  const Lease lease{key, epoch, table.decisions(key), std::move(spans), chosen, 1};
+  if (table.prepare(lease) != LeaseTable::Refusal::None || table.commit(epoch).leases != 1) {
+    throw std::runtime_error("a lease could not be installed");
+  }
+}
+
+/// The longest that fits, so that no turn comes to its end.
+std::vector<LeaseSpan> long_trial() {
+  std::vector<LeaseSpan> spans;
+  for (std::uint32_t i = 0; i < LeaseTable::max_spans; ++i) spans.push_back({chosen, i, 1'000'000});
+  return spans;
+}
+
+/// What getCollInfo does.
+std::uint64_t answer(const LeaseKey& key, std::uint64_t call) {
+  float costs[num_cells];
+  std::fill(std::begin(costs), std::end(costs), 10.0F);
+  int channels = 0;
+  const Grant grant = table.decide(key);
+  const bool applied =
+      apply_decision(grant.decision, 1, {costs, num_algorithms, num_protocols, &channels});
+  DecisionReport report;
+  report.key = key;
+  report.number = grant.number;
+  report.epoch = grant.epoch;
+  report.call = call;
+  report.was_refused = !applied;
+  if (applied) {
+    report.decision = grant.decision;
+    report.config = grant.config;
+  }
+  reports.push(report);
+  return static_cast<std::uint64_t>(channels) + grant.config;
+}
+
+/// Seconds of one call of `work`, as it is over some turns.
+void print(const char* name, const std::function<std::uint64_t(std::uint64_t)>& work) {
+  std::vector<double> seconds;
+  std::uint64_t used = 0;
+  for (int turn = 0; turn < turns; ++turn) {
+    const auto start = std::chrono::steady_clock::now();
+    for (std::uint64_t i = 0; i < decisions_per_turn; ++i) used += work(i);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+    seconds.push_back(took.count() / decisions_per_turn);
+    DecisionReport report;
+    while (reports.pop(report)) used += report.number;
+  }
+  std::sort(seconds.begin(), seconds.end());
+  const double median = seconds[turns / 2];
+  std::printf("%-44s %6.1f ns (%.1f to %.1f)%s\n", name, median * 1e9, seconds[turns / 10] * 1e9,
+              seconds[turns - 1 - turns / 10] * 1e9, median <= target ? "" : "  over the target");
+  if (used == 0) std::printf("nothing was decided\n");
+}
+
+void run() {
+  for (std::uint64_t number = 0; number < num_keys; ++number) {
+    static_cast<void>(table.decide(key_number(number)));
+    install(key_number(number), 1, {});
+  }
+  const LeaseKey one = key_number(7);
+  print("a winner, one key", [&](std::uint64_t) { return table.decide(one).number; });
+  print("winners, all keys in turn",
+        [](std::uint64_t i) { return table.decide(key_number(i % num_keys)).number; });
+  LeaseKey other = one;
+  other.region = 1;
+  static_cast<void>(table.decide(other));
+  print("a key without a lease", [&](std::uint64_t) { return table.decide(other).number; });
+  install(one, 2, long_trial());
+  print("a trial of 256 spans", [&](std::uint64_t) { return table.decide(one).number; });
+  print("getCollInfo decision, applied and reported",
+        [&](std::uint64_t i) { return answer(one, i); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1) {
+    std::printf("usage: %s\nTimes what one getCollInfo call costs on this host.\n", argv[0]);
+    return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
+  }
+  std::printf("%d keys; median of %d turns (10th to 90th percentile); target %.0f ns\n", num_keys,
+              turns, target * 1e9);
+  try {
+    run();
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
+}
