@@ -94,14 +94,10 @@ std::optional<Cell> same_on_all(std::span<const std::optional<Cell>> ranks) noex
 }
 
 std::vector<Config> candidates_of(const CandidateSources& sources) {
-  std::optional<Algorithm> default_algorithm;
-  if (sources.default_cell) default_algorithm = sources.default_cell->algorithm;
-
+  const CellSet may_run = sources.legal & sources.permission.cells;
   std::vector<Candidate> candidates;
   for (const Cell& cell : all_cells()) {
-    if (!sources.legal.has(cell)) continue;
-    if (!sources.permission.allows(cell.algorithm, default_algorithm)) continue;
-    add_cell(candidates, cell, sources);
+    if (may_run.has(cell)) add_cell(candidates, cell, sources);
   }
   // Stable, so that estimates that are the same keep the order of the table on every rank.
   std::stable_sort(candidates.begin(), candidates.end(),

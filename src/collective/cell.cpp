@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, num_algorithms> algorithm_names = {
     "Tree", "Ring", "CollnetDirect", "CollnetChain", "NVLS", "NVLSTree", "PAT"};
 constexpr std::array<std::string_view, num_protocols> protocol_names = {"LL", "LL128", "Simple"};
 
-constexpr std::array<Cell, num_cells> cells = [] {
+constexpr std::array<Cell, num_cells> whole_table = [] {
   std::array<Cell, num_cells> made{};
   for (std::size_t i = 0; i < num_cells; ++i) {
     made[i] = {static_cast<Algorithm>(i / num_protocols), static_cast<Protocol>(i % num_protocols)};
@@ -68,7 +68,7 @@ Decision decision_of(const Config& config) {
 
 CostTable::CostTable(const float* table, int algorithms, int protocols) noexcept {
   costs_.fill(illegal);
-  for (const Cell& cell : cells) {
+  for (const Cell& cell : whole_table) {
     const int row = static_cast<int>(cell.algorithm);
     const int column = static_cast<int>(cell.protocol);
     if (row >= algorithms || column >= protocols) continue;
@@ -78,7 +78,7 @@ CostTable::CostTable(const float* table, int algorithms, int protocols) noexcept
 
 CellSet CostTable::legal() const noexcept {
   CellSet set;
-  for (const Cell& cell : cells) {
+  for (const Cell& cell : whole_table) {
     // NCCL passes over every negative cost, and no comparison finds what is no number.
     if (cost(cell) >= 0) set.add(cell);
   }
@@ -87,14 +87,14 @@ CellSet CostTable::legal() const noexcept {
 
 std::optional<Cell> CostTable::cheapest() const noexcept {
   std::optional<Cell> best;
-  for (const Cell& cell : cells) {
+  for (const Cell& cell : whole_table) {
     if (cost(cell) >= 0 && (!best || cost(cell) < cost(*best))) best = cell;
   }
   return best;
 }
 
 std::span<const Cell> all_cells() noexcept {
-  return cells;
+  return whole_table;
 }
 
 }  // namespace contextune::collective

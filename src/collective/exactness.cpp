@@ -13,7 +13,25 @@ namespace {
 
 constexpr std::array<std::string_view, 3> exactness_names = {"exact", "same-algorithm", "any"};
 
-using Algorithms = Permission::Algorithms;
+constexpr CellSet no_cells;
+constexpr CellSet all_algorithms(~0U);
+
+template <typename Predicate>
+CellSet cells_where(Predicate may_run) noexcept {
+  CellSet set;
+  for (const Cell& cell : all_cells()) {
+    if (may_run(cell.algorithm)) set.add(cell);
+  }
+  return set;
+}
+
+CellSet cells_of(Algorithm algorithm) noexcept {
+  return cells_where([&](Algorithm other) { return other == algorithm; });
+}
+
+CellSet cells_of_sms() noexcept {
+  return cells_where([](Algorithm algorithm) { return !reduces_in_switch(algorithm); });
+}
 
 // Why the order of addition depends on more than the algorithm. An element's place in the buffer
 // says in which channel and in which chunk of it the element is; the number of channels moves the
@@ -27,9 +45,8 @@ using Algorithms = Permission::Algorithms;
 // - NVLS, CollNet: the order is the switch's, and is not stated to be the same from call to call.
 // What stays is how the error can grow: with the ranks in a ring, with their logarithm in a tree.
 constexpr std::string_view adds_in_another_order =
-    "floating-point sums and products of more than two ranks depend on their order, which "
-    "channels, "
-    "protocols and algorithms change; that needs --allow-rounding";
+    "sums and products of floating-point numbers of more than two ranks depend on the order, which "
+    "channels, protocols and algorithms change; that needs --allow-rounding";
 constexpr std::string_view keeps_algorithm =
     "NCCL's own algorithm, so rounding errors grow with the ranks as they did; the bits are not "
     "promised, because other channels and protocols put an element into another chunk, whose sum "
@@ -43,42 +60,38 @@ constexpr std::string_view any_rounding =
 // numbers are NaN, whose payload is kept is not stated.)
 constexpr std::string_view one_addition = "two ranks add once, and the order of two does not count";
 constexpr std::string_view in_default_switch =
-    "the switch adds or compares, and what it does with subnormal numbers, NaN and the sign of "
-    "zero "
+    "the switch adds or compares, and what it makes of subnormal numbers, NaN and the sign of zero "
     "is not stated, so only the same algorithm gives the same";
 
-// Scaling before the sum is one more rounding for each rank's number, but not for the number of a
-// rank that scales and adds in one fused step; which rank adds depends on the chunk. With two
-// ranks, where an average halves, that shows in subnormal numbers only, which for halves are
-// everyday ones.
+// Scaling is one more rounding for each rank's number, but not for that of a rank that scales and
+// adds in one fused step; which rank adds depends on the chunk. With two ranks, where an average
+// halves, only subnormal numbers show it, which are everyday ones among halves.
 constexpr std::string_view scales_first =
-    "an average or a scaled sum of floating-point numbers rounds before it adds, and not at the "
-    "rank "
-    "that does both in one step; channels, protocols and algorithms change which that is; that "
-    "needs "
-    "--allow-rounding";
+    "an average or a scaled sum of floating-point numbers rounds before it adds, but not at a rank "
+    "that does both in one step, and channels, protocols and algorithms change which rank that is; "
+    "that needs --allow-rounding";
 
-Permission only_exact(Algorithms algorithms, std::string_view reason) noexcept {
-  return {algorithms, true, reason};
+Permission only_exact(CellSet cells, std::string_view reason) noexcept {
+  return {cells, true, reason};
 }
 
 /// For what has the same result wherever SMs combine the numbers.
 Permission outside_of_switches(std::optional<Algorithm> default_algorithm,
                                std::string_view reason) noexcept {
-  if (!default_algorithm) return only_exact(Algorithms::None, "ranks differ in NCCL's own choice");
+  if (!default_algorithm) return only_exact(no_cells, "ranks differ in NCCL's own choice");
   if (reduces_in_switch(*default_algorithm)) {
-    return only_exact(Algorithms::Default, in_default_switch);
+    return only_exact(cells_of(*default_algorithm), in_default_switch);
   }
-  return only_exact(Algorithms::BySms, reason);
+  return only_exact(cells_of_sms(), reason);
 }
 
 /// For what has the default's bits in the default only.
 Permission with_rounding(std::optional<Algorithm> default_algorithm, RoundingOptions options,
                          std::string_view why_not_exact) noexcept {
-  if (!options.allow_rounding) return only_exact(Algorithms::None, why_not_exact);
-  if (options.exactness == Exactness::Any) return {Algorithms::All, false, any_rounding};
-  if (!default_algorithm) return only_exact(Algorithms::None, "ranks differ in NCCL's own choice");
-  return {Algorithms::Default, false, keeps_algorithm};
+  if (!options.allow_rounding) return only_exact(no_cells, why_not_exact);
+  if (options.exactness == Exactness::Any) return {all_algorithms, false, any_rounding};
+  if (!default_algorithm) return only_exact(no_cells, "ranks differ in NCCL's own choice");
+  return {cells_of(*default_algorithm), false, keeps_algorithm};
 }
 
 }  // namespace
@@ -96,36 +109,21 @@ std::string_view name_of(Exactness exactness) noexcept {
   return exactness_names[static_cast<std::size_t>(exactness)];
 }
 
-bool Permission::allows(Algorithm algorithm,
-                        std::optional<Algorithm> default_algorithm) const noexcept {
-  switch (algorithms) {
-    case Algorithms::None:
-      return false;
-    case Algorithms::Default:
-      return default_algorithm == algorithm;
-    case Algorithms::BySms:
-      return !reduces_in_switch(algorithm);
-    case Algorithms::All:
-      return true;
-  }
-  return false;
-}
-
 Permission permission_for(Function function, std::optional<Datatype> datatype,
                           std::optional<Operator> op, int ranks,
                           std::optional<Algorithm> default_algorithm,
                           RoundingOptions options) noexcept {
-  if (ranks <= 1) return only_exact(Algorithms::None, "NCCL copies for one rank and asks no tuner");
-  if (function == Function::AllToAll) return only_exact(Algorithms::None, all_to_all_untunable);
+  if (ranks <= 1) return only_exact(no_cells, "NCCL copies for one rank and asks no tuner");
+  if (function == Function::AllToAll) return only_exact(no_cells, all_to_all_untunable);
   if (!is_reduction(function)) {
-    return only_exact(Algorithms::All, "data movement: every config copies the same bytes");
+    return only_exact(all_algorithms, "data movement: every config copies the same bytes");
   }
   if (!datatype || !op) {
-    return only_exact(Algorithms::None, "a datatype or an operator that is not known here");
+    return only_exact(no_cells, "a datatype or an operator that is not known here");
   }
   if (!is_floating(*datatype)) {
     // Sums and products wrap; an average divides the whole sum, once.
-    return only_exact(Algorithms::All, "integers come out the same in any order");
+    return only_exact(all_algorithms, "integers come out the same in any order");
   }
 
   const bool compares = *op == Operator::Min || *op == Operator::Max;
@@ -135,11 +133,17 @@ Permission permission_for(Function function, std::optional<Datatype> datatype,
     return with_rounding(default_algorithm, options, adds_in_another_order);
   }
   if (options.allow_rounding && options.exactness == Exactness::Any) {
-    return {Algorithms::All, false, any_rounding};
+    return {all_algorithms, false, any_rounding};
   }
   return outside_of_switches(
       default_algorithm,
       compares ? "the smallest and the largest number have no order" : one_addition);
+}
+
+Permission both(const Permission& one, const Permission& other) noexcept {
+  const bool one_says_more = (one.cells & other.cells) == one.cells;
+  return {one.cells & other.cells, one.is_exact && other.is_exact,
+          one_says_more ? one.reason : other.reason};
 }
 
 }  // namespace contextune::collective

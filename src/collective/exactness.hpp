@@ -20,27 +20,17 @@ enum class Exactness {
 [[nodiscard]] std::string_view name_of(Exactness exactness) noexcept;
 
 /// What the user allows. Without allow_rounding everything is exact, whatever `exactness` says;
-/// with it, `exact` is not enough to mean anything, so same-algorithm is the least.
+/// allow_rounding alone stands for same-algorithm, the least that makes a difference.
 struct RoundingOptions {
   Exactness exactness = Exactness::Exact;
   bool allow_rounding = false;
 };
 
-/// Which algorithms may run for one collective, and why.
+/// Which cells may run in place of the default, and why.
 struct Permission {
-  enum class Algorithms {
-    None,     ///< nothing but the default
-    Default,  ///< the one that NCCL takes by itself
-    BySms,    ///< those that let the SMs add up, and no switch
-    All,
-  };
-  Algorithms algorithms = Algorithms::None;
-  bool is_exact = true;  ///< what may run gives the default's bits
+  CellSet cells;
+  bool is_exact = true;  ///< all of them give the default's bits
   std::string_view reason;
-
-  /// Whether a cell of `algorithm` may run, with any protocol and number of channels.
-  [[nodiscard]] bool allows(Algorithm algorithm,
-                            std::optional<Algorithm> default_algorithm) const noexcept;
 };
 
 /// Which candidates may run in place of the default. A pure function of what all ranks share.
@@ -50,5 +40,8 @@ struct Permission {
                                         std::optional<Operator> op, int ranks,
                                         std::optional<Algorithm> default_algorithm,
                                         RoundingOptions options) noexcept;
+
+/// What two collectives permit that cannot be told apart where it is decided.
+[[nodiscard]] Permission both(const Permission& one, const Permission& other) noexcept;
 
 }  // namespace contextune::collective

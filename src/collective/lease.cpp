@@ -33,6 +33,7 @@ std::uint64_t lockstep_hash(std::span<const Lease> leases) noexcept {
   NumberHash hash;
   for (const Lease& lease : leases) {
     hash.add(static_cast<std::uint64_t>(lease.key.function));
+    hash.add(lease.key.kind);
     hash.add(lease.key.bytes);
     hash.add(lease.key.operations);
     hash.add(lease.epoch);

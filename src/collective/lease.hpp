@@ -20,9 +20,17 @@ struct LeaseKey {
   std::uint32_t operations = 0;  ///< in the group: what NCCL calls numPipeOps
   std::uint16_t region = 0;      ///< in which decisions are counted
   Function function = Function::Broadcast;
+  std::uint8_t kind = 0;  ///< kind_of(), where the caller knows it of this call; 0: not known
 
   [[nodiscard]] bool operator==(const LeaseKey& other) const = default;
 };
+
+/// A number above 0 for each datatype and operator, to tell sites of one size apart.
+[[nodiscard]] constexpr std::uint8_t kind_of(Datatype datatype, Operator op) noexcept {
+  constexpr unsigned operators = static_cast<unsigned>(Operator::PreMulSum) + 1;
+  return static_cast<std::uint8_t>(1 + static_cast<unsigned>(datatype) * operators +
+                                   static_cast<unsigned>(op));
+}
 
 /// So many decisions in a row.
 struct LeaseSpan {

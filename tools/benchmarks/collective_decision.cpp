@@ -30,7 +30,7 @@ constinit LeaseTable table;
 constinit DecisionLog reports;
 
 LeaseKey key_number(std::uint64_t number) {
-  return {1 + number / 8, std::uint64_t{4096} << number % 8, 1, 0, Function::AllReduce};
+  return {1 + number / 8, std::uint64_t{4096} << number % 8, 1, 0, Function::AllReduce, 0};
 }
 
 void install(const LeaseKey& key, std::uint64_t epoch, std::vector<LeaseSpan> spans) {

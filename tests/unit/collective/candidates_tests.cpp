@@ -27,7 +27,7 @@ CandidateSources sources_of(const CostTable& costs) {
   sources.costs = costs;
   sources.legal = costs.legal();
   sources.default_cell = costs.cheapest();
-  sources.permission.algorithms = Permission::Algorithms::All;
+  sources.permission.cells = CellSet(~0U);
   sources.limits.channels = 4;
   sources.limits.nvls_channels = 2;
   return sources;
@@ -151,18 +151,20 @@ TEST_CASE("What may change the result is no candidate", "[candidates]") {
   CandidateSources sources =
       sources_of(table_of({{ring_simple, 10}, {tree_simple, 15}, {nvls_simple, 20}}));
   SECTION("nothing may run") {
-    sources.permission.algorithms = Permission::Algorithms::None;
+    sources.permission.cells = CellSet();
     CHECK(candidates_of(sources).size() == 1);
   }
-  SECTION("the default's algorithm may run") {
-    sources.permission.algorithms = Permission::Algorithms::Default;
-    CHECK_FALSE(has_algorithm(candidates_of(sources), "Tree"));
-    CHECK(has_algorithm(candidates_of(sources), "Ring"));
-  }
-  SECTION("the SMs may add") {
-    sources.permission.algorithms = Permission::Algorithms::BySms;
-    CHECK_FALSE(has_algorithm(candidates_of(sources), "NVLS"));
+  SECTION("one cell may run") {
+    sources.permission.cells = CellSet();
+    sources.permission.cells.add(tree_simple);
     CHECK(has_algorithm(candidates_of(sources), "Tree"));
+    CHECK_FALSE(has_algorithm(candidates_of(sources), "Ring"));
+    CHECK_FALSE(has_algorithm(candidates_of(sources), "NVLS"));
+  }
+  SECTION("a cell that is not legal may run") {
+    sources.permission.cells = CellSet();
+    sources.permission.cells.add(ring_ll);
+    CHECK(candidates_of(sources).size() == 1);
   }
 }
 

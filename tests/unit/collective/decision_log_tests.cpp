@@ -10,7 +10,7 @@ namespace {
 
 DecisionReport report_of(std::uint64_t number) {
   DecisionReport report;
-  report.key = {100, 65536, 1, 0, Function::AllReduce};
+  report.key = {100, 65536, 1, 0, Function::AllReduce, 0};
   report.number = number;
   report.epoch = 3;
   report.call = number + 1000;

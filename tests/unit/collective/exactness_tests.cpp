@@ -8,7 +8,21 @@ using namespace contextune::collective;
 
 namespace {
 
-using Algorithms = Permission::Algorithms;
+constexpr CellSet every_cell(~0U);
+constexpr CellSet no_cell;
+
+CellSet cells_of(Algorithm algorithm) {
+  CellSet cells;
+  for (const Cell& cell : all_cells()) {
+    if (cell.algorithm == algorithm) cells.add(cell);
+  }
+  return cells;
+}
+
+/// Whether an algorithm may run, with any protocol.
+bool allows(const Permission& permission, Algorithm algorithm) {
+  return (permission.cells & cells_of(algorithm)) == cells_of(algorithm);
+}
 
 constexpr Datatype floats[] = {Datatype::F16,  Datatype::F32,    Datatype::F64,
                                Datatype::BF16, Datatype::F8E4M3, Datatype::F8E5M2};
@@ -30,13 +44,14 @@ TEST_CASE("What only moves data may run with any config", "[exactness]") {
     for (const Datatype datatype : floats) {
       const Permission permission =
           permission_for(function, datatype, Operator::Sum, 8, Algorithm::Nvls, RoundingOptions());
-      CHECK(permission.algorithms == Algorithms::All);
+      CHECK(permission.cells == every_cell);
       CHECK(permission.is_exact);
     }
   }
   // Not even the datatype has to be known.
-  CHECK(permission_for(Function::AllGather, std::nullopt, std::nullopt, 8, std::nullopt, {})
-            .algorithms == Algorithms::All);
+  CHECK(
+      permission_for(Function::AllGather, std::nullopt, std::nullopt, 8, std::nullopt, {}).cells ==
+      every_cell);
 }
 
 TEST_CASE("Integers may run with any config, whatever is done to them", "[exactness]") {
@@ -45,7 +60,7 @@ TEST_CASE("Integers may run with any config, whatever is done to them", "[exactn
       for (const Operator op : operators) {
         const Permission permission =
             permission_for(function, datatype, op, 64, Algorithm::Tree, RoundingOptions());
-        CHECK(permission.algorithms == Algorithms::All);
+        CHECK(permission.cells == every_cell);
         CHECK(permission.is_exact);
       }
     }
@@ -59,7 +74,7 @@ TEST_CASE("Sums and products of floats keep the default unless rounding is allow
       for (const Operator op : {Operator::Sum, Operator::Prod}) {
         const Permission permission =
             permission_for(function, datatype, op, 3, Algorithm::Ring, RoundingOptions());
-        CHECK(permission.algorithms == Algorithms::None);
+        CHECK(permission.cells == no_cell);
         CHECK(permission.reason.find("--allow-rounding") != std::string_view::npos);
       }
     }
@@ -70,7 +85,7 @@ TEST_CASE("The exactness option alone allows no rounding", "[exactness]") {
   for (const Exactness exactness : {Exactness::SameAlgorithm, Exactness::Any}) {
     const Permission permission =
         all_reduce(Datatype::F32, Operator::Sum, 8, Algorithm::Ring, {exactness, false});
-    CHECK(permission.algorithms == Algorithms::None);
+    CHECK(permission.cells == no_cell);
     CHECK(permission.is_exact);
   }
 }
@@ -79,15 +94,15 @@ TEST_CASE("Where rounding is allowed the algorithm is kept unless any may run", 
   for (const Exactness exactness : {Exactness::Exact, Exactness::SameAlgorithm}) {
     const Permission permission =
         all_reduce(Datatype::F32, Operator::Sum, 8, Algorithm::Tree, {exactness, true});
-    CHECK(permission.allows(Algorithm::Tree, Algorithm::Tree));
-    CHECK_FALSE(permission.allows(Algorithm::Ring, Algorithm::Tree));
+    CHECK(allows(permission, Algorithm::Tree));
+    CHECK_FALSE(allows(permission, Algorithm::Ring));
     // Channels and protocols change the order all the same.
     CHECK_FALSE(permission.is_exact);
     CHECK(permission.reason.find("not promised") != std::string_view::npos);
   }
   const Permission any =
       all_reduce(Datatype::F32, Operator::Sum, 8, Algorithm::Tree, {Exactness::Any, true});
-  CHECK(any.allows(Algorithm::Nvls, Algorithm::Tree));
+  CHECK(allows(any, Algorithm::Nvls));
   CHECK_FALSE(any.is_exact);
 }
 
@@ -96,9 +111,9 @@ TEST_CASE("Two ranks add once, so any order is the same", "[exactness]") {
     for (const Operator op : {Operator::Sum, Operator::Prod}) {
       const Permission permission = all_reduce(datatype, op, 2);
       CHECK(permission.is_exact);
-      CHECK(permission.allows(Algorithm::Tree, Algorithm::Ring));
-      CHECK(permission.allows(Algorithm::Ring, Algorithm::Ring));
-      CHECK(permission.allows(Algorithm::Pat, Algorithm::Ring));
+      CHECK(allows(permission, Algorithm::Tree));
+      CHECK(allows(permission, Algorithm::Ring));
+      CHECK(allows(permission, Algorithm::Pat));
     }
   }
 }
@@ -107,10 +122,10 @@ TEST_CASE("Scaling before adding rounds at one of two ranks only, so it is not e
           "[exactness]") {
   for (const Datatype datatype : floats) {
     for (const Operator op : {Operator::Avg, Operator::PreMulSum}) {
-      CHECK(all_reduce(datatype, op, 2).algorithms == Algorithms::None);
+      CHECK(all_reduce(datatype, op, 2).cells == no_cell);
       const Permission allowed =
           all_reduce(datatype, op, 2, Algorithm::Ring, {Exactness::SameAlgorithm, true});
-      CHECK(allowed.algorithms == Algorithms::Default);
+      CHECK(allowed.cells == cells_of(Algorithm::Ring));
       CHECK_FALSE(allowed.is_exact);
     }
   }
@@ -121,7 +136,7 @@ TEST_CASE("Extremes of floats have no order, on any number of ranks", "[exactnes
     for (const Operator op : {Operator::Min, Operator::Max}) {
       const Permission permission = all_reduce(datatype, op, 64);
       CHECK(permission.is_exact);
-      CHECK(permission.allows(Algorithm::Tree, Algorithm::Ring));
+      CHECK(allows(permission, Algorithm::Tree));
     }
   }
 }
@@ -129,41 +144,57 @@ TEST_CASE("Extremes of floats have no order, on any number of ranks", "[exactnes
 TEST_CASE("A switch does not take the place of the SMs for floats, nor they its", "[exactness]") {
   for (const Algorithm in_switch :
        {Algorithm::Nvls, Algorithm::NvlsTree, Algorithm::CollnetChain, Algorithm::CollnetDirect}) {
-    CHECK_FALSE(all_reduce(Datatype::F16, Operator::Max, 8).allows(in_switch, Algorithm::Ring));
-    CHECK_FALSE(all_reduce(Datatype::F32, Operator::Sum, 2).allows(in_switch, Algorithm::Ring));
+    CHECK_FALSE(allows(all_reduce(Datatype::F16, Operator::Max, 8), in_switch));
+    CHECK_FALSE(allows(all_reduce(Datatype::F32, Operator::Sum, 2), in_switch));
     const Permission by_switch = all_reduce(Datatype::F16, Operator::Max, 8, in_switch);
-    CHECK(by_switch.allows(in_switch, in_switch));
-    CHECK_FALSE(by_switch.allows(Algorithm::Ring, in_switch));
+    CHECK(allows(by_switch, in_switch));
+    CHECK_FALSE(allows(by_switch, Algorithm::Ring));
     CHECK(by_switch.is_exact);
   }
   // Unless the user allows anything.
-  CHECK(all_reduce(Datatype::F16, Operator::Max, 8, Algorithm::Ring, {Exactness::Any, true})
-            .allows(Algorithm::Nvls, Algorithm::Ring));
+  CHECK(allows(all_reduce(Datatype::F16, Operator::Max, 8, Algorithm::Ring, {Exactness::Any, true}),
+               Algorithm::Nvls));
 }
 
 TEST_CASE("Where ranks differ in NCCL's own choice nothing can be compared with it",
           "[exactness]") {
   CHECK(permission_for(Function::AllReduce, Datatype::F32, Operator::Max, 8, std::nullopt, {})
-            .algorithms == Algorithms::None);
+            .cells == no_cell);
   CHECK(permission_for(Function::AllReduce, Datatype::F32, Operator::Sum, 8, std::nullopt,
                        {Exactness::SameAlgorithm, true})
-            .algorithms == Algorithms::None);
+            .cells == no_cell);
   CHECK(permission_for(Function::AllReduce, Datatype::I32, Operator::Sum, 8, std::nullopt, {})
-            .algorithms == Algorithms::All);
+            .cells == every_cell);
 }
 
 TEST_CASE("What is not known or not asked of the tuner keeps the default", "[exactness]") {
   const RoundingOptions any{Exactness::Any, true};
   CHECK(permission_for(Function::AllReduce, std::nullopt, Operator::Sum, 8, Algorithm::Ring, any)
-            .algorithms == Algorithms::None);
+            .cells == no_cell);
   CHECK(permission_for(Function::AllReduce, Datatype::F32, std::nullopt, 8, Algorithm::Ring, any)
-            .algorithms == Algorithms::None);
-  CHECK(all_reduce(Datatype::F32, Operator::Sum, 1, Algorithm::Ring, any).algorithms ==
-        Algorithms::None);
+            .cells == no_cell);
+  CHECK(all_reduce(Datatype::F32, Operator::Sum, 1, Algorithm::Ring, any).cells == no_cell);
   const Permission exchange =
       permission_for(Function::AllToAll, Datatype::F32, std::nullopt, 8, std::nullopt, any);
-  CHECK(exchange.algorithms == Algorithms::None);
+  CHECK(exchange.cells == no_cell);
   CHECK(exchange.reason == all_to_all_untunable);
+}
+
+TEST_CASE("Collectives that cannot be told apart permit what both do", "[exactness]") {
+  const Permission sum_of_ints = all_reduce(Datatype::I32, Operator::Sum, 8);
+  const Permission sum_of_floats = all_reduce(Datatype::F32, Operator::Sum, 8);
+  const Permission max_of_floats = all_reduce(Datatype::F32, Operator::Max, 8);
+  const Permission rounded = all_reduce(Datatype::F32, Operator::Sum, 8, Algorithm::Nvls,
+                                        {Exactness::SameAlgorithm, true});
+  CHECK(both(sum_of_ints, sum_of_floats).cells == no_cell);
+  CHECK(both(sum_of_ints, sum_of_floats).reason == sum_of_floats.reason);
+  CHECK(both(max_of_floats, sum_of_ints).cells == max_of_floats.cells);
+  CHECK(both(max_of_floats, sum_of_ints).reason == max_of_floats.reason);
+  CHECK(both(max_of_floats, sum_of_ints).is_exact);
+  // One stays by its switch, and the other out of it.
+  CHECK(both(max_of_floats, rounded).cells == no_cell);
+  CHECK_FALSE(both(sum_of_ints, rounded).is_exact);
+  CHECK(both(sum_of_ints, rounded).cells == cells_of(Algorithm::Nvls));
 }
 
 TEST_CASE("Exactness is read as it is written", "[exactness]") {

@@ -13,7 +13,7 @@ namespace {
 using Refusal = LeaseTable::Refusal;
 
 LeaseKey key_of(std::uint64_t communicator) {
-  return {communicator, 65536, 1, 0, Function::AllReduce};
+  return {communicator, 65536, 1, 0, Function::AllReduce, 0};
 }
 const LeaseKey key = key_of(100);
 
@@ -101,6 +101,19 @@ TEST_CASE("A lease that was not committed is never seen", "[lease_table]") {
     CHECK(table.decide().decision.is_default());
     CHECK(table->prepare(lease_of(2, 50, {})) == Refusal::Prepared);
   }
+}
+
+TEST_CASE("A rank that lost its peers goes on by the lease, and then comes to the default",
+          "[lease_table]") {
+  Table table(1);
+  table.install(lease_of(1, 1, {{ring, 1, 2}, {tree, 2, 2}}));
+  table.decide();
+  // The next lease was prepared, and nobody will ever say whether to commit it.
+  REQUIRE(table->prepare(lease_of(2, 3, {}, nvls)) == Refusal::None);
+  table->abandon(2);
+  std::vector<Decision> decisions;
+  for (int i = 0; i < 5; ++i) decisions.push_back(table.decide().decision);
+  CHECK(decisions == std::vector<Decision>{ring, tree, tree, {}, {}});
 }
 
 TEST_CASE("What holds goes on until a later lease begins", "[lease_table]") {

@@ -1,4 +1,5 @@
 // What ranks agree on.
+#include <set>
 #include <vector>
 
 #include "catch.hpp"
@@ -11,7 +12,7 @@ namespace {
 
 Lease trial() {
   Lease lease;
-  lease.key = {77, 65536, 1, 3, Function::AllReduce};
+  lease.key = {77, 65536, 1, 3, Function::AllReduce, 5};
   lease.epoch = 1;
   lease.first_decision = 10;
   lease.spans = {{{}, 0, 4}, {ring, 1, 4}};
@@ -28,7 +29,7 @@ TEST_CASE("A lease is as long as its spans", "[lease]") {
 TEST_CASE("Leases of the same content have one hash on all ranks", "[lease]") {
   const std::uint64_t hash = lockstep_hash(std::vector<Lease>{trial()});
   // It goes to other machines.
-  CHECK(hash == 0xaabcbf605170cadU);
+  CHECK(hash == 0x4c6486c1affb2ad8U);
   // A communicator and a region have other numbers elsewhere.
   Lease elsewhere = trial();
   elsewhere.key.communicator = 5;
@@ -47,6 +48,9 @@ TEST_CASE("Leases that differ in anything that counts have other hashes", "[leas
   }
   SECTION("function") {
     other.key.function = Function::Reduce;
+  }
+  SECTION("kind") {
+    other.key.kind = 6;
   }
   SECTION("epoch") {
     other.epoch = 2;
@@ -82,6 +86,15 @@ TEST_CASE("Leases that differ in anything that counts have other hashes", "[leas
     other.config_afterwards = 1;
   }
   CHECK(lockstep_hash(std::vector<Lease>{other}) != hash);
+}
+
+TEST_CASE("Every datatype and operator is a kind of its own", "[lease]") {
+  std::set<std::uint8_t> kinds{0};
+  for (int datatype = 0; datatype_of_nccl(datatype); ++datatype) {
+    for (int op = 0; op <= static_cast<int>(Operator::PreMulSum); ++op) {
+      CHECK(kinds.insert(kind_of(*datatype_of_nccl(datatype), *operator_of_nccl(op))).second);
+    }
+  }
 }
 
 TEST_CASE("The order and number of leases count", "[lease]") {

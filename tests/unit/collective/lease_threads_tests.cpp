@@ -21,7 +21,7 @@ constexpr std::uint64_t decisions_each = 30'000;
 constexpr std::uint64_t ahead = 100;  // decisions between the starts of two leases
 
 LeaseKey key_of_reader(std::size_t reader) {
-  return {reader + 10, 4096, 1, 0, Function::AllGather};
+  return {reader + 10, 4096, 1, 0, Function::AllGather, 0};
 }
 
 /// A lease whose every answer shows which lease and which span it came from.
