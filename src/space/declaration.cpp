@@ -88,6 +88,22 @@ void check_collective_value(const std::string& name, const Value& value) {
   if (!knows(words, *word)) refuse(" is not known" + suggestion(*word, words));
 }
 
+/// How sizes of messages are grouped into problems, as the option `buckets` has it.
+std::string read_buckets(const DeclaredTable& table) {
+  std::string edges;
+  for (const std::int64_t edge : table.ascending("buckets")) {
+    if (!edges.empty()) edges += ',';
+    edges += std::to_string(edge);
+  }
+  if (!edges.empty()) return edges;
+  constexpr std::array<std::string_view, 2> words = {"pow2", "exact"};
+  std::string word = table.text("buckets").value_or("pow2");
+  if (!knows(words, word)) {
+    throw ScriptFault{0, "buckets = \"" + word + "\" is not known" + suggestion(word, words)};
+  }
+  return word;
+}
+
 void bind(lua_State* lua, const char* name, ScriptFunction& function) {
   if (lua_getfield(lua, -1, name) != LUA_TFUNCTION) {
     lua_pop(lua, 1);
@@ -153,14 +169,7 @@ CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line
       check_collective_value(parameter, value);
     }
   }
-  if (const std::optional<std::string> buckets = table.text("buckets")) {
-    constexpr std::array<std::string_view, 2> words = {"pow2", "exact"};
-    if (!knows(words, *buckets)) {
-      throw ScriptFault{
-          0, "buckets = \"" + *buckets + "\" is not known" + suggestion(*buckets, words)};
-    }
-    collective.buckets = *buckets == "pow2" ? SizeBuckets::PowerOfTwo : SizeBuckets::Exact;
-  }
+  collective.buckets = read_buckets(table);
   collective.n_warmup = table.integer("n_warmup", 0, most_passes);
   collective.n_repeat = table.integer("n_repeat", 1, most_passes);
   return collective;

@@ -36,16 +36,13 @@ struct KernelDeclaration {
   std::optional<int> n_repeat;
 };
 
-/// How sizes of messages are grouped into problems.
-enum class SizeBuckets { PowerOfTwo, Exact };
-
 /// collective "name" { ... }: configs for {algorithm, protocol, channels}. Checked, and kept as
 /// data.
 struct CollectiveDeclaration {
   std::string name;  ///< "all_gather", "all_reduce", "reduce_scatter", "broadcast" or "reduce"
   int line = 0;
   std::vector<Config> configs;
-  SizeBuckets buckets = SizeBuckets::PowerOfTwo;
+  std::string buckets;  ///< "pow2", "exact", or upper edges in bytes: "4096,65536"
   std::optional<int> n_warmup;
   std::optional<int> n_repeat;
 };

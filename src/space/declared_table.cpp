@@ -222,6 +222,32 @@ std::vector<std::string> DeclaredTable::texts(std::string_view name, bool may_be
   return result;
 }
 
+std::vector<std::int64_t> DeclaredTable::ascending(std::string_view name) const {
+  const StackHeight height(lua_);
+  std::vector<std::int64_t> result;
+  if (!push(name) || lua_type(lua_, -1) != LUA_TTABLE) return result;
+  const std::string what(name);
+  const std::size_t length = list_length(lua_, -1, what, "{4096, 65536}");
+  if (length == 0) refuse(what + " is empty; give it at least one number");
+  if (length > max_configs) refuse(what + " has more than 10000 entries; give fewer");
+  const int table = lua_gettop(lua_);
+  for (std::size_t i = 1; i <= length; ++i) {
+    const StackHeight entry_height(lua_);
+    lua_rawgeti(lua_, table, static_cast<lua_Integer>(i));
+    const std::string entry = what + "[" + std::to_string(i) + "]";
+    int whole = 0;
+    const lua_Integer value =
+        lua_type(lua_, -1) == LUA_TNUMBER ? lua_tointegerx(lua_, -1, &whole) : 0;
+    if (whole == 0 || value < 1)
+      refuse(entry + " must be a whole number of at least 1; correct it");
+    if (!result.empty() && value <= result.back()) {
+      refuse(entry + " = " + std::to_string(value) + " is not larger than the entry before it");
+    }
+    result.push_back(value);
+  }
+  return result;
+}
+
 std::vector<Config> DeclaredTable::configs() const {
   const bool has_space = has("space");
   if (has_space && has("configs")) refuse("has both space and configs; keep one of them");

@@ -38,6 +38,10 @@ class DeclaredTable {
   /// A list of texts; empty if absent. An empty list is refused unless `may_be_empty`.
   [[nodiscard]] std::vector<std::string> texts(std::string_view name, bool may_be_empty) const;
 
+  /// A list of whole numbers of at least 1, each larger than the one before. Empty if absent or no
+  /// list at all; an empty list is refused.
+  [[nodiscard]] std::vector<std::int64_t> ascending(std::string_view name) const;
+
   /// The configs of `space` (all combinations; the parameters by name, the first varies slowest) or
   /// of `configs` (as listed). Empty if neither is there.
   [[nodiscard]] std::vector<Config> configs() const;

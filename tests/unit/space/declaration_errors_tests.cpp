@@ -159,18 +159,22 @@ TEST_CASE("Collectives are checked and kept as data") {
       space = { protocol = {"LL", "LL128", "Simple"}, channels = {0, 8, 16, 24} },
       buckets = "pow2", n_repeat = 3 }
     collective "all_reduce" { configs = { { algorithm = "NVLSTree" } }, buckets = "exact" }
+    collective "reduce" { space = { algorithm = {"Ring"} }, buckets = {4096, 65536} }
+    collective "broadcast" { space = { algorithm = {"Ring"} } }
   )"),
                                          device());
   CHECK(file.rules().empty());
-  REQUIRE(file.collectives().size() == 2);
+  REQUIRE(file.collectives().size() == 4);
   CHECK(file.collectives()[0].name == "all_gather");
   CHECK(file.collectives()[0].line == 2);
   CHECK(file.collectives()[0].configs.size() == 12);
   CHECK(file.collectives()[0].configs[1].to_string() == "channels=0 protocol=LL128");
-  CHECK(file.collectives()[0].buckets == SizeBuckets::PowerOfTwo);
+  CHECK(file.collectives()[0].buckets == "pow2");
   CHECK(file.collectives()[0].n_repeat == 3);
   CHECK_FALSE(file.collectives()[0].n_warmup);
-  CHECK(file.collectives()[1].buckets == SizeBuckets::Exact);
+  CHECK(file.collectives()[1].buckets == "exact");
+  CHECK(file.collectives()[2].buckets == "4096,65536");
+  CHECK(file.collectives()[3].buckets == "pow2");
 
   check({
       {"collective 'allgather' { space = { channels = {1} } }",
@@ -192,6 +196,22 @@ TEST_CASE("Collectives are checked and kept as data") {
        "CollnetDirect, CollnetChain, NVLS, NVLSTree and PAT"},
       {"collective 'reduce' { space = { channels = {1} }, buckets = 'pow3' }",
        "FILE:1: collective 'reduce': buckets = \"pow3\" is not known; did you mean 'pow2'?"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = {} }",
+       "FILE:1: collective 'reduce': buckets is empty; give it at least one number"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = {64, 32} }",
+       "FILE:1: collective 'reduce': buckets[2] = 32 is not larger than the entry before it; "
+       "correct "
+       "this line"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = {64, '128'} }",
+       "FILE:1: collective 'reduce': buckets[2] must be a whole number of at least 1; correct it"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = {0.5} }",
+       "FILE:1: collective 'reduce': buckets[1] must be a whole number of at least 1; correct it"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = { small = 1 } }",
+       "FILE:1: collective 'reduce': buckets has named entries or gaps; make it a list, as in "
+       "{4096, "
+       "65536}"},
+      {"collective 'reduce' { space = { channels = {1} }, buckets = true }",
+       "FILE:1: collective 'reduce': buckets is a boolean; give it a text"},
       {"collective 'reduce' { apply = function() end }",
        "FILE:1: collective 'reduce': 'apply' is not known here; known are space, configs, buckets, "
        "n_warmup and n_repeat"},
