@@ -16,6 +16,8 @@ namespace contextune::collective {
 struct LeaseKey {
   /// Which tuner context of this process; above 0 and never used again for another.
   std::uint64_t communicator = 0;
+  /// The size that the plugin is told, or the upper edge of its bucket: all ranks round alike, and
+  /// sizes that were not seen yet find the lease of their bucket.
   std::uint64_t bytes = 0;
   std::uint32_t operations = 0;  ///< in the group: what NCCL calls numPipeOps
   std::uint16_t region = 0;      ///< in which decisions are counted
