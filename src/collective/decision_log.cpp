@@ -1,6 +1,18 @@
 #include "collective/decision_log.hpp"
 
+#include "collective/lockstep_digest.hpp"
+
 namespace contextune::collective {
+
+std::uint64_t lockstep_hash(std::span<const DecisionReport> reports) noexcept {
+  LockstepDigest digest;
+  for (const DecisionReport& report : reports) {
+    digest.add(report.number);
+    digest.add(report.epoch);
+    digest.add(report.decision);
+  }
+  return digest.value();
+}
 
 void DecisionLog::push(const DecisionReport& report) noexcept {
   std::uint64_t at = pushed_.load(std::memory_order_relaxed);

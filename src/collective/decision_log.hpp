@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "collective/lease.hpp"
 
@@ -19,6 +20,10 @@ struct DecisionReport {
   std::uint32_t config = 0;  ///< likewise
   bool was_refused = false;  ///< the lease's cell was not legal in this call
 };
+
+/// The same on all ranks for reports of the same decisions of one key in their order: what shows
+/// after the fact that a lease was kept in lockstep, a cell that one rank refused included.
+[[nodiscard]] std::uint64_t lockstep_hash(std::span<const DecisionReport> reports) noexcept;
 
 /// Reports of decisions on their way to the owner. In static storage, all zeros until used.
 ///

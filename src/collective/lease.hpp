@@ -12,7 +12,8 @@ namespace contextune::collective {
 
 /// What getCollInfo calls have to have in common for one lease to answer them; all zeros by
 /// default, for static tables of it. Calls of a key come one after another, because NCCL allows no
-/// two operations at once on one communicator.
+/// two operations at once on one communicator. A tuner plugin is told neither datatype nor
+/// operator, so several sites may share a key: then a lease may give only what all of them permit.
 struct LeaseKey {
   /// Which tuner context of this process; above 0 and never used again for another.
   std::uint64_t communicator = 0;

@@ -1,5 +1,6 @@
 // Reports of decisions on their way to the owner.
 #include <memory>
+#include <vector>
 
 #include "catch.hpp"
 #include "collective/decision_log.hpp"
@@ -59,4 +60,31 @@ TEST_CASE("The log goes round for as long as it is read", "[decision_log]") {
     REQUIRE(report.number == n);
   }
   CHECK(log->dropped() == 0);
+}
+
+TEST_CASE("Reports show whether ranks decided alike", "[decision_log]") {
+  const std::vector<DecisionReport> here = {report_of(0), report_of(1)};
+  std::vector<DecisionReport> there = here;
+  for (DecisionReport& report : there) {  // what is another in every process
+    report.key.communicator = 7;
+    report.call += 5;
+  }
+  CHECK(lockstep_hash(here) == lockstep_hash(there));
+  SECTION("a cell that was refused") {
+    there[1].decision = {};
+    there[1].was_refused = true;
+  }
+  SECTION("another number of channels") {
+    there[1].decision.channels = 4;
+  }
+  SECTION("another lease") {
+    there[1].epoch = 2;
+  }
+  SECTION("a decision more") {
+    there.push_back(report_of(2));
+  }
+  SECTION("another decision's number") {
+    there[0].number = 9;
+  }
+  CHECK(lockstep_hash(here) != lockstep_hash(there));
 }

@@ -1,5 +1,6 @@
 // What ranks agree on.
 #include <set>
+#include <span>
 #include <vector>
 
 #include "catch.hpp"
@@ -103,5 +104,5 @@ TEST_CASE("The order and number of leases count", "[lease]") {
   const std::uint64_t hash = lockstep_hash(std::vector<Lease>{trial(), second});
   CHECK(lockstep_hash(std::vector<Lease>{second, trial()}) != hash);
   CHECK(lockstep_hash(std::vector<Lease>{trial()}) != hash);
-  CHECK(lockstep_hash({}) != hash);
+  CHECK(lockstep_hash(std::span<const Lease>()) != hash);
 }
