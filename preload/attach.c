@@ -57,6 +57,17 @@ static void undecided_after(enum contextune_fn fn, void* const* args, CUresult r
   }
 }
 
+static void undecided_nccl(const struct contextune_nccl_call* call) {
+  (void)call;
+}
+
+/* NCCL initialises the driver before it makes a communicator, so there is a core by then if there
+ * ever is one. */
+static int64_t undecided_tuner_begin(const struct contextune_tuner_comm* comm) {
+  (void)comm;
+  return -1;
+}
+
 const struct contextune_core contextune_core_undecided = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
@@ -66,6 +77,9 @@ const struct contextune_core contextune_core_undecided = {
     .range = contextune_early_range,
     .program_uses_cupti = contextune_cupti_remember,
     .graph_launch = undecided_graph_launch,
+    .nccl_before = undecided_nccl,
+    .nccl_after = undecided_nccl,
+    .tuner_begin = undecided_tuner_begin,
 };
 
 const struct contextune_core* contextune_core = &contextune_core_undecided;
@@ -146,7 +160,9 @@ static const struct contextune_core* start_core(void) {
   const struct contextune_core* core = start(&frontend);
   if (core == NULL || core->version != CONTEXTUNE_ABI_VERSION ||
       core->size < sizeof(struct contextune_core) || core->launch == NULL || core->before == NULL ||
-      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL || core->graph_launch == NULL) {
+      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL || core->graph_launch == NULL || core->nccl_before == NULL ||
+      core->nccl_after == NULL || core->tuner_begin == NULL || core->tuner_decide == NULL ||
+      core->tuner_end == NULL) {
     return NULL;
   }
   return core;

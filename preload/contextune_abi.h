@@ -49,6 +49,73 @@ enum contextune_range_kind {
   contextune_range_end    /* process-wide; `id` as at start */
 };
 
+/* One number for each function of NCCL that is wrapped. */
+enum contextune_nccl_fn {
+#define CONTEXTUNE_NCCL(name, ...) contextune_fn_##name,
+#define CONTEXTUNE_NCCL_LISTED(...)
+#include "registry/nccl.def"
+#undef CONTEXTUNE_NCCL
+#undef CONTEXTUNE_NCCL_LISTED
+  contextune_nccl_count
+};
+
+enum contextune_nccl_kind {
+  contextune_nccl_collective,
+  contextune_nccl_point_to_point,
+  contextune_nccl_group,
+  contextune_nccl_communicator,
+  contextune_nccl_other
+};
+
+/* How it stands with our tuner plugin in this process. Each ends the search for a reason: only with
+ * the first does NCCL ask us. */
+enum contextune_tuner_state {
+  contextune_tuner_offered,       /* communicators were made while NCCL_TUNER_PLUGIN named us */
+  contextune_tuner_not_yet,       /* none was made yet */
+  contextune_tuner_users_choice,  /* the user set NCCL_ALGO or NCCL_PROTO */
+  contextune_tuner_users_policy,  /* the user set NCCL_CTA_POLICY, which NCCL follows without a
+                                   * plugin only */
+  contextune_tuner_no_path        /* our path, or the user's plugin's, is too long for NCCL */
+};
+
+/* One call of NCCL by the program. Pointers are the program's own and valid during the call; what a
+ * function does not have is 0, NULL or as said. Calls that NCCL makes of itself are not shown. */
+struct contextune_nccl_call {
+  enum contextune_nccl_fn fn;
+  enum contextune_nccl_kind kind;
+  void* library;        /* a handle of the NCCL that it goes to: real_dlsym(library, "pnccl...") */
+  void* comm;           /* an ncclComm_t: what it works on, or the parent of what it makes */
+  const void* sendbuff;
+  void* recvbuff;
+  uint64_t count;       /* elements, counted as the function does */
+  int32_t datatype;     /* -1: none */
+  int32_t op;           /* -1: none */
+  int32_t root;         /* or the peer; -1: none */
+  uint32_t group_depth; /* groups of this thread that were open before the call */
+  CUstream stream;
+  void** made;          /* places of the new communicators, filled in `after` */
+  int32_t num_made;
+  int32_t nranks;       /* of what is made; 0: not said */
+  int32_t rank;         /* -1: not said */
+  int32_t color;        /* -1: none, or NCCL_SPLIT_NOCOLOR */
+  int32_t key;
+  uint64_t unique_id;   /* hash of the bytes of all ids, the same on all ranks; 0: none */
+  const int32_t* devices;         /* ncclCommInitAll's, `nranks` of them, or NULL: 0, 1, ... */
+  const void* made_id;            /* where ncclGetUniqueId leaves its id; `after` has its hash above */
+  enum contextune_tuner_state tuner;
+  int32_t result;       /* an ncclResult_t; -1 in `before`. 7, in progress, is no failure */
+};
+
+/* A communicator, as NCCL shows it to a tuner plugin. */
+struct contextune_tuner_comm {
+  uint64_t id;      /* the same on all ranks, another in each run; 0 before NCCL 2.28 */
+  uint64_t nranks;
+  uint64_t nnodes;
+  uint32_t version; /* of the plugin interface, 3 to 6 */
+  enum contextune_tuner_state tuner;
+  int32_t users_version; /* of the interface of the user's own plugin, behind ours; 0: none */
+};
+
 /* What the frontend offers to the core; lives as long as the process. */
 struct contextune_frontend {
   uint32_t version;
@@ -90,6 +157,21 @@ struct contextune_core {
   /* Launches the instantiated graph, cuGraphLaunch{,_ptsz}: once, and in the end with the program's
    * own meaning. `stream` is as given. */
   CUresult (*graph_launch)(enum contextune_fn fn, CUgraphExec exec, CUstream stream);
+  /* Around every wrapped call of NCCL by the program, with the same record; NCCL's own work lies
+   * between, on this thread or others, and launches in it are shown as launches. One may come
+   * without the other where the core is attached or leaves in between. */
+  void (*nccl_before)(const struct contextune_nccl_call* call);
+  void (*nccl_after)(const struct contextune_nccl_call* call);
+  /* NCCL's tuner plugin, on any thread, as a rule within one of the calls above. `tuner_begin`
+   * answers the number under which the other two know the communicator, or a negative one: then
+   * they are not called for it. */
+  int64_t (*tuner_begin)(const struct contextune_tuner_comm* comm);
+  /* Not 0: it has decided, by setting one cell of `table` to 0 and perhaps *num_channels; otherwise it
+   * has changed neither. `table` is a matrix [num_algorithms][num_protocols] of microseconds, -1 where
+   * there is no choice. May take no lock and wait for nothing. */
+  int (*tuner_decide)(int64_t comm, int function, uint64_t bytes, int num_pipelined, float* table,
+                      int num_algorithms, int num_protocols, int registered, int* num_channels);
+  void (*tuner_end)(int64_t comm);
 };
 
 /* Exported by libcontextune.so under the name "contextune_core_v1". NULL: stay inert. */

@@ -31,10 +31,12 @@ struct contextune_early_stack;
  * its first cache line. */
 struct contextune_thread {
   int depth;                            /* not 0: inside a wrapper, or inside the core */
+  int nccl_depth;                       /* not 0: inside NCCL, through one of its wrappers */
   struct contextune_counter* counter;   /* NULL: ask contextune_thread_counter */
   struct contextune_counter* own;       /* NULL: ask contextune_take_counter */
   struct contextune_early_stack* early; /* ranges that were opened before there was a core */
   void* of_core;                        /* contextune_launch.thread points here */
+  uint32_t nccl_groups;                 /* ncclGroupStarts that are open */
   struct contextune_counter scratch;    /* its own when all are taken */
 };
 extern __thread struct contextune_thread contextune_thread
@@ -173,6 +175,10 @@ _Static_assert(contextune_fn_cuLaunchKernel == 0, "the driver's entries come fir
 static inline bool contextune_is_cupti(enum contextune_fn fn) {
   return fn >= contextune_fn_cuptiSubscribe;
 }
+
+/* NCCL's, by a registry of their own (nccl_objects.c); contextune_nccl_count likewise. */
+const char* contextune_nccl_name(enum contextune_nccl_fn fn);
+enum contextune_nccl_fn contextune_find_nccl_name(const char* name);
 
 /* ---- the dynamic linker (linker.c) ---- */
 

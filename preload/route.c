@@ -3,8 +3,8 @@
  * Our own exports cannot answer a lookup: they carry a hidden version (exports.map), which direct
  * references accept and dlsym does not see. So the real dlsym gives, with RTLD_DEFAULT, RTLD_NEXT
  * or any handle, exactly what it would give without us, errors included; and only where that is
- * libcuda's own entry point is it replaced. */
-#include "frontend.h"
+ * an entry point of libcuda, of CUPTI or of NCCL itself is it replaced. */
+#include "nccl_wrappers.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -62,16 +62,19 @@ static void* route_driver(void* handle, const char* name, const void* caller,
   return contextune_wrapper(fn);
 }
 
+static void* found_by(void* handle, const char* name, const void* caller) {
+  if (handle == RTLD_DEFAULT) {
+    return default_definition(name, caller);
+  }
+  if (handle == RTLD_NEXT) {
+    return contextune_next_definition(caller, name, false);
+  }
+  return contextune_next_dlsym(handle, name);
+}
+
 static void* route_cupti(void* handle, const char* name, const void* caller,
                          enum contextune_fn fn) {
-  void* real = NULL;
-  if (handle == RTLD_DEFAULT) {
-    real = default_definition(name, caller);
-  } else if (handle == RTLD_NEXT) {
-    real = contextune_next_definition(caller, name, false);
-  } else {
-    real = contextune_next_dlsym(handle, name);
-  }
+  void* real = found_by(handle, name, caller);
   if (real == NULL) {
     return NULL;
   }
@@ -85,16 +88,38 @@ static void* route_cupti(void* handle, const char* name, const void* caller,
   return wrapper;
 }
 
+/* Of several copies of NCCL each has its own wrappers, so that a call goes where the lookup went. */
+static void* route_nccl(void* handle, const char* name, const void* caller,
+                        enum contextune_nccl_fn fn) {
+  void* real = found_by(handle, name, caller);
+  const unsigned int copy =
+      real != NULL ? contextune_nccl_copy_of(real, fn) : CONTEXTUNE_NCCL_COPIES;
+  if (copy == CONTEXTUNE_NCCL_COPIES ||
+      (handle == RTLD_NEXT && !contextune_nccl_is_global(copy))) {
+    return NULL;
+  }
+  void* wrapper = contextune_nccl_wrapper(fn, copy, real);
+  contextune_real_dlsym(contextune_nccl_of_copy(copy, fn).library, name); /* as in route_driver */
+  return wrapper;
+}
+
 /* Called by dlsym.S. NULL: go on to the real dlsym. */
 void* contextune_route_dlsym(void* handle, const char* name, const void* caller) {
   contextune_find_dlsym();
   const enum contextune_fn fn = contextune_find_name(name);
-  if (CONTEXTUNE_LIKELY(fn == contextune_fn_count) || contextune_thread.depth != 0) {
+  const enum contextune_nccl_fn nccl =
+      fn == contextune_fn_count ? contextune_find_nccl_name(name) : contextune_nccl_count;
+  const bool is_listed = fn != contextune_fn_count || nccl != contextune_nccl_count;
+  if (CONTEXTUNE_LIKELY(!is_listed) || contextune_thread.depth != 0) {
     return NULL;
   }
   const int error = errno;
   void* wrapper = NULL;
-  if (!contextune_is_tool(caller)) {
+  if (contextune_is_tool(caller)) {
+    wrapper = NULL;
+  } else if (nccl != contextune_nccl_count) {
+    wrapper = route_nccl(handle, name, caller, nccl);
+  } else {
     wrapper = contextune_is_cupti(fn) ? route_cupti(handle, name, caller, fn)
                                       : route_driver(handle, name, caller, fn);
   }

@@ -1,5 +1,6 @@
 #include "intercept/hooks.hpp"
 
+#include "intercept/collective_hooks.hpp"
 #include "intercept/hook_arguments.hpp"
 #include "intercept/memory_hooks.hpp"
 #include "intercept/process_runtime.hpp"
@@ -253,7 +254,8 @@ void on_program_uses_cupti(contextune_fn fn) noexcept {
 
 constexpr contextune_core table{
     CONTEXTUNE_ABI_VERSION, sizeof(contextune_core), on_launch, on_before, on_after, on_range,
-    on_program_uses_cupti,  on_graph_launch};
+    on_program_uses_cupti,  on_graph_launch, on_nccl_before, on_nccl_after, on_tuner_begin,
+    on_tuner_decide, on_tuner_end};
 
 }  // namespace
 

@@ -26,6 +26,13 @@ const std::vector<std::string> cupti_entries = {
 #include "preload/registry/cupti.def"
 #undef CONTEXTUNE_ENTRY
 };
+const std::vector<std::string> nccl_entries = {
+#define CONTEXTUNE_NCCL(name, ...) #name,
+#define CONTEXTUNE_NCCL_LISTED(...)
+#include "preload/registry/nccl.def"
+#undef CONTEXTUNE_NCCL
+#undef CONTEXTUNE_NCCL_LISTED
+};
 
 std::string output_of(const std::vector<std::string>& command) {
   const Outcome outcome = run(command);
@@ -56,6 +63,10 @@ TEST_CASE("The frontend exports what the registry lists, hidden from lookups, an
     "dlsym@@GLIBC_2.34",
     "InitializeInjectionNvtx2",
     "InitializeInjectionNvtxExtension",
+    "ncclTunerPlugin_v3",
+    "ncclTunerPlugin_v4",
+    "ncclTunerPlugin_v5",
+    "ncclTunerPlugin_v6",
 #if defined(__x86_64__)
     "dlsym@GLIBC_2.2.5",
 #else
@@ -63,6 +74,7 @@ TEST_CASE("The frontend exports what the registry lists, hidden from lookups, an
 #endif
   };
   for (const std::string& name : driver_entries) expected.insert(name + "@CONTEXTUNE_1");
+  for (const std::string& name : nccl_entries) expected.insert(name + "@CONTEXTUNE_1");
   for (const std::string& name : cupti_entries) {
     expected.insert(name + "@CONTEXTUNE_1");
     expected.insert(name + "@libcupti.so.12");

@@ -52,6 +52,24 @@ static void on_program_uses_cupti(enum contextune_fn fn) {
   (void)fn;
 }
 
+static void on_nccl(const struct contextune_nccl_call* call) {
+  (void)call;
+}
+static int64_t on_tuner_begin(const struct contextune_tuner_comm* comm) {
+  (void)comm;
+  return -1;
+}
+static int on_tuner_decide(int64_t comm, int function, uint64_t bytes, int num_pipelined,
+                           float* table, int num_algorithms, int num_protocols, int registered,
+                           int* num_channels) {
+  (void)comm, (void)function, (void)bytes, (void)num_pipelined, (void)table, (void)num_algorithms;
+  (void)num_protocols, (void)registered, (void)num_channels;
+  return 0;
+}
+static void on_tuner_end(int64_t comm) {
+  (void)comm;
+}
+
 static const struct contextune_core core = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
@@ -61,6 +79,11 @@ static const struct contextune_core core = {
     .range = on_range,
     .program_uses_cupti = on_program_uses_cupti,
     .graph_launch = on_graph_launch,
+    .nccl_before = on_nccl,
+    .nccl_after = on_nccl,
+    .tuner_begin = on_tuner_begin,
+    .tuner_decide = on_tuner_decide,
+    .tuner_end = on_tuner_end,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(

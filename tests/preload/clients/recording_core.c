@@ -4,6 +4,7 @@
 #include "preload/contextune_abi.h"
 #include "preload/registry/newer_types.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,6 +80,63 @@ static void on_program_uses_cupti(enum contextune_fn fn) {
   record("cupti %s\n", frontend->name(fn));
 }
 
+static const char* const nccl_names[] = {
+#define CONTEXTUNE_NCCL(name, ...) #name,
+#define CONTEXTUNE_NCCL_LISTED(...)
+#include "preload/registry/nccl.def"
+#undef CONTEXTUNE_NCCL
+#undef CONTEXTUNE_NCCL_LISTED
+};
+
+static void record_nccl(const char* when, const struct contextune_nccl_call* call) {
+  record("nccl %s %s comm %p count %llu type %d op %d root %d send %p recv %p stream %p groups %u "
+         "nranks %d rank %d color %d key %d id %d made %d tuner %d library %d result %d\n",
+         when, nccl_names[call->fn], call->comm, (unsigned long long)call->count, call->datatype, call->op,
+         call->root, call->sendbuff, call->recvbuff, (void*)call->stream, call->group_depth,
+         call->nranks, call->rank, call->color, call->key, call->unique_id != 0, call->num_made,
+         (int)call->tuner, call->library != NULL, call->result);
+}
+
+static void on_nccl_before(const struct contextune_nccl_call* call) {
+  errno = 99; /* what the program does not see */
+  record_nccl("before", call);
+}
+
+static void on_nccl_after(const struct contextune_nccl_call* call) {
+  record_nccl("after", call);
+  errno = 99;
+}
+
+static int64_t on_tuner_begin(const struct contextune_tuner_comm* comm) {
+  record("tuner begin id %d nranks %llu nnodes %llu version %u state %d users %d\n", comm->id != 0,
+         (unsigned long long)comm->nranks, (unsigned long long)comm->nnodes, comm->version,
+         (int)comm->tuner, comm->users_version);
+  return comm->tuner == contextune_tuner_offered ? 7 : -1;
+}
+
+/* CONTEXTUNE_TEST_DECIDE: algorithm, protocol, channels. */
+static int on_tuner_decide(int64_t comm, int function, uint64_t bytes, int num_pipelined,
+                           float* table, int num_algorithms, int num_protocols, int registered,
+                           int* num_channels) {
+  int algorithm = 0;
+  int protocol = 0;
+  int channels = 0;
+  const char* choice = getenv("CONTEXTUNE_TEST_DECIDE");
+  record("tuner asked %d function %d bytes %llu ops %d table %dx%d registered %d channels %d\n",
+         (int)comm, function, (unsigned long long)bytes, num_pipelined, num_algorithms,
+         num_protocols, registered, *num_channels);
+  if (choice == NULL || sscanf(choice, "%d %d %d", &algorithm, &protocol, &channels) != 3) {
+    return 0;
+  }
+  table[algorithm * num_protocols + protocol] = 0;
+  *num_channels = channels;
+  return 1;
+}
+
+static void on_tuner_end(int64_t comm) {
+  record("tuner end %d\n", (int)comm);
+}
+
 static struct contextune_core core = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
@@ -88,6 +146,11 @@ static struct contextune_core core = {
     .range = on_range,
     .program_uses_cupti = on_program_uses_cupti,
     .graph_launch = on_graph_launch,
+    .nccl_before = on_nccl_before,
+    .nccl_after = on_nccl_after,
+    .tuner_begin = on_tuner_begin,
+    .tuner_decide = on_tuner_decide,
+    .tuner_end = on_tuner_end,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(

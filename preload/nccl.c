@@ -1,0 +1,185 @@
+/* The wrappers of NCCL's functions, generated from registry/nccl.def. They call NCCL and nothing else
+ * between the two words to the core: its launches are launches of the program like any other, so
+ * contextune_thread.depth stays as it is. What NCCL calls of its own interface meanwhile passes. */
+#include "nccl_wrappers.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids) {
+  if (ids == NULL || num_ids <= 0) {
+    return 0;
+  }
+  uint64_t hash = 14695981039346656037u;
+  for (int i = 0; i < num_ids; ++i) {
+    for (size_t byte = 0; byte < sizeof ids[i].internal; ++byte) {
+      hash = (hash ^ (unsigned char)ids[i].internal[byte]) * 1099511628211u;
+    }
+  }
+  return hash != 0 ? hash : 1;
+}
+
+/* ---- before and after ---- */
+
+static bool is_shown(const struct contextune_core* core) {
+  return core != NULL && contextune_thread.depth == 0 && contextune_thread.nccl_depth == 0;
+}
+
+static void tell(void (*hook)(const struct contextune_nccl_call*), const struct contextune_core* core,
+                 const struct contextune_nccl_call* call) {
+  contextune_enter(core);
+  hook(call);
+  contextune_leave();
+}
+
+static void begin(struct contextune_nccl_call* call) {
+  const int error = errno;
+  if (call->num_made != 0) {
+    contextune_tuner_offer();
+  }
+  call->tuner = contextune_tuner_state();
+  call->group_depth = contextune_thread.nccl_groups;
+  const struct contextune_core* core = contextune_load_core();
+  if (core != NULL) {
+    tell(core->nccl_before, core, call);
+  }
+  contextune_thread.nccl_depth = 1;
+  errno = error;
+}
+
+static void count_groups(const struct contextune_nccl_call* call) {
+  struct contextune_thread* thread = &contextune_thread;
+  if (call->fn == contextune_fn_ncclGroupStart) {
+    thread->nccl_groups += call->result == ncclSuccess;
+  } else if (call->kind == contextune_nccl_group && thread->nccl_groups > 0) {
+    --thread->nccl_groups; /* also where NCCL found something wrong: it forgets the group */
+  }
+}
+
+/* The plugin is looked for when the communicator is made: at the end of the outermost group, and
+ * later on another thread where the communicator does not block. */
+static void end_offer(const struct contextune_nccl_call* call) {
+  if (call->num_made != 0) {
+    contextune_tuner_offer_ends();
+  }
+  const bool makes_now = call->num_made != 0 || call->fn == contextune_fn_ncclGroupEnd;
+  const bool ends = call->fn == contextune_fn_ncclCommDestroy ||
+                    call->fn == contextune_fn_ncclCommAbort ||
+                    call->fn == contextune_fn_ncclCommFinalize;
+  if (contextune_thread.nccl_groups == 0 && (makes_now || ends) && call->result != ncclInProgress) {
+    contextune_tuner_withdraw();
+  }
+}
+
+static void end(struct contextune_nccl_call* call) {
+  const int error = errno;
+  contextune_thread.nccl_depth = 0;
+  count_groups(call);
+  end_offer(call);
+  if (call->made_id != NULL && call->result == ncclSuccess) {
+    call->unique_id = contextune_nccl_hash(call->made_id, 1);
+  }
+  call->tuner = contextune_tuner_state();
+  const struct contextune_core* core = contextune_load_core(); /* it may have come meanwhile */
+  if (core != NULL) {
+    tell(core->nccl_after, core, call);
+  }
+  errno = error;
+}
+
+/* ---- wrappers ---- */
+
+#define LIST(...) __VA_ARGS__
+
+/* Members that the entry does not name stay as here, which the compiler would warn of. */
+#define RECORD(name, kind_, fields)                                                             \
+  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverride-init\"") struct \
+      contextune_nccl_call call_ = {.fn = contextune_fn_##name,                                 \
+                                    .kind = contextune_nccl_##kind_,                            \
+                                    .library = target_.library,                                 \
+                                    .datatype = -1,                                             \
+                                    .op = -1,                                                   \
+                                    .root = -1,                                                 \
+                                    .rank = -1,                                                 \
+                                    .color = -1,                                                \
+                                    .result = -1,                                               \
+                                    LIST fields};                                               \
+  _Pragma("GCC diagnostic pop")
+
+/* Names end in _ here: the registry names its parameters as it likes. */
+#define WRAPPER(wrapper, name, kind, params, args, fields, target)     \
+  ncclResult_t wrapper params;                                         \
+  ncclResult_t wrapper params {                                        \
+    const struct contextune_nccl_target target_ = (target);            \
+    if (target_.real == NULL) {                                        \
+      return ncclSystemError; /* a weak reference, and no NCCL */      \
+    }                                                                  \
+    ncclResult_t(*const real_) params =                                \
+        (ncclResult_t(*) params)target_.real;                          \
+    if (!is_shown(contextune_load_core())) {                           \
+      return real_ args;                                               \
+    }                                                                  \
+    RECORD(name, kind, fields)                                         \
+    begin(&call_);                                                     \
+    const ncclResult_t result_ = real_ args;                           \
+    call_.result = (int32_t)result_;                                   \
+    end(&call_);                                                       \
+    return result_;                                                    \
+  }
+
+/* Each entry has one that direct calls reach, which leaves the library under the entry's name and our
+ * hidden version as the driver's do (wrappers.c), and one for each copy that lookups find. */
+#define OF_COPY(copy, name, kind, params, args, fields)                          \
+  WRAPPER(contextune_nccl_copy##copy##_##name, name, kind, params, args, fields, \
+          contextune_nccl_of_copy(copy, contextune_fn_##name))
+
+#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)                  \
+  WRAPPER(contextune_bound_##name, name, kind, params, args, fields,                       \
+          contextune_nccl_bind(contextune_fn_##name, __builtin_return_address(0)))         \
+  OF_COPY(0, name, kind, params, args, fields)                                             \
+  OF_COPY(1, name, kind, params, args, fields)                                             \
+  OF_COPY(2, name, kind, params, args, fields)                                             \
+  OF_COPY(3, name, kind, params, args, fields)                                             \
+  extern __typeof__(contextune_bound_##name) contextune_export_##name                      \
+      __attribute__((alias("contextune_bound_" #name), visibility("default")));            \
+  __asm__(".symver contextune_export_" #name ", " #name "@CONTEXTUNE_1, remove");
+#define CONTEXTUNE_NCCL_LISTED(...)
+#include "registry/nccl.def"
+#undef CONTEXTUNE_NCCL
+
+_Static_assert(CONTEXTUNE_NCCL_COPIES == 4, "there is a wrapper for each copy");
+
+static void* const of_copy[CONTEXTUNE_NCCL_COPIES][contextune_nccl_count] = {
+#define CONTEXTUNE_NCCL(name, ...) (void*)&contextune_nccl_copy0_##name,
+    {
+#include "registry/nccl.def"
+    },
+#undef CONTEXTUNE_NCCL
+#define CONTEXTUNE_NCCL(name, ...) (void*)&contextune_nccl_copy1_##name,
+    {
+#include "registry/nccl.def"
+    },
+#undef CONTEXTUNE_NCCL
+#define CONTEXTUNE_NCCL(name, ...) (void*)&contextune_nccl_copy2_##name,
+    {
+#include "registry/nccl.def"
+    },
+#undef CONTEXTUNE_NCCL
+#define CONTEXTUNE_NCCL(name, ...) (void*)&contextune_nccl_copy3_##name,
+    {
+#include "registry/nccl.def"
+    },
+#undef CONTEXTUNE_NCCL
+};
+
+static void* const for_direct_calls[contextune_nccl_count] = {
+#define CONTEXTUNE_NCCL(name, ...) (void*)&contextune_bound_##name,
+#include "registry/nccl.def"
+#undef CONTEXTUNE_NCCL
+};
+
+void* contextune_nccl_wrapper(enum contextune_nccl_fn fn, unsigned int copy, void* real) {
+  /* As a rule a function has one address, however it was obtained. */
+  return contextune_real_dlsym(RTLD_NEXT, contextune_nccl_name(fn)) == real ? for_direct_calls[fn]
+                                                                            : of_copy[copy][fn];
+}

@@ -1,0 +1,47 @@
+/* What the files about NCCL share. Threads: as in frontend.h. */
+#pragma once
+
+#include "frontend.h"
+#include "registry/nccl_types.h"
+
+/* ---- which NCCL (nccl_objects.c) ---- */
+
+/* Where a call goes on to. */
+struct contextune_nccl_target {
+  void* real;    /* NULL: there is no NCCL for this caller */
+  void* library; /* a handle of its object */
+};
+
+/* Lookups that are not answered by what direct calls of the program reach get wrappers of their own,
+ * for so many copies of NCCL in the process; further ones are left alone. */
+#define CONTEXTUNE_NCCL_COPIES 4
+
+/* For a direct call from `caller`: the function that its reference would be bound to without us. */
+struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, const void* caller);
+/* For a wrapper that was handed out for the copy with this number. */
+struct contextune_nccl_target contextune_nccl_of_copy(unsigned int copy, enum contextune_nccl_fn fn);
+/* The number of the copy whose entry point `real` is; CONTEXTUNE_NCCL_COPIES: it is none of NCCL's, or
+ * there is no number left. */
+unsigned int contextune_nccl_copy_of(void* real, enum contextune_nccl_fn fn);
+/* True when RTLD_NEXT finds this copy too. */
+bool contextune_nccl_is_global(unsigned int copy);
+
+/* ---- wrappers (nccl.c) ---- */
+
+/* The wrapper to hand out for `real` as a lookup found it in the copy. */
+void* contextune_nccl_wrapper(enum contextune_nccl_fn fn, unsigned int copy, void* real);
+/* FNV-1a; 0 for no id at all. */
+uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids);
+
+/* ---- our tuner plugin's way into NCCL (tuner_variable.c) ---- */
+
+/* Around a call that makes communicators, so that NCCL finds our plugin. */
+void contextune_tuner_offer(void);
+void contextune_tuner_offer_ends(void);
+/* NCCL has found it. */
+void contextune_tuner_taken(void);
+/* Nothing more is being made: what has been set is taken back. */
+void contextune_tuner_withdraw(void);
+enum contextune_tuner_state contextune_tuner_state(void);
+/* NCCL_TUNER_PLUGIN as the user set it; NULL: not at all. */
+const char* contextune_tuner_users_name(void);

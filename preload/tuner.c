@@ -1,0 +1,192 @@
+/* contextune as NCCL's tuner plugin, in the versions that NCCL 2.22 to 2.30 look for. It asks the core,
+ * and whatever that leaves open the user's own plugin; without either all is left as NCCL has it.
+ * None of our own results is an error: with one NCCL fails the collective, or the communicator. */
+#include "users_tuner.h"
+
+#include "nccl_wrappers.h"
+
+#include <errno.h>
+
+/* In static storage, as NCCL may close and open us again between communicators. */
+struct communicator {
+  uint32_t used;
+  int64_t number; /* the core's; negative: it is not asked */
+  struct contextune_users_tuner users;
+};
+enum { max_communicators = 1024 };
+static struct communicator communicators[max_communicators];
+
+static struct communicator* take_communicator(void) {
+  for (size_t i = 0; i < max_communicators; ++i) {
+    uint32_t expected = 0;
+    if (__atomic_compare_exchange_n(&communicators[i].used, &expected, 1, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED)) {
+      return &communicators[i];
+    }
+  }
+  return NULL;
+}
+
+/* NULL where it may not be asked: inside of itself, and where there is none. */
+static const struct contextune_core* enter_core(void) {
+  const struct contextune_core* core = contextune_load_core();
+  if (core == NULL || contextune_thread.depth != 0) {
+    return NULL;
+  }
+  contextune_enter(core);
+  return core;
+}
+
+static int64_t begin_in_core(const struct contextune_tuner_setting* setting, int users_version) {
+  const struct contextune_tuner_comm shown = {
+      .id = setting->comm,
+      .nranks = setting->nranks,
+      .nnodes = setting->nnodes,
+      .version = (uint32_t)setting->version,
+      .tuner = contextune_tuner_state(),
+      .users_version = users_version,
+  };
+  int64_t number = -1;
+  const struct contextune_core* core = enter_core();
+  if (core != NULL) {
+    number = core->tuner_begin(&shown);
+    contextune_leave();
+  }
+  return number;
+}
+
+static ncclResult_t begin(const struct contextune_tuner_setting* setting, void** context) {
+  const int error = errno;
+  contextune_tuner_taken();
+  struct communicator* comm = take_communicator();
+  *context = comm;
+  if (comm == NULL) {
+    return ncclSuccess; /* more communicators than anybody tunes: NCCL decides on its own */
+  }
+  comm->users = contextune_users_tuner_find(setting->version);
+  comm->number = -1;
+  const ncclResult_t result = contextune_users_tuner_init(&comm->users, setting);
+  if (result != ncclSuccess) {
+    __atomic_store_n(&comm->used, 0, __ATOMIC_RELEASE); /* there will be no communicator */
+    *context = NULL;
+  } else {
+    comm->number = begin_in_core(setting, comm->users.version);
+  }
+  errno = error;
+  return result;
+}
+
+static bool decide_in_core(const struct communicator* comm,
+                           const struct contextune_tuner_question* question) {
+  const struct contextune_core* core = comm->number >= 0 ? enter_core() : NULL;
+  if (core == NULL) {
+    return false;
+  }
+  const int error = errno;
+  const int decided = core->tuner_decide(
+      comm->number, question->function, question->bytes, question->num_pipelined,
+      (float*)question->table, question->num_algorithms, question->num_protocols,
+      question->registered, question->num_channels);
+  contextune_leave();
+  errno = error;
+  return decided != 0;
+}
+
+static ncclResult_t decide(const struct communicator* comm,
+                           const struct contextune_tuner_question* question) {
+  if (comm == NULL || decide_in_core(comm, question)) {
+    return ncclSuccess;
+  }
+  return contextune_users_tuner_ask(&comm->users, question);
+}
+
+static ncclResult_t end(void* context) {
+  struct communicator* comm = context;
+  if (comm == NULL) {
+    return ncclSuccess;
+  }
+  const struct contextune_core* core = comm->number >= 0 ? enter_core() : NULL;
+  if (core != NULL) {
+    core->tuner_end(comm->number);
+    contextune_leave();
+  }
+  const ncclResult_t result = contextune_users_tuner_end(&comm->users);
+  __atomic_store_n(&comm->used, 0, __ATOMIC_RELEASE);
+  return result;
+}
+
+/* ---- the forms of the versions ---- */
+
+#define DEFINE_OLD_INIT(number)                                                            \
+  static ncclResult_t init_v##number(size_t nranks, size_t nnodes, contextune_tuner_log log, \
+                                     void** context) {                                     \
+    return begin(&(struct contextune_tuner_setting){.version = (number),                   \
+                                                    .nranks = nranks,                      \
+                                                    .nnodes = nnodes,                      \
+                                                    .log = log},                           \
+                 context);                                                                 \
+  }
+DEFINE_OLD_INIT(3)
+DEFINE_OLD_INIT(4)
+
+#define DEFINE_INIT(number)                                                            \
+  static ncclResult_t init_v##number(void** context, uint64_t comm, size_t nranks,     \
+                                     size_t nnodes, contextune_tuner_log log,          \
+                                     void* domains, void* constants) {                 \
+    return begin(&(struct contextune_tuner_setting){.version = (number),               \
+                                                    .comm = comm,                      \
+                                                    .nranks = nranks,                  \
+                                                    .nnodes = nnodes,                  \
+                                                    .log = log,                        \
+                                                    .domains = domains,                \
+                                                    .constants = constants},           \
+                 context);                                                             \
+  }
+DEFINE_INIT(5)
+DEFINE_INIT(6)
+
+static ncclResult_t coll_info_v4(void* context, int function, size_t bytes, int num_pipelined,
+                                 contextune_tuner_table table, int num_algorithms,
+                                 int num_protocols, int registered, int* num_channels) {
+  const struct contextune_tuner_question question = {
+      .function = function,
+      .bytes = bytes,
+      .num_pipelined = num_pipelined,
+      .table = table,
+      .num_algorithms = num_algorithms,
+      .num_protocols = num_protocols,
+      .registered = registered,
+      .num_channels = num_channels,
+  };
+  return decide(context, &question);
+}
+
+static ncclResult_t coll_info_v3(void* context, int function, size_t bytes, int num_pipelined,
+                                 contextune_tuner_table table, int num_algorithms,
+                                 int num_protocols, int* num_channels) {
+  return coll_info_v4(context, function, bytes, num_pipelined, table, num_algorithms, num_protocols,
+                      0, num_channels);
+}
+
+static ncclResult_t chunk_size(void* context, int function, size_t bytes, int algorithm,
+                               int protocol, int num_channels, size_t* chunk_bytes) {
+  const struct communicator* comm = context;
+  return comm != NULL ? contextune_users_tuner_chunk(&comm->users, function, bytes, algorithm,
+                                                     protocol, num_channels, chunk_bytes)
+                      : ncclSuccess;
+}
+
+#define EXPORTED __attribute__((visibility("default")))
+
+extern const struct contextune_tuner_v3 ncclTunerPlugin_v3;
+extern const struct contextune_tuner_v4 ncclTunerPlugin_v4;
+extern const struct contextune_tuner_v5 ncclTunerPlugin_v5;
+extern const struct contextune_tuner_v6 ncclTunerPlugin_v6;
+EXPORTED const struct contextune_tuner_v3 ncclTunerPlugin_v3 = {"contextune", init_v3, coll_info_v3,
+                                                                end};
+EXPORTED const struct contextune_tuner_v4 ncclTunerPlugin_v4 = {"contextune", init_v4, coll_info_v4,
+                                                                end};
+EXPORTED const struct contextune_tuner_v5 ncclTunerPlugin_v5 = {"contextune", init_v5, coll_info_v4,
+                                                                end};
+EXPORTED const struct contextune_tuner_v6 ncclTunerPlugin_v6 = {
+    {"contextune", init_v6, coll_info_v4, end}, chunk_size};

@@ -1,0 +1,202 @@
+/* NCCL finds its tuner plugin by NCCL_TUNER_PLUGIN, at its first communicator. While such a one is made
+ * the variable names us; then it is as the user left it, so that no child process sees ours that may
+ * run without us, and what the user named is loaded behind ours (users_tuner.c).
+ *
+ * setenv moves the array that another thread may be reading, and unsetenv its entries. Here the array
+ * is only replaced by a longer copy, and entries by others: readers see the one or the other. */
+#include "nccl_wrappers.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VARIABLE "NCCL_TUNER_PLUGIN="
+
+enum { longest_path = 254 }; /* NCCL cuts off what is longer */
+
+static char ours[sizeof VARIABLE + longest_path];
+static char users_name[sizeof ours]; /* a copy: the program may change its own */
+static char* replaced;               /* the entry in whose place ours is; NULL: there was none */
+static bool prepared;
+static uint32_t offers; /* calls under way */
+static uint32_t state = contextune_tuner_not_yet;
+
+enum { withdrawn, changing, offered };
+static uint32_t place = withdrawn;
+
+enum contextune_tuner_state contextune_tuner_state(void) {
+  return (enum contextune_tuner_state)__atomic_load_n(&state, __ATOMIC_ACQUIRE);
+}
+
+const char* contextune_tuner_users_name(void) {
+  return __atomic_load_n(&prepared, __ATOMIC_ACQUIRE) && users_name[0] != '\0' ? users_name : NULL;
+}
+
+static bool is_variable(const char* entry) {
+  return strncmp(entry, VARIABLE, sizeof VARIABLE - 1) == 0;
+}
+
+/* Set by a parent that started us while it made a communicator. */
+static bool is_ours(const char* entry) {
+  const char* slash = strrchr(entry, '/');
+  const char* self = strrchr(ours, '/');
+  return slash != NULL && self != NULL && strcmp(slash, self) == 0;
+}
+
+static size_t count_entries(char* const* entries) {
+  size_t count = 0;
+  while (entries != NULL && entries[count] != NULL) {
+    ++count;
+  }
+  return count;
+}
+
+static char** find_entry(bool (*is)(const char*)) {
+  for (char** entry = environ; entry != NULL && *entry != NULL; ++entry) {
+    if (is(*entry)) {
+      return entry;
+    }
+  }
+  return NULL;
+}
+
+static bool is_our_entry(const char* entry) {
+  return entry == ours;
+}
+
+/* ---- what the user wants ---- */
+
+static bool name_ours(void) {
+  Dl_info self;
+  if (dladdr((const void*)&contextune_tuner_offer, &self) == 0 || self.dli_fname == NULL ||
+      strchr(self.dli_fname, '/') == NULL || strlen(self.dli_fname) > longest_path) {
+    return false;
+  }
+  memcpy(ours, VARIABLE, sizeof VARIABLE - 1);
+  strcpy(ours + sizeof VARIABLE - 1, self.dli_fname);
+  return true;
+}
+
+static bool name_users(void) {
+  char** entry = find_entry(is_variable);
+  if (entry == NULL || is_ours(*entry)) {
+    return true;
+  }
+  const char* value = *entry + sizeof VARIABLE - 1;
+  if (strlen(value) >= sizeof users_name) {
+    return false;
+  }
+  strcpy(users_name, value);
+  return true;
+}
+
+static bool user_chooses(void) {
+  return getenv("NCCL_ALGO") != NULL || getenv("NCCL_PROTO") != NULL;
+}
+
+static enum contextune_tuner_state prepare(void) {
+  if (user_chooses()) {
+    return contextune_tuner_users_choice;
+  }
+  if (getenv("NCCL_CTA_POLICY") != NULL) {
+    return contextune_tuner_users_policy;
+  }
+  return name_ours() && name_users() ? contextune_tuner_offered : contextune_tuner_no_path;
+}
+
+/* ---- the variable ---- */
+
+/* With room for one entry more. The array that was there stays, for those who are reading it. */
+static char** longer_copy(size_t count) {
+  static char** copy;
+  static size_t capacity;
+  if (environ != copy || count + 2 > capacity) {
+    char** made = malloc((count + 2) * sizeof *made);
+    if (made == NULL) {
+      return NULL;
+    }
+    memcpy(made, environ, count * sizeof *made);
+    copy = made;
+    capacity = count + 2;
+  }
+  return copy;
+}
+
+static void set_variable(void) {
+  char** entry = find_entry(is_variable);
+  replaced = entry != NULL && !is_ours(*entry) ? *entry : NULL;
+  if (entry != NULL) {
+    __atomic_store_n(entry, ours, __ATOMIC_RELEASE);
+    return;
+  }
+  const size_t count = count_entries(environ);
+  char** longer = longer_copy(count);
+  if (longer != NULL) {
+    longer[count + 1] = NULL;
+    __atomic_store_n(&longer[count], ours, __ATOMIC_RELEASE);
+    __atomic_store_n(&environ, longer, __ATOMIC_RELEASE);
+  }
+}
+
+static void restore_variable(void) {
+  char** entry = find_entry(is_our_entry);
+  if (entry == NULL) {
+    return; /* the program has set another one since */
+  }
+  if (replaced != NULL) {
+    __atomic_store_n(entry, replaced, __ATOMIC_RELEASE);
+  } else if (entry[1] == NULL) {
+    __atomic_store_n(entry, NULL, __ATOMIC_RELEASE);
+  } else {
+    unsetenv("NCCL_TUNER_PLUGIN"); /* the program has set others since */
+  }
+}
+
+/* ---- around calls ---- */
+
+static bool take_place(uint32_t from) {
+  return __atomic_compare_exchange_n(&place, &from, changing, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
+}
+
+void contextune_tuner_offer(void) {
+  __atomic_add_fetch(&offers, 1, __ATOMIC_ACQ_REL);
+  if (contextune_load_core() == NULL || contextune_is_switched_off() || !take_place(withdrawn)) {
+    return; /* another thread may be at it: then its communicator brings NCCL to us */
+  }
+  if (!prepared) {
+    __atomic_store_n(&state, (uint32_t)prepare(), __ATOMIC_RELEASE);
+    __atomic_store_n(&prepared, true, __ATOMIC_RELEASE);
+  }
+  if (contextune_tuner_state() != contextune_tuner_offered) {
+    __atomic_store_n(&place, withdrawn, __ATOMIC_RELEASE);
+    return;
+  }
+  set_variable();
+  __atomic_store_n(&place, offered, __ATOMIC_RELEASE);
+}
+
+void contextune_tuner_offer_ends(void) {
+  __atomic_sub_fetch(&offers, 1, __ATOMIC_ACQ_REL);
+}
+
+static void withdraw(void) {
+  if (take_place(offered)) {
+    restore_variable();
+    __atomic_store_n(&place, withdrawn, __ATOMIC_RELEASE);
+  }
+}
+
+void contextune_tuner_taken(void) {
+  withdraw();
+  if (user_chooses()) { /* in a file that NCCL has read since */
+    __atomic_store_n(&state, (uint32_t)contextune_tuner_users_choice, __ATOMIC_RELEASE);
+  }
+}
+
+void contextune_tuner_withdraw(void) {
+  if (__atomic_load_n(&offers, __ATOMIC_ACQUIRE) == 0) {
+    withdraw();
+  }
+}

@@ -1,0 +1,161 @@
+#include "collective/collective_calls.hpp"
+
+namespace contextune::collective {
+namespace {
+
+/// Trivially destructible: the program may call NCCL from destructors that run after ours would.
+constinit thread_local CallInFlight in_flight_here;
+
+constexpr int in_progress = 7;
+
+bool has_begun(const contextune_nccl_call& call) noexcept {
+  return call.result == 0 || call.result == in_progress;
+}
+
+bool ends_communicator(contextune_nccl_fn fn) noexcept {
+  return fn == contextune_fn_ncclCommDestroy || fn == contextune_fn_ncclCommAbort;
+}
+
+bool is_operation(const contextune_nccl_call& call) noexcept {
+  return call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+}
+
+}  // namespace
+
+const CallInFlight& CollectiveCalls::in_flight() noexcept {
+  return in_flight_here;
+}
+
+void CollectiveCalls::before(const contextune_nccl_call& call) noexcept {
+  CallInFlight& here = in_flight_here;
+  here.call = &call;
+  here.decisions = 0;
+  here.began_tuner = -1;
+  if (is_operation(call) && call.group_depth != 0) ++here.grouped;
+  if (ends_communicator(call.fn)) {
+    // Before the call: afterwards another thread may have one at the same address.
+    const std::lock_guard lock(mutex_);
+    communicators_.erase(call.comm);
+  }
+}
+
+void CollectiveCalls::after(const contextune_nccl_call& call) noexcept {
+  CallInFlight& here = in_flight_here;
+  tuner_state_.store(call.tuner, std::memory_order_relaxed);
+  if (call.num_made > 0 && has_begun(call)) made(call);
+  const bool is_tunable = call.kind == contextune_nccl_collective && call.group_depth == 0;
+  if (is_tunable && here.call == &call && here.decisions == 0 && call.result == 0) {
+    unasked_.fetch_add(1, std::memory_order_relaxed);
+  }
+  if (call.kind == contextune_nccl_group && call.group_depth <= 1 &&
+      call.fn != contextune_fn_ncclGroupStart) {
+    here.grouped = 0;
+  }
+  here.call = nullptr;
+}
+
+void CollectiveCalls::made(const contextune_nccl_call& call) noexcept {
+  if (call.made == nullptr) return;
+  try {
+    for (int i = 0; i < call.num_made; ++i) add(call, i);
+  } catch (...) {
+    // No memory: this one stays unknown.
+  }
+}
+
+void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
+  KnownCommunicator known;
+  known.handle = call.made[index];
+  if (known.handle == nullptr) return;  // a split without a colour
+  const bool all_at_once = call.fn == contextune_fn_ncclCommInitAll;
+  known.parent = call.comm;
+  known.library = call.library;
+  known.unique_id = call.unique_id;
+  known.ranks = call.nranks;
+  known.rank = all_at_once ? index : call.rank;
+  known.color = call.color;
+  known.key = call.key;
+  if (all_at_once) {
+    known.device = call.devices != nullptr ? call.devices[index] : index;
+  } else {
+    known.device = current_device_();
+  }
+  // Of a communicator that is made in this very call, on this thread, the context is known.
+  const std::int64_t tuner = in_flight_here.began_tuner;
+  if (call.num_made == 1 && tuner >= 0) {
+    Tuner& of_it = tuners_[static_cast<std::size_t>(tuner)];
+    of_it.communicator.store(known.handle, std::memory_order_relaxed);
+    known.tuner = tuner;
+    known.tuner_id = of_it.id;
+    known.ranks = of_it.ranks;
+    known.nodes = of_it.nodes;
+  }
+  const std::lock_guard lock(mutex_);
+  communicators_.insert_or_assign(known.handle, known);
+}
+
+std::int64_t CollectiveCalls::begin_tuner(const contextune_tuner_comm& comm) noexcept {
+  tuner_state_.store(comm.tuner, std::memory_order_relaxed);
+  if (comm.tuner != contextune_tuner_offered) return -1;
+  for (std::size_t i = 0; i < tuners_.size(); ++i) {
+    Tuner& tuner = tuners_[i];
+    if (tuner.is_taken.exchange(true, std::memory_order_acquire)) continue;
+    tuner.id = comm.id;
+    tuner.ranks = static_cast<int>(comm.nranks);
+    tuner.nodes = static_cast<int>(comm.nnodes);
+    tuner.communicator.store(nullptr, std::memory_order_relaxed);
+    in_flight_here.began_tuner = static_cast<std::int64_t>(i);
+    return static_cast<std::int64_t>(i);
+  }
+  return -1;
+}
+
+void CollectiveCalls::learn_communicator(Tuner& tuner, std::int64_t number,
+                                         const CallInFlight& call) noexcept {
+  const void* const handle = call.call->comm;
+  if (tuner.communicator.load(std::memory_order_relaxed) == handle) return;
+  // Not at any price: the next question teaches it too.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return;
+  const auto found = communicators_.find(handle);
+  if (found == communicators_.end()) return;
+  tuner.communicator.store(handle, std::memory_order_relaxed);
+  KnownCommunicator& known = found->second;
+  known.tuner = number;
+  known.tuner_id = tuner.id;
+  known.ranks = tuner.ranks;
+  known.nodes = tuner.nodes;
+}
+
+bool CollectiveCalls::decide(TunerQuestion question) noexcept {
+  if (question.tuner < 0 || question.tuner >= max_tuners) return false;
+  Tuner& tuner = tuners_[static_cast<std::size_t>(question.tuner)];
+  CallInFlight& here = in_flight_here;
+  ++here.decisions;
+  if (here.is_lone_operation()) learn_communicator(tuner, question.tuner, here);
+  CollectiveDecider* const decider = decider_.load(std::memory_order_acquire);
+  if (decider == nullptr) return false;
+  question.communicator = tuner.id;
+  question.ranks = tuner.ranks;
+  question.nodes = tuner.nodes;
+  question.in_flight = &here;
+  return decider->decide(question);
+}
+
+void CollectiveCalls::end_tuner(std::int64_t tuner) noexcept {
+  if (tuner < 0 || tuner >= max_tuners) return;
+  Tuner& ended = tuners_[static_cast<std::size_t>(tuner)];
+  if (CollectiveDecider* const decider = decider_.load(std::memory_order_acquire)) {
+    decider->forget(tuner, ended.id);
+  }
+  ended.is_taken.store(false, std::memory_order_release);
+}
+
+std::optional<KnownCommunicator> CollectiveCalls::find(const void* communicator) const noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto found = communicators_.find(communicator);
+  if (found == communicators_.end()) return std::nullopt;
+  return found->second;
+}
+
+}  // namespace contextune::collective

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+
+#include "preload/contextune_abi.h"
+
+namespace contextune::collective {
+
+/// What is known of a communicator of the program.
+struct KnownCommunicator {
+  const void* handle = nullptr;  ///< the program's ncclComm_t; null: not known yet
+  const void* parent = nullptr;  ///< of a split, a shrunken or a grown one
+  void* library = nullptr;       ///< a handle of the NCCL that it belongs to
+  std::uint64_t unique_id = 0;   ///< hash of the id's bytes, the same on all ranks; 0: none
+  std::uint64_t tuner_id = 0;    ///< NCCL's own hash, the same on all ranks; 0: not told
+  std::int64_t tuner = -1;       ///< number of its tuner context; negative: not known
+  int ranks = 0;                 ///< 0: not known
+  int rank = -1;                 ///< -1: not known
+  int nodes = 0;                 ///< 0: not known
+  int device = -1;               ///< -1: not known
+  int color = -1;
+  int key = 0;
+};
+
+/// The call of NCCL that this thread is in. Everything is as of the call that the program made;
+/// `call` is null between calls.
+struct CallInFlight {
+  const contextune_nccl_call* call = nullptr;
+  std::uint32_t grouped = 0;      ///< operations that the open group of this thread has so far
+  std::uint32_t decisions = 0;    ///< how often NCCL asked during this call
+  std::int64_t began_tuner = -1;  ///< the context that began during this call; negative: none
+
+  /// Nothing is launched in the end: what is decided does not count.
+  [[nodiscard]] bool is_simulated() const noexcept {
+    return call != nullptr && call->fn == contextune_fn_ncclGroupSimulateEnd;
+  }
+  /// What NCCL asks now is about this very call, and not about a group, of which it would ask in
+  /// an order of its own and of several operations at once.
+  [[nodiscard]] bool is_lone_operation() const noexcept {
+    return call != nullptr && call->group_depth == 0 &&
+           (call->kind == contextune_nccl_collective ||
+            call->kind == contextune_nccl_point_to_point);
+  }
+};
+
+/// What NCCL asks its tuner plugin, and where the answer goes.
+struct TunerQuestion {
+  std::uint64_t communicator = 0;  ///< tuner_id
+  std::int64_t tuner = -1;
+  int ranks = 0;
+  int nodes = 0;
+  int function = 0;  ///< NCCL's number: Broadcast 0, Reduce, AllGather, ReduceScatter, AllReduce 4
+  std::uint64_t bytes = 0;  ///< element size times the larger of what a rank sends and receives
+  int num_pipelined = 1;    ///< operations of the group that are done as this one
+  float* table = nullptr;   ///< row after row, microseconds; negative: no choice
+  int algorithms = 0;
+  int protocols = 0;
+  bool is_registered = false;
+  int* channels = nullptr;
+  /// Of this thread; its call is null on a thread of NCCL's own.
+  const CallInFlight* in_flight = nullptr;
+};
+
+/// Whoever decides about collectives.
+class CollectiveDecider {
+ public:
+  virtual ~CollectiveDecider() = default;
+  /// Any thread, at any time, inside NCCL: takes no lock and waits for nothing.
+  /// @return false, with nothing changed, where NCCL or the user's own plugin is to decide
+  [[nodiscard]] virtual bool decide(const TunerQuestion& question) noexcept = 0;
+  /// The last question about a communicator was asked.
+  virtual void forget(std::int64_t tuner, std::uint64_t communicator) noexcept = 0;
+};
+
+/// The program's calls of NCCL, as the frontend shows them: which communicators there are, and what
+/// this thread is in the midst of. Any thread; nothing throws. Does not decide anything itself.
+class CollectiveCalls {
+ public:
+  static constexpr std::int64_t max_tuners = 1024;  ///< communicators at a time that are asked about
+
+  /// @param current_device number of this thread's device, or -1
+  explicit CollectiveCalls(int (*current_device)()) noexcept : current_device_(current_device) {}
+  CollectiveCalls(const CollectiveCalls&) = delete;
+  CollectiveCalls& operator=(const CollectiveCalls&) = delete;
+
+  void before(const contextune_nccl_call& call) noexcept;
+  void after(const contextune_nccl_call& call) noexcept;
+
+  /// @return the number under which NCCL asks from now on; -1: the user's choice stands, or there
+  /// are too many communicators
+  [[nodiscard]] std::int64_t begin_tuner(const contextune_tuner_comm& comm) noexcept;
+  /// Asks the decider. Takes no lock, allocates nothing, waits for nothing.
+  /// @param question.tuner as begin_tuner said; who the communicator is, is filled in here
+  [[nodiscard]] bool decide(TunerQuestion question) noexcept;
+  void end_tuner(std::int64_t tuner) noexcept;
+
+  /// @param decider outlives this; null: nobody decides
+  void set_decider(CollectiveDecider* decider) noexcept {
+    decider_.store(decider, std::memory_order_release);
+  }
+
+  [[nodiscard]] std::optional<KnownCommunicator> find(const void* communicator) const noexcept;
+  [[nodiscard]] static const CallInFlight& in_flight() noexcept;
+  /// Whether NCCL asks us, as far as the last call told.
+  [[nodiscard]] contextune_tuner_state tuner_state() const noexcept {
+    return tuner_state_.load(std::memory_order_relaxed);
+  }
+  /// Operations outside of groups about which NCCL asked nobody: on one rank, of no elements, on
+  /// symmetric memory, or without our plugin.
+  [[nodiscard]] std::uint64_t unasked() const noexcept {
+    return unasked_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  /// What decide() reads; written before its number is given out.
+  struct Tuner {
+    std::atomic<bool> is_taken{false};
+    std::uint64_t id = 0;
+    int ranks = 0;
+    int nodes = 0;
+    std::atomic<const void*> communicator{nullptr};
+  };
+
+  void made(const contextune_nccl_call& call) noexcept;
+  void add(const contextune_nccl_call& call, int index);
+  void learn_communicator(Tuner& tuner, std::int64_t number, const CallInFlight& call) noexcept;
+
+  int (*const current_device_)();
+  std::atomic<CollectiveDecider*> decider_{nullptr};
+  std::atomic<contextune_tuner_state> tuner_state_{contextune_tuner_not_yet};
+  std::atomic<std::uint64_t> unasked_{0};
+  std::array<Tuner, max_tuners> tuners_;
+  mutable std::mutex mutex_;
+  std::map<const void*, KnownCommunicator> communicators_;
+};
+
+}  // namespace contextune::collective

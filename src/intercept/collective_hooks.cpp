@@ -1,0 +1,63 @@
+#include "intercept/collective_hooks.hpp"
+
+#include <cstddef>
+#include <new>
+
+#include "intercept/hooks.hpp"
+#include "intercept/process_runtime.hpp"
+#include "intercept/uncancelled.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+int current_device() {
+  const ProcessRuntime* runtime = running_runtime();
+  CUdevice device = -1;
+  if (runtime == nullptr || runtime->driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
+  return device;
+}
+
+}  // namespace
+
+collective::CollectiveCalls& collective_calls() noexcept {
+  alignas(collective::CollectiveCalls) static std::byte place[sizeof(collective::CollectiveCalls)];
+  static auto* const calls = new (place) collective::CollectiveCalls(&current_device);
+  return *calls;
+}
+
+void on_nccl_before(const contextune_nccl_call* call) noexcept {
+  const Uncancelled uncancelled;
+  if (running_runtime() != nullptr) collective_calls().before(*call);
+}
+
+void on_nccl_after(const contextune_nccl_call* call) noexcept {
+  const Uncancelled uncancelled;
+  if (running_runtime() != nullptr) collective_calls().after(*call);
+}
+
+std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {
+  return running_runtime() != nullptr ? collective_calls().begin_tuner(*comm) : -1;
+}
+
+int on_tuner_decide(std::int64_t comm, int function, std::uint64_t bytes, int num_pipelined,
+                    float* table, int num_algorithms, int num_protocols, int registered,
+                    int* num_channels) noexcept {
+  if (running_runtime() == nullptr) return 0;
+  collective::TunerQuestion question;
+  question.tuner = comm;
+  question.function = function;
+  question.bytes = bytes;
+  question.num_pipelined = num_pipelined;
+  question.table = table;
+  question.algorithms = num_algorithms;
+  question.protocols = num_protocols;
+  question.is_registered = registered != 0;
+  question.channels = num_channels;
+  return collective_calls().decide(question) ? 1 : 0;
+}
+
+void on_tuner_end(std::int64_t comm) noexcept {
+  if (running_runtime() != nullptr) collective_calls().end_tuner(comm);
+}
+
+}  // namespace contextune::intercept

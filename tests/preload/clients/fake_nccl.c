@@ -1,0 +1,75 @@
+/* An NCCL that does nothing but say that it was called, and which copy it is. As in NCCL, each
+ * function has a name with a p and is a weak alias of it, and one calls another by its own name.
+ * FAKE_NCCL_RESULT: what all return. */
+#include "preload/registry/nccl_types.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ncclResult_t called(const char* name) {
+  printf("copy " COPY " %s\n", name);
+  const char* result = getenv("FAKE_NCCL_RESULT");
+  errno = 77;
+  return (ncclResult_t)(result != NULL ? atoi(result) : 0);
+}
+
+/* To stderr, as it is another one under the frontend. */
+static void look_for_plugin(const char* name) {
+  const char* value = getenv("NCCL_TUNER_PLUGIN");
+  const char* slash = value != NULL ? strrchr(value, '/') : NULL;
+  fprintf(stderr, "%s sees plugin %s\n", name,
+          value == NULL ? "(none)" : slash != NULL ? slash + 1 : value);
+}
+
+#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)    \
+  ncclResult_t p##name params;                                               \
+  extern __typeof__(p##name) name __attribute__((weak, alias("p" #name)));   \
+  ncclResult_t p##name params {                                              \
+    AROUND_##name;                                                           \
+    return called(#name);                                                    \
+  }
+#define CONTEXTUNE_NCCL_LISTED(...)
+
+extern ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int, ncclComm_t,
+                                  cudaStream_t);
+#define AROUND_ncclBcast \
+  (void)ncclBroadcast(buff, buff, count, datatype, root, comm, stream)
+#define AROUND_ncclCommInitRank \
+  look_for_plugin("ncclCommInitRank"); \
+  *comm = (ncclComm_t)(uintptr_t)(0x1000 + rank)
+#define AROUND_ncclCommInitRankConfig \
+  look_for_plugin("ncclCommInitRankConfig"); \
+  *comm = (ncclComm_t)(uintptr_t)(0x1000 + rank)
+#define AROUND_ncclGroupEnd look_for_plugin("ncclGroupEnd")
+#define AROUND_ncclCommDestroy look_for_plugin("ncclCommDestroy")
+#define AROUND_ncclAllReduce
+#define AROUND_ncclAllGather
+#define AROUND_ncclReduceScatter
+#define AROUND_ncclBroadcast
+#define AROUND_ncclReduce
+#define AROUND_ncclAlltoAll
+#define AROUND_ncclGather
+#define AROUND_ncclScatter
+#define AROUND_ncclSend
+#define AROUND_ncclRecv
+#define AROUND_ncclGroupStart
+#define AROUND_ncclGroupSimulateEnd
+#define AROUND_ncclGetUniqueId memset(uniqueId, 1, sizeof *uniqueId)
+#define AROUND_ncclCommInitRankScalable
+#define AROUND_ncclCommInitAll
+#define AROUND_ncclCommSplit *newcomm = NULL
+#define AROUND_ncclCommShrink
+#define AROUND_ncclCommGrow
+#define AROUND_ncclCommFinalize
+#define AROUND_ncclCommAbort
+#define AROUND_ncclCommRevoke
+#include "preload/registry/nccl.def"
+
+extern ncclResult_t ncclGetVersion(int* version);
+ncclResult_t ncclGetVersion(int* version) {
+  *version = 22809;
+  return ncclSuccess;
+}

@@ -1,0 +1,119 @@
+/* Calls NCCL. MANNER: direct (linked to copy a), default, next, absent, copies A B, plugin P,
+ * variable, threads. What differs under the frontend is said on stderr. */
+#include "preload/registry/nccl_types.h"
+
+#include <cuda.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef ncclResult_t (*all_reduce_fn)(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
+                                      ncclComm_t, cudaStream_t);
+
+static void reduce_with(all_reduce_fn all_reduce) {
+  errno = 5;
+  const ncclResult_t result = all_reduce((void*)0x10, (void*)0x20, 1000, (ncclDataType_t)7,
+                                         (ncclRedOp_t)2, (ncclComm_t)0x1001, (cudaStream_t)0x30);
+  printf("result %d errno %d\n", (int)result, errno);
+}
+
+static void look_up_in(void* scope) {
+  void* found = dlsym(scope, "ncclAllReduce");
+  printf("found %d error %d\n", found != NULL, dlerror() != NULL);
+  if (found != NULL) {
+    reduce_with((all_reduce_fn)found);
+  }
+}
+
+static int run_plugin(const char* file) {
+  void* plugin = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  int (*run)(void) = plugin != NULL ? (int (*)(void))dlsym(plugin, "plugin_run") : NULL;
+  return run != NULL ? run() : 3;
+}
+
+#ifdef DIRECT
+extern ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, ncclRedOp_t,
+                                  ncclComm_t, cudaStream_t);
+extern ncclResult_t ncclBcast(void*, size_t, ncclDataType_t, int, ncclComm_t, cudaStream_t);
+extern ncclResult_t ncclGroupStart(void);
+extern ncclResult_t ncclGroupEnd(void);
+extern ncclResult_t ncclGetUniqueId(ncclUniqueId*);
+extern ncclResult_t ncclCommInitRank(ncclComm_t*, int, ncclUniqueId, int);
+extern ncclResult_t ncclCommInitRankConfig(ncclComm_t*, int, ncclUniqueId, int, ncclConfig_t*);
+extern ncclResult_t ncclCommSplit(ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*);
+extern ncclResult_t ncclCommDestroy(ncclComm_t);
+
+static void call_directly(void) {
+  ncclUniqueId id;
+  ncclComm_t comm = NULL;
+  ncclComm_t part = NULL;
+  ncclGetUniqueId(&id);
+  ncclCommInitRank(&comm, 4, id, 1);
+  reduce_with(ncclAllReduce);
+  ncclBcast(NULL, 8, (ncclDataType_t)1, 3, comm, NULL);
+  ncclGroupStart();
+  ncclGroupStart();
+  reduce_with(ncclAllReduce);
+  ncclGroupEnd();
+  ncclGroupEnd();
+  ncclCommSplit(comm, 2, 5, &part, NULL);
+  ncclCommDestroy(comm);
+}
+
+static void say_variable(const char* when) {
+  const char* value = getenv("NCCL_TUNER_PLUGIN");
+  printf("%s: %s\n", when, value != NULL ? value : "(none)");
+}
+
+/* What the program and its children see of the variable, however communicators are made. */
+static void watch_variable(void) {
+  ncclUniqueId id = {{0}};
+  ncclComm_t comm = NULL;
+  say_variable("before");
+  ncclCommInitRank(&comm, 2, id, 0);
+  say_variable("made");
+  (void)system("echo child: ${NCCL_TUNER_PLUGIN-unset}");
+  ncclGroupStart();
+  ncclCommInitRank(&comm, 2, id, 0);
+  ncclGroupEnd();
+  say_variable("grouped");
+  setenv("NEW_ONE", "value", 1);
+  ncclCommInitRank(&comm, 2, id, 0);
+  say_variable("again");
+  /* One that does not block: the plugin would be taken later. */
+  setenv("FAKE_NCCL_RESULT", "7", 1);
+  ncclCommInitRankConfig(&comm, 2, id, 0, NULL);
+  setenv("FAKE_NCCL_RESULT", "0", 1);
+  ncclCommDestroy(comm);
+  say_variable("destroyed");
+  printf("NEW_ONE %s\n", getenv("NEW_ONE"));
+}
+#endif
+
+int main(int argc, char** argv) {
+  setvbuf(stdout, NULL, _IOLBF, 0);
+  const char* manner = argc > 1 ? argv[1] : "";
+  cuInit(0);
+  if (strcmp(manner, "default") == 0 || strcmp(manner, "absent") == 0) {
+    look_up_in(RTLD_DEFAULT);
+  } else if (strcmp(manner, "next") == 0) {
+    look_up_in(RTLD_NEXT);
+  } else if (strcmp(manner, "copies") == 0) {
+    for (int i = 2; i < argc; ++i) {
+      look_up_in(dlopen(argv[i], RTLD_NOW | RTLD_LOCAL));
+    }
+    look_up_in(RTLD_DEFAULT); /* which finds none of them */
+    look_up_in(dlopen(argv[2], RTLD_NOW | RTLD_LOCAL));
+  } else if (strcmp(manner, "plugin") == 0) {
+    return run_plugin(argv[2]);
+#ifdef DIRECT
+  } else if (strcmp(manner, "direct") == 0) {
+    call_directly();
+  } else if (strcmp(manner, "variable") == 0) {
+    watch_variable();
+#endif
+  }
+  return 0;
+}

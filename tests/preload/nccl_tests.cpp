@@ -1,0 +1,164 @@
+// Which NCCL a call goes to, and what the core is told of it.
+#include <algorithm>
+#include <filesystem>
+
+#include "catch.hpp"
+#include "process.hpp"
+
+using namespace contextune::test;
+
+namespace {
+
+const std::string copy_a = client("nccl_a/libnccl.so.2");
+const std::string copy_b = client("nccl_b/libnccl.so.2");
+
+using Lines = std::vector<std::string>;
+
+/// What the core is told of NCCL, after the program was seen to print the same as without us.
+Lines told(const std::vector<std::string>& command, const Environment& environment = {}) {
+  const Outcome bare = run(command, environment);
+  const Recorded recorded = run_recorded(command, environment);
+  INFO(bare.out << bare.err << recorded.outcome.out << recorded.outcome.err);
+  CHECK(bare.exited_with(0));
+  CHECK(recorded.outcome.status == bare.status);
+  CHECK(recorded.outcome.out == bare.out);
+  CHECK(run_preloaded(command, environment).out == bare.out);
+  Lines lines;
+  for (const std::string& line : lines_of(recorded.record)) {
+    if (line.starts_with("nccl ")) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// "before ncclAllReduce", of each line.
+Lines calls(const Lines& lines) {
+  Lines result;
+  for (const std::string& line : lines) {
+    const auto begin = line.find(' ') + 1;
+    result.push_back(line.substr(begin, line.find(' ', line.find(' ', begin) + 1) - begin));
+  }
+  return result;
+}
+
+Lines sees_plugin(const std::string& text) {
+  Lines result;
+  for (const std::string& line : lines_of(text)) {
+    if (line.find(" sees plugin ") != std::string::npos) result.push_back(line);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("Calls of NCCL are told before and after, with their arguments", "[nccl]") {
+  const Lines lines = told({client("nccl_direct"), "direct"});
+  CHECK(calls(lines) == Lines{"before ncclGetUniqueId", "after ncclGetUniqueId",
+                              "before ncclCommInitRank", "after ncclCommInitRank",
+                              "before ncclAllReduce", "after ncclAllReduce",
+                              "before ncclBcast", "after ncclBcast",
+                              "before ncclGroupStart", "after ncclGroupStart",
+                              "before ncclGroupStart", "after ncclGroupStart",
+                              "before ncclAllReduce", "after ncclAllReduce",
+                              "before ncclGroupEnd", "after ncclGroupEnd",
+                              "before ncclGroupEnd", "after ncclGroupEnd",
+                              "before ncclCommSplit", "after ncclCommSplit",
+                              "before ncclCommDestroy", "after ncclCommDestroy"});
+  REQUIRE(lines.size() == 22);
+  CHECK(lines[4] ==
+        "nccl before ncclAllReduce comm 0x1001 count 1000 type 7 op 2 root -1 send 0x10 recv 0x20 "
+        "stream 0x30 groups 0 nranks 0 rank -1 color -1 key 0 id 0 made 0 tuner 0 library 1 "
+        "result -1");
+  CHECK(lines[3].find("nranks 4 rank 1 color -1 key 0 id 1 made 1") != std::string::npos);
+  CHECK(lines[12].find(" groups 2 ") != std::string::npos);
+  CHECK(lines[18].find("comm 0x1001") != std::string::npos);
+  CHECK(lines[18].find("color 2 key 5") != std::string::npos);
+}
+
+TEST_CASE("A result of NCCL is the program's, and told", "[nccl]") {
+  const Lines lines = told({client("nccl_direct"), "direct"}, {{"FAKE_NCCL_RESULT", "5"}});
+  CHECK(lines.size() == 22);
+  CHECK(lines[5].ends_with("result 5"));
+  CHECK(lines[12].find(" groups 0 ") != std::string::npos);  // neither group was opened
+}
+
+TEST_CASE("What the program looks up in an NCCL is wrapped", "[nccl]") {
+  CHECK(calls(told({client("nccl_direct"), "default"})) ==
+        Lines{"before ncclAllReduce", "after ncclAllReduce"});
+  CHECK(calls(told({client("nccl_direct"), "next"})) ==
+        Lines{"before ncclAllReduce", "after ncclAllReduce"});
+}
+
+TEST_CASE("Without an NCCL a lookup fails as it does without us", "[nccl]") {
+  CHECK(told({client("nccl_use"), "absent"}).empty());
+  CHECK(run_preloaded({client("nccl_use"), "absent"}).out == "found 0 error 1\n");
+}
+
+TEST_CASE("Of several copies of NCCL each is called where it was looked up", "[nccl]") {
+  const Lines lines = told({client("nccl_use"), "copies", copy_a, copy_b});
+  CHECK(lines.size() == 6);
+  const Outcome outcome = run_preloaded({client("nccl_use"), "copies", copy_a, copy_b});
+  CHECK(count_lines(outcome.out, "copy a ncclAllReduce") == 2);
+  CHECK(count_lines(outcome.out, "copy b ncclAllReduce") == 1);
+}
+
+TEST_CASE("More copies of NCCL than are told apart work all the same", "[nccl]") {
+  namespace files = std::filesystem;
+  std::vector<std::string> command = {client("nccl_use"), "copies"};
+  const files::path folder = files::temp_directory_path() / "contextune-nccl-copies";
+  for (int i = 0; i < 6; ++i) {
+    const files::path file = folder / std::to_string(i) / "libnccl.so.2";
+    files::create_directories(file.parent_path());
+    files::copy_file(i % 2 == 0 ? copy_a : copy_b, file, files::copy_options::overwrite_existing);
+    command.push_back(file.string());
+  }
+  const Lines lines = told(command);
+  // Four of the six, and the first once more.
+  CHECK(lines.size() == 2 * 5);
+  files::remove_all(folder);
+}
+
+TEST_CASE("A plugin calls the copy of NCCL that it was linked to", "[nccl]") {
+  CHECK(calls(told({client("nccl_use"), "plugin", client("libnccl_plugin.so")})) ==
+        Lines{"before ncclAllReduce", "after ncclAllReduce", "before ncclAllReduce",
+              "after ncclAllReduce", "before ncclGroupStart", "after ncclGroupStart"});
+  // Beside a program that has another one: it is the first in scope for both.
+  const Outcome both =
+      run_preloaded({client("nccl_direct"), "plugin", client("libnccl_plugin.so")});
+  CHECK(both.out == run({client("nccl_direct"), "plugin", client("libnccl_plugin.so")}).out);
+}
+
+TEST_CASE("NCCL_TUNER_PLUGIN names us while communicators are made, and at no other time",
+          "[nccl]") {
+  for (const Environment& environment : {Environment{}, Environment{{"NCCL_TUNER_PLUGIN", "own"}}}) {
+    const std::string users = environment.empty() ? "(none)" : "own";
+    const std::string ours = "libcontextune_preload.so";
+    CHECK(told({client("nccl_direct"), "variable"}, environment).size() > 0);
+    const Outcome outcome = run_preloaded({client("nccl_direct"), "variable"}, environment);
+    CHECK(sees_plugin(outcome.err) ==
+          Lines{"ncclCommInitRank sees plugin " + ours, "ncclCommInitRank sees plugin " + ours,
+                "ncclGroupEnd sees plugin " + ours, "ncclCommInitRank sees plugin " + ours,
+                "ncclCommInitRankConfig sees plugin " + ours,
+                "ncclCommDestroy sees plugin " + ours});
+    CHECK(count_lines(outcome.out, "destroyed: " + users) == 1);
+    CHECK(count_lines(outcome.out, "grouped: " + users) == 1);
+  }
+}
+
+TEST_CASE("NCCL_TUNER_PLUGIN stays the user's where the user chose, or switched us off", "[nccl]") {
+  for (const auto& [name, value] : Environment{{"NCCL_ALGO", "RING"},
+                                               {"NCCL_PROTO", "Simple"},
+                                               {"NCCL_CTA_POLICY", "1"},
+                                               {"CONTEXTUNE_DISABLE", "1"}}) {
+    INFO(name);
+    const Outcome outcome = run_preloaded({client("nccl_direct"), "variable"}, {{name, value}});
+    const Lines seen = sees_plugin(outcome.err);
+    REQUIRE(seen.size() == 6);
+    for (const std::string& line : seen) CHECK(line.ends_with("(none)"));
+  }
+}
+
+TEST_CASE("A variable that a parent left behind is not taken for the user's", "[nccl]") {
+  const Outcome outcome = run_preloaded({client("nccl_direct"), "variable"},
+                                        {{"NCCL_TUNER_PLUGIN", CONTEXTUNE_PRELOAD_ALONE}});
+  CHECK(outcome.exited_with(0));
+}

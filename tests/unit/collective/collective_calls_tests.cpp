@@ -1,0 +1,289 @@
+#include "collective/collective_calls.hpp"
+
+#include <array>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace contextune::collective;
+
+namespace {
+
+/// A program's calls, without a frontend.
+class Program {
+ public:
+  Program() : calls(std::make_unique<CollectiveCalls>([] { return 3; })) {}
+
+  static contextune_nccl_call call(contextune_nccl_fn fn, contextune_nccl_kind kind) {
+    contextune_nccl_call result{};
+    result.fn = fn;
+    result.kind = kind;
+    result.rank = -1;
+    result.color = -1;
+    result.result = -1;
+    result.tuner = contextune_tuner_offered;
+    return result;
+  }
+
+  /// @param tuner what NCCL does meanwhile: nothing where it is null
+  void make(contextune_nccl_call made, void* handle, const contextune_tuner_comm* tuner = nullptr,
+            int result = 0) {
+    void* place = nullptr;
+    made.made = &place;
+    made.num_made = 1;
+    calls->before(made);
+    if (tuner != nullptr) begun = calls->begin_tuner(*tuner);
+    place = handle;
+    made.result = result;
+    calls->after(made);
+  }
+
+  void init(void* handle, const contextune_tuner_comm* tuner = nullptr, int result = 0) {
+    contextune_nccl_call made = call(contextune_fn_ncclCommInitRank, contextune_nccl_communicator);
+    made.nranks = 4;
+    made.rank = 2;
+    made.unique_id = 99;
+    make(made, handle, tuner, result);
+  }
+
+  void end(void* handle) {
+    contextune_nccl_call ended =
+        call(contextune_fn_ncclCommDestroy, contextune_nccl_communicator);
+    ended.comm = handle;
+    calls->before(ended);
+    ended.result = 0;
+    calls->after(ended);
+  }
+
+  /// @return what the decider said
+  bool all_reduce(void* handle, std::int64_t tuner, unsigned groups = 0) {
+    contextune_nccl_call reduces = call(contextune_fn_ncclAllReduce, contextune_nccl_collective);
+    reduces.comm = handle;
+    reduces.count = 8;
+    reduces.group_depth = groups;
+    calls->before(reduces);
+    const bool decided = tuner >= 0 && ask(tuner);
+    reduces.result = 0;
+    calls->after(reduces);
+    return decided;
+  }
+
+  bool ask(std::int64_t tuner) {
+    TunerQuestion question;
+    question.tuner = tuner;
+    question.function = 4;
+    question.bytes = 32;
+    return calls->decide(question);
+  }
+
+  std::unique_ptr<CollectiveCalls> calls;
+  std::int64_t begun = -1;
+};
+
+constexpr contextune_tuner_comm tuner_comm{77, 4, 2, 5, contextune_tuner_offered, 0};
+
+/// Decides always, and keeps what it was asked.
+class Decider final : public CollectiveDecider {
+ public:
+  bool decide(const TunerQuestion& question) noexcept override {
+    asked = question;
+    was_lone = question.in_flight->is_lone_operation();
+    was_simulated = question.in_flight->is_simulated();
+    grouped = question.in_flight->grouped;
+    call = question.in_flight->call;
+    return true;
+  }
+  void forget(std::int64_t tuner, std::uint64_t communicator) noexcept override {
+    forgotten = tuner;
+    forgotten_id = communicator;
+  }
+
+  TunerQuestion asked;
+  bool was_lone = false;
+  bool was_simulated = false;
+  std::uint32_t grouped = 0;
+  const contextune_nccl_call* call = nullptr;
+  std::int64_t forgotten = -1;
+  std::uint64_t forgotten_id = 0;
+};
+
+int one, two;
+
+}  // namespace
+
+TEST_CASE("A communicator is known from when it is made until it ends", "[collective]") {
+  Program program;
+  program.init(&one);
+  const auto known = program.calls->find(&one);
+  REQUIRE(known.has_value());
+  CHECK(known->ranks == 4);
+  CHECK(known->rank == 2);
+  CHECK(known->unique_id == 99);
+  CHECK(known->device == 3);
+  CHECK(known->nodes == 0);
+  CHECK(known->tuner == -1);
+  program.end(&one);
+  CHECK_FALSE(program.calls->find(&one).has_value());
+}
+
+TEST_CASE("One that is still being made is known; one that could not be made is not",
+          "[collective]") {
+  Program program;
+  program.init(&one, nullptr, 7);
+  CHECK(program.calls->find(&one).has_value());
+  program.init(&two, nullptr, 5);
+  CHECK_FALSE(program.calls->find(&two).has_value());
+  CHECK_FALSE(program.calls->find(nullptr).has_value());
+}
+
+TEST_CASE("What NCCL tells its plugin meanwhile belongs to the communicator", "[collective]") {
+  Program program;
+  program.init(&one, &tuner_comm);
+  const auto known = program.calls->find(&one);
+  REQUIRE(known.has_value());
+  CHECK(known->tuner == program.begun);
+  CHECK(known->tuner_id == 77);
+  CHECK(known->nodes == 2);
+  // The next is made without a word to the plugin.
+  program.init(&two);
+  CHECK(program.calls->find(&two)->tuner == -1);
+}
+
+TEST_CASE("A split knows its parent, and a rank without a colour gets none", "[collective]") {
+  Program program;
+  program.init(&one);
+  contextune_nccl_call split =
+      Program::call(contextune_fn_ncclCommSplit, contextune_nccl_communicator);
+  split.comm = &one;
+  split.color = 6;
+  split.key = -2;
+  program.make(split, &two);
+  const auto part = program.calls->find(&two);
+  REQUIRE(part.has_value());
+  CHECK(part->parent == &one);
+  CHECK(part->color == 6);
+  CHECK(part->key == -2);
+  CHECK(part->ranks == 0);
+  program.make(split, nullptr);
+  CHECK_FALSE(program.calls->find(nullptr).has_value());
+}
+
+TEST_CASE("Communicators that are made all at once have their devices", "[collective]") {
+  Program program;
+  std::array<void*, 2> places = {&one, &two};
+  const std::array<std::int32_t, 2> devices = {5, 4};
+  contextune_nccl_call all =
+      Program::call(contextune_fn_ncclCommInitAll, contextune_nccl_communicator);
+  all.made = places.data();
+  all.num_made = all.nranks = 2;
+  all.devices = devices.data();
+  program.calls->before(all);
+  all.result = 0;
+  program.calls->after(all);
+  CHECK(program.calls->find(&two)->rank == 1);
+  CHECK(program.calls->find(&two)->device == 4);
+  all.devices = nullptr;
+  program.calls->after(all);
+  CHECK(program.calls->find(&two)->device == 1);
+}
+
+TEST_CASE("The decider learns who asks, about what, and inside which call", "[collective]") {
+  Program program;
+  Decider decider;
+  program.init(&one, &tuner_comm);
+  CHECK_FALSE(program.all_reduce(&one, program.begun));  // nobody decides yet
+  program.calls->set_decider(&decider);
+  CHECK(program.all_reduce(&one, program.begun));
+  CHECK(decider.asked.communicator == 77);
+  CHECK(decider.asked.ranks == 4);
+  CHECK(decider.asked.nodes == 2);
+  CHECK(decider.asked.bytes == 32);
+  CHECK(decider.was_lone);
+  CHECK_FALSE(decider.was_simulated);
+  CHECK(decider.call != nullptr);
+  CHECK(CollectiveCalls::in_flight().call == nullptr);
+}
+
+TEST_CASE("What is asked at the end of a group is about no call of its own", "[collective]") {
+  Program program;
+  Decider decider;
+  program.calls->set_decider(&decider);
+  program.init(&one, &tuner_comm);
+  program.all_reduce(&one, -1, 1);
+  program.all_reduce(&one, -1, 1);
+  for (const contextune_nccl_fn fn :
+       {contextune_fn_ncclGroupSimulateEnd, contextune_fn_ncclGroupEnd}) {
+    contextune_nccl_call end = Program::call(fn, contextune_nccl_group);
+    end.group_depth = 1;
+    program.calls->before(end);
+    CHECK(program.ask(program.begun));
+    CHECK_FALSE(decider.was_lone);
+    CHECK(decider.was_simulated == (fn == contextune_fn_ncclGroupSimulateEnd));
+    CHECK(decider.grouped == (fn == contextune_fn_ncclGroupSimulateEnd ? 2u : 0u));
+    end.result = 0;
+    program.calls->after(end);
+  }
+}
+
+TEST_CASE("A communicator of which the plugin heard elsewhere is learnt by its first call",
+          "[collective]") {
+  Program program;
+  program.init(&one, nullptr, 7);
+  std::thread([&] { program.begun = program.calls->begin_tuner(tuner_comm); }).join();
+  CHECK(program.calls->find(&one)->tuner == -1);
+  program.all_reduce(&one, program.begun);
+  CHECK(program.calls->find(&one)->tuner == program.begun);
+  CHECK(program.calls->find(&one)->tuner_id == 77);
+  // But not by a call in a group, which may be about another one.
+  std::thread([&] { program.begun = program.calls->begin_tuner(tuner_comm); }).join();
+  program.init(&two, nullptr, 7);
+  program.all_reduce(&two, program.begun, 1);
+  CHECK(program.calls->find(&two)->tuner == -1);
+}
+
+TEST_CASE("A question on a thread of NCCL's own is about no call", "[collective]") {
+  Program program;
+  Decider decider;
+  program.calls->set_decider(&decider);
+  program.init(&one, &tuner_comm);
+  std::thread([&] { CHECK(program.ask(program.begun)); }).join();
+  CHECK(decider.call == nullptr);
+  CHECK_FALSE(decider.was_lone);
+}
+
+TEST_CASE("Operations about which NCCL asked nobody are counted", "[collective]") {
+  Program program;
+  program.init(&one, &tuner_comm);
+  program.all_reduce(&one, program.begun);
+  CHECK(program.calls->unasked() == 0);
+  program.all_reduce(&one, -1);
+  CHECK(program.calls->unasked() == 1);
+  program.all_reduce(&one, -1, 1);  // the group's end is where it would be asked
+  CHECK(program.calls->unasked() == 1);
+}
+
+TEST_CASE("Where the user chose nobody is asked", "[collective]") {
+  Program program;
+  contextune_tuner_comm chosen = tuner_comm;
+  chosen.tuner = contextune_tuner_users_choice;
+  CHECK(program.calls->begin_tuner(chosen) == -1);
+  CHECK(program.calls->tuner_state() == contextune_tuner_users_choice);
+}
+
+TEST_CASE("Places for communicators are given back, and there is an end to them", "[collective]") {
+  Program program;
+  Decider decider;
+  program.calls->set_decider(&decider);
+  for (std::int64_t i = 0; i < CollectiveCalls::max_tuners; ++i) {
+    REQUIRE(program.calls->begin_tuner(tuner_comm) == i);
+  }
+  CHECK(program.calls->begin_tuner(tuner_comm) == -1);
+  program.calls->end_tuner(17);
+  CHECK(decider.forgotten == 17);
+  CHECK(decider.forgotten_id == 77);
+  CHECK(program.calls->begin_tuner(tuner_comm) == 17);
+  CHECK_FALSE(program.ask(-1));
+  CHECK_FALSE(program.ask(CollectiveCalls::max_tuners));
+}
