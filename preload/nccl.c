@@ -1,6 +1,6 @@
-/* The wrappers of NCCL's functions, generated from registry/nccl.def. They call NCCL and nothing else
- * between the two words to the core: its launches are launches of the program like any other, so
- * contextune_thread.depth stays as it is. What NCCL calls of its own interface meanwhile passes. */
+/* The wrappers of NCCL's functions, generated from registry/nccl.def. They call NCCL and nothing
+ * else between the two words to the core: its launches are launches of the program like any other,
+ * so contextune_thread.depth stays as it is. What NCCL calls of its own interface passes. */
 #include "nccl_wrappers.h"
 
 #include <dlfcn.h>
@@ -25,8 +25,8 @@ static bool is_shown(const struct contextune_core* core) {
   return core != NULL && contextune_thread.depth == 0 && contextune_thread.nccl_depth == 0;
 }
 
-static void tell(void (*hook)(const struct contextune_nccl_call*), const struct contextune_core* core,
-                 const struct contextune_nccl_call* call) {
+static void tell(void (*hook)(const struct contextune_nccl_call*),
+                 const struct contextune_core* core, const struct contextune_nccl_call* call) {
   contextune_enter(core);
   hook(call);
   contextune_leave();
@@ -92,56 +92,56 @@ static void end(struct contextune_nccl_call* call) {
 #define LIST(...) __VA_ARGS__
 
 /* Members that the entry does not name stay as here, which the compiler would warn of. */
-#define RECORD(name, kind_, fields)                                                             \
-  _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Woverride-init\"") struct \
-      contextune_nccl_call call_ = {.fn = contextune_fn_##name,                                 \
-                                    .kind = contextune_nccl_##kind_,                            \
-                                    .library = target_.library,                                 \
-                                    .datatype = -1,                                             \
-                                    .op = -1,                                                   \
-                                    .root = -1,                                                 \
-                                    .rank = -1,                                                 \
-                                    .color = -1,                                                \
-                                    .result = -1,                                               \
-                                    LIST fields};                                               \
+#define RECORD(name, kind_, fields)                                                               \
+  _Pragma("GCC diagnostic push")                                                                  \
+      _Pragma("GCC diagnostic ignored \"-Woverride-init\"") struct contextune_nccl_call call_ = { \
+          .fn = contextune_fn_##name,                                                             \
+          .kind = contextune_nccl_##kind_,                                                        \
+          .library = target_.library,                                                             \
+          .datatype = -1,                                                                         \
+          .op = -1,                                                                               \
+          .root = -1,                                                                             \
+          .rank = -1,                                                                             \
+          .color = -1,                                                                            \
+          .result = -1,                                                                           \
+          LIST fields};                                                                           \
   _Pragma("GCC diagnostic pop")
 
 /* Names end in _ here: the registry names its parameters as it likes. */
-#define WRAPPER(wrapper, name, kind, params, args, fields, target)     \
-  ncclResult_t wrapper params;                                         \
-  ncclResult_t wrapper params {                                        \
-    const struct contextune_nccl_target target_ = (target);            \
-    if (target_.real == NULL) {                                        \
-      return ncclSystemError; /* a weak reference, and no NCCL */      \
-    }                                                                  \
-    ncclResult_t(*const real_) params =                                \
-        (ncclResult_t(*) params)target_.real;                          \
-    if (!is_shown(contextune_load_core())) {                           \
-      return real_ args;                                               \
-    }                                                                  \
-    RECORD(name, kind, fields)                                         \
-    begin(&call_);                                                     \
-    const ncclResult_t result_ = real_ args;                           \
-    call_.result = (int32_t)result_;                                   \
-    end(&call_);                                                       \
-    return result_;                                                    \
+#define WRAPPER(wrapper, name, kind, params, args, fields, target)            \
+  ncclResult_t wrapper params;                                                \
+  ncclResult_t wrapper params {                                               \
+    const struct contextune_nccl_target target_ = (target);                   \
+    if (target_.real == NULL) {                                               \
+      return ncclSystemError; /* a weak reference, and no NCCL */             \
+    }                                                                         \
+    ncclResult_t(*const real_) params = (ncclResult_t(*) params)target_.real; \
+    if (!is_shown(contextune_load_core())) {                                  \
+      return real_ args;                                                      \
+    }                                                                         \
+    RECORD(name, kind, fields)                                                \
+    begin(&call_);                                                            \
+    const ncclResult_t result_ = real_ args;                                  \
+    call_.result = (int32_t)result_;                                          \
+    end(&call_);                                                              \
+    return result_;                                                           \
   }
 
-/* Each entry has one that direct calls reach, which leaves the library under the entry's name and our
- * hidden version as the driver's do (wrappers.c), and one for each copy that lookups find. */
+/* Each entry has one that direct calls reach, which leaves the library under the entry's name and
+ * our hidden version as the driver's do (wrappers.c), and one for each copy that lookups find. */
 #define OF_COPY(copy, name, kind, params, args, fields)                          \
   WRAPPER(contextune_nccl_copy##copy##_##name, name, kind, params, args, fields, \
           contextune_nccl_of_copy(copy, contextune_fn_##name))
 
-#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)                  \
-  WRAPPER(contextune_bound_##name, name, kind, params, args, fields,                       \
-          contextune_nccl_bind(contextune_fn_##name, __builtin_return_address(0)))         \
-  OF_COPY(0, name, kind, params, args, fields)                                             \
-  OF_COPY(1, name, kind, params, args, fields)                                             \
-  OF_COPY(2, name, kind, params, args, fields)                                             \
-  OF_COPY(3, name, kind, params, args, fields)                                             \
-  extern __typeof__(contextune_bound_##name) contextune_export_##name                      \
-      __attribute__((alias("contextune_bound_" #name), visibility("default")));            \
+#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)          \
+  WRAPPER(contextune_bound_##name, name, kind, params, args, fields,               \
+          contextune_nccl_bind(contextune_fn_##name, __builtin_return_address(0))) \
+  OF_COPY(0, name, kind, params, args, fields)                                     \
+  OF_COPY(1, name, kind, params, args, fields)                                     \
+  OF_COPY(2, name, kind, params, args, fields)                                     \
+  OF_COPY(3, name, kind, params, args, fields)                                     \
+  extern __typeof__(contextune_bound_##name) contextune_export_##name              \
+      __attribute__((alias("contextune_bound_" #name), visibility("default")));    \
   __asm__(".symver contextune_export_" #name ", " #name "@CONTEXTUNE_1, remove");
 #define CONTEXTUNE_NCCL_LISTED(...)
 #include "registry/nccl.def"

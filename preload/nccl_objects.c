@@ -1,6 +1,6 @@
-/* Which NCCL a call is for. A process may have several: a framework's own, one in a plugin, one that a
- * program linked statically and exports. So nothing of NCCL is linked, and there is no one real
- * function. */
+/* Which NCCL a call is for. A process may have several: a framework's own, one in a plugin, one
+ * that a program linked statically and exports. So nothing of NCCL is linked, and there is no one
+ * real function. */
 #include "nccl_wrappers.h"
 
 #include <dlfcn.h>
@@ -181,8 +181,8 @@ static void keep_site(enum contextune_nccl_fn fn, const void* caller,
   }
 }
 
-/* `real` is what the caller's reference would have been bound to: perhaps a tool's, which then calls
- * on itself. */
+/* `real` is what the caller's reference would have been bound to: perhaps a tool's, which then
+ * calls on itself. */
 static struct contextune_nccl_target target_of(enum contextune_nccl_fn fn, void* real) {
   const unsigned int copy = contextune_nccl_copy_of(real, fn);
   if (copy < CONTEXTUNE_NCCL_COPIES) {

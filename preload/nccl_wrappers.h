@@ -12,16 +12,17 @@ struct contextune_nccl_target {
   void* library; /* a handle of its object */
 };
 
-/* Lookups that are not answered by what direct calls of the program reach get wrappers of their own,
- * for so many copies of NCCL in the process; further ones are left alone. */
+/* Lookups that are not answered by what direct calls of the program reach get wrappers of their
+ * own, for so many copies of NCCL in the process; further ones are left alone. */
 #define CONTEXTUNE_NCCL_COPIES 4
 
 /* For a direct call from `caller`: the function that its reference would be bound to without us. */
 struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, const void* caller);
 /* For a wrapper that was handed out for the copy with this number. */
-struct contextune_nccl_target contextune_nccl_of_copy(unsigned int copy, enum contextune_nccl_fn fn);
-/* The number of the copy whose entry point `real` is; CONTEXTUNE_NCCL_COPIES: it is none of NCCL's, or
- * there is no number left. */
+struct contextune_nccl_target contextune_nccl_of_copy(unsigned int copy,
+                                                      enum contextune_nccl_fn fn);
+/* The number of the copy whose entry point `real` is; CONTEXTUNE_NCCL_COPIES: it is none of NCCL's,
+ * or there is no number left. */
 unsigned int contextune_nccl_copy_of(void* real, enum contextune_nccl_fn fn);
 /* True when RTLD_NEXT finds this copy too. */
 bool contextune_nccl_is_global(unsigned int copy);

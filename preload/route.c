@@ -88,14 +88,14 @@ static void* route_cupti(void* handle, const char* name, const void* caller,
   return wrapper;
 }
 
-/* Of several copies of NCCL each has its own wrappers, so that a call goes where the lookup went. */
+/* Of several copies of NCCL each has its own wrappers, so that a call goes where the lookup went.
+ */
 static void* route_nccl(void* handle, const char* name, const void* caller,
                         enum contextune_nccl_fn fn) {
   void* real = found_by(handle, name, caller);
   const unsigned int copy =
       real != NULL ? contextune_nccl_copy_of(real, fn) : CONTEXTUNE_NCCL_COPIES;
-  if (copy == CONTEXTUNE_NCCL_COPIES ||
-      (handle == RTLD_NEXT && !contextune_nccl_is_global(copy))) {
+  if (copy == CONTEXTUNE_NCCL_COPIES || (handle == RTLD_NEXT && !contextune_nccl_is_global(copy))) {
     return NULL;
   }
   void* wrapper = contextune_nccl_wrapper(fn, copy, real);

@@ -1,6 +1,6 @@
-/* contextune as NCCL's tuner plugin, in the versions that NCCL 2.22 to 2.30 look for. It asks the core,
- * and whatever that leaves open the user's own plugin; without either all is left as NCCL has it.
- * None of our own results is an error: with one NCCL fails the collective, or the communicator. */
+/* contextune as NCCL's tuner plugin, in the versions that NCCL 2.22 to 2.30 look for. It asks the
+ * core, and whatever that leaves open the user's own plugin; without either all stays as NCCL has
+ * it. None of our own results is an error: with one NCCL fails the collective or communicator. */
 #include "users_tuner.h"
 
 #include "nccl_wrappers.h"
@@ -83,10 +83,10 @@ static bool decide_in_core(const struct communicator* comm,
     return false;
   }
   const int error = errno;
-  const int decided = core->tuner_decide(
-      comm->number, question->function, question->bytes, question->num_pipelined,
-      (float*)question->table, question->num_algorithms, question->num_protocols,
-      question->registered, question->num_channels);
+  const int decided =
+      core->tuner_decide(comm->number, question->function, question->bytes, question->num_pipelined,
+                         (float*)question->table, question->num_algorithms, question->num_protocols,
+                         question->registered, question->num_channels);
   contextune_leave();
   errno = error;
   return decided != 0;
@@ -117,30 +117,28 @@ static ncclResult_t end(void* context) {
 
 /* ---- the forms of the versions ---- */
 
-#define DEFINE_OLD_INIT(number)                                                            \
+#define DEFINE_OLD_INIT(number)                                                              \
   static ncclResult_t init_v##number(size_t nranks, size_t nnodes, contextune_tuner_log log, \
-                                     void** context) {                                     \
-    return begin(&(struct contextune_tuner_setting){.version = (number),                   \
-                                                    .nranks = nranks,                      \
-                                                    .nnodes = nnodes,                      \
-                                                    .log = log},                           \
-                 context);                                                                 \
+                                     void** context) {                                       \
+    return begin(                                                                            \
+        &(struct contextune_tuner_setting){                                                  \
+            .version = (number), .nranks = nranks, .nnodes = nnodes, .log = log},            \
+        context);                                                                            \
   }
 DEFINE_OLD_INIT(3)
 DEFINE_OLD_INIT(4)
 
-#define DEFINE_INIT(number)                                                            \
-  static ncclResult_t init_v##number(void** context, uint64_t comm, size_t nranks,     \
-                                     size_t nnodes, contextune_tuner_log log,          \
-                                     void* domains, void* constants) {                 \
-    return begin(&(struct contextune_tuner_setting){.version = (number),               \
-                                                    .comm = comm,                      \
-                                                    .nranks = nranks,                  \
-                                                    .nnodes = nnodes,                  \
-                                                    .log = log,                        \
-                                                    .domains = domains,                \
-                                                    .constants = constants},           \
-                 context);                                                             \
+#define DEFINE_INIT(number)                                                                       \
+  static ncclResult_t init_v##number(void** context, uint64_t comm, size_t nranks, size_t nnodes, \
+                                     contextune_tuner_log log, void* domains, void* constants) {  \
+    return begin(&(struct contextune_tuner_setting){.version = (number),                          \
+                                                    .comm = comm,                                 \
+                                                    .nranks = nranks,                             \
+                                                    .nnodes = nnodes,                             \
+                                                    .log = log,                                   \
+                                                    .domains = domains,                           \
+                                                    .constants = constants},                      \
+                 context);                                                                        \
   }
 DEFINE_INIT(5)
 DEFINE_INIT(6)

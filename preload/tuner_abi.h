@@ -32,8 +32,8 @@ struct contextune_tuner_v3 {
   const char* name;
   contextune_tuner_init_v2 init;
   ncclResult_t (*get_coll_info)(void* context, int function, size_t bytes, int num_pipelined,
-                                contextune_tuner_table table, int num_algorithms,
-                                int num_protocols, int* num_channels);
+                                contextune_tuner_table table, int num_algorithms, int num_protocols,
+                                int* num_channels);
   contextune_tuner_end end;
 };
 

@@ -1,9 +1,10 @@
-/* NCCL finds its tuner plugin by NCCL_TUNER_PLUGIN, at its first communicator. While such a one is made
- * the variable names us; then it is as the user left it, so that no child process sees ours that may
- * run without us, and what the user named is loaded behind ours (users_tuner.c).
+/* NCCL finds its tuner plugin by NCCL_TUNER_PLUGIN, at its first communicator and at the first
+ * after the last has ended. So while one is made the variable names us; then it is as the user left
+ * it, for the sake of children, which may run without us. What the user named is loaded behind ours
+ * (users_tuner.c).
  *
- * setenv moves the array that another thread may be reading, and unsetenv its entries. Here the array
- * is only replaced by a longer copy, and entries by others: readers see the one or the other. */
+ * setenv moves the array that another thread may be reading, and unsetenv its entries. Here the
+ * array is only replaced by a longer copy, and entries by others: readers see one or the other. */
 #include "nccl_wrappers.h"
 
 #include <dlfcn.h>

@@ -23,8 +23,8 @@ static bool is_in_program(const char* name) {
 
 static bool is_file_name(const char* name) {
   const size_t length = strlen(name);
-  return strchr(name, '/') != NULL || (strncmp(name, "lib", 3) == 0 && length >= 3 &&
-                                       strcmp(name + length - 3, ".so") == 0);
+  return strchr(name, '/') != NULL ||
+         (strncmp(name, "lib", 3) == 0 && length >= 3 && strcmp(name + length - 3, ".so") == 0);
 }
 
 static void* open_by(const char* kind, const char* name, int flags) {
@@ -66,8 +66,8 @@ static void* open_library(void) {
   if (name != NULL && strcasecmp(name, "none") == 0) {
     return NULL;
   }
-  void* library = name != NULL ? open_by("tuner", name, 0)
-                               : dlopen("libnccl-tuner.so", RTLD_NOW | RTLD_LOCAL);
+  void* library =
+      name != NULL ? open_by("tuner", name, 0) : dlopen("libnccl-tuner.so", RTLD_NOW | RTLD_LOCAL);
   return library != NULL ? library : open_net_plugin();
 }
 
@@ -134,8 +134,8 @@ ncclResult_t contextune_users_tuner_init(struct contextune_users_tuner* tuner,
       ->init(setting->nranks, setting->nnodes, setting->log, &tuner->context);
 }
 
-/* Version 2 knows no table: NCCL tells it what the table would have told it, and sets the cell that it
- * names. */
+/* Version 2 knows no table: NCCL tells it what the table would have told it, and sets the cell that
+ * it names. */
 static ncclResult_t ask_v2(const struct contextune_users_tuner* tuner,
                            const struct contextune_tuner_question* question) {
   enum { collnet_chain = 3, nvls = 4, nvls_tree = 5, simple = 2 };
@@ -143,15 +143,15 @@ static ncclResult_t ask_v2(const struct contextune_users_tuner* tuner,
   const int width = question->num_protocols;
   const bool has_all = question->num_algorithms > nvls_tree && width > simple;
   const int has_collnet = has_all && table[collnet_chain * width + simple] >= 0;
-  const int has_nvls = has_all && (table[nvls * width + simple] >= 0 ||
-                                   table[nvls_tree * width + simple] >= 0);
+  const int has_nvls =
+      has_all && (table[nvls * width + simple] >= 0 || table[nvls_tree * width + simple] >= 0);
   int algorithm = -1;
   int protocol = -1;
-  const ncclResult_t result = ((const struct contextune_tuner_v2*)tuner->plugin)
-                                  ->get_coll_info(tuner->context, question->function,
-                                                  question->bytes, has_collnet, has_nvls,
-                                                  question->num_pipelined, &algorithm, &protocol,
-                                                  question->num_channels);
+  const ncclResult_t result =
+      ((const struct contextune_tuner_v2*)tuner->plugin)
+          ->get_coll_info(tuner->context, question->function, question->bytes, has_collnet,
+                          has_nvls, question->num_pipelined, &algorithm, &protocol,
+                          question->num_channels);
   if (result == ncclSuccess && algorithm >= 0 && algorithm < question->num_algorithms &&
       protocol >= 0 && protocol < width && table[algorithm * width + protocol] >= 0) {
     table[algorithm * width + protocol] = 0;

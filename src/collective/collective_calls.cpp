@@ -30,6 +30,7 @@ void CollectiveCalls::before(const contextune_nccl_call& call) noexcept {
   CallInFlight& here = in_flight_here;
   here.call = &call;
   here.decisions = 0;
+  here.asked_tuner = -1;
   here.began_tuner = -1;
   if (is_operation(call) && call.group_depth != 0) ++here.grouped;
   if (ends_communicator(call.fn)) {
@@ -43,6 +44,9 @@ void CollectiveCalls::after(const contextune_nccl_call& call) noexcept {
   CallInFlight& here = in_flight_here;
   tuner_state_.store(call.tuner, std::memory_order_relaxed);
   if (call.num_made > 0 && has_begun(call)) made(call);
+  if (here.call == &call && here.is_lone_operation() && here.asked_tuner >= 0) {
+    learn_tuner(call.comm, here.asked_tuner);
+  }
   const bool is_tunable = call.kind == contextune_nccl_collective && call.group_depth == 0;
   if (is_tunable && here.call == &call && here.decisions == 0 && call.result == 0) {
     unasked_.fetch_add(1, std::memory_order_relaxed);
@@ -110,16 +114,12 @@ std::int64_t CollectiveCalls::begin_tuner(const contextune_tuner_comm& comm) noe
   return -1;
 }
 
-void CollectiveCalls::learn_communicator(Tuner& tuner, std::int64_t number,
-                                         const CallInFlight& call) noexcept {
-  const void* const handle = call.call->comm;
-  if (tuner.communicator.load(std::memory_order_relaxed) == handle) return;
-  // Not at any price: the next question teaches it too.
-  const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;
-  const auto found = communicators_.find(handle);
+void CollectiveCalls::learn_tuner(const void* communicator, std::int64_t number) noexcept {
+  Tuner& tuner = tuners_[static_cast<std::size_t>(number)];
+  if (tuner.communicator.exchange(communicator, std::memory_order_relaxed) == communicator) return;
+  const std::lock_guard lock(mutex_);
+  const auto found = communicators_.find(communicator);
   if (found == communicators_.end()) return;
-  tuner.communicator.store(handle, std::memory_order_relaxed);
   KnownCommunicator& known = found->second;
   known.tuner = number;
   known.tuner_id = tuner.id;
@@ -132,7 +132,7 @@ bool CollectiveCalls::decide(TunerQuestion question) noexcept {
   Tuner& tuner = tuners_[static_cast<std::size_t>(question.tuner)];
   CallInFlight& here = in_flight_here;
   ++here.decisions;
-  if (here.is_lone_operation()) learn_communicator(tuner, question.tuner, here);
+  here.asked_tuner = question.tuner;
   CollectiveDecider* const decider = decider_.load(std::memory_order_acquire);
   if (decider == nullptr) return false;
   question.communicator = tuner.id;

@@ -33,6 +33,7 @@ struct CallInFlight {
   const contextune_nccl_call* call = nullptr;
   std::uint32_t grouped = 0;      ///< operations that the open group of this thread has so far
   std::uint32_t decisions = 0;    ///< how often NCCL asked during this call
+  std::int64_t asked_tuner = -1;  ///< the context for which it did so last; negative: none
   std::int64_t began_tuner = -1;  ///< the context that began during this call; negative: none
 
   /// Nothing is launched in the end: what is decided does not count.
@@ -81,7 +82,8 @@ class CollectiveDecider {
 /// this thread is in the midst of. Any thread; nothing throws. Does not decide anything itself.
 class CollectiveCalls {
  public:
-  static constexpr std::int64_t max_tuners = 1024;  ///< communicators at a time that are asked about
+  static constexpr std::int64_t max_tuners =
+      1024;  ///< communicators at a time that are asked about
 
   /// @param current_device number of this thread's device, or -1
   explicit CollectiveCalls(int (*current_device)()) noexcept : current_device_(current_device) {}
@@ -128,7 +130,7 @@ class CollectiveCalls {
 
   void made(const contextune_nccl_call& call) noexcept;
   void add(const contextune_nccl_call& call, int index);
-  void learn_communicator(Tuner& tuner, std::int64_t number, const CallInFlight& call) noexcept;
+  void learn_tuner(const void* communicator, std::int64_t number) noexcept;
 
   int (*const current_device_)();
   std::atomic<CollectiveDecider*> decider_{nullptr};

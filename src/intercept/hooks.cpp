@@ -252,10 +252,19 @@ void on_program_uses_cupti(contextune_fn fn) noexcept {
   }
 }
 
-constexpr contextune_core table{
-    CONTEXTUNE_ABI_VERSION, sizeof(contextune_core), on_launch, on_before, on_after, on_range,
-    on_program_uses_cupti,  on_graph_launch, on_nccl_before, on_nccl_after, on_tuner_begin,
-    on_tuner_decide, on_tuner_end};
+constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
+                                sizeof(contextune_core),
+                                on_launch,
+                                on_before,
+                                on_after,
+                                on_range,
+                                on_program_uses_cupti,
+                                on_graph_launch,
+                                on_nccl_before,
+                                on_nccl_after,
+                                on_tuner_begin,
+                                on_tuner_decide,
+                                on_tuner_end};
 
 }  // namespace
 

@@ -27,9 +27,8 @@ Lines sorted(const std::string& text) {
 std::size_t count_with(const std::string& text, const std::string& part) {
   const Lines lines = lines_of(text);
   return static_cast<std::size_t>(
-      std::count_if(lines.begin(), lines.end(), [&](const std::string& line) {
-        return line.find(part) != std::string::npos;
-      }));
+      std::count_if(lines.begin(), lines.end(),
+                    [&](const std::string& line) { return line.find(part) != std::string::npos; }));
 }
 
 /// The record of a core that is told everything and decides as `environment` says.
@@ -42,12 +41,13 @@ std::string recorded(const Command& command, const Environment& environment = {}
 
 const Command linked = {client("nccl_rank"), "plain"};
 const Command looked_up = {client("nccl_rank_looked_up"), "plain", CONTEXTUNE_SIMNCCL};
+const Command grouped = {client("nccl_rank"), "grouped"};
 const Command nonblocking = {client("nccl_rank"), "nonblocking"};
 
 }  // namespace
 
 TEST_CASE("Ranks compute the same under the frontend, with and without a core", "[nccl_ranks]") {
-  for (const Command& command : {linked, looked_up, nonblocking}) {
+  for (const Command& command : {linked, looked_up, grouped, nonblocking}) {
     const Outcome bare = run(command);
     INFO(bare.out << bare.err);
     REQUIRE(bare.exited_with(0));
@@ -60,7 +60,7 @@ TEST_CASE("Ranks compute the same under the frontend, with and without a core", 
 }
 
 TEST_CASE("Ranks compute the same under contextune", "[nccl_ranks]") {
-  for (const Command& command : {linked, looked_up, nonblocking}) {
+  for (const Command& command : {linked, looked_up, grouped, nonblocking}) {
     const Outcome bare = run(command);
     const Outcome tuned = run(command, {{"LD_PRELOAD", CONTEXTUNE_PRELOAD}});
     INFO(tuned.out << tuned.err);
@@ -70,7 +70,7 @@ TEST_CASE("Ranks compute the same under contextune", "[nccl_ranks]") {
 }
 
 TEST_CASE("NCCL asks us once for each communicator and each decision", "[nccl_ranks]") {
-  for (const Command& command : {linked, looked_up}) {
+  for (const Command& command : {linked, looked_up, grouped}) {
     const std::string record = recorded(command);
     INFO(record);
     // Two ranks, each with a communicator and a part of it.
@@ -78,8 +78,9 @@ TEST_CASE("NCCL asks us once for each communicator and each decision", "[nccl_ra
     CHECK(count_with(record, "tuner end 7") == 4);
     // All-reduce, broadcast, two in a group, all-reduce of the part.
     CHECK(count_with(record, "tuner asked 7 ") == 10);
-    CHECK(count_lines(record, "tuner asked 7 function 4 bytes 262144 ops 1 table 7x3 registered 0 "
-                              "channels 0") == 2);
+    CHECK(count_lines(record,
+                      "tuner asked 7 function 4 bytes 262144 ops 1 table 7x3 registered 0 "
+                      "channels 0") == 2);
     CHECK(count_with(record, "nccl before ncclAllReduce") == 6);
     CHECK(count_with(record, "nccl after ncclCommSplit") == 2);
     CHECK(count_with(record, " result 0") == count_with(record, "nccl after"));
@@ -130,15 +131,16 @@ TEST_CASE("The user's own plugin chooses where the core does not, and fails as i
 }
 
 TEST_CASE("What the core decides is not asked of the user's own plugin", "[nccl_ranks]") {
-  const Recorded result =
-      run_recorded(linked, {{"NCCL_TUNER_PLUGIN", users_tuner(5)}, {"CONTEXTUNE_TEST_DECIDE", "1 2 4"}});
+  const Recorded result = run_recorded(
+      linked, {{"NCCL_TUNER_PLUGIN", users_tuner(5)}, {"CONTEXTUNE_TEST_DECIDE", "1 2 4"}});
   INFO(result.outcome.out);
   CHECK(result.outcome.exited_with(0));
   CHECK(count_with(result.outcome.out, "init ") == 4);
   CHECK(count_with(result.outcome.out, "asked ") == 0);
 }
 
-TEST_CASE("NCCL_ALGO and NCCL_PROTO switch our plugin off, which the core is told", "[nccl_ranks]") {
+TEST_CASE("NCCL_ALGO and NCCL_PROTO switch our plugin off, which the core is told",
+          "[nccl_ranks]") {
   for (const auto& [name, value] : Environment{{"NCCL_ALGO", "TREE,RING"}, {"NCCL_PROTO", "LL"}}) {
     const Environment environment = {{name, value}};
     const std::string record = recorded(linked, environment);

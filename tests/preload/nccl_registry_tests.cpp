@@ -28,7 +28,8 @@ std::string header_text() {
   std::ifstream file(CONTEXTUNE_NCCL_HEADER);
   std::stringstream text;
   text << file.rdbuf();
-  return std::regex_replace(text.str(), std::regex(R"(/\*[^*]*\*+([^/*][^*]*\*+)*/|//[^\n]*)"), " ");
+  return std::regex_replace(text.str(), std::regex(R"(/\*[^*]*\*+([^/*][^*]*\*+)*/|//[^\n]*)"),
+                            " ");
 }
 
 /// What nccl.h declares under a name without p.
@@ -60,8 +61,7 @@ TEST_CASE("What nccl.h lacks of the registry is newer than it, or declared for k
   REQUIRE(std::regex_search(text, major, std::regex(R"(NCCL_MAJOR (\d+))")));
   REQUIRE(std::regex_search(text, minor, std::regex(R"(NCCL_MINOR (\d+))")));
   REQUIRE(std::regex_search(text, patch, std::regex(R"(NCCL_PATCH (\d+))")));
-  const int version =
-      std::stoi(major[1]) * 10000 + std::stoi(minor[1]) * 100 + std::stoi(patch[1]);
+  const int version = std::stoi(major[1]) * 10000 + std::stoi(minor[1]) * 100 + std::stoi(patch[1]);
   const std::set<std::string> names = declared();
   for (const auto& [name, row] : rows) {
     INFO(name);

@@ -52,17 +52,15 @@ Lines sees_plugin(const std::string& text) {
 
 TEST_CASE("Calls of NCCL are told before and after, with their arguments", "[nccl]") {
   const Lines lines = told({client("nccl_direct"), "direct"});
-  CHECK(calls(lines) == Lines{"before ncclGetUniqueId", "after ncclGetUniqueId",
-                              "before ncclCommInitRank", "after ncclCommInitRank",
-                              "before ncclAllReduce", "after ncclAllReduce",
-                              "before ncclBcast", "after ncclBcast",
-                              "before ncclGroupStart", "after ncclGroupStart",
-                              "before ncclGroupStart", "after ncclGroupStart",
-                              "before ncclAllReduce", "after ncclAllReduce",
-                              "before ncclGroupEnd", "after ncclGroupEnd",
-                              "before ncclGroupEnd", "after ncclGroupEnd",
-                              "before ncclCommSplit", "after ncclCommSplit",
-                              "before ncclCommDestroy", "after ncclCommDestroy"});
+  CHECK(calls(lines) ==
+        Lines{"before ncclGetUniqueId", "after ncclGetUniqueId", "before ncclCommInitRank",
+              "after ncclCommInitRank", "before ncclAllReduce",  "after ncclAllReduce",
+              "before ncclBcast",       "after ncclBcast",       "before ncclGroupStart",
+              "after ncclGroupStart",   "before ncclGroupStart", "after ncclGroupStart",
+              "before ncclAllReduce",   "after ncclAllReduce",   "before ncclGroupEnd",
+              "after ncclGroupEnd",     "before ncclGroupEnd",   "after ncclGroupEnd",
+              "before ncclCommSplit",   "after ncclCommSplit",   "before ncclCommDestroy",
+              "after ncclCommDestroy"});
   REQUIRE(lines.size() == 22);
   CHECK(lines[4] ==
         "nccl before ncclAllReduce comm 0x1001 count 1000 type 7 op 2 root -1 send 0x10 recv 0x20 "
@@ -129,7 +127,8 @@ TEST_CASE("A plugin calls the copy of NCCL that it was linked to", "[nccl]") {
 
 TEST_CASE("NCCL_TUNER_PLUGIN names us while communicators are made, and at no other time",
           "[nccl]") {
-  for (const Environment& environment : {Environment{}, Environment{{"NCCL_TUNER_PLUGIN", "own"}}}) {
+  for (const Environment& environment :
+       {Environment{}, Environment{{"NCCL_TUNER_PLUGIN", "own"}}}) {
     const std::string users = environment.empty() ? "(none)" : "own";
     const std::string ours = "libcontextune_preload.so";
     CHECK(told({client("nccl_direct"), "variable"}, environment).size() > 0);
@@ -159,8 +158,44 @@ TEST_CASE("NCCL_TUNER_PLUGIN stays the user's where the user chose, or switched 
 }
 
 TEST_CASE("Without a core NCCL_TUNER_PLUGIN stays as it is", "[nccl]") {
-  const Lines seen =
-      sees_plugin(run_preloaded({client("nccl_direct"), "variable"}, {}).err);
+  const Lines seen = sees_plugin(run_preloaded({client("nccl_direct"), "variable"}, {}).err);
   REQUIRE(seen.size() == 6);
   for (const std::string& line : seen) CHECK(line.ends_with("(none)"));
+}
+
+TEST_CASE("Threads may make communicators while others read the environment", "[nccl]") {
+  const Outcome outcome = run_recorded({client("nccl_direct"), "threads"}).outcome;
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.exited_with(0));
+  CHECK(outcome.out == "lost 0\nin the end: (none)\n");
+}
+
+TEST_CASE("A tool that wraps NCCL too stands where it stood without us", "[nccl]") {
+  const std::string tool = client("libnccl_tool.so");
+  const std::vector<std::string> command = {client("nccl_direct"), "direct"};
+  const Outcome bare = run(command, {{"LD_PRELOAD", tool}});
+  INFO(bare.out << bare.err);
+  REQUIRE(bare.exited_with(0));
+  CHECK(count_lines(bare.out, "tool 1") == 2);
+  // Before us: what it looks up next is ours, and the one that it calls with a p is not seen.
+  const Recorded before = run_recorded(command, {{"LD_PRELOAD", tool}});
+  CHECK(before.outcome.out == bare.out);
+  Lines told_of;
+  for (const std::string& line : lines_of(before.record)) {
+    if (line.starts_with("nccl before ncclAllReduce")) told_of.push_back(line);
+  }
+  CHECK(told_of.size() == 2);
+  // After us.
+  const Outcome after =
+      run(command, {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_WITH_CORE) + ":" + tool}});
+  INFO(after.out << after.err);
+  CHECK(after.out == bare.out);
+}
+
+TEST_CASE("A program that is linked with the frontend calls NCCL through it", "[nccl]") {
+  const Outcome bare = run({client("nccl_direct"), "direct"});
+  const Outcome linked = run({client("nccl_linked"), "direct"});
+  INFO(linked.err);
+  CHECK(linked.out == bare.out);
+  CHECK(sees_plugin(linked.err).front() == "ncclCommInitRank sees plugin libcontextune_preload.so");
 }

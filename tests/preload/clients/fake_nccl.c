@@ -1,6 +1,6 @@
 /* An NCCL that does nothing but say that it was called, and which copy it is. As in NCCL, each
  * function has a name with a p and is a weak alias of it, and one calls another by its own name.
- * FAKE_NCCL_RESULT: what all return. */
+ * FAKE_NCCL_RESULT: what all return. FAKE_NCCL_QUIET: they say nothing. */
 #include "preload/registry/nccl_types.h"
 
 #include <errno.h>
@@ -10,7 +10,9 @@
 #include <string.h>
 
 static ncclResult_t called(const char* name) {
-  printf("copy " COPY " %s\n", name);
+  if (getenv("FAKE_NCCL_QUIET") == NULL) {
+    printf("copy " COPY " %s\n", name);
+  }
   const char* result = getenv("FAKE_NCCL_RESULT");
   errno = 77;
   return (ncclResult_t)(result != NULL ? atoi(result) : 0);
@@ -21,26 +23,27 @@ static void look_for_plugin(const char* name) {
   const char* value = getenv("NCCL_TUNER_PLUGIN");
   const char* slash = value != NULL ? strrchr(value, '/') : NULL;
   fprintf(stderr, "%s sees plugin %s\n", name,
-          value == NULL ? "(none)" : slash != NULL ? slash + 1 : value);
+          value == NULL   ? "(none)"
+          : slash != NULL ? slash + 1
+                          : value);
 }
 
-#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)    \
-  ncclResult_t p##name params;                                               \
-  extern __typeof__(p##name) name __attribute__((weak, alias("p" #name)));   \
-  ncclResult_t p##name params {                                              \
-    AROUND_##name;                                                           \
-    return called(#name);                                                    \
+#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)  \
+  ncclResult_t p##name params;                                             \
+  extern __typeof__(p##name) name __attribute__((weak, alias("p" #name))); \
+  ncclResult_t p##name params {                                            \
+    AROUND_##name;                                                         \
+    return called(#name);                                                  \
   }
 #define CONTEXTUNE_NCCL_LISTED(...)
 
 extern ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, int, ncclComm_t,
                                   cudaStream_t);
-#define AROUND_ncclBcast \
-  (void)ncclBroadcast(buff, buff, count, datatype, root, comm, stream)
-#define AROUND_ncclCommInitRank \
+#define AROUND_ncclBcast (void)ncclBroadcast(buff, buff, count, datatype, root, comm, stream)
+#define AROUND_ncclCommInitRank        \
   look_for_plugin("ncclCommInitRank"); \
   *comm = (ncclComm_t)(uintptr_t)(0x1000 + rank)
-#define AROUND_ncclCommInitRankConfig \
+#define AROUND_ncclCommInitRankConfig        \
   look_for_plugin("ncclCommInitRankConfig"); \
   *comm = (ncclComm_t)(uintptr_t)(0x1000 + rank)
 #define AROUND_ncclGroupEnd look_for_plugin("ncclGroupEnd")

@@ -10,8 +10,8 @@ extern ncclResult_t ncclAllReduce(const void*, void*, size_t, ncclDataType_t, nc
 __attribute__((visibility("default"))) int plugin_run(void);
 int plugin_run(void) {
   for (int i = 0; i < 2; ++i) {
-    printf("direct %d\n", (int)ncclAllReduce(NULL, NULL, 1, (ncclDataType_t)0, (ncclRedOp_t)0, NULL,
-                                             NULL));
+    printf("direct %d\n",
+           (int)ncclAllReduce(NULL, NULL, 1, (ncclDataType_t)0, (ncclRedOp_t)0, NULL, NULL));
   }
   return (int)ncclGroupStart();
 }

@@ -1,6 +1,6 @@
-/* Two ranks in two processes, on the simulated NCCL: MANNER plain, nonblocking. Linked with it, or
- * LOOKED_UP in a copy that is opened: then the file is the second argument. Lines begin with the
- * rank. */
+/* Two ranks in two processes, on the simulated NCCL: MANNER plain, grouped, nonblocking. Linked
+ * with it, or LOOKED_UP in a copy that is opened: then the file is the second argument. Lines begin
+ * with the rank. */
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -10,13 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define EXPECT(condition)                                             \
-  do {                                                                \
-    if (!(condition)) {                                               \
+#define EXPECT(condition)                                               \
+  do {                                                                  \
+    if (!(condition)) {                                                 \
       printf("%d failed in line %d: %s\n", rank, __LINE__, #condition); \
-      fflush(stdout);                                                 \
-      _exit(1);                                                       \
-    }                                                                 \
+      fflush(stdout);                                                   \
+      _exit(1);                                                         \
+    }                                                                   \
   } while (0)
 
 #ifdef LOOKED_UP
@@ -103,7 +103,12 @@ static void run(const char* manner, ncclUniqueId id) {
   EXPECT(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
   EXPECT(cuMemAlloc(&data, sizeof values) == CUDA_SUCCESS);
   const int blocks = strcmp(manner, "nonblocking") != 0;
-  if (blocks) {
+  if (strcmp(manner, "grouped") == 0) {
+    EXPECT(NCCL(ncclGroupStart)() == ncclSuccess);
+    EXPECT(NCCL(ncclCommInitRank)(&comm, 2, id, rank) == ncclSuccess);
+    EXPECT(NCCL(ncclGroupEnd)() == ncclSuccess);
+    plain();
+  } else if (blocks) {
     EXPECT(NCCL(ncclCommInitRank)(&comm, 2, id, rank) == ncclSuccess);
     plain();
   } else {

@@ -1,6 +1,6 @@
-/* Declares what the registry lists a second time, after the machine's nccl.h: the compiler refuses a
- * signature that is another one. Functions and types that this nccl.h lacks come with the declaration
- * here. */
+/* Declares what the registry lists a second time, after the machine's nccl.h: the compiler refuses
+ * a signature that is another one. Functions and types that this nccl.h lacks come with the
+ * declaration here. */
 #include <nccl.h>
 #include <stdint.h>
 

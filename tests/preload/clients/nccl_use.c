@@ -5,6 +5,7 @@
 #include <cuda.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,8 @@ extern ncclResult_t ncclGetUniqueId(ncclUniqueId*);
 extern ncclResult_t ncclCommInitRank(ncclComm_t*, int, ncclUniqueId, int);
 extern ncclResult_t ncclCommInitRankConfig(ncclComm_t*, int, ncclUniqueId, int, ncclConfig_t*);
 extern ncclResult_t ncclCommSplit(ncclComm_t, int, int, ncclComm_t*, ncclConfig_t*);
+extern ncclResult_t ncclCommInitRankScalable(ncclComm_t*, int, int, int, ncclUniqueId*,
+                                             ncclConfig_t*);
 extern ncclResult_t ncclCommDestroy(ncclComm_t);
 
 static void call_directly(void) {
@@ -90,6 +93,50 @@ static void watch_variable(void) {
   say_variable("destroyed");
   printf("NEW_ONE %s\n", getenv("NEW_ONE"));
 }
+
+static int stop;
+
+static void* make_communicators(void* argument) {
+  (void)argument;
+  ncclUniqueId id = {{0}};
+  ncclComm_t comm = NULL;
+  ncclConfig_t* config = NULL;
+  for (int i = 0; i < 2000; ++i) {
+    ncclCommSplit(comm, 0, 0, &comm, config);
+  }
+  ncclCommInitRankScalable(&comm, 1, 0, 1, &id, config);
+  return NULL;
+}
+
+static void* read_variables(void* lost) {
+  while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+    for (int i = 0; i < 100; ++i) {
+      *(int*)lost += getenv("LAST_ONE") == NULL;
+    }
+  }
+  return NULL;
+}
+
+/* Communicators are made by several threads while another reads the environment. */
+static void use_threads(void) {
+  enum { num_makers = 4 };
+  pthread_t makers[num_makers];
+  pthread_t reader;
+  int lost = 0;
+  setenv("FAKE_NCCL_QUIET", "1", 1);
+  setenv("LAST_ONE", "1", 1);
+  pthread_create(&reader, NULL, read_variables, &lost);
+  for (int i = 0; i < num_makers; ++i) {
+    pthread_create(&makers[i], NULL, make_communicators, NULL);
+  }
+  for (int i = 0; i < num_makers; ++i) {
+    pthread_join(makers[i], NULL);
+  }
+  __atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+  pthread_join(reader, NULL);
+  printf("lost %d\n", lost);
+  say_variable("in the end");
+}
 #endif
 
 int main(int argc, char** argv) {
@@ -113,6 +160,8 @@ int main(int argc, char** argv) {
     call_directly();
   } else if (strcmp(manner, "variable") == 0) {
     watch_variable();
+  } else if (strcmp(manner, "threads") == 0) {
+    use_threads();
 #endif
   }
   return 0;

@@ -89,12 +89,13 @@ static const char* const nccl_names[] = {
 };
 
 static void record_nccl(const char* when, const struct contextune_nccl_call* call) {
-  record("nccl %s %s comm %p count %llu type %d op %d root %d send %p recv %p stream %p groups %u "
-         "nranks %d rank %d color %d key %d id %d made %d tuner %d library %d result %d\n",
-         when, nccl_names[call->fn], call->comm, (unsigned long long)call->count, call->datatype, call->op,
-         call->root, call->sendbuff, call->recvbuff, (void*)call->stream, call->group_depth,
-         call->nranks, call->rank, call->color, call->key, call->unique_id != 0, call->num_made,
-         (int)call->tuner, call->library != NULL, call->result);
+  record(
+      "nccl %s %s comm %p count %llu type %d op %d root %d send %p recv %p stream %p groups %u "
+      "nranks %d rank %d color %d key %d id %d made %d tuner %d library %d result %d\n",
+      when, nccl_names[call->fn], call->comm, (unsigned long long)call->count, call->datatype,
+      call->op, call->root, call->sendbuff, call->recvbuff, (void*)call->stream, call->group_depth,
+      call->nranks, call->rank, call->color, call->key, call->unique_id != 0, call->num_made,
+      (int)call->tuner, call->library != NULL, call->result);
 }
 
 static void on_nccl_before(const struct contextune_nccl_call* call) {

@@ -49,8 +49,7 @@ class Program {
   }
 
   void end(void* handle) {
-    contextune_nccl_call ended =
-        call(contextune_fn_ncclCommDestroy, contextune_nccl_communicator);
+    contextune_nccl_call ended = call(contextune_fn_ncclCommDestroy, contextune_nccl_communicator);
     ended.comm = handle;
     calls->before(ended);
     ended.result = 0;
