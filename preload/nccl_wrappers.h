@@ -34,6 +34,11 @@ void* contextune_nccl_wrapper(enum contextune_nccl_fn fn, unsigned int copy, voi
 /* FNV-1a; 0 for no id at all. */
 uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids);
 
+/* ---- what the user set (nccl_settings.c) ---- */
+
+/* False: it is not set. What is longer than `bytes` is cut off. Reads files. */
+bool contextune_nccl_setting(const char* name, char* value, size_t bytes);
+
 /* ---- our tuner plugin's way into NCCL (tuner_variable.c) ---- */
 
 /* Around a call that makes communicators, so that NCCL finds our plugin. */

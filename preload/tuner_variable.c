@@ -80,27 +80,23 @@ static bool name_ours(void) {
 }
 
 static bool name_users(void) {
-  char** entry = find_entry(is_variable);
-  if (entry == NULL || is_ours(*entry)) {
-    return true;
+  if (!contextune_nccl_setting("NCCL_TUNER_PLUGIN", users_name, sizeof users_name) ||
+      is_ours(users_name)) {
+    users_name[0] = '\0';
   }
-  const char* value = *entry + sizeof VARIABLE - 1;
-  if (strlen(value) >= sizeof users_name) {
-    return false;
-  }
-  strcpy(users_name, value);
-  return true;
+  return strlen(users_name) + 1 < sizeof users_name;
 }
 
-static bool user_chooses(void) {
-  return getenv("NCCL_ALGO") != NULL || getenv("NCCL_PROTO") != NULL;
+static bool is_set(const char* name) {
+  char value[1];
+  return contextune_nccl_setting(name, value, sizeof value);
 }
 
 static enum contextune_tuner_state prepare(void) {
-  if (user_chooses()) {
+  if (is_set("NCCL_ALGO") || is_set("NCCL_PROTO")) {
     return contextune_tuner_users_choice;
   }
-  if (getenv("NCCL_CTA_POLICY") != NULL) {
+  if (is_set("NCCL_CTA_POLICY")) {
     return contextune_tuner_users_policy;
   }
   return name_ours() && name_users() ? contextune_tuner_offered : contextune_tuner_no_path;
@@ -182,22 +178,15 @@ void contextune_tuner_offer_ends(void) {
   __atomic_sub_fetch(&offers, 1, __ATOMIC_ACQ_REL);
 }
 
-static void withdraw(void) {
+void contextune_tuner_taken(void) {
   if (take_place(offered)) {
     restore_variable();
     __atomic_store_n(&place, withdrawn, __ATOMIC_RELEASE);
   }
 }
 
-void contextune_tuner_taken(void) {
-  withdraw();
-  if (user_chooses()) { /* in a file that NCCL has read since */
-    __atomic_store_n(&state, (uint32_t)contextune_tuner_users_choice, __ATOMIC_RELEASE);
-  }
-}
-
 void contextune_tuner_withdraw(void) {
   if (__atomic_load_n(&offers, __ATOMIC_ACQUIRE) == 0) {
-    withdraw();
+    contextune_tuner_taken();
   }
 }

@@ -4,7 +4,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -43,8 +42,9 @@ static void* open_by(const char* kind, const char* name, int flags) {
 
 /* A network plugin may have a tuner in it. NCCL has opened it by now if there is one. */
 static void* open_net_plugin(void) {
-  const char* names = getenv("NCCL_NET_PLUGIN");
-  if (names == NULL || names[0] == '\0') {
+  char list[1024];
+  const char* names = list;
+  if (!contextune_nccl_setting("NCCL_NET_PLUGIN", list, sizeof list) || list[0] == '\0') {
     return dlopen("libnccl-net.so", RTLD_NOLOAD | RTLD_NOW);
   }
   void* library = NULL;

@@ -1,5 +1,7 @@
 // Ranks in processes of their own, on the simulated NCCL, which asks a tuner plugin as NCCL does.
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <regex>
 
 #include "catch.hpp"
@@ -95,6 +97,23 @@ TEST_CASE("A communicator that does not block brings NCCL to us too", "[nccl_ran
   CHECK(count_with(record, "nccl after ncclCommInitRankConfig") == 2);
 }
 
+TEST_CASE("One process may be all ranks, on a device each", "[nccl_ranks]") {
+  const Command command = {client("nccl_rank"), "all"};
+  const Environment devices = {{"SIMCUDA_DEVICES", "2"}};
+  const Outcome bare = run(command, devices);
+  INFO(bare.out << bare.err);
+  REQUIRE(bare.exited_with(0));
+  const Recorded result = run_recorded(command, devices);
+  INFO(result.record);
+  CHECK(result.outcome == bare);
+  CHECK(run(command, {{"SIMCUDA_DEVICES", "2"}, {"LD_PRELOAD", CONTEXTUNE_PRELOAD}}).out ==
+        bare.out);
+  CHECK(count_with(result.record, "nccl after ncclCommInitAll") == 1);
+  CHECK(count_with(result.record, "nranks 2 rank -1 color -1 key 0 id 0 made 2") == 2);
+  CHECK(count_with(result.record, "tuner begin") == 2);
+  CHECK(count_with(result.record, "tuner asked") == 2);
+}
+
 TEST_CASE("What the core decides is what NCCL does", "[nccl_ranks]") {
   const Recorded ring = run_recorded(linked, {{"CONTEXTUNE_TEST_DECIDE", "1 2 4"}});
   CHECK(ring.outcome.exited_with(0));
@@ -151,6 +170,18 @@ TEST_CASE("NCCL_ALGO and NCCL_PROTO switch our plugin off, which the core is tol
     CHECK(sorted(run_recorded(linked, environment).outcome.out) ==
           sorted(run(linked, environment).out));
   }
+}
+
+TEST_CASE("What the user wrote into NCCL's file counts as well", "[nccl_ranks]") {
+  const auto file = std::filesystem::temp_directory_path() / "contextune-test-nccl.conf";
+  const Environment environment = {{"NCCL_CONF_FILE", file.string()}};
+  std::ofstream(file) << "# NCCL_ALGO=RING\nOTHER=1\nNCCL_TUNER_PLUGIN=" << users_tuner(4) << '\n';
+  CHECK(count_with(recorded(linked, environment), " users 4") == 4);
+  std::ofstream(file) << "NCCL_PROTO=LL";
+  const std::string record = recorded(linked, environment);
+  CHECK(count_with(record, "tuner begin") == 0);
+  CHECK(count_with(record, " tuner 2 library 1 result 0") > 2);
+  std::filesystem::remove(file);
 }
 
 TEST_CASE("Of a plugin in the program's own scope the user's comes before ours", "[nccl_ranks]") {

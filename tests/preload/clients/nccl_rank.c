@@ -1,4 +1,5 @@
-/* Two ranks in two processes, on the simulated NCCL: MANNER plain, grouped, nonblocking. Linked
+/* Two ranks in two processes, on the simulated NCCL: MANNER plain, grouped, nonblocking;
+ * or, with `all`, in one. Linked
  * with it, or LOOKED_UP in a copy that is opened: then the file is the second argument. Lines begin
  * with the rank. */
 #include <cuda.h>
@@ -122,8 +123,44 @@ static void run(const char* manner, ncclUniqueId id) {
   printf("%d variable %s\n", rank, plugin != NULL ? plugin : "(none)");
 }
 
+/* Both ranks in this process, on a device each. */
+static void run_all(void) {
+  ncclComm_t comms[2];
+  CUcontext contexts[2];
+  CUdeviceptr all_data[2];
+  CUstream streams[2];
+  EXPECT(cuInit(0) == CUDA_SUCCESS);
+  for (rank = 0; rank < 2; ++rank) {
+    EXPECT(cuDevicePrimaryCtxRetain(&contexts[rank], rank) == CUDA_SUCCESS);
+    EXPECT(cuCtxSetCurrent(contexts[rank]) == CUDA_SUCCESS);
+    EXPECT(cuStreamCreate(&streams[rank], CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    EXPECT(cuMemAlloc(&data, sizeof values) == CUDA_SUCCESS);
+    all_data[rank] = data;
+    fill();
+  }
+  EXPECT(NCCL(ncclCommInitAll)(comms, 2, NULL) == ncclSuccess);
+  EXPECT(NCCL(ncclGroupStart)() == ncclSuccess);
+  for (rank = 0; rank < 2; ++rank) {
+    data = all_data[rank];
+    stream = streams[rank];
+    all_reduce(comms[rank], num_values);
+  }
+  EXPECT(NCCL(ncclGroupEnd)() == ncclSuccess);
+  for (rank = 0; rank < 2; ++rank) {
+    EXPECT(cuCtxSetCurrent(contexts[rank]) == CUDA_SUCCESS);
+    data = all_data[rank];
+    stream = streams[rank];
+    show("all_reduce");
+    EXPECT(NCCL(ncclCommDestroy)(comms[rank]) == ncclSuccess);
+  }
+}
+
 int main(int argc, char** argv) {
   setvbuf(stdout, NULL, _IOLBF, 0);
+  if (argc >= 2 && strcmp(argv[1], "all") == 0) {
+    run_all();
+    return 0;
+  }
   int ends[2];
   EXPECT(argc >= 2 && pipe(ends) == 0);
   const pid_t child = fork(); /* before anything is done that a fork would break */

@@ -1,0 +1,55 @@
+/* NCCL's settings as the user made them: variables, and for what they do not say the files that
+ * NCCL reads as it is first used. Ranks need not use it first with the same call, so one may have
+ * read them before its first communicator is made and another not; all have to see the same. */
+#include "nccl_wrappers.h"
+
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Lines of NAME=VALUE, of which the first counts; no white space is taken away. */
+static bool find_in_file(const char* file, const char* name, char* value, size_t bytes) {
+  FILE* stream = fopen(file, "re");
+  if (stream == NULL) {
+    return false;
+  }
+  const size_t length = strlen(name);
+  char line[2048];
+  bool found = false;
+  while (!found && fgets(line, sizeof line, stream) != NULL) {
+    found = strncmp(line, name, length) == 0 && line[length] == '=';
+  }
+  fclose(stream);
+  if (found) {
+    line[strcspn(line, "\n")] = '\0';
+    snprintf(value, bytes, "%s", line + length + 1);
+  }
+  return found;
+}
+
+static bool find_in_home(const char* name, char* value, size_t bytes) {
+  char memory[4096];
+  char file[1024];
+  struct passwd user;
+  struct passwd* entry = NULL;
+  if (getpwuid_r(getuid(), &user, memory, sizeof memory, &entry) != 0 || entry == NULL ||
+      entry->pw_dir == NULL) {
+    return false;
+  }
+  snprintf(file, sizeof file, "%s/.nccl.conf", entry->pw_dir);
+  return find_in_file(file, name, value, bytes);
+}
+
+bool contextune_nccl_setting(const char* name, char* value, size_t bytes) {
+  const char* variable = getenv(name);
+  if (variable != NULL) {
+    snprintf(value, bytes, "%s", variable);
+    return true;
+  }
+  const char* file = getenv("NCCL_CONF_FILE");
+  const bool found = file != NULL && file[0] != '\0' ? find_in_file(file, name, value, bytes)
+                                                     : find_in_home(name, value, bytes);
+  return found || find_in_file("/etc/nccl.conf", name, value, bytes);
+}
