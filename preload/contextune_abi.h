@@ -67,15 +67,14 @@ enum contextune_nccl_kind {
   contextune_nccl_other
 };
 
-/* How it stands with our tuner plugin in this process. Each ends the search for a reason: only with
- * the first does NCCL ask us. */
+/* Whether NCCL is led to our tuner plugin. Where it is not, it decides as if we were not there. */
 enum contextune_tuner_state {
-  contextune_tuner_offered,       /* communicators were made while NCCL_TUNER_PLUGIN named us */
-  contextune_tuner_not_yet,       /* none was made yet */
-  contextune_tuner_users_choice,  /* the user set NCCL_ALGO or NCCL_PROTO */
-  contextune_tuner_users_policy,  /* the user set NCCL_CTA_POLICY, which NCCL follows without a
-                                   * plugin only */
-  contextune_tuner_no_path        /* our path, or the user's plugin's, is too long for NCCL */
+  contextune_tuner_offered,      /* NCCL_TUNER_PLUGIN names us while communicators are made */
+  contextune_tuner_not_yet,      /* none was made yet */
+  contextune_tuner_users_choice, /* no: the user set NCCL_ALGO or NCCL_PROTO */
+  contextune_tuner_users_policy, /* no: the user set NCCL_CTA_POLICY, which NCCL follows only
+                                  * without a plugin */
+  contextune_tuner_no_path       /* no: our path, or the user's plugin's, is too long for NCCL */
 };
 
 /* One call of NCCL by the program. Pointers are the program's own and valid during the call; what a
@@ -91,7 +90,7 @@ struct contextune_nccl_call {
   int32_t datatype;     /* -1: none */
   int32_t op;           /* -1: none */
   int32_t root;         /* or the peer; -1: none */
-  uint32_t group_depth; /* groups of this thread that were open before the call */
+  uint32_t group_depth; /* groups that this thread has opened, as far as it was seen to */
   CUstream stream;
   void** made;          /* places of the new communicators, filled in `after` */
   int32_t num_made;
@@ -100,8 +99,8 @@ struct contextune_nccl_call {
   int32_t color;        /* -1: none, or NCCL_SPLIT_NOCOLOR */
   int32_t key;
   uint64_t unique_id;   /* hash of the bytes of all ids, the same on all ranks; 0: none */
-  const int32_t* devices;         /* ncclCommInitAll's, `nranks` of them, or NULL: 0, 1, ... */
-  const void* made_id;            /* where ncclGetUniqueId leaves its id; `after` has its hash above */
+  const int32_t* devices; /* ncclCommInitAll's, `nranks` of them; NULL: 0, 1, ... */
+  const void* made_id;    /* where ncclGetUniqueId leaves its id; `after` has its hash above */
   enum contextune_tuner_state tuner;
   int32_t result;       /* an ncclResult_t; -1 in `before`. 7, in progress, is no failure */
 };

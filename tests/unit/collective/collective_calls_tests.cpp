@@ -1,6 +1,7 @@
 #include "collective/collective_calls.hpp"
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -285,4 +286,33 @@ TEST_CASE("Places for communicators are given back, and there is an end to them"
   CHECK(program.calls->begin_tuner(tuner_comm) == 17);
   CHECK_FALSE(program.ask(-1));
   CHECK_FALSE(program.ask(CollectiveCalls::max_tuners));
+}
+
+TEST_CASE("Threads may make, use and end communicators at once", "[collective]") {
+  Program shared;
+  std::vector<std::thread> threads;
+  std::array<char, 4> handles{};
+  std::atomic<int> known{0};
+  for (char& handle : handles) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 500; ++i) {
+        contextune_nccl_call made =
+            Program::call(contextune_fn_ncclCommInitRank, contextune_nccl_communicator);
+        void* place = &handle;
+        made.made = &place;
+        made.num_made = 1;
+        shared.calls->before(made);
+        const std::int64_t tuner = shared.calls->begin_tuner(tuner_comm);
+        made.result = 0;
+        shared.calls->after(made);
+        shared.all_reduce(&handle, tuner);
+        known += shared.calls->find(&handle)->tuner == tuner;
+        shared.end(&handle);
+        shared.calls->end_tuner(tuner);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(known == 4 * 500);
+  for (char& handle : handles) CHECK_FALSE(shared.calls->find(&handle).has_value());
 }
