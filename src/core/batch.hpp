@@ -28,6 +28,7 @@ struct SharedSite {
   std::optional<int> n_warmup;
   std::optional<int> n_repeat;
   std::optional<std::uint32_t> pinned;
+  bool collective = false;
 
   bool operator==(const SharedSite&) const = default;
 };
@@ -61,6 +62,17 @@ struct BatchReport {
     std::uint32_t config = 0;
   };
 
+  /// Where this rank stands in one stream of decisions; see DecisionStanding.
+  struct Standing {
+    SharedIndex site = 0;
+    std::uint64_t communicator = 0;
+    std::uint32_t ranks = 0;
+    std::uint32_t here = 0;
+    std::uint64_t decisions = 0;  ///< made before entry number `entry`
+    std::uint64_t entry = 0;
+    std::uint32_t per_entry = 0;  ///< of late; 0: not the same in each
+  };
+
   std::uint64_t batch = 0;        ///< number of the batch that was run; 0: none
   std::uint64_t batch_hash = 0;   ///< of its bytes
   std::uint64_t inputs_hash = 0;  ///< of what was declared: space, version, options
@@ -72,7 +84,8 @@ struct BatchReport {
   std::vector<NewSite> new_sites;  ///< first seen since the last report
   std::vector<Readiness> readied;  ///< sites that were not ready when they were reported
   std::vector<Rejection> rejections;  ///< configs that compute something else here
-  std::vector<PassReport> passes;     ///< one for each of the batch, in order
+  std::vector<Standing> standings;
+  std::vector<PassReport> passes;  ///< one for each of the batch, in order
 };
 
 /// What the planner's tuning reported, for every rank's own log; sites by SharedIndex.
@@ -96,6 +109,16 @@ struct Batch {
     std::vector<std::uint32_t> configs;  ///< by SharedIndex
   };
 
+  /// From decision `first_decision` of a stream on, each pass of the batch has `per_pass` of them;
+  /// afterwards the site's winner holds if the batch is finished, else what held before.
+  struct Lease {
+    SharedIndex site = 0;
+    std::uint64_t communicator = 0;
+    std::uint64_t first_decision = 0;
+    std::uint32_t per_pass = 1;
+    std::uint32_t afterwards = 0;
+  };
+
   std::uint64_t number = 0;
   /// Where the program makes the entries: the entry that is the first pass, above every rank's
   /// horizon.
@@ -103,6 +126,7 @@ struct Batch {
   std::vector<SharedSite> new_sites;   ///< taken up since the last batch, in order
   std::vector<std::uint32_t> winners;  ///< what sites run when nothing is tried, by SharedIndex
   std::vector<Pass> passes;
+  std::vector<Lease> leases;
   Stage stage = Stage::Table;          ///< after these passes
   Waiting waiting = Waiting::Nothing;  ///< why there are no passes, unless it is finished
   bool finished = false;

@@ -164,7 +164,7 @@ static_assert(std::variant_size_v<TuningEvent> == 5);
 template <class Wire>
 void travel(Wire& wire, SharedSite& site) {
   wire(site.name, site.key, site.configs_hash, site.num_configs, site.objective, site.n_warmup,
-       site.n_repeat, site.pinned);
+       site.n_repeat, site.pinned, site.collective);
 }
 template <class Wire>
 void travel(Wire& wire, TuningOptions& options) {
@@ -195,10 +195,15 @@ void travel(Wire& wire, BatchReport::Rejection& rejection) {
   wire(rejection.site, rejection.config);
 }
 template <class Wire>
+void travel(Wire& wire, BatchReport::Standing& standing) {
+  wire(standing.site, standing.communicator, standing.ranks, standing.here, standing.decisions,
+       standing.entry, standing.per_entry);
+}
+template <class Wire>
 void travel(Wire& wire, BatchReport& report) {
   wire(report.batch, report.batch_hash, report.inputs_hash, report.options, report.bounded,
        report.elapsed_seconds, report.horizon, report.margin, report.new_sites, report.readied,
-       report.rejections, report.passes);
+       report.rejections, report.standings, report.passes);
 }
 template <class Wire>
 void travel(Wire& wire, StageEvent& event) {
@@ -227,9 +232,13 @@ void travel(Wire& wire, Batch::Pass& pass) {
   wire(pass.number, pass.stage, pass.measure, pass.configs);
 }
 template <class Wire>
+void travel(Wire& wire, Batch::Lease& lease) {
+  wire(lease.site, lease.communicator, lease.first_decision, lease.per_pass, lease.afterwards);
+}
+template <class Wire>
 void travel(Wire& wire, Batch& batch) {
-  wire(batch.number, batch.first_entry, batch.new_sites, batch.winners, batch.passes, batch.stage,
-       batch.waiting, batch.finished, batch.tuning_seconds, batch.events);
+  wire(batch.number, batch.first_entry, batch.new_sites, batch.winners, batch.passes, batch.leases,
+       batch.stage, batch.waiting, batch.finished, batch.tuning_seconds, batch.events);
 }
 
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "core/batch_message.hpp"
 
@@ -16,6 +17,9 @@ constexpr std::size_t most_passes = 32;
 // Where the program makes the entries, those that an answer takes are lost to each batch.
 constexpr std::uint64_t least_live_passes = 16;
 constexpr std::uint64_t most_live_passes = 256;
+
+// A collective that is not made in step by then is not tuned.
+constexpr int most_batches_out_of_step = 4;
 
 constexpr std::size_t most_groups = 4096;
 constexpr std::uint32_t most_configs = 1U << 20U;
@@ -33,11 +37,14 @@ bool same_options(const BatchReport& a, const BatchReport& b) {
   return a.inputs_hash == b.inputs_hash && encode(first) == encode(second);
 }
 
-/// What the ranks saw of one pass, as if it were one rank's: the slowest counts, what failed
+/// What the ranks saw of one pass, as if it were one rank's: the slowest counts (of a collective,
+/// whose time includes waiting for others, the one that waited least), what failed
 /// anywhere failed, what is missing anywhere is missing, and whoever did not launch a site adds
 /// nothing. Null: nothing is known of it.
 std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
-                                  std::span<const std::uint32_t> ranks, std::string& culprit) {
+                                  std::span<const std::uint32_t> ranks,
+                                  const std::function<bool(SharedIndex)>& is_collective,
+                                  std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
   std::map<SharedIndex, SiteResult> sites;
@@ -71,7 +78,9 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
       if (seen.config != one.config && one.status == SiteResult::Status::Measured) {
         one.status = SiteResult::Status::Missing;
       }
-      one.seconds = std::max(one.seconds, seen.seconds);
+      // Who comes last to a collective does not wait in it.
+      one.seconds = is_collective(seen.site) ? std::min(one.seconds, seen.seconds)
+                                             : std::max(one.seconds, seen.seconds);
       one.launches = std::max(one.launches, seen.launches);
     }
   }
@@ -124,6 +133,8 @@ std::string BatchPlanner::fault_of(std::span<const std::uint32_t> ranks,
       for (const std::uint32_t config : one.unusable) sound = sound && known(one.site, config);
     }
     for (const auto& one : report.rejections) sound = sound && known(one.site, one.config);
+    for (const BatchReport::Standing& one : report.standings)
+      sound = sound && known(one.site, 0) && one.here > 0 && one.entry <= report.horizon;
     for (const PassReport& pass : report.passes)
       for (const SiteResult& seen : pass.sites) sound = sound && known(seen.site, seen.config);
     if (!sound) return rank + " reports on sites or configs that do not exist";
@@ -135,8 +146,12 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
                            std::span<const BatchReport> reports, std::string& why) {
   why = fault_of(ranks, reports);
   if (!why.empty()) return {};
+  std::uint64_t first_entry = 0;
+  for (const BatchReport& report : reports) first_entry = std::max(first_entry, report.horizon + 1);
+  leases_.hear(ranks, reports, first_entry);
   // The last batch was planned and not committed: it holds all that these reports say already.
-  if (reports.front().batch != last_.number) return issue(last_, reports);
+  if (reports.front().batch != last_.number) return issue(last_, first_entry);
+  leases_.committed(last_);
   if (!tuning_) tuning_.emplace(reports.front().options, &events_);
   bool bounded = false;
   for (const BatchReport& report : reports) {
@@ -148,7 +163,12 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
 
   Batch batch;
   batch.number = last_.number + 1;
-  plan_passes(batch, bounded, passes_ahead(reports));
+  if (has_passes_ || collectives_are_ready()) {
+    plan_passes(batch, bounded, passes_ahead(reports));
+  } else {
+    batch.waiting = Waiting::Builds;  // all that is there from the start is admitted together
+  }
+  has_passes_ = has_passes_ || !batch.passes.empty();
   batch.new_sites = std::exchange(taken_up_, {});
   batch.winners.assign(tuning_->winners().begin(), tuning_->winners().end());
   batch.stage = tuning_->stage();
@@ -158,13 +178,12 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
   before_hash_ = last_hash_;
   before_passes_ = last_.passes.size();
   last_ = std::move(batch);
-  return issue(last_, reports);
+  return issue(last_, first_entry);
 }
 
-Payload BatchPlanner::issue(Batch& batch, std::span<const BatchReport> reports) {
-  batch.first_entry = 0;
-  for (const BatchReport& report : reports)
-    batch.first_entry = std::max(batch.first_entry, report.horizon + 1);
+Payload BatchPlanner::issue(Batch& batch, std::uint64_t first_entry) {
+  batch.first_entry = first_entry;
+  put_in_step(batch);
   Payload bytes = encode(batch);
   last_hash_ = hash_of(bytes);
   return bytes;
@@ -203,6 +222,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
     spec.n_warmup = seen.site.n_warmup;
     spec.n_repeat = seen.site.n_repeat;
     spec.pinned = seen.site.pinned;
+    spec.collective = seen.site.collective;
     spec.ready = false;
     if (sound) index = tuning_->add_site(std::move(spec));
     by_name_.emplace(std::pair(seen.site.name, seen.site.key), index);
@@ -246,8 +266,40 @@ void BatchPlanner::tell_ready() {
     const bool unready =
         std::find(site.unready.begin(), site.unready.end(), true) != site.unready.end();
     if (site.told_ready || unready) continue;
+    if (site.shared.collective) {
+      const std::string why = leases_.out_of_step(index);
+      if (!why.empty() && ++site.out_of_step < most_batches_out_of_step) continue;
+      if (!why.empty()) keep_default(index, why, events_.list);
+    }
     site.told_ready = true;
     tuning_->site_ready(index, site.unusable);
+  }
+}
+
+bool BatchPlanner::collectives_are_ready() const {
+  return std::all_of(sites_.begin(), sites_.end(),
+                     [](const Site& site) { return site.told_ready || !site.shared.collective; });
+}
+
+void BatchPlanner::keep_default(SharedIndex index, const std::string& why,
+                                std::vector<TuningEvent>& events) {
+  Site& site = sites_[index];
+  events.emplace_back(
+      FallbackEvent{FallbackReason::RanksDiffer, index,
+                    "'" + site.shared.name +
+                        "' keeps its default: its decisions are not made in step, " + why + "."});
+  for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
+    site.unusable.push_back(config);
+}
+
+void BatchPlanner::put_in_step(Batch& batch) {
+  std::vector<SharedIndex> collectives;
+  for (SharedIndex index = 0; index < sites_.size(); ++index)
+    if (sites_[index].shared.collective) collectives.push_back(index);
+  for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
+    keep_default(one.site, one.why, batch.events);
+    for (std::uint32_t config = 1; config < sites_[one.site].shared.num_configs; ++config)
+      tuning_->reject_config(one.site, config, "It cannot be told to all ranks alike.");
   }
 }
 
@@ -263,7 +315,8 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
       of_ranks.push_back(report.passes[p]);
       for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
     }
-    const auto result = reduced(last_.passes[p], of_ranks, ranks, events_.culprit);
+    const auto is_collective = [&](SharedIndex site) { return sites_[site].shared.collective; };
+    const auto result = reduced(last_.passes[p], of_ranks, ranks, is_collective, events_.culprit);
     if (!result) {
       tuning_->lose_result(last_.passes[p].number, now_);
     } else {

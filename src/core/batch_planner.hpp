@@ -10,6 +10,7 @@
 
 #include "core/batch.hpp"
 #include "core/coordinator.hpp"
+#include "core/lease_planner.hpp"
 #include "core/tuning.hpp"
 
 namespace contextune {
@@ -44,11 +45,12 @@ class BatchPlanner {
     std::vector<std::uint32_t> unusable;
     bool told_ready = false;
     bool launched = true;  ///< by some rank in the last batch, or not known yet
+    int out_of_step = 0;   ///< batches for which a collective waited to be in step
   };
 
   [[nodiscard]] std::string fault_of(std::span<const std::uint32_t> ranks,
                                      std::span<const BatchReport> reports) const;
-  [[nodiscard]] Payload issue(Batch& batch, std::span<const BatchReport> reports);
+  [[nodiscard]] Payload issue(Batch& batch, std::uint64_t first_entry);
   void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void take_up(const BatchReport::NewSite& seen, std::size_t rank, std::size_t num_ranks,
                std::span<const std::uint32_t> ranks);
@@ -56,6 +58,9 @@ class BatchPlanner {
   void tell_ready();
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void plan_passes(Batch& batch, bool bounded, std::size_t most);
+  void put_in_step(Batch& batch);
+  void keep_default(SharedIndex site, const std::string& why, std::vector<TuningEvent>& events);
+  [[nodiscard]] bool collectives_are_ready() const;
   [[nodiscard]] std::size_t passes_ahead(std::span<const BatchReport> reports) const;
 
   Events events_;
@@ -64,11 +69,13 @@ class BatchPlanner {
   std::map<std::pair<std::string, std::string>, SharedIndex> by_name_;
   std::uint64_t num_configs_ = 0;
   std::vector<SharedSite> taken_up_;  ///< since the last batch
-  Batch last_;                        ///< the batch that was planned last
+  LeasePlanner leases_;
+  Batch last_;  ///< the batch that was planned last
   std::uint64_t last_hash_ = 0;
   /// The one before: what ranks answer when the last one was not committed, and is issued again.
   std::uint64_t before_hash_ = 0;
   std::size_t before_passes_ = 0;
+  bool has_passes_ = false;  ///< a batch with passes was planned
   double now_ = 0;
   double pass_seconds_ = 0;  ///< of the last batch's passes, on average; 0: not known
 };

@@ -9,6 +9,7 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
+#include "core/decision_port.hpp"
 #include "core/tuning_observer.hpp"
 
 namespace contextune {
@@ -29,6 +30,10 @@ struct SiteSpec {
   std::optional<int> n_repeat{};
   std::optional<std::uint32_t> pinned{};  ///< runs this config always, and is not tuned
   bool ready = true;                      ///< false: variants are being built; see site_ready
+  /// Told to decisions that ranks make in the same order, and tuned only where they are kept in
+  /// step; see RegionTuning::keep_in_step. A rank's time includes waiting for the others, so the
+  /// shortest one counts, which is that of the rank that came last.
+  bool collective = false;
 };
 
 /// What to measure in a pass.
@@ -125,6 +130,16 @@ class RegionTuning {
   /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
   /// threads may make other calls meanwhile; of this one there is one at a time.
   virtual void await_ranks() {}
+
+  /// Collective sites are told through `port` from now on, which outlives this.
+  /// @return false: there is nobody to keep in step with, so they keep their default
+  [[nodiscard]] virtual bool keep_in_step(DecisionPort& /*port*/) { return false; }
+
+  /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
+  /// question back, or waits for the verdict where that is too late, which others' programs cannot
+  /// delay.
+  /// @return false: another thread is about to hear the verdict (see await_ranks)
+  virtual bool settle(double /*now*/) { return true; }
 
   /// The program is about to end: reports, once, what has kept this from being finished if nothing
   /// was said about it yet.

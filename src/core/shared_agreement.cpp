@@ -46,9 +46,7 @@ void SharedTuning::advance(double now, bool bounded) {
       } else {
         agreement = coordinator_.poll(topic_);
         if (agreement.verdict == Verdict::Open && bounded && entries_ > said_.horizon) {
-          coordinator_.withdraw(topic_, "the region was entered again before all had spoken");
-          // Where this rank has voted already the verdict is still on its way.
-          agreement = coordinator_.poll(topic_);
+          agreement = take_back("the region was entered again before all had spoken");
         }
       }
       if (agreement.verdict == Verdict::Open) return;
@@ -60,6 +58,17 @@ void SharedTuning::advance(double now, bool bounded) {
     if (bounded && entries_ < pause_until_) return;
     ask(now, bounded);
   }
+}
+
+Agreement SharedTuning::take_back(const char* why) {
+  coordinator_.withdraw(topic_, why);
+  // Where this rank has voted already the verdict is still on its way.
+  Agreement agreement = coordinator_.poll(topic_);
+  if (agreement.verdict != Verdict::Open || !holding_) return agreement;
+  // A decision that was agreed on must not be missed: the others, inside NCCL, would never return.
+  agreement = coordinator_.wait(topic_, verdict_seconds);
+  if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
+  return agreement;
 }
 
 void SharedTuning::await_ranks() {
@@ -115,7 +124,9 @@ void SharedTuning::ask(double now, bool bounded) {
   said_.horizon = entries_ + margin_;
   said_.margin = margin_;
   asked_entry_ = entries_;
+  asked_bounded_ = bounded;
   asked_ = true;
+  hold_decisions(bounded);
   coordinator_.say(topic_, settings_.kind, encode(said_),
                    bounded ? unhurried_seconds : settings_.presync_timeout);
 }
@@ -140,6 +151,7 @@ void SharedTuning::note_said(const BatchReport& report) {
 
 void SharedTuning::heard(Agreement agreement, bool bounded) {
   asked_ = false;
+  answer_.reset();
   SyncEvent event;
   event.group = topic_.group;
   event.group_rank = static_cast<std::uint32_t>(
@@ -161,11 +173,13 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       // Less room where the answer came at once, and no more than that.
       if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
       note_said(said_);
-      return take(std::move(batch));
+      take(std::move(batch));
+      return release_decisions();  // not before: they are told by what was committed just now
     }
     event.why = "what the ranks agreed on cannot be read";
     event.verdict = Verdict::Unknown;
   }
+  release_decisions();
   observer_.sync(event);
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
                              coordinator_.lost().empty() &&
@@ -201,6 +215,7 @@ void SharedTuning::take(Batch&& batch) {
   if (batch.finished) finished_at_ = last_now_;
   batch_ = std::move(batch);
   batch_.events.clear();
+  commit_leases();
   for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
 }
 
@@ -267,7 +282,8 @@ void SharedTuning::fail(const std::string& why) {
   finished_at_ = last_now_;
   stage_ = Stage::Finished;
   for (std::size_t here = 0; here < sites_.size(); ++here)
-    winners_[here] = sites_[here].shared.pinned.value_or(0);
+    winners_[here] = sites_[here].shared.collective ? sites_[here].leased
+                                                    : sites_[here].shared.pinned.value_or(0);
   batch_.passes.clear();
   seen_.clear();
   next_ = 0;

@@ -47,6 +47,7 @@ SharedSite SharedTuning::shared_site(const SiteSpec& spec) const {
   shared.n_warmup = spec.n_warmup;
   shared.n_repeat = spec.n_repeat;
   shared.pinned = spec.pinned;
+  shared.collective = spec.collective;
   return shared;
 }
 
@@ -75,7 +76,8 @@ SiteIndex SharedTuning::add_site(SiteSpec spec) {
   for (SharedIndex index = 0; index < shared_.size(); ++index) join(here, index);
   // The winner that the others found holds here as well: there is nothing to ask.
   Site& added = sites_.back();
-  if (added.index && batch_.finished) added.reported = added.reported_ready = true;
+  if (added.index && batch_.finished && !added.shared.collective)
+    added.reported = added.reported_ready = true;
   take_winner(here);
   return here;
 }
@@ -83,6 +85,10 @@ SiteIndex SharedTuning::add_site(SiteSpec spec) {
 void SharedTuning::take_winner(SiteIndex here) {
   const Site& site = sites_[here];
   if (failed_ || !site.index || *site.index >= batch_.winners.size()) return;
+  if (site.shared.collective) {
+    winners_[here] = site.leased;
+    return;
+  }
   winners_[here] = runnable(here, batch_.winners[*site.index]);
 }
 
@@ -124,6 +130,8 @@ void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
 }
 
 PassPlan SharedTuning::begin_pass(double now, bool bounded) {
+  awaiting_ = false;
+  count_decisions(!entered_);
   if (entered_) close_open_pass();
   if (std::isnan(first_now_)) {
     first_now_ = now;
@@ -151,6 +159,7 @@ PassPlan SharedTuning::begin_pass(double now, bool bounded) {
     plan.waiting = asked_ || next_ < batch_.passes.size() ? Waiting::Ranks : batch_.waiting;
     if (plan.waiting == Waiting::Nothing) plan.waiting = Waiting::Results;
   }
+  awaiting_ = !bounded && asked_;
   plan.configs = plan_;
   return plan;
 }

@@ -51,6 +51,8 @@ class SharedTuning final : public RegionTuning {
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
   void await_ranks() override;
+  [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
+  bool settle(double now) override;
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] Stage stage() const override { return stage_; }
@@ -69,8 +71,15 @@ class SharedTuning final : public RegionTuning {
     std::vector<std::uint32_t> unusable;
     std::set<std::uint32_t> wrong;  ///< configs that compute something else here: never run
     std::set<std::uint32_t> reported_wrong;
+    std::uint32_t leased = 0;  ///< what its decisions are told when no lease is running
     std::map<std::uint32_t, std::vector<double>> samples;  ///< this rank's own, by config
     [[nodiscard]] bool trivial() const { return shared.num_configs == 1 || shared.pinned; }
+  };
+  /// How many decisions of a stream there were at the begin of the last two entries.
+  struct Period {
+    std::uint64_t decisions = 0;
+    std::uint32_t per_entry = 0;
+    std::uint32_t before = 0;  ///< per_entry of the entry before; 0: there was none
   };
   /// What this rank has of one pass of the batch.
   struct Seen {
@@ -92,11 +101,19 @@ class SharedTuning final : public RegionTuning {
   [[nodiscard]] bool batch_is_through() const;
   [[nodiscard]] bool has_news() const;
 
+  // shared_decisions.cpp: collective sites
+  void count_decisions(bool entry_was_made);
+  void add_standings(BatchReport& report) const;
+  void hold_decisions(bool bounded);
+  void release_decisions();
+  void commit_leases();
+
   // shared_agreement.cpp: what is said and heard
   void advance(double now, bool bounded);
   void ask(double now, bool bounded);
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
   void note_said(const BatchReport& report);
+  [[nodiscard]] Agreement take_back(const char* why);
   void heard(Agreement agreement, bool bounded);
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);
@@ -123,6 +140,12 @@ class SharedTuning final : public RegionTuning {
 
   Topic topic_;
   bool asked_ = false;
+  bool asked_bounded_ = false;
+  bool awaiting_ = false;  ///< await_ranks, and then begin_pass, are the next calls
+  DecisionPort* port_ = nullptr;
+  std::vector<DecisionStanding> standings_;  ///< at the begin of this entry
+  std::map<std::pair<SiteIndex, std::uint64_t>, Period> periods_;
+  bool holding_ = false;
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
   std::optional<Agreement> answer_;  ///< heard in await_ranks

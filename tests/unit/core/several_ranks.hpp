@@ -12,6 +12,7 @@
 #include "catch.hpp"
 #include "core/batch_planner.hpp"
 #include "core/shared_tuning.hpp"
+#include "fake_decisions.hpp"
 #include "fake_region.hpp"
 
 namespace contextune::tests {
@@ -31,6 +32,8 @@ class Meeting {
   bool withhold = false;
   /// The coordinating rank has ended, after all that was decided so far.
   bool coordinator_ended = false;
+  /// Whether a rank that asks for a verdict that was reached has to ask once more; never in wait().
+  std::function<bool()> verdict_is_late;
   /// Not empty: why nothing is decided.
   std::string refusal;
   /// Decides, and then aborts all the same: a rank did not vote.
@@ -52,7 +55,7 @@ class Meeting {
     [[nodiscard]] Agreement wait(const Topic& topic, double) noexcept override {
       ++meeting_.num_waits_;
       const bool held = std::exchange(meeting_.withhold, false);
-      Agreement agreement = meeting_.poll(topic, rank_);
+      Agreement agreement = meeting_.poll(topic, rank_, true);
       meeting_.withhold = held;
       return agreement;
     }
@@ -95,11 +98,13 @@ class Meeting {
     if (unlucky_questions.contains(topic.question)) return abort(talk, "a rank did not vote");
     talk.verdict = talk.decision.empty() ? Verdict::Aborted : Verdict::Committed;
   }
-  Agreement poll(const Topic& topic, std::uint32_t rank) {
+  Agreement poll(const Topic& topic, std::uint32_t rank, bool waits = false) {
     Agreement agreement;
     const auto at = talks_.find(topic.question);
+    if (verdict_is_late && !waits && verdict_is_late()) return agreement;
     if (at == talks_.end() || withhold) return agreement;
-    if (lost_.contains(rank)) {
+    // What was committed before, its peers tell it.
+    if (lost_.contains(rank) && at->second.verdict != Verdict::Committed) {
       agreement.verdict = Verdict::Aborted;
       agreement.why = "this rank was lost";
       return agreement;
@@ -130,7 +135,11 @@ class FakeRank {
  public:
   FakeRank(Meeting& meeting, std::uint32_t rank, std::uint32_t num_ranks,
            const TuningOptions& options)
-      : seat(meeting, rank), tuning(options, settings(num_ranks), seat, recorder) {}
+      : seat(meeting, rank),
+        tuning(options, settings(num_ranks), seat, recorder),
+        decisions(tuning, num_ranks) {
+    (void)tuning.keep_in_step(decisions);
+  }
 
   static SharedTuningSettings settings(std::uint32_t num_ranks) {
     SharedTuningSettings settings;
@@ -145,6 +154,7 @@ class FakeRank {
     std::set<std::uint32_t> failing = {};
     std::vector<std::uint32_t> unusable = {};
     bool ready = true;
+    std::uint32_t decisions = 0;  ///< in each entry; above 0: a collective
     std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
     SiteIndex index = no_site;
     bool added = false;
@@ -170,13 +180,19 @@ class FakeRank {
         spec.name = site.name;
         spec.configs = make_configs(site.seconds.size());
         spec.ready = site.ready;
+        spec.collective = site.decisions > 0;
         site.index = tuning.add_site(spec);
         site.added = true;
       }
       if (configs.size() <= site.index) configs.resize(site.index + 1, 0);
       std::uint32_t config = configs[site.index];
       launched.push_back(site.index);
-      if (planned && plan.counted && plan.measure != Measure::Nothing) ran[plan.pass][site.name] = config;
+      const std::uint32_t due = config;
+      for (std::uint32_t i = 0; i < site.decisions; ++i)
+        config = decisions.decide(site.name, site.index, now);
+      if (site.decisions > 0 && plan.counted && config != due) ++off_plan;
+      if (planned && plan.counted && plan.measure != Measure::Nothing)
+        ran[plan.pass][site.name] = config;
       last[site.name] = config;
       SiteResult one;
       one.site = site.index;
@@ -209,6 +225,8 @@ class FakeRank {
   Meeting::Seat seat;
   RankRecorder recorder;
   SharedTuning tuning;
+  FakeDecisions decisions;
+  std::uint64_t off_plan = 0;  ///< passes in which a collective ran another config than planned
   std::deque<Site> sites;
   std::map<std::uint64_t, std::map<std::string, std::uint32_t>> ran;  ///< by pass
   std::map<std::string, std::uint32_t> last;                          ///< in the last entry

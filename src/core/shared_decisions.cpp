@@ -1,0 +1,97 @@
+// How collective sites are kept in step: what this rank says of its decisions, and what it forbids
+// and commits.
+#include <algorithm>
+#include <limits>
+
+#include "core/shared_tuning.hpp"
+
+namespace contextune {
+
+bool SharedTuning::keep_in_step(DecisionPort& port) {
+  port_ = &port;
+  return true;
+}
+
+void SharedTuning::count_decisions(bool entry_was_made) {
+  if (port_ == nullptr) return;
+  standings_ = port_->standings();
+  for (const DecisionStanding& one : standings_) {
+    Period& period =
+        periods_.try_emplace({one.site, one.communicator}, Period{one.first, 0, 0}).first->second;
+    const std::uint64_t made = one.decisions - period.decisions;
+    if (made == 0 && !entry_was_made) continue;  // the same entry begins again
+    constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
+    period.before = period.per_entry;
+    period.per_entry = static_cast<std::uint32_t>(std::min(made, most));
+    period.decisions = one.decisions;
+  }
+}
+
+void SharedTuning::hold_decisions(bool bounded) {
+  said_.standings.clear();
+  if (port_ == nullptr) return;
+  std::vector<DecisionPort::Limit> limits;
+  std::vector<DecisionStanding> said;
+  for (const DecisionStanding& one : standings_) {
+    if (one.site >= sites_.size() || !sites_[one.site].index) continue;
+    const Period& period = periods_.at({one.site, one.communicator});
+    const bool steady = period.before == 0 || period.before == period.per_entry;
+    BatchReport::Standing standing{*sites_[one.site].index,
+                                   one.communicator,
+                                   one.ranks,
+                                   one.here,
+                                   one.decisions,
+                                   entries_,
+                                   one.sound && steady ? period.per_entry : 0};
+    const std::uint64_t entries = bounded ? said_.horizon + 1 - entries_ : 0;
+    limits.push_back({one.site, one.communicator, one.decisions + entries * standing.per_entry});
+    said_.standings.push_back(standing);
+    said.push_back(one);
+  }
+  if (limits.empty()) return;
+  port_->hold(limits);
+  holding_ = true;
+  // A thread that did not yet see the limits may have been about to make one.
+  for (const DecisionStanding& now : port_->standings()) {
+    for (std::size_t i = 0; i < said.size(); ++i) {
+      const bool same = said[i].site == now.site && said[i].communicator == now.communicator;
+      if (same && (!now.sound || now.decisions != said[i].decisions))
+        said_.standings[i].per_entry = 0;
+    }
+  }
+}
+
+void SharedTuning::release_decisions() {
+  if (std::exchange(holding_, false)) port_->release();
+}
+
+void SharedTuning::commit_leases() {
+  if (port_ == nullptr) return;
+  for (const Batch::Lease& lease : batch_.leases) {
+    const SiteIndex here = local(lease.site);
+    if (here == no_site) continue;
+    DecisionLease own{here, lease.communicator, batch_.number, lease.first_decision, lease.per_pass,
+                      {},   lease.afterwards};
+    for (const Batch::Pass& pass : batch_.passes)
+      own.configs.push_back(lease.site < pass.configs.size() ? pass.configs[lease.site] : 0);
+    sites_[here].leased = lease.afterwards;
+    const std::string why = port_->commit(own);
+    if (why.empty()) continue;
+    observer_.fallback(FallbackReason::InternalError, here,
+                       "What all ranks agreed on cannot be kept here: " + why + ".");
+  }
+}
+
+bool SharedTuning::settle(double now) {
+  last_now_ = std::max(last_now_, now);
+  if (!asked_ || !holding_) return true;
+  const char* const why = "a collective was due before all had spoken";
+  if (awaiting_) {
+    coordinator_.withdraw(topic_, why);
+    return false;
+  }
+  heard(answer_ ? *std::exchange(answer_, std::nullopt) : take_back(why), asked_bounded_);
+  return true;
+}
+
+}  // namespace contextune

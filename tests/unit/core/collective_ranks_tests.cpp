@@ -1,0 +1,220 @@
+// Collective sites: every rank is told the same config at the same decision, whatever happens.
+#include <random>
+
+#include "catch.hpp"
+#include "several_ranks.hpp"
+
+namespace contextune::tests {
+namespace {
+
+void add_collective(SeveralRanks& ranks, const std::string& name,
+                    const std::vector<double>& seconds, std::uint32_t decisions) {
+  ranks.add(name, std::vector(ranks.ranks.size(), seconds));
+  for (auto& rank : ranks.ranks) rank->sites.back().decisions = decisions;
+}
+
+/// The longer one of two ranks has only made more decisions.
+void require_lockstep(SeveralRanks& ranks, const std::string& name) {
+  for (auto& rank : ranks.ranks) {
+    CHECK(rank->decisions.late == std::vector<std::string>{});
+    const auto& first = ranks[0].decisions.told(name);
+    const auto& told = rank->decisions.told(name);
+    const std::size_t both = std::min(first.size(), told.size());
+    REQUIRE(
+        std::equal(told.begin(), told.begin() + static_cast<std::ptrdiff_t>(both), first.begin()));
+  }
+}
+
+TEST_CASE("a collective's winner is found among configs that all ranks are told at one decision") {
+  for (const bool live : {false, true}) {
+    for (const std::uint32_t decisions : {1U, 3U}) {
+      INFO("live " << live << ", " << decisions << " decisions an entry");
+      SeveralRanks ranks(3, ancestor(1, 2));
+      add_collective(ranks, "all_gather", {4e-3, 3e-3, 1e-3, 2e-3}, decisions);
+      ranks.add("kernel", std::vector(3, std::vector<double>{2e-3, 1e-3}));
+      for (int round = 0; round < 3000 && !ranks.all_finished(); ++round)
+        for (auto& rank : ranks.ranks)
+          if (live || !rank->tuning.finished()) rank->entry(live);
+      REQUIRE(ranks.all_finished());
+      for (int after = 0; after < 20; ++after)
+        for (auto& rank : ranks.ranks) rank->entry(true);
+      require_lockstep(ranks, "all_gather");
+      for (auto& rank : ranks.ranks) {
+        CHECK(rank->decisions.told("all_gather").back() == 2);
+        CHECK(rank->tuning.winners()[0] == 2);
+        CHECK(rank->off_plan == 0);
+        CHECK(rank->decisions.leases > 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("of a collective the rank that waits least tells how long it takes") {
+  SeveralRanks ranks(2, ancestor(0, 1));
+  // Rank 1 comes late to the second config only, and rank 0 waits for it.
+  ranks.add("all_reduce", {{4e-3, 9e-3, 3e-3}, {4e-3, 1e-3, 3e-3}});
+  for (auto& rank : ranks.ranks) rank->sites.back().decisions = 1;
+  ranks.run();
+  CHECK(ranks[0].tuning.winners()[0] == 1);
+}
+
+TEST_CASE("a rank that comes to its last allowed decision first takes its word back") {
+  SeveralRanks ranks(2, ancestor(1, 2));
+  add_collective(ranks, "all_gather", {4e-3, 1e-3}, 1);
+  for (int entry = 0; entry < 3; ++entry)
+    for (auto& rank : ranks.ranks) rank->entry(true);
+  // Rank 1 has said where it stands, and rank 0 has not. Outside of any entry, on another thread
+  // say: nothing forbids the program that.
+  for (int call = 0; call < 40; ++call)
+    (void)ranks[1].decisions.decide("all_gather", no_site, ranks[1].now);
+  CHECK(ranks[1].decisions.settled > 0);
+  for (int call = 0; call < 40; ++call)
+    (void)ranks[0].decisions.decide("all_gather", no_site, ranks[0].now);
+  for (int round = 0; round < 3000 && !ranks.all_finished(); ++round)
+    for (auto& rank : ranks.ranks) rank->entry(true);
+  require_lockstep(ranks, "all_gather");
+}
+
+TEST_CASE("a collective whose decisions ranks count differently keeps its default, said once") {
+  SeveralRanks ranks(2, ancestor(1, 2));
+  add_collective(ranks, "all_gather", {4e-3, 1e-3}, 1);
+  ranks.add("kernel", std::vector(2, std::vector<double>{2e-3, 1e-3}));
+  const auto cause = GENERATE(0, 1, 2);
+  if (cause == 0) ranks[1].sites[0].decisions = 2;
+  if (cause == 1) (void)ranks[1].decisions.decide("all_gather", no_site, 0);
+  if (cause == 2) ranks[1].decisions.unsound = true;
+  for (int round = 0; round < 3000 && !ranks.all_finished(); ++round)
+    for (auto& rank : ranks.ranks) rank->entry(true);
+  REQUIRE(ranks.all_finished());
+  for (auto& rank : ranks.ranks) {
+    CHECK(rank->recorder.count(FallbackReason::RanksDiffer) == 1);
+    CHECK(rank->decisions.leases == 0);
+    CHECK(rank->tuning.winners()[0] == 0);
+    CHECK(rank->tuning.winners()[1] == 1);
+  }
+}
+
+TEST_CASE("a communicator with ranks that are not tuned together keeps its default") {
+  Meeting meeting(1);
+  FakeRank rank(meeting, 0, 1, ancestor(1, 2));
+  FakeDecisions of_two(rank.tuning, 2);
+  (void)rank.tuning.keep_in_step(of_two);
+  SiteSpec spec;
+  spec.name = "all_gather";
+  spec.configs = make_configs(3);
+  spec.collective = true;
+  const SiteIndex site = rank.tuning.add_site(spec);
+  double now = 0;
+  for (int entry = 0; entry < 200 && !rank.tuning.finished(); ++entry) {
+    const PassPlan plan = rank.tuning.begin_pass(now, true);
+    (void)of_two.decide("all_gather", site, now);
+    now += 1e-3;
+    rank.tuning.end_pass(plan.pass, std::vector{site}, {}, now);
+    rank.tuning.lose_result(plan.pass, now);
+  }
+  CHECK(rank.tuning.finished());
+  CHECK(of_two.leases == 0);
+  REQUIRE(rank.recorder.count(FallbackReason::RanksDiffer) == 1);
+  CHECK(rank.recorder.fallbacks[0].text.find("1 of the 2 ranks") != std::string::npos);
+}
+
+TEST_CASE("nothing is leased after a lease that a rank has not come to yet") {
+  LeasePlanner planner;
+  const std::vector<std::uint32_t> ranks{0, 1};
+  const std::vector<SharedIndex> sites{0};
+  std::vector<BatchReport> reports(2);
+  for (BatchReport& report : reports) report.standings = {{0, 77, 2, 1, 10, 0, 1}};
+  Batch batch;
+  batch.winners = {0};
+  batch.passes.resize(1);
+  batch.passes[0].configs = {1};
+  planner.hear(ranks, reports, 0);
+  REQUIRE(planner.lease(sites, batch).empty());
+  REQUIRE(batch.leases.size() == 1);
+  REQUIRE(batch.leases[0].first_decision == 10);
+  planner.committed(batch);
+  planner.hear(ranks, reports, 0);
+  CHECK(planner.out_of_step(0) == "rank 0 has not come to those that were agreed on last");
+  const auto failed = planner.lease(sites, batch);
+  REQUIRE(failed.size() == 1);
+  CHECK(batch.leases.empty());
+  CHECK(batch.passes[0].configs[0] == 0);
+  for (BatchReport& report : reports) report.standings[0].decisions = 11;
+  planner.hear(ranks, reports, 0);
+  CHECK(planner.out_of_step(0).empty());
+}
+
+TEST_CASE("a rank that is lost in the middle leaves the others with what was agreed on") {
+  for (const std::uint64_t loss : {5ULL, 30ULL, 61ULL, 90ULL}) {
+    SeveralRanks ranks(3, ancestor(1, 2));
+    add_collective(ranks, "all_gather", {4e-3, 3e-3, 1e-3, 2e-3}, 2);
+    for (std::uint64_t round = 0; round < 400; ++round) {
+      if (round == loss) ranks.meeting.lose(2);
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    }
+    INFO("lost in round " << loss);
+    require_lockstep(ranks, "all_gather");
+  }
+}
+
+TEST_CASE("whatever the order of entries, calls outside, and losses, decisions are told alike") {
+  std::uint64_t leased = 0;
+  std::uint64_t settled = 0;
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 engine(seed);
+    const auto draw = [&] { return static_cast<std::uint32_t>(engine()); };
+    INFO("seed " << seed);
+    const std::uint32_t num_ranks = 2 + draw() % 3;
+    const bool live = draw() % 2 == 0;
+    TuningOptions options;
+    options.n_warmup = static_cast<int>(draw() % 3);
+    options.n_repeat = 1 + static_cast<int>(draw() % 3);
+    options.refine = draw() % 2 == 0;
+    options.result_patience_seconds = 0;
+    SeveralRanks ranks(num_ranks, options);
+    const std::uint32_t num_sites = 1 + draw() % 3;
+    for (std::uint32_t site = 0; site < num_sites; ++site) {
+      std::vector<double> seconds;
+      for (std::size_t config = 0, last = 2 + draw() % 3; config < last; ++config)
+        seconds.push_back(1e-4 * (1 + draw() % 50));
+      if (draw() % 3 == 0) {
+        ranks.add("kernel-" + std::to_string(site), std::vector(num_ranks, seconds));
+      } else {
+        add_collective(ranks, "collective-" + std::to_string(site), seconds, 1 + draw() % 3);
+      }
+    }
+    for (auto& rank : ranks.ranks) rank->lag = live ? draw() % 4 : 0;
+    const std::uint64_t loss = draw() % 3 == 0 ? draw() % 400 : ~0ULL;
+    const std::uint32_t lost = draw() % num_ranks;
+    for (int i = 0; i < 3; ++i) ranks.meeting.unlucky_questions.insert(draw() % 12);
+    // Calls outside of entries come at the same place of the program on every rank.
+    const std::uint32_t outside_every = draw() % 3 == 0 ? 1 + draw() % 20 : 0;
+    const std::uint32_t many_at = 3 + draw() % 80;
+    if (draw() % 2 == 0) ranks.meeting.verdict_is_late = [&] { return draw() % 3 != 0; };
+    std::uint64_t stuck = 0;
+    for (std::uint64_t step = 0; step < 200000 && !ranks.all_finished(); ++step) {
+      if (step == loss) ranks.meeting.lose(lost);
+      FakeRank& rank = *ranks.ranks[draw() % num_ranks];
+      if (!live && rank.tuning.finished()) continue;
+      const bool made = rank.entry(live);
+      if (!made && rank.waiting == Waiting::Ranks && ++stuck % 2000 == 0) rank.tuning.await_ranks();
+      if (!made) continue;
+      std::uint32_t outside = rank.entries == many_at ? 20 : 0;
+      if (outside_every > 0 && rank.entries % outside_every == 0) ++outside;
+      for (auto& site : rank.sites)
+        for (std::uint32_t call = 0; call < outside && site.decisions > 0 && site.added; ++call)
+          (void)rank.decisions.decide(site.name, no_site, rank.now);
+    }
+    REQUIRE(ranks.all_finished());
+    for (auto& site : ranks[0].sites)
+      if (site.decisions > 0) require_lockstep(ranks, site.name);
+    leased += static_cast<std::uint64_t>(ranks[0].decisions.leases);
+    settled += static_cast<std::uint64_t>(ranks[0].decisions.settled);
+  }
+  // The search for trouble went where trouble is.
+  CHECK(leased > 300);
+  CHECK(settled > 30);
+}
+
+}  // namespace
+}  // namespace contextune::tests

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/region_tuning.hpp"
+
+namespace contextune::tests {
+
+/// Counts the decisions of one rank and tells them configs, as collectives' are, for one
+/// communicator of all ranks; and keeps what each was told.
+class FakeDecisions final : public DecisionPort {
+ public:
+  static constexpr std::uint64_t communicator = 77;
+
+  FakeDecisions(RegionTuning& tuning, std::uint32_t num_ranks)
+      : tuning_(tuning), num_ranks_(num_ranks) {}
+
+  /// The next decision of the site, inside the region or (`outside`) not.
+  std::uint32_t decide(const std::string& name, SiteIndex site, double now) {
+    Stream& stream = streams_[name];
+    if (site != no_site && stream.site == no_site) {
+      stream.site = site;
+      stream.first = stream.told.size();
+    }
+    if (held_ && stream.limit <= stream.told.size()) {
+      ++settled;
+      (void)tuning_.settle(now);
+    }
+    std::uint32_t config = stream.lease.afterwards;
+    const std::uint64_t number = stream.told.size();
+    if (number < stream.lease.first_decision) {
+      config = stream.before;
+    } else if (const auto pass = (number - stream.lease.first_decision) / stream.lease.per_pass;
+               pass < stream.lease.configs.size()) {
+      config = stream.lease.configs[pass];
+    }
+    stream.told.push_back(config);
+    return config;
+  }
+  [[nodiscard]] const std::vector<std::uint32_t>& told(const std::string& name) {
+    return streams_[name].told;
+  }
+
+  std::vector<DecisionStanding> standings() override {
+    std::vector<DecisionStanding> all;
+    for (const auto& [name, stream] : streams_) {
+      if (stream.site == no_site) continue;
+      all.push_back(
+          {stream.site, communicator, num_ranks_, 1, stream.told.size(), stream.first, !unsound});
+    }
+    return all;
+  }
+  void hold(std::span<const Limit> limits) override {
+    held_ = true;
+    for (auto& [name, stream] : streams_) {
+      stream.limit = ~0ULL;
+      for (const Limit& limit : limits)
+        if (limit.site == stream.site) stream.limit = limit.decisions;
+    }
+  }
+  void release() override { held_ = false; }
+  std::string commit(const DecisionLease& lease) override {
+    for (auto& [name, stream] : streams_) {
+      if (stream.site != lease.site) continue;
+      ++leases;
+      if (lease.first_decision < stream.told.size()) late.push_back(name);
+      if (stream.told.size() < stream.lease.first_decision) late.push_back(name + ", not begun");
+      stream.before = stream.lease.afterwards;
+      stream.lease = lease;
+    }
+    return {};
+  }
+
+  bool unsound = false;
+  int leases = 0;
+  int settled = 0;
+  std::vector<std::string> late;
+
+ private:
+  struct Stream {
+    SiteIndex site = no_site;
+    std::uint64_t first = 0;
+    std::uint64_t limit = 0;
+    std::uint32_t before = 0;
+    DecisionLease lease;
+    std::vector<std::uint32_t> told;
+  };
+  RegionTuning& tuning_;
+  std::uint32_t num_ranks_;
+  std::map<std::string, Stream> streams_;
+  bool held_ = false;
+};
+
+}  // namespace contextune::tests
