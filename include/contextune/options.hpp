@@ -9,6 +9,8 @@ enum class ScheduleKind { Table, Interleaved, Racing };
 enum class Selection { Median, Mean, Min };
 enum class TimerKind { Auto, Cupti, Events };
 enum class Distributed { Auto, Off, On };
+/// How far from its default a collective's result may be led; see the option.
+enum class Exactness { Exact, SameAlgorithm, Any };
 enum class LogLevel { Debug, Info, Warn };
 
 /// Every knob of contextune with its default. The rows, with their meaning, are in options.def;

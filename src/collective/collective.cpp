@@ -121,11 +121,11 @@ std::string placement_of(std::span<const std::uint64_t> node_of_rank) {
 
 Key key_of(const Collective& collective, const SizeBuckets& buckets) {
   Key key;
-  key.add("function", std::string(name_of(collective.function)));
-  key.add("type", std::string(name_of(collective.datatype)));
-  if (is_reduction(collective.function)) key.add("op", std::string(name_of(collective.op)));
+  if (is_reduction(collective.function)) {
+    key.add("type", std::string(name_of(collective.datatype)));
+    key.add("op", std::string(name_of(collective.op)));
+  }
   key.add("bytes", buckets.key_part(collective.bytes));
-  key.add("in_place", collective.in_place ? 1 : 0);
   key.add("ranks", collective.communicator.ranks);
   key.add("nodes", collective.communicator.nodes);
   const std::string& placement = collective.communicator.placement;

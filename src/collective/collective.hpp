@@ -92,15 +92,17 @@ struct Communicator {
 /// One collective as a program asks for it.
 struct Collective {
   Function function = Function::AllReduce;
-  Datatype datatype = Datatype::F32;
-  Operator op = Operator::Sum;  ///< of no account where is_reduction is false
-  bool in_place = false;
+  Datatype datatype = Datatype::F32;  ///< this and `op` are of no account where nothing is reduced
+  Operator op = Operator::Sum;
   std::uint64_t bytes = 0;  ///< message_bytes
   Communicator communicator;
 };
 
-/// What makes two collectives one site: function, datatype, operator, bucket of the size, in place,
-/// and the communicator as {ranks, nodes, placement}.
+/// What makes two collectives of one function one site: bucket of the size, the communicator as
+/// {ranks, nodes, placement}, and for reductions datatype and operator. All of it is the same on
+/// all ranks of the communicator, which is why whether the buffers are one is no part of it, nor
+/// the datatype of what is only moved: ranks may differ in those, and must not differ in their
+/// config.
 [[nodiscard]] Key key_of(const Collective& collective, const SizeBuckets& buckets);
 
 }  // namespace contextune::collective

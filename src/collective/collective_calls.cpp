@@ -105,6 +105,7 @@ std::int64_t CollectiveCalls::begin_tuner(const contextune_tuner_comm& comm) noe
     Tuner& tuner = tuners_[i];
     if (tuner.is_taken.exchange(true, std::memory_order_acquire)) continue;
     tuner.id = comm.id;
+    tuner.context = 1 + contexts_.fetch_add(1, std::memory_order_relaxed);
     tuner.ranks = static_cast<int>(comm.nranks);
     tuner.nodes = static_cast<int>(comm.nnodes);
     tuner.communicator.store(nullptr, std::memory_order_relaxed);
@@ -136,6 +137,8 @@ bool CollectiveCalls::decide(TunerQuestion question) noexcept {
   CollectiveDecider* const decider = decider_.load(std::memory_order_acquire);
   if (decider == nullptr) return false;
   question.communicator = tuner.id;
+  question.context = tuner.context;
+  question.handle = tuner.communicator.load(std::memory_order_relaxed);
   question.ranks = tuner.ranks;
   question.nodes = tuner.nodes;
   question.in_flight = &here;
@@ -146,7 +149,7 @@ void CollectiveCalls::end_tuner(std::int64_t tuner) noexcept {
   if (tuner < 0 || tuner >= max_tuners) return;
   Tuner& ended = tuners_[static_cast<std::size_t>(tuner)];
   if (CollectiveDecider* const decider = decider_.load(std::memory_order_acquire)) {
-    decider->forget(tuner, ended.id);
+    decider->forget(ended.context);
   }
   ended.is_taken.store(false, std::memory_order_release);
 }

@@ -53,6 +53,8 @@ struct CallInFlight {
 struct TunerQuestion {
   std::uint64_t communicator = 0;  ///< tuner_id
   std::int64_t tuner = -1;
+  std::uint64_t context = 0;     ///< of the tuner, above 0 and never used again for another
+  const void* handle = nullptr;  ///< the program's ncclComm_t; null: not known yet
   int ranks = 0;
   int nodes = 0;
   int function = 0;  ///< NCCL's number: Broadcast 0, Reduce, AllGather, ReduceScatter, AllReduce 4
@@ -75,7 +77,7 @@ class CollectiveDecider {
   /// @return false, with nothing changed, where NCCL or the user's own plugin is to decide
   [[nodiscard]] virtual bool decide(const TunerQuestion& question) noexcept = 0;
   /// The last question about a communicator was asked.
-  virtual void forget(std::int64_t tuner, std::uint64_t communicator) noexcept = 0;
+  virtual void forget(std::uint64_t context) noexcept = 0;
 };
 
 /// The program's calls of NCCL, as the frontend shows them: which communicators there are, and what
@@ -123,6 +125,7 @@ class CollectiveCalls {
   struct Tuner {
     std::atomic<bool> is_taken{false};
     std::uint64_t id = 0;
+    std::uint64_t context = 0;
     int ranks = 0;
     int nodes = 0;
     std::atomic<const void*> communicator{nullptr};
@@ -136,6 +139,7 @@ class CollectiveCalls {
   std::atomic<CollectiveDecider*> decider_{nullptr};
   std::atomic<contextune_tuner_state> tuner_state_{contextune_tuner_not_yet};
   std::atomic<std::uint64_t> unasked_{0};
+  std::atomic<std::uint64_t> contexts_{0};  ///< given out so far
   std::array<Tuner, max_tuners> tuners_;
   mutable std::mutex mutex_;
   std::map<const void*, KnownCommunicator> communicators_;

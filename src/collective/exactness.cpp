@@ -11,8 +11,6 @@
 namespace contextune::collective {
 namespace {
 
-constexpr std::array<std::string_view, 3> exactness_names = {"exact", "same-algorithm", "any"};
-
 constexpr CellSet no_cells;
 constexpr CellSet all_algorithms(~0U);
 
@@ -88,26 +86,14 @@ Permission outside_of_switches(std::optional<Algorithm> default_algorithm,
 /// For what has the default's bits in the default only.
 Permission with_rounding(std::optional<Algorithm> default_algorithm, RoundingOptions options,
                          std::string_view why_not_exact) noexcept {
-  if (!options.allow_rounding) return only_exact(no_cells, why_not_exact);
+  if (!options.allow_rounding || options.exactness == Exactness::Exact)
+    return only_exact(no_cells, why_not_exact);
   if (options.exactness == Exactness::Any) return {all_algorithms, false, any_rounding};
   if (!default_algorithm) return only_exact(no_cells, "ranks differ in NCCL's own choice");
   return {cells_of(*default_algorithm), false, keeps_algorithm};
 }
 
 }  // namespace
-
-Exactness parse_exactness(std::string_view text) {
-  const auto found = std::find(exactness_names.begin(), exactness_names.end(), text);
-  if (found == exactness_names.end()) {
-    throw Error("exactness: \"" + std::string(text) +
-                "\" is not known; give exact, same-algorithm or any");
-  }
-  return static_cast<Exactness>(found - exactness_names.begin());
-}
-
-std::string_view name_of(Exactness exactness) noexcept {
-  return exactness_names[static_cast<std::size_t>(exactness)];
-}
 
 Permission permission_for(Function function, std::optional<Datatype> datatype,
                           std::optional<Operator> op, int ranks,

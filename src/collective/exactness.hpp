@@ -3,26 +3,16 @@
 #include <optional>
 #include <string_view>
 
+#include <contextune/options.hpp>
+
 #include "collective/cell.hpp"
 #include "collective/collective.hpp"
 
 namespace contextune::collective {
 
-/// How far from the default's result a config of a collective may lead.
-enum class Exactness {
-  Exact,          ///< the same bits, by construction
-  SameAlgorithm,  ///< other roundings, but those of the algorithm that NCCL takes by itself
-  Any,            ///< any rounding
-};
-
-/// "exact", "same-algorithm" or "any". @throws Error for another text
-[[nodiscard]] Exactness parse_exactness(std::string_view text);
-[[nodiscard]] std::string_view name_of(Exactness exactness) noexcept;
-
-/// What the user allows. Without allow_rounding everything is exact, whatever `exactness` says;
-/// allow_rounding alone stands for same-algorithm, the least that makes a difference.
+/// What the user allows. Without allow_rounding everything is exact, whatever `exactness` says.
 struct RoundingOptions {
-  Exactness exactness = Exactness::Exact;
+  Exactness exactness = Exactness::SameAlgorithm;
   bool allow_rounding = false;
 };
 

@@ -41,6 +41,7 @@ void LeaseTable::StoredLease::answer(Grant& grant) const noexcept {
                        [](std::uint64_t n, const StoredSpan& other) { return n < other.end; });
   grant.decision = span == end ? afterwards : span->decision;
   grant.config = span == end ? config_afterwards : span->config;
+  grant.is_trial = span != end;
 }
 
 std::size_t LeaseTable::find(std::uint64_t fingerprint) const noexcept {

@@ -14,6 +14,7 @@ namespace contextune::collective {
 struct Grant {
   Decision decision;
   std::uint32_t config = 0;  ///< number of the config; 0: the default
+  bool is_trial = false;     ///< it ends; false: the default or a winner
   bool is_counted = false;   ///< false: the table has no place for the key, which stays untuned
   std::uint64_t number = 0;  ///< of the decision, counted from 0 for its key
   std::uint64_t epoch = 0;   ///< of the lease that answered; 0: none did

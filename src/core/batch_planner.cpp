@@ -272,6 +272,7 @@ void BatchPlanner::tell_ready() {
       if (!why.empty()) keep_default(index, why, events_.list);
     }
     site.told_ready = true;
+    site.out_of_step = 0;
     tuning_->site_ready(index, site.unusable);
   }
 }
@@ -297,6 +298,8 @@ void BatchPlanner::put_in_step(Batch& batch) {
   for (SharedIndex index = 0; index < sites_.size(); ++index)
     if (sites_[index].shared.collective) collectives.push_back(index);
   for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
+    // Perhaps a call of another thread was under way: its samples are taken again.
+    if (!batch.finished && ++sites_[one.site].out_of_step < most_batches_out_of_step) continue;
     keep_default(one.site, one.why, batch.events);
     for (std::uint32_t config = 1; config < sites_[one.site].shared.num_configs; ++config)
       tuning_->reject_config(one.site, config, "It cannot be told to all ranks alike.");

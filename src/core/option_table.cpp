@@ -39,6 +39,10 @@ struct Words<Distributed> {
   static constexpr std::array<std::string_view, 3> list{"auto", "off", "on"};
 };
 template <>
+struct Words<Exactness> {
+  static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
+};
+template <>
 struct Words<LogLevel> {
   static constexpr std::array<std::string_view, 3> list{"debug", "info", "warn"};
 };
@@ -289,6 +293,9 @@ std::string_view to_string(Selection selection) {
 }
 std::string_view to_string(TimerKind timer) {
   return word_of(timer);
+}
+std::string_view to_string(Exactness exactness) {
+  return word_of(exactness);
 }
 std::string_view to_string(Distributed distributed) {
   return word_of(distributed);

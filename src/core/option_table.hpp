@@ -39,6 +39,7 @@ struct OptionInfo {
 [[nodiscard]] std::string_view to_string(Selection selection);
 [[nodiscard]] std::string_view to_string(TimerKind timer);
 [[nodiscard]] std::string_view to_string(LogLevel level);
+[[nodiscard]] std::string_view to_string(Exactness exactness);
 [[nodiscard]] std::string_view to_string(Distributed distributed);
 
 }  // namespace contextune

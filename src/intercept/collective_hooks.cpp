@@ -4,6 +4,7 @@
 #include <new>
 
 #include "intercept/hooks.hpp"
+#include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
 #include "intercept/uncancelled.hpp"
 
@@ -27,12 +28,17 @@ collective::CollectiveCalls& collective_calls() noexcept {
 
 void on_nccl_before(const contextune_nccl_call* call) noexcept {
   const Uncancelled uncancelled;
-  if (running_runtime() != nullptr) collective_calls().before(*call);
+  ProcessRuntime* const runtime = running_runtime();
+  if (runtime == nullptr) return;
+  collective_calls().before(*call);
+  runtime->nccl_begins(*call);
 }
 
 void on_nccl_after(const contextune_nccl_call* call) noexcept {
   const Uncancelled uncancelled;
-  if (running_runtime() != nullptr) collective_calls().after(*call);
+  if (running_runtime() == nullptr) return;
+  process_collectives().end(*call);
+  collective_calls().after(*call);
 }
 
 std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {
@@ -42,7 +48,7 @@ std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {
 int on_tuner_decide(std::int64_t comm, int function, std::uint64_t bytes, int num_pipelined,
                     float* table, int num_algorithms, int num_protocols, int registered,
                     int* num_channels) noexcept {
-  if (running_runtime() == nullptr) return 0;
+  // Whatever becomes of the runtime: what was agreed on with other ranks holds to the end.
   collective::TunerQuestion question;
   question.tuner = comm;
   question.function = function;

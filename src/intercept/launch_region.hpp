@@ -28,6 +28,8 @@
 
 namespace contextune::intercept {
 
+class RegionCollectives;
+
 /// What all regions of a process work with; lives as long as the process.
 struct RegionServices {
   const gpu::Driver& driver;
@@ -100,6 +102,9 @@ class LaunchRegion : public Region {
                                      std::vector<const Site*>& failed) noexcept;
   /// Whether graphs launched in it have regions of their own.
   [[nodiscard]] virtual bool leaves_graphs() const noexcept { return false; }
+
+  /// Its collectives; null: they are not tuned in such a region.
+  [[nodiscard]] virtual RegionCollectives* collectives() noexcept { return nullptr; }
 
   /// Writes lines about where it stands; file writes only.
   virtual void write_summary() noexcept = 0;

@@ -105,7 +105,7 @@ PassResult PassRecord::result(bool mean) const {
     one.launches = site.calls;
     if (site.failed) {
       one.status = SiteResult::Status::LaunchFailed;
-    } else if (site.arrived < site.records || site.records == 0) {
+    } else if (site.arrived < site.records || site.records == 0 || site.spoiled) {
       one.status = SiteResult::Status::Missing;
     } else {
       one.seconds = site.seconds / site.calls;

@@ -20,6 +20,7 @@ class PassRecord {
     std::uint32_t arrived = 0;
     double seconds = 0;  ///< sum of what arrived
     bool failed = false;
+    bool spoiled = false;  ///< another config ran, at least in part
   };
 
   PassRecord() = default;
@@ -34,6 +35,7 @@ class PassRecord {
 
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);
+  void spoil(SiteIndex site) { count(site).spoiled = true; }
   /// A graph is about to be launched. Gives its slot; 0: there are too many.
   [[nodiscard]] std::uint16_t begin_graph(const std::shared_ptr<const GraphWork>& work);
   /// It was launched; as in Search.

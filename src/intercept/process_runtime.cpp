@@ -8,9 +8,11 @@
 #include "gpu/activity_timer.hpp"
 #include "gpu/clock_monitor.hpp"
 #include "gpu/span_timer.hpp"
+#include "intercept/collective_hooks.hpp"
 #include "intercept/discovered_region.hpp"
 #include "intercept/environment_options.hpp"
 #include "intercept/hash.hpp"
+#include "intercept/process_collectives.hpp"
 #include "intercept/process_region.hpp"
 #include "intercept/program_name.hpp"
 #include "intercept/tuned_region.hpp"
@@ -94,7 +96,10 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   if (driver_.simulated) log_.set_simulated();
   write_start();
   for (const std::string& one : faults) log_.fault(one);
+  rules_.start_collectives(options, log_);
   rules_.load(options.space, device_facts(), log_);
+  process_collectives().set_space(rules_.collectives());
+  collective_calls().set_decider(&process_collectives());
   if (frontend_ != nullptr) {
     start_marks();
   } else {
@@ -236,6 +241,16 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
     }
   }
   return launch_slowly(call, thread);
+}
+
+void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
+  const ThreadState& thread = this_thread();
+  LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
+  const bool counts = thread.region == nullptr || thread.counts;
+  const bool captured = captures_.possible() && captures_.is_capturing(call.stream);
+  if (recorder_.active() && call.kind != contextune_nccl_other)
+    recorder_.obstruct(FallbackReason::Collective, "It calls NCCL.");
+  process_collectives().begin(call, region, counts, captured);
 }
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,

@@ -44,6 +44,7 @@ class ProcessRuntime final : public Runtime {
   // What the hooks call. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
+  void nccl_begins(const contextune_nccl_call& call) noexcept;
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
   void profiler(bool on) noexcept;

@@ -23,12 +23,42 @@ void RuleBook::load(const std::string& paths, const DeviceFacts& device, EventLo
     try {
       const auto file = space::SpaceFile::load(path, device);
       for (const auto& rule : file.rules()) declare(rule);
+      for (const auto& one : file.collectives()) declare(one);
     } catch (const Error& error) {
       log.fault(error.what());
       log.fallback(FallbackReason::SpaceFile, {}, {},
                    "The space file " + path + " is not used; its kernels run their default.");
     }
   }
+}
+
+void RuleBook::declare(const space::CollectiveDeclaration& declared) {
+  for (collective::Function function :
+       {collective::Function::Broadcast, collective::Function::Reduce,
+        collective::Function::AllGather, collective::Function::ReduceScatter,
+        collective::Function::AllReduce}) {
+    if (name_of(function) != declared.name) continue;
+    collective::FunctionSpace& one = collectives_.functions[static_cast<std::size_t>(function)];
+    one.is_tuned = true;
+    one.declared = declared.configs;
+    one.buckets = collective::SizeBuckets::parse(declared.buckets);
+    one.n_warmup = declared.n_warmup;
+    one.n_repeat = declared.n_repeat;
+  }
+}
+
+void RuleBook::start_collectives(const Options& options, EventLog& log) {
+  collective::SizeBuckets buckets;
+  try {
+    buckets = collective::SizeBuckets::parse(options.buckets);
+  } catch (const Error& error) {
+    log.fault(std::string("option buckets: ") + error.what() + "; pow2 is used");
+  }
+  for (collective::FunctionSpace& one : collectives_.functions) {
+    one.is_tuned = options.auto_knobs;
+    one.buckets = buckets;
+  }
+  collectives_.rounding = {options.exactness, options.allow_rounding};
 }
 
 KnobProvider* RuleBook::provider_of(const KnownKernel& kernel) {
@@ -40,7 +70,9 @@ KnobProvider* RuleBook::provider_of(const KnownKernel& kernel) {
       if (found != by_name_.end()) return found->second;
     }
   }
-  return auto_knobs_ ? &attributes_ : nullptr;
+  // NCCL's kernels wait for other ranks and are shaped by what those do.
+  const bool is_nccl = kernel.identity.symbol.rfind("nccl", 0) == 0;
+  return auto_knobs_ && !is_nccl ? &attributes_ : nullptr;
 }
 
 }  // namespace contextune::intercept

@@ -6,9 +6,11 @@
 #include <mutex>
 #include <string>
 
+#include "collective/collective_space.hpp"
 #include "intercept/declared_knobs.hpp"
 #include "intercept/safe_attributes.hpp"
 #include "intercept/site_table.hpp"
+#include "space/declaration.hpp"
 
 namespace contextune::intercept {
 
@@ -24,10 +26,17 @@ class RuleBook final : public KnobSource {
   /// Reads the space files of the option `space`; those that cannot be used are reported.
   void load(const std::string& paths, const DeviceFacts& device, EventLog& log);
 
+  /// What is wanted of collectives: by the options, before load().
+  void start_collectives(const Options& options, EventLog& log);
+  [[nodiscard]] const collective::CollectiveSpace& collectives() const { return collectives_; }
+
   [[nodiscard]] KnobProvider* provider_of(const KnownKernel& kernel) override;
   [[nodiscard]] std::mutex& provider_mutex() override { return provider_mutex_; }
 
  private:
+  void declare(const space::CollectiveDeclaration& declared);
+
+  collective::CollectiveSpace collectives_;
   SafeAttributes attributes_;
   const bool auto_knobs_;
   std::mutex provider_mutex_;

@@ -276,6 +276,25 @@ void Search::failed(std::uint64_t tag, SiteIndex site) {
   open_->failed(site);
 }
 
+void Search::ran_another(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->spoil(site);
+}
+
+bool Search::keep_in_step(DecisionPort& port) {
+  const std::lock_guard lock(mutex_);
+  return !stopped_ && tuning_->keep_in_step(port);
+}
+
+bool Search::settle(double now) {
+  const std::lock_guard lock(mutex_);
+  const bool settled = tuning_->settle(now);
+  after_change();
+  return settled;
+}
+
 void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;

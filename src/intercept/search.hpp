@@ -97,6 +97,14 @@ class Search {
   /// The site's config could not be launched in this pass; the default ran.
   void failed(std::uint64_t tag, SiteIndex site);
 
+  /// Another config than was planned ran in that pass: it is no sample of either.
+  void ran_another(std::uint64_t tag, SiteIndex site);
+
+  /// Collective sites are told through `port`, as RegionTuning says.
+  [[nodiscard]] bool keep_in_step(DecisionPort& port);
+  /// A decision is due that the port's hold() forbids, as RegionTuning says.
+  [[nodiscard]] bool settle(double now);
+
   /// The config computes something else than the default: it is never run again. Between entries.
   void reject(const Site& site, std::uint32_t config);
 

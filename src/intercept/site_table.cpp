@@ -293,9 +293,10 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
   return resolved->variant(config);
 }
 
-Site* SiteTable::tunable(SiteSpec spec) {
+Site* SiteTable::named(SiteSpec spec, const char* provider,
+                       std::span<const std::uint32_t> unusable) {
   const std::lock_guard lock(mutex_);
-  const std::string label = spec.name + "{" + spec.key.to_string() + "} tunable";
+  const std::string label = spec.name + "{" + spec.key.to_string() + "} " + provider;
   if (const auto known = by_label_.find(label); known != by_label_.end()) return known->second;
   if (sites_.size() >= max_sites_) {
     (void)overflow(spec.name);
@@ -309,8 +310,8 @@ Site* SiteTable::tunable(SiteSpec spec) {
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   by_label_.emplace(label, &site);
   log::SiteFacts facts;
-  facts.provider = "tunable";
-  owner_.adopt(site, std::move(spec), facts, {});
+  facts.provider = provider;
+  owner_.adopt(site, std::move(spec), facts, unusable);
   return &site;
 }
 

@@ -88,7 +88,11 @@ class SiteTable {
   }
 
   /// The site of a tunable; null if it cannot be tuned.
-  [[nodiscard]] Site* tunable(SiteSpec spec);
+  [[nodiscard]] Site* tunable(SiteSpec spec) { return named(std::move(spec), "tunable", {}); }
+  /// The same of a collective. @param unusable configs that cannot run here
+  [[nodiscard]] Site* collective(SiteSpec spec, std::span<const std::uint32_t> unusable) {
+    return named(std::move(spec), "collective", unusable);
+  }
 
   [[nodiscard]] bool has_builds() const noexcept {
     return any_waiting_.load(std::memory_order_acquire);
@@ -116,6 +120,7 @@ class SiteTable {
     bool ready = true;
   };
 
+  Site* named(SiteSpec spec, const char* provider, std::span<const std::uint32_t> unusable);
   Found find_slowly(const Launch& launch);
   Binding* bind(const Launch& launch);
   void refresh(Binding& binding, const Launch& launch);

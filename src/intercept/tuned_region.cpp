@@ -26,6 +26,9 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
              *this),
       trial_(*this, services, table_),
       graphs_(*this, services, table_, search_) {
+  if (services.frontend != nullptr) {
+    collectives_ = std::make_unique<RegionCollectives>(this->name(), search_, table_, services.log);
+  }
   const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
   if (may_replay && services.frontend != nullptr) {
     replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_);
@@ -151,6 +154,9 @@ CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcep
   if (TunableCall* tunable = this_thread().call) {
     if (TunableLaunch::belongs_to(*tunable, this)) return launch_in_call(call, launch, *tunable);
   }
+  if (ProcessCollectives::is_inside()) {
+    return launch_in_collective(call, launch, counts ? search_.watch() : Watch::Nothing);
+  }
   SiteTable::Found found;
   try {
     found = table_.find(launch);
@@ -171,6 +177,31 @@ CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcep
                : trial_.settled(call, launch, found, config, &search_);
   }
   return trial_.watched(call, launch, found, config, search_, watch);
+}
+
+CUresult TunedRegion::launch_in_collective(const contextune_launch& call, const Launch& launch,
+                                           Watch watch) noexcept {
+  if (is_capturing(launch)) return launch_captured(call, launch, {});
+  if (watch == Watch::Nothing || collectives_ == nullptr) {
+    return services().launcher.as_written(call);
+  }
+  const Site* const site = collectives_->site_of(ProcessCollectives::made());
+  const SiteIndex index = site == nullptr ? no_site : site->index;
+  const std::uint64_t tag = search_.tag(index);
+  LaunchTimer* timer = watch == Watch::Activity ? services().measurement.timer() : nullptr;
+  if (watch == Watch::Span) search_.touch(launch.stream, false);
+  if (timer != nullptr) timer->launch_begin(tag, launch.stream);
+  const CUresult result = services().launcher.as_written(call);
+  if (timer != nullptr) timer->launch_end(tag, launch.stream);
+  if (is_sticky_error(result)) services().broke(result);
+  if (result != CUDA_SUCCESS) return result;
+  try {
+    search_.launched(tag, index, 0, timer != nullptr ? 1 : 0);
+  } catch (const std::exception&) {
+    // No memory to count it: the pass will miss a record.
+  }
+  if (watch == Watch::Span) search_.touch(launch.stream, true);
+  return result;
 }
 
 CUresult TunedRegion::launch_captured(const contextune_launch& call, const Launch& launch,

@@ -4,6 +4,7 @@
 
 #include "intercept/graph_launches.hpp"
 #include "intercept/launch_region.hpp"
+#include "intercept/region_collectives.hpp"
 #include "intercept/region_replay.hpp"
 #include "intercept/search.hpp"
 #include "intercept/trial_launch.hpp"
@@ -27,6 +28,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
                              std::vector<const Site*>& failed) noexcept override {
     return graphs_.launch_with(call, config_of, failed);
   }
+  [[nodiscard]] RegionCollectives* collectives() noexcept override { return collectives_.get(); }
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
@@ -45,6 +47,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void synchronise() noexcept;
   CUresult launch_captured(const contextune_launch& call, const Launch& launch,
                            const SiteTable::Found& found) noexcept;
+  CUresult launch_in_collective(const contextune_launch& call, const Launch& launch,
+                                Watch watch) noexcept;
   CUresult launch_in_call(const contextune_launch& call, const Launch& launch,
                           TunableCall& tunable) noexcept;
 
@@ -53,7 +57,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   SiteTable table_;
   TrialLaunch trial_;
   GraphLaunches graphs_;
-  std::unique_ptr<RegionReplay> replay_;  ///< null: not to be replayed
+  std::unique_ptr<RegionCollectives> collectives_;  ///< null: NCCL is not seen
+  std::unique_ptr<RegionReplay> replay_;            ///< null: not to be replayed
 };
 
 }  // namespace contextune::intercept

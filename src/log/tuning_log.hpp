@@ -21,7 +21,7 @@ struct SiteFacts {
   std::uint32_t shared_bytes = 0;
   int registers = 0;
   std::uint32_t launches = 1;          ///< so far
-  std::string_view provider = "none";  ///< declared, attributes, tunable or none
+  std::string_view provider = "none";  ///< declared, attributes, tunable, collective or none
 };
 
 /// Writes what one region's tuning reports to the rank log.

@@ -95,18 +95,14 @@ class Decider final : public CollectiveDecider {
     call = question.in_flight->call;
     return true;
   }
-  void forget(std::int64_t tuner, std::uint64_t communicator) noexcept override {
-    forgotten = tuner;
-    forgotten_id = communicator;
-  }
+  void forget(std::uint64_t context) noexcept override { forgotten = context; }
 
   TunerQuestion asked;
   bool was_lone = false;
   bool was_simulated = false;
   std::uint32_t grouped = 0;
   const contextune_nccl_call* call = nullptr;
-  std::int64_t forgotten = -1;
-  std::uint64_t forgotten_id = 0;
+  std::uint64_t forgotten = 0;
 };
 
 int one, two;
@@ -281,9 +277,10 @@ TEST_CASE("Places for communicators are given back, and there is an end to them"
   }
   CHECK(program.calls->begin_tuner(tuner_comm) == -1);
   program.calls->end_tuner(17);
-  CHECK(decider.forgotten == 17);
-  CHECK(decider.forgotten_id == 77);
+  CHECK(decider.forgotten == 18);
   CHECK(program.calls->begin_tuner(tuner_comm) == 17);
+  REQUIRE(program.ask(17));
+  CHECK(decider.asked.context == CollectiveCalls::max_tuners + 1);  // of no other before it
   CHECK_FALSE(program.ask(-1));
   CHECK_FALSE(program.ask(CollectiveCalls::max_tuners));
 }

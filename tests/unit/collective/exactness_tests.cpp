@@ -1,9 +1,9 @@
 // Which candidates may run without changing a result.
-#include <contextune/error.hpp>
 #include "catch.hpp"
 #include "collective/all_to_all.hpp"
 #include "collective/exactness.hpp"
 
+using contextune::Exactness;
 using namespace contextune::collective;
 
 namespace {
@@ -195,12 +195,4 @@ TEST_CASE("Collectives that cannot be told apart permit what both do", "[exactne
   CHECK(both(max_of_floats, rounded).cells == no_cell);
   CHECK_FALSE(both(sum_of_ints, rounded).is_exact);
   CHECK(both(sum_of_ints, rounded).cells == cells_of(Algorithm::Nvls));
-}
-
-TEST_CASE("Exactness is read as it is written", "[exactness]") {
-  for (const Exactness exactness : {Exactness::Exact, Exactness::SameAlgorithm, Exactness::Any}) {
-    CHECK(parse_exactness(name_of(exactness)) == exactness);
-  }
-  CHECK_THROWS_WITH(parse_exactness("bitwise"),
-                    "exactness: \"bitwise\" is not known; give exact, same-algorithm or any");
 }

@@ -1,0 +1,102 @@
+#include "collective/collective_space.hpp"
+
+#include <algorithm>
+
+#include "collective/candidates.hpp"
+
+namespace contextune::collective {
+namespace {
+
+/// What NCCL has a kernel for, whatever the hardware.
+CellSet cells_that_exist(Function function) noexcept {
+  CellSet set;
+  for (const Cell& cell : all_cells()) {
+    bool exists = false;
+    switch (function) {
+      case Function::AllReduce:
+        exists = cell.algorithm != Algorithm::Pat;
+        break;
+      case Function::AllGather:
+      case Function::ReduceScatter:
+        exists = cell.algorithm == Algorithm::Ring || cell.algorithm == Algorithm::Pat ||
+                 cell.algorithm == Algorithm::Nvls || cell.algorithm == Algorithm::CollnetDirect;
+        break;
+      default:
+        exists = cell.algorithm == Algorithm::Ring;
+    }
+    // The switch and the network take whole buffers.
+    if (reduces_in_switch(cell.algorithm)) exists = exists && cell.protocol == Protocol::Simple;
+    if (exists) set.add(cell);
+  }
+  return set;
+}
+
+/// An estimate that is the same on all ranks, which NCCL's own need not be. It only says what is
+/// tried first: protocols with a flag in each word are for small messages, trees for many ranks.
+CostTable common_estimate(std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t small = 64 << 10U;
+  constexpr std::uint64_t large = 64 << 20U;
+  std::array<float, num_cells> costs{};
+  for (const Cell& cell : all_cells()) {
+    float cost = cell.algorithm == Algorithm::Ring ? 1.0F : 1.2F;
+    switch (cell.protocol) {
+      case Protocol::LL:
+        cost *= bytes <= small ? 1.0F : bytes <= large ? 1.5F : 2.0F;
+        break;
+      case Protocol::LL128:
+        cost *= bytes <= small ? 1.2F : 1.05F;
+        break;
+      case Protocol::Simple:
+        cost *= bytes <= small ? 2.0F : bytes <= large ? 1.1F : 1.0F;
+        break;
+    }
+    costs[cell.index()] = cost;
+  }
+  return {costs.data(), num_algorithms, num_protocols};
+}
+
+}  // namespace
+
+SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& space, CellSet legal,
+                       std::optional<Cell> default_cell) {
+  const FunctionSpace& wanted = space.of(collective.function);
+  SiteConfigs site;
+  site.configs.emplace_back();
+  if (!wanted.is_tuned) {
+    site.why_none = "no space file declares it, and --auto is not given";
+    return site;
+  }
+  std::optional<Algorithm> default_algorithm;
+  if (default_cell) default_algorithm = default_cell->algorithm;
+  const Permission permission =
+      permission_for(collective.function, collective.datatype, collective.op,
+                     collective.communicator.ranks, default_algorithm, space.rounding);
+  if (permission.cells == CellSet()) {
+    site.why_none = permission.reason;
+    site.needs_rounding = true;
+    return site;
+  }
+  CandidateSources sources;
+  sources.function = collective.function;
+  sources.bytes = collective.bytes;
+  sources.nodes = collective.communicator.nodes;
+  sources.legal = cells_that_exist(collective.function);
+  sources.costs = common_estimate(collective.bytes);
+  sources.permission.cells = CellSet(~0U);
+  sources.declared = wanted.declared;
+  site.configs = candidates_of(sources);
+  bool any = false;
+  for (std::uint32_t i = 1; i < site.configs.size(); ++i) {
+    const Decision decision = decision_of(site.configs[i]);
+    const bool repeats_default = decision.channels == 0 && decision.cell == default_cell;
+    if (legal.has(decision.cell) && permission.cells.has(decision.cell) && !repeats_default) {
+      any = true;
+    } else {
+      site.unusable.push_back(i);
+    }
+  }
+  if (!any) site.why_none = "NCCL's table leaves no other choice here";
+  return site;
+}
+
+}  // namespace contextune::collective

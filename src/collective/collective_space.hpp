@@ -1,0 +1,54 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include <contextune/config.hpp>
+
+#include "collective/cell.hpp"
+#include "collective/collective.hpp"
+#include "collective/exactness.hpp"
+#include "collective/size_buckets.hpp"
+
+namespace contextune::collective {
+
+/// What the user wants of one function.
+struct FunctionSpace {
+  SizeBuckets buckets;
+  bool is_tuned = false;         ///< else it is named and timed only
+  std::vector<Config> declared;  ///< as CandidateSources has it
+  std::optional<int> n_warmup;
+  std::optional<int> n_repeat;
+};
+
+/// What the user wants of all collectives.
+struct CollectiveSpace {
+  static constexpr std::size_t num_functions = 5;  ///< those with numbers of their own
+
+  RoundingOptions rounding;
+  std::array<FunctionSpace, num_functions> functions;
+
+  [[nodiscard]] const FunctionSpace& of(Function function) const noexcept {
+    return functions[static_cast<std::size_t>(function)];
+  }
+};
+
+/// The configs of a site. The list is the same on all ranks; which of it this rank cannot run, or
+/// must not, is not.
+struct SiteConfigs {
+  std::vector<Config> configs;          ///< number 0 is the default
+  std::vector<std::uint32_t> unusable;  ///< here
+  std::string_view why_none;            ///< a clause, if there is nothing but the default
+  bool needs_rounding = false;          ///< and that is because the result would change
+};
+
+/// @param collective   with the upper edge of its bucket as its size
+/// @param legal        in NCCL's table on this rank
+/// @param default_cell what NCCL takes by itself on this rank
+[[nodiscard]] SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& space,
+                                     CellSet legal, std::optional<Cell> default_cell);
+
+}  // namespace contextune::collective

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "collective/collective_calls.hpp"
+#include "collective/collective_space.hpp"
+#include "collective/lease_table.hpp"
+#include "core/decision_port.hpp"
+
+namespace contextune::intercept {
+
+class LaunchRegion;
+class RegionCollectives;
+
+/// One decision that NCCL asked for during the call that its thread is in.
+struct DecisionMade {
+  collective::LeaseKey key;
+  collective::Grant grant;
+  std::uint64_t communicator = 0;  ///< the same on all its ranks; 0: not told
+  const void* handle = nullptr;    ///< the program's; null: not known
+  int ranks = 0;
+  int nodes = 0;
+  collective::CellSet legal;
+  std::optional<collective::Cell> default_cell;
+  bool was_refused = false;  ///< what it was told is not legal in this call, so the default ran
+};
+
+/// What this process tells NCCL through its tuner plugin, and what came of it: finds out which
+/// decision is whose, counts them, and holds calls back that must not be made yet. One for the
+/// process, never destroyed. Any thread; only begin() may wait, outside of NCCL.
+class ProcessCollectives final : public collective::CollectiveDecider {
+ public:
+  ProcessCollectives() = default;
+  ProcessCollectives(const ProcessCollectives&) = delete;
+  ProcessCollectives& operator=(const ProcessCollectives&) = delete;
+
+  /// Before any decision is made.
+  void set_space(collective::CollectiveSpace space) { space_ = std::move(space); }
+  [[nodiscard]] const collective::CollectiveSpace& space() const noexcept { return space_; }
+
+  /// The program calls NCCL.
+  /// @param region   which the call belongs to; null: none
+  /// @param counts   it belongs to the entry that may be a pass
+  /// @param captured it goes into a graph, which is so on all ranks alike
+  void begin(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
+             bool captured) noexcept;
+  void end(const contextune_nccl_call& call) noexcept;
+
+  [[nodiscard]] bool decide(const collective::TunerQuestion& question) noexcept override;
+  void forget(std::uint64_t context) noexcept override;
+
+  /// Whether this thread is inside a call of NCCL, and what was decided in it so far.
+  [[nodiscard]] static bool is_inside() noexcept;
+  [[nodiscard]] static std::span<const DecisionMade> made() noexcept;
+
+  // What RegionCollectives asks.
+  /// @return false: there are too many regions
+  [[nodiscard]] bool add(RegionCollectives& region);
+  void hold(bool on) noexcept { holds_.fetch_add(on ? 1 : -1, std::memory_order_seq_cst); }
+  [[nodiscard]] std::uint64_t decisions(const collective::LeaseKey& key) const noexcept;
+  /// Whether every call that could make decisions for the communicator has ended, and all that
+  /// were made are counted under keys that all ranks use.
+  [[nodiscard]] bool is_sound(const collective::LeaseKey& key, const void* handle) const noexcept;
+  /// @return why not; empty: it holds from now on
+  [[nodiscard]] std::string commit(const collective::Lease& lease) noexcept;
+
+ private:
+  static constexpr std::size_t most_regions = 64;
+  static constexpr std::size_t num_slots = 64;  ///< that communicators share
+  static constexpr std::size_t most_confused = 64;
+
+  void enter(const contextune_nccl_call& call, int step) noexcept;
+  void await_permission(const contextune_nccl_call& call) noexcept;
+  [[nodiscard]] std::uint8_t kind_of_question(const collective::TunerQuestion& question,
+                                              bool& is_known) const noexcept;
+
+  collective::CollectiveSpace space_;
+  std::atomic<int> holds_{0};                         ///< regions that forbid decisions
+  std::array<std::atomic<int>, num_slots> inside_{};  ///< calls under way
+  /// Contexts about which NCCL asked what cannot be told to be one key on all ranks.
+  std::array<std::atomic<std::uint64_t>, most_confused> confused_{};
+  std::atomic<bool> all_confused_{false};
+  std::mutex owner_;  ///< of the lease table
+  std::array<std::atomic<RegionCollectives*>, most_regions> regions_{};
+};
+
+/// The one of this process.
+[[nodiscard]] ProcessCollectives& process_collectives() noexcept;
+
+}  // namespace contextune::intercept

@@ -1,0 +1,236 @@
+#include "intercept/region_collectives.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "intercept/clock.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr std::uint64_t largest_bucket = std::uint64_t{1} << 40U;
+
+/// The collective that a key stands for.
+collective::Collective collective_of(const DecisionMade& made) {
+  collective::Collective one;
+  one.function = made.key.function;
+  if (is_reduction(one.function) && made.key.kind > 0) {
+    constexpr unsigned operators = static_cast<unsigned>(collective::Operator::PreMulSum) + 1;
+    const unsigned kind = made.key.kind - 1U;
+    one.datatype = static_cast<collective::Datatype>(kind / operators);
+    one.op = static_cast<collective::Operator>(kind % operators);
+  }
+  one.bytes = std::min(made.key.bytes, largest_bucket);
+  one.communicator.ranks = made.ranks;
+  one.communicator.nodes = made.nodes;
+  return one;
+}
+
+}  // namespace
+
+RegionCollectives::RegionCollectives(std::string region, Search& search, SiteTable& table,
+                                     EventLog& log)
+    : region_(std::move(region)),
+      search_(search),
+      table_(table),
+      log_(log),
+      is_shared_(process_collectives().add(*this) && search.keep_in_step(*this)) {}
+
+Site* RegionCollectives::make_site(const DecisionMade& made) {
+  const collective::CollectiveSpace& space = process_collectives().space();
+  const collective::Collective what = collective_of(made);
+  SiteSpec spec;
+  spec.name = std::string(name_of(what.function));
+  spec.key = key_of(what, space.of(what.function).buckets);
+  if (made.key.operations > 1) spec.key.add("grouped", static_cast<int>(made.key.operations));
+  collective::SiteConfigs configs = configs_of(what, space, made.legal, made.default_cell);
+  std::string why(configs.why_none);
+  FallbackReason reason = FallbackReason::NoKnobs;
+  if (configs.needs_rounding) reason = FallbackReason::Rounding;
+  if (made.key.kind == 0) {
+    reason = FallbackReason::CollectiveFixed;
+    why = "operations of several datatypes or operators are one group";
+  } else if (made.communicator == 0) {
+    reason = FallbackReason::CollectiveFixed;
+    why = "this version of NCCL does not say which communicator it is";
+  } else if (why.empty() && !is_shared_) {
+    reason = FallbackReason::NoRendezvous;
+    why = "its " + std::to_string(made.ranks) +
+          " ranks are not tuned together; see --distributed and `contextune run -n`";
+  }
+  if (!why.empty()) {
+    configs.configs.resize(1);
+    configs.unusable.clear();
+    log_.fallback(reason, region_, spec.name + "{" + spec.key.to_string() + "}",
+                  "'" + spec.name + "' keeps its default: " + why + ".");
+  }
+  spec.configs = std::move(configs.configs);
+  spec.collective = true;
+  spec.n_warmup = space.of(what.function).n_warmup;
+  spec.n_repeat = space.of(what.function).n_repeat;
+  return table_.collective(std::move(spec), configs.unusable);
+}
+
+void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noexcept {
+  try {
+    for (const DecisionMade& made : all) {
+      Site* site = nullptr;
+      bool is_new = false;
+      {
+        const std::lock_guard lock(mutex_);
+        auto at = std::find_if(streams_.begin(), streams_.end(),
+                               [&](const Stream& one) { return one.key == made.key; });
+        is_new = at == streams_.end();
+        if (is_new) {
+          Stream& stream = streams_.emplace_back();
+          stream.key = made.key;
+          stream.communicator = made.communicator;
+          stream.handle = made.handle;
+          stream.ranks = static_cast<std::uint32_t>(made.ranks);
+          stream.first = made.grant.number;
+        } else {
+          site = at->site;
+        }
+      }
+      // Not under the lock: the search asks for standings under its own.
+      if (is_new) site = make_site(made);
+      if (site == nullptr) continue;
+      if (is_new) {
+        const std::lock_guard lock(mutex_);
+        for (Stream& stream : streams_)
+          if (stream.key == made.key) stream.site = site;
+      }
+      if (!counts || site->index == no_site || search_.watch() == Watch::Nothing) continue;
+      const std::uint64_t tag = search_.tag(site->index);
+      search_.launched(tag, site->index, 1, 0);
+      if (made.was_refused) search_.failed(tag, site->index);
+      if (made.grant.config != site->planned()) search_.ran_another(tag, site->index);
+    }
+  } catch (const std::exception&) {
+    // No memory to know it: what it ran counts for nobody.
+  }
+}
+
+void RegionCollectives::too_many_at_once() noexcept {
+  log_.fallback(FallbackReason::CollectiveFixed, region_, {},
+                "A group has more collectives than are told apart; they keep their default.");
+}
+
+Site* RegionCollectives::site_of(std::span<const DecisionMade> made) const noexcept {
+  if (made.size() != 1) return nullptr;
+  const std::lock_guard lock(mutex_);
+  for (const Stream& stream : streams_)
+    if (stream.key == made.front().key) return stream.site;
+  return nullptr;
+}
+
+bool RegionCollectives::permits(std::uint32_t decisions) const noexcept {
+  if (!holding_.load(std::memory_order_seq_cst)) return true;
+  const std::lock_guard lock(mutex_);
+  return std::none_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    return stream.is_held && process_collectives().decisions(stream.key) + decisions > stream.limit;
+  });
+}
+
+void RegionCollectives::await_permission(std::uint32_t decisions, double until) noexcept {
+  while (!permits(decisions) && now_seconds() < until) {
+    if (search_.settle(now_seconds())) return;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+void RegionCollectives::forget(std::uint64_t context) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Stream& stream : streams_)
+    if (stream.key.communicator == context) stream.is_gone = true;
+}
+
+std::vector<DecisionStanding> RegionCollectives::standings() {
+  std::vector<DecisionStanding> all;
+  const std::lock_guard lock(mutex_);
+  for (const Stream& stream : streams_) {
+    if (stream.site == nullptr || stream.site->index == no_site || stream.is_gone) continue;
+    if (stream.communicator == 0) continue;
+    const DecisionStanding one{stream.site->index,
+                               stream.communicator,
+                               stream.ranks,
+                               1,
+                               process_collectives().decisions(stream.key),
+                               stream.first,
+                               process_collectives().is_sound(stream.key, stream.handle)};
+    const auto same = std::find_if(all.begin(), all.end(), [&](const DecisionStanding& other) {
+      return other.site == one.site && other.communicator == one.communicator;
+    });
+    if (same == all.end()) {
+      all.push_back(one);
+    } else {
+      // Another rank of the communicator in this process.
+      ++same->here;
+      same->sound = same->sound && one.sound && same->decisions == one.decisions;
+    }
+  }
+  return all;
+}
+
+void RegionCollectives::hold(std::span<const Limit> limits) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (Stream& stream : streams_) {
+      stream.is_held = false;
+      for (const Limit& limit : limits) {
+        if (stream.site == nullptr || stream.site->index != limit.site ||
+            stream.communicator != limit.communicator) {
+          continue;
+        }
+        stream.is_held = true;
+        stream.limit = limit.decisions;
+      }
+    }
+  }
+  holding_.store(true, std::memory_order_seq_cst);
+  process_collectives().hold(true);
+}
+
+void RegionCollectives::release() {
+  process_collectives().hold(false);
+  holding_.store(false, std::memory_order_seq_cst);
+}
+
+std::string RegionCollectives::commit(const DecisionLease& lease) {
+  std::vector<collective::Lease> own;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Stream& stream : streams_) {
+      if (stream.site == nullptr || stream.site->index != lease.site || stream.is_gone ||
+          stream.communicator != lease.communicator) {
+        continue;
+      }
+      const std::vector<Config>& configs = stream.site->configs;
+      const auto decision = [&](std::uint32_t config) {
+        return config == 0 || config >= configs.size() ? collective::Decision()
+                                                       : collective::decision_of(configs[config]);
+      };
+      collective::Lease& one = own.emplace_back();
+      one.key = stream.key;
+      one.epoch = lease.epoch;
+      one.first_decision = lease.first_decision;
+      for (const std::uint32_t config : lease.configs) {
+        if (!one.spans.empty() && one.spans.back().config == config) {
+          one.spans.back().decisions += lease.per_pass;
+        } else {
+          one.spans.push_back({decision(config), config, lease.per_pass});
+        }
+      }
+      one.afterwards = decision(lease.afterwards);
+      one.config_afterwards = lease.afterwards;
+    }
+  }
+  for (const collective::Lease& one : own) {
+    std::string why = process_collectives().commit(one);
+    if (!why.empty()) return why;
+  }
+  return {};
+}
+
+}  // namespace contextune::intercept

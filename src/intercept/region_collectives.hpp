@@ -1,0 +1,69 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "intercept/process_collectives.hpp"
+#include "intercept/search.hpp"
+#include "intercept/site_table.hpp"
+
+namespace contextune::intercept {
+
+/// The collectives of one region: which stream of decisions is which site, and where its decisions
+/// stand. Lives as long as the process. Any thread.
+class RegionCollectives final : public DecisionPort {
+ public:
+  RegionCollectives(std::string region, Search& search, SiteTable& table, EventLog& log);
+
+  /// A call of NCCL inside the region has ended.
+  /// @param counts the call belongs to the entry under way
+  void made(std::span<const DecisionMade> made, bool counts) noexcept;
+  /// The same, of a group with more decisions than are kept.
+  void too_many_at_once() noexcept;
+
+  /// The site that a launch of NCCL's belongs to; null: more than one, or none.
+  [[nodiscard]] Site* site_of(std::span<const DecisionMade> made) const noexcept;
+
+  /// Whether `decisions` more may be made of every stream.
+  [[nodiscard]] bool permits(std::uint32_t decisions) const noexcept;
+  /// Sees to it that they may, at the latest at `until`.
+  void await_permission(std::uint32_t decisions, double until) noexcept;
+
+  void forget(std::uint64_t context) noexcept;
+
+  [[nodiscard]] std::vector<DecisionStanding> standings() override;
+  void hold(std::span<const Limit> limits) override;
+  void release() override;
+  [[nodiscard]] std::string commit(const DecisionLease& lease) override;
+
+ private:
+  struct Stream {
+    collective::LeaseKey key;
+    std::uint64_t communicator = 0;
+    const void* handle = nullptr;
+    std::uint32_t ranks = 0;
+    std::uint64_t first = 0;  ///< number of its first decision in the region
+    Site* site = nullptr;     ///< null: none, or it is being made
+    std::uint64_t limit = 0;  ///< the first number that is forbidden, while held
+    bool is_held = false;
+    bool is_gone = false;
+  };
+
+  [[nodiscard]] Site* make_site(const DecisionMade& made);
+
+  const std::string region_;
+  Search& search_;
+  SiteTable& table_;
+  EventLog& log_;
+  const bool is_shared_;  ///< there are ranks to keep in step with
+  mutable std::mutex mutex_;
+  std::deque<Stream> streams_;
+  std::atomic<bool> holding_{false};
+};
+
+}  // namespace contextune::intercept
