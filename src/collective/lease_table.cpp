@@ -61,11 +61,13 @@ std::size_t LeaseTable::find_or_claim(std::uint64_t fingerprint,
   for (std::size_t step = 0; step < places_to_look; ++step) {
     const std::size_t at = place_at(fingerprint, step);
     std::uint64_t there = places_[at].key.load(std::memory_order_acquire);
-    if (there != free_place && there != left_place) continue;
-    if (places_[at].key.compare_exchange_strong(there, fingerprint, std::memory_order_acq_rel)) {
+    const bool is_unused = there == free_place || there == left_place;
+    if (is_unused &&
+        places_[at].key.compare_exchange_strong(there, fingerprint, std::memory_order_acq_rel)) {
       places_[at].communicator.store(communicator, std::memory_order_release);
       return at;
     }
+    if (there == fingerprint) return at;  // another thread made it meanwhile
   }
   is_full_.store(true, std::memory_order_relaxed);
   return nowhere;

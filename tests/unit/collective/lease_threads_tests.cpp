@@ -148,6 +148,38 @@ TEST_CASE("Several threads that decide for one key share its numbers between the
   }
 }
 
+TEST_CASE("Threads that decide first for one key at once make one place for it",
+          "[lease_threads]") {
+  const auto table = std::make_unique<LeaseTable>();
+  constexpr std::uint64_t rounds = 2000;
+  std::array<std::atomic<std::uint64_t>, 2> done{};
+  std::vector<std::thread> readers;
+  for (std::size_t reader = 0; reader < done.size(); ++reader) {
+    readers.emplace_back([&, reader] {
+      for (std::uint64_t round = 1; round <= rounds; ++round) {
+        LeaseKey key = key_of_reader(0);
+        key.communicator = round;
+        static_cast<void>(table->decide(key));
+        done[reader] = round;
+        while (std::any_of(done.begin(), done.end(), [&](const auto& of) { return of < round; })) {
+          std::this_thread::yield();
+        }
+        if (reader == 0) {
+          const std::uint64_t counted = table->decisions(key);
+          table->forget(round);
+          if (counted != done.size()) std::abort();
+          done[0] = round + 1;
+        } else {
+          for (int looks = 0; done[0] <= round; ++looks) {
+            if (looks > 1000) std::this_thread::yield();  // at first not: both shall start at once
+          }
+        }
+      }
+    });
+  }
+  for (std::thread& reader : readers) reader.join();
+}
+
 TEST_CASE("No lease is rewritten under a decision that holds it", "[lease_threads]") {
   // Against its contract the owner installs leases that begin at once, while several threads decide
   // for one key: which of two leases answers is not determined then, but it is one of them.
