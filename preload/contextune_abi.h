@@ -72,8 +72,8 @@ enum contextune_tuner_state {
   contextune_tuner_offered,      /* NCCL_TUNER_PLUGIN names us while communicators are made */
   contextune_tuner_not_yet,      /* none was made yet */
   contextune_tuner_users_choice, /* no: the user set NCCL_ALGO or NCCL_PROTO */
-  contextune_tuner_users_policy, /* no: the user set NCCL_CTA_POLICY, which NCCL follows only
-                                  * without a plugin */
+  contextune_tuner_users_policy, /* no: the user set NCCL_CTA_POLICY, or the program's config does,
+                                  * which NCCL follows only without a plugin */
   contextune_tuner_no_path       /* no: our path, or the user's plugin's, is too long for NCCL */
 };
 
@@ -101,6 +101,7 @@ struct contextune_nccl_call {
   uint64_t unique_id;   /* hash of the bytes of all ids, the same on all ranks; 0: none */
   const int32_t* devices; /* ncclCommInitAll's, `nranks` of them; NULL: 0, 1, ... */
   const void* made_id;    /* where ncclGetUniqueId leaves its id; `after` has its hash above */
+  const void* config;     /* an ncclConfig_t, which differs from version to version; NULL: none */
   enum contextune_tuner_state tuner;
   int32_t result;       /* an ncclResult_t; -1 in `before`. 7, in progress, is no failure */
 };

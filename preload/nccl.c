@@ -35,7 +35,7 @@ static void tell(void (*hook)(const struct contextune_nccl_call*),
 static void begin(struct contextune_nccl_call* call) {
   const int error = errno;
   if (call->num_made != 0) {
-    contextune_tuner_offer();
+    contextune_tuner_offer(call);
   }
   call->tuner = contextune_tuner_state();
   call->group_depth = contextune_thread.nccl_groups;

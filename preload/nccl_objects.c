@@ -121,6 +121,12 @@ struct contextune_nccl_target contextune_nccl_of_copy(unsigned int copy,
   return (struct contextune_nccl_target){copies[copy].real[fn], copies[copy].library};
 }
 
+int contextune_nccl_version(void* library) {
+  int (*const ask)(int*) = (int (*)(int*))contextune_real_dlsym(library, "ncclGetVersion");
+  int version = 0;
+  return ask != NULL && ask(&version) == ncclSuccess ? version : 0;
+}
+
 bool contextune_nccl_is_global(unsigned int copy) {
   static const char* const probes[] = {"pncclGetVersion", "ncclGetVersion", "ncclGetErrorString"};
   for (size_t i = 0; i < sizeof probes / sizeof probes[0]; ++i) {

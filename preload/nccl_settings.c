@@ -3,6 +3,7 @@
  * read them before its first communicator is made and another not; all have to see the same. */
 #include "nccl_wrappers.h"
 
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,4 +53,25 @@ bool contextune_nccl_setting(const char* name, char* value, size_t bytes) {
   const bool found = file != NULL && file[0] != '\0' ? find_in_file(file, name, value, bytes)
                                                      : find_in_home(name, value, bytes);
   return found || find_in_file("/etc/nccl.conf", name, value, bytes);
+}
+
+/* NCCL lets it grow at the end only, and checks the first three. */
+struct config {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int until_net_name[4];
+  const char* net_name;
+  int until_comm_name[2];
+  const char* comm_name;
+  int collnet;
+  int policy; /* from 2.27 on */
+};
+
+bool contextune_nccl_excludes_tuner(const void* config) {
+  enum { with_policy = 22700, efficiency = 1 };
+  const struct config* settings = config;
+  return settings != NULL && settings->size >= sizeof *settings && settings->magic == 0xcafebeef &&
+         settings->version >= with_policy && settings->policy != INT_MIN &&
+         (settings->policy & efficiency) != 0;
 }

@@ -24,6 +24,8 @@ struct contextune_nccl_target contextune_nccl_of_copy(unsigned int copy,
 /* The number of the copy whose entry point `real` is; CONTEXTUNE_NCCL_COPIES: it is none of NCCL's,
  * or there is no number left. */
 unsigned int contextune_nccl_copy_of(void* real, enum contextune_nccl_fn fn);
+/* NCCL_VERSION_CODE of the NCCL with this handle; 0: it does not say. */
+int contextune_nccl_version(void* library);
 /* True when RTLD_NEXT finds this copy too. */
 bool contextune_nccl_is_global(unsigned int copy);
 
@@ -38,11 +40,14 @@ uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids);
 
 /* False: it is not set. What is longer than `bytes` is cut off. Reads files. */
 bool contextune_nccl_setting(const char* name, char* value, size_t bytes);
+/* Whether the program's ncclConfig_t asks for what NCCL does without a tuner plugin only. */
+bool contextune_nccl_excludes_tuner(const void* config);
 
 /* ---- our tuner plugin's way into NCCL (tuner_variable.c) ---- */
 
-/* Around a call that makes communicators, so that NCCL finds our plugin. */
-void contextune_tuner_offer(void);
+/* Around a call that makes communicators, so that NCCL finds our plugin: not an NCCL that is too
+ * old for it, which would lose the user's own. */
+void contextune_tuner_offer(const struct contextune_nccl_call* call);
 void contextune_tuner_offer_ends(void);
 /* NCCL has found it. */
 void contextune_tuner_taken(void);

@@ -20,6 +20,7 @@ static char ours[sizeof VARIABLE + longest_path];
 static char users_name[sizeof ours]; /* a copy: the program may change its own */
 static char* replaced;               /* the entry in whose place ours is; NULL: there was none */
 static bool prepared;
+static bool excluded;   /* a communicator was to be made that works otherwise with a plugin */
 static uint32_t offers; /* calls under way */
 static uint32_t state = contextune_tuner_not_yet;
 
@@ -96,7 +97,7 @@ static enum contextune_tuner_state prepare(void) {
   if (is_set("NCCL_ALGO") || is_set("NCCL_PROTO")) {
     return contextune_tuner_users_choice;
   }
-  if (is_set("NCCL_CTA_POLICY")) {
+  if (__atomic_load_n(&excluded, __ATOMIC_ACQUIRE) || is_set("NCCL_CTA_POLICY")) {
     return contextune_tuner_users_policy;
   }
   return name_ours() && name_users() ? contextune_tuner_offered : contextune_tuner_no_path;
@@ -157,9 +158,27 @@ static bool take_place(uint32_t from) {
                                      __ATOMIC_RELAXED);
 }
 
-void contextune_tuner_offer(void) {
+/* For good: NCCL looks for a plugin once for all communicators. Where it has ours already this
+ * comes too late. */
+static void exclude(void) {
+  __atomic_store_n(&excluded, true, __ATOMIC_RELEASE);
+  uint32_t expected = contextune_tuner_offered;
+  __atomic_compare_exchange_n(&state, &expected, (uint32_t)contextune_tuner_users_policy, false,
+                              __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+  contextune_tuner_taken();
+}
+
+void contextune_tuner_offer(const struct contextune_nccl_call* call) {
+  enum { oldest_that_knows_us = 22200 };
   __atomic_add_fetch(&offers, 1, __ATOMIC_ACQ_REL);
-  if (contextune_load_core() == NULL || contextune_is_switched_off() || !take_place(withdrawn)) {
+  if (contextune_load_core() == NULL || contextune_is_switched_off()) {
+    return;
+  }
+  if (contextune_nccl_excludes_tuner(call->config)) {
+    exclude();
+  }
+  const int version = contextune_nccl_version(call->library);
+  if ((version != 0 && version < oldest_that_knows_us) || !take_place(withdrawn)) {
     return; /* another thread may be at it: then its communicator brings NCCL to us */
   }
   if (!prepared) {

@@ -1,5 +1,6 @@
 // Which NCCL a call goes to, and what the core is told of it.
 #include <algorithm>
+#include <climits>
 #include <filesystem>
 
 #include "catch.hpp"
@@ -154,6 +155,39 @@ TEST_CASE("NCCL_TUNER_PLUGIN stays the user's where the user chose, or switched 
     const Lines seen = sees_plugin(outcome.err);
     REQUIRE(seen.size() == 6);
     for (const std::string& line : seen) CHECK(line.ends_with("(none)"));
+  }
+}
+
+TEST_CASE("NCCL finds no plugin where a config asks for what it does without one only", "[nccl]") {
+  for (const std::string& policy : Lines{"1", "3"}) {
+    INFO(policy);
+    const Outcome outcome = run_recorded({client("nccl_direct"), "policy", policy}).outcome;
+    const Lines seen = sees_plugin(outcome.err);
+    REQUIRE(seen.size() == 3);
+    for (const std::string& line : seen) CHECK(line.ends_with("(none)"));
+  }
+  for (const std::string& policy : Lines{"0", "2", std::to_string(INT_MIN)}) {
+    INFO(policy);
+    const Outcome outcome = run_recorded({client("nccl_direct"), "policy", policy}).outcome;
+    const Lines seen = sees_plugin(outcome.err);
+    REQUIRE(seen.size() == 3);
+    for (const std::string& line : seen) CHECK(line.ends_with("libcontextune_preload.so"));
+  }
+}
+
+TEST_CASE("An NCCL that is too old for our plugin keeps the user's", "[nccl]") {
+  for (const auto& [version, is_ours] : std::vector<std::pair<std::string, bool>>{
+           {"22105", false}, {"2708", false}, {"22203", true}}) {
+    INFO(version);
+    const Outcome outcome =
+        run_recorded({client("nccl_direct"), "variable"},
+                     {{"FAKE_NCCL_VERSION", version}, {"NCCL_TUNER_PLUGIN", "own"}})
+            .outcome;
+    const Lines seen = sees_plugin(outcome.err);
+    REQUIRE(seen.size() == 6);
+    for (const std::string& line : seen) {
+      CHECK(line.ends_with(is_ours ? "libcontextune_preload.so" : "sees plugin own"));
+    }
   }
 }
 

@@ -1,10 +1,11 @@
 /* Calls NCCL. MANNER: direct (linked to copy a), default, next, absent, copies A B, plugin P,
- * variable, threads. What differs under the frontend is said on stderr. */
+ * variable, policy, threads. What differs under the frontend is said on stderr. */
 #include "preload/registry/nccl_types.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,6 +95,32 @@ static void watch_variable(void) {
   printf("NEW_ONE %s\n", getenv("NEW_ONE"));
 }
 
+/* As nccl.h of 2.28 has it. */
+static struct {
+  size_t size;
+  unsigned int magic;
+  unsigned int version;
+  int until_net_name[4];
+  const char* net_name;
+  int until_comm_name[2];
+  const char* comm_name;
+  int collnet;
+  int policy;
+  int after[4];
+} policy_config = {.size = sizeof policy_config, .magic = 0xcafebeef, .version = 22809};
+
+/* A communicator whose config asks for a policy, and others. */
+static void set_policy(int policy) {
+  ncclUniqueId id = {{0}};
+  ncclComm_t comm = NULL;
+  policy_config.policy = policy;
+  ncclCommInitRankConfig(&comm, 2, id, 0, (ncclConfig_t*)&policy_config);
+  ncclCommInitRank(&comm, 2, id, 0);
+  policy_config.policy = INT_MIN;
+  ncclCommInitRankConfig(&comm, 2, id, 0, (ncclConfig_t*)&policy_config);
+  say_variable("in the end");
+}
+
 static int stop;
 
 static void* make_communicators(void* argument) {
@@ -160,6 +187,8 @@ int main(int argc, char** argv) {
     call_directly();
   } else if (strcmp(manner, "variable") == 0) {
     watch_variable();
+  } else if (strcmp(manner, "policy") == 0) {
+    set_policy(atoi(argv[2]));
   } else if (strcmp(manner, "threads") == 0) {
     use_threads();
 #endif
