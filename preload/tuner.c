@@ -128,20 +128,23 @@ static ncclResult_t end(void* context) {
 DEFINE_OLD_INIT(3)
 DEFINE_OLD_INIT(4)
 
-#define DEFINE_INIT(number)                                                                       \
-  static ncclResult_t init_v##number(void** context, uint64_t comm, size_t nranks, size_t nnodes, \
-                                     contextune_tuner_log log, void* domains, void* constants) {  \
-    return begin(&(struct contextune_tuner_setting){.version = (number),                          \
-                                                    .comm = comm,                                 \
-                                                    .nranks = nranks,                             \
-                                                    .nnodes = nnodes,                             \
-                                                    .log = log,                                   \
-                                                    .domains = domains,                           \
-                                                    .constants = constants},                      \
-                 context);                                                                        \
-  }
-DEFINE_INIT(5)
-DEFINE_INIT(6)
+static ncclResult_t init_newer(int version, void** context, uint64_t comm, size_t nranks,
+                               size_t nnodes, contextune_tuner_log log, void* domains,
+                               void* constants) {
+  return begin(&(struct contextune_tuner_setting){.version = version,
+                                                  .comm = comm,
+                                                  .nranks = nranks,
+                                                  .nnodes = nnodes,
+                                                  .log = log,
+                                                  .domains = domains,
+                                                  .constants = constants},
+               context);
+}
+
+static ncclResult_t init_v5(void** context, uint64_t comm, size_t nranks, size_t nnodes,
+                            contextune_tuner_log log, void* domains, void* constants) {
+  return init_newer(5, context, comm, nranks, nnodes, log, domains, constants);
+}
 
 static ncclResult_t coll_info_v4(void* context, int function, size_t bytes, int num_pipelined,
                                  contextune_tuner_table table, int num_algorithms,
@@ -179,12 +182,25 @@ static ncclResult_t chunk_size(void* context, int function, size_t bytes, int al
 extern const struct contextune_tuner_v3 ncclTunerPlugin_v3;
 extern const struct contextune_tuner_v4 ncclTunerPlugin_v4;
 extern const struct contextune_tuner_v5 ncclTunerPlugin_v5;
-extern const struct contextune_tuner_v6 ncclTunerPlugin_v6;
+extern struct contextune_tuner_v6 ncclTunerPlugin_v6;
 EXPORTED const struct contextune_tuner_v3 ncclTunerPlugin_v3 = {"contextune", init_v3, coll_info_v3,
                                                                 end};
 EXPORTED const struct contextune_tuner_v4 ncclTunerPlugin_v4 = {"contextune", init_v4, coll_info_v4,
                                                                 end};
 EXPORTED const struct contextune_tuner_v5 ncclTunerPlugin_v5 = {"contextune", init_v5, coll_info_v4,
                                                                 end};
-EXPORTED const struct contextune_tuner_v6 ncclTunerPlugin_v6 = {
-    {"contextune", init_v6, coll_info_v4, end}, chunk_size};
+
+/* NCCL limits the size of chunks to its buffers where a plugin could name one, and not otherwise:
+ * so ours can only where the user's can. */
+static ncclResult_t init_v6(void** context, uint64_t comm, size_t nranks, size_t nnodes,
+                            contextune_tuner_log log, void* domains, void* constants) {
+  const ncclResult_t result = init_newer(6, context, comm, nranks, nnodes, log, domains, constants);
+  const struct communicator* made = *context;
+  if (result == ncclSuccess && made != NULL && contextune_users_tuner_sizes_chunks(&made->users)) {
+    __atomic_store_n(&ncclTunerPlugin_v6.get_chunk_size, &chunk_size, __ATOMIC_RELEASE);
+  }
+  return result;
+}
+
+EXPORTED struct contextune_tuner_v6 ncclTunerPlugin_v6 = {
+    {"contextune", init_v6, coll_info_v4, end}, NULL};

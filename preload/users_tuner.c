@@ -179,11 +179,16 @@ ncclResult_t contextune_users_tuner_ask(const struct contextune_users_tuner* tun
   }
 }
 
+bool contextune_users_tuner_sizes_chunks(const struct contextune_users_tuner* tuner) {
+  return tuner->version >= 6 &&
+         ((const struct contextune_tuner_v6*)tuner->plugin)->get_chunk_size != NULL;
+}
+
 ncclResult_t contextune_users_tuner_chunk(const struct contextune_users_tuner* tuner, int function,
                                           size_t bytes, int algorithm, int protocol,
                                           int num_channels, size_t* chunk_bytes) {
   const struct contextune_tuner_v6* plugin = tuner->plugin;
-  if (tuner->version < 6 || plugin->get_chunk_size == NULL) {
+  if (!contextune_users_tuner_sizes_chunks(tuner)) {
     return ncclSuccess;
   }
   return plugin->get_chunk_size(tuner->context, function, bytes, algorithm, protocol, num_channels,

@@ -5,6 +5,8 @@
 
 #include "tuner_abi.h"
 
+#include <stdbool.h>
+
 struct contextune_users_tuner {
   int version; /* of its interface, 2 to 6; 0: there is none */
   const void* plugin;
@@ -38,6 +40,8 @@ ncclResult_t contextune_users_tuner_init(struct contextune_users_tuner* tuner,
                                          const struct contextune_tuner_setting* setting);
 ncclResult_t contextune_users_tuner_ask(const struct contextune_users_tuner* tuner,
                                         const struct contextune_tuner_question* question);
+/* Whether it names sizes of chunks; without it contextune_users_tuner_chunk does nothing. */
+bool contextune_users_tuner_sizes_chunks(const struct contextune_users_tuner* tuner);
 ncclResult_t contextune_users_tuner_chunk(const struct contextune_users_tuner* tuner, int function,
                                           size_t bytes, int algorithm, int protocol,
                                           int num_channels, size_t* chunk_bytes);

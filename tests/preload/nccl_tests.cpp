@@ -175,6 +175,16 @@ TEST_CASE("NCCL finds no plugin where a config asks for what it does without one
   }
 }
 
+TEST_CASE("NCCL may ask us for the size of chunks only where the user's plugin names it",
+          "[nccl]") {
+  const std::vector<std::string> command = {client("nccl_direct"), "chunk"};
+  CHECK(count_lines(run_recorded(command).outcome.err, "asked 0 chunk 1") == 1);
+  const Outcome users =
+      run_recorded(command, {{"NCCL_TUNER_PLUGIN", client("libchunk_tuner.so")}}).outcome;
+  INFO(users.err);
+  CHECK(count_lines(users.err, "asked 1 chunk 4096") == 1);
+}
+
 TEST_CASE("An NCCL that is too old for our plugin keeps the user's", "[nccl]") {
   for (const auto& [version, is_ours] : std::vector<std::pair<std::string, bool>>{
            {"22105", false}, {"2708", false}, {"22203", true}}) {

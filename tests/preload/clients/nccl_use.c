@@ -1,6 +1,6 @@
 /* Calls NCCL. MANNER: direct (linked to copy a), default, next, absent, copies A B, plugin P,
- * variable, policy, threads. What differs under the frontend is said on stderr. */
-#include "preload/registry/nccl_types.h"
+ * variable, policy, chunk, threads. What differs under the frontend is said on stderr. */
+#include "preload/tuner_abi.h"
 
 #include <cuda.h>
 #include <dlfcn.h>
@@ -121,6 +121,24 @@ static void set_policy(int policy) {
   say_variable("in the end");
 }
 
+/* Whether NCCL 2.30 would ask the plugin for the size of chunks. */
+static void ask_chunk(void) {
+  ncclUniqueId id = {{0}};
+  ncclComm_t comm = NULL;
+  void* context = NULL;
+  ncclCommInitRank(&comm, 2, id, 0);
+  const struct contextune_tuner_v6* plugin = dlsym(RTLD_DEFAULT, "ncclTunerPlugin_v6");
+  if (plugin == NULL || plugin->v5.init(&context, 1, 2, 1, NULL, NULL, NULL) != ncclSuccess) {
+    return;
+  }
+  size_t bytes = 1;
+  if (plugin->get_chunk_size != NULL) {
+    plugin->get_chunk_size(context, 4, 8, 1, 2, 1, &bytes);
+  }
+  fprintf(stderr, "asked %d chunk %zu\n", plugin->get_chunk_size != NULL, bytes);
+  plugin->v5.end(context);
+}
+
 static int stop;
 
 static void* make_communicators(void* argument) {
@@ -189,6 +207,8 @@ int main(int argc, char** argv) {
     watch_variable();
   } else if (strcmp(manner, "policy") == 0) {
     set_policy(atoi(argv[2]));
+  } else if (strcmp(manner, "chunk") == 0) {
+    ask_chunk();
   } else if (strcmp(manner, "threads") == 0) {
     use_threads();
 #endif
