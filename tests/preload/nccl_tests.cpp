@@ -126,6 +126,11 @@ TEST_CASE("A plugin calls the copy of NCCL that it was linked to", "[nccl]") {
   CHECK(both.out == run({client("nccl_direct"), "plugin", client("libnccl_plugin.so")}).out);
 }
 
+TEST_CASE("A library that jumps into NCCL at its end comes to the NCCL that it brought", "[nccl]") {
+  CHECK(calls(told({client("nccl_use"), "plugin", client("libnccl_tail.so")})) ==
+        Lines{"before ncclGroupStart", "after ncclGroupStart"});
+}
+
 TEST_CASE("NCCL_TUNER_PLUGIN names us while communicators are made, and at no other time",
           "[nccl]") {
   for (const Environment& environment :
