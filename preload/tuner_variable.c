@@ -105,20 +105,27 @@ static enum contextune_tuner_state prepare(void) {
 
 /* ---- the variable ---- */
 
-/* With room for one entry more. The array that was there stays, for those who are reading it. */
-static char** longer_copy(size_t count) {
-  static char** copy;
-  static size_t capacity;
-  if (environ != copy || count + 2 > capacity) {
+static char** copy; /* an array of ours; those before it stay, for whoever reads them */
+static size_t capacity;
+
+/* False: the program has put another array in its place meanwhile, or there is no memory. */
+static bool append_ours(char** array) {
+  const size_t count = count_entries(array);
+  if (array != copy || count + 2 > capacity) {
     char** made = malloc((count + 2) * sizeof *made);
     if (made == NULL) {
-      return NULL;
+      return false;
     }
-    memcpy(made, environ, count * sizeof *made);
+    for (size_t i = 0; i < count; ++i) {
+      made[i] = array[i];
+    }
     copy = made;
     capacity = count + 2;
   }
-  return copy;
+  copy[count + 1] = NULL;
+  __atomic_store_n(&copy[count], ours, __ATOMIC_RELEASE);
+  return __atomic_compare_exchange_n(&environ, &array, copy, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED);
 }
 
 static void set_variable(void) {
@@ -128,26 +135,23 @@ static void set_variable(void) {
     __atomic_store_n(entry, ours, __ATOMIC_RELEASE);
     return;
   }
-  const size_t count = count_entries(environ);
-  char** longer = longer_copy(count);
-  if (longer != NULL) {
-    longer[count + 1] = NULL;
-    __atomic_store_n(&longer[count], ours, __ATOMIC_RELEASE);
-    __atomic_store_n(&environ, longer, __ATOMIC_RELEASE);
+  for (int tries = 0; tries < 8 && !append_ours(__atomic_load_n(&environ, __ATOMIC_ACQUIRE));) {
+    ++tries;
   }
 }
 
 static void restore_variable(void) {
+  char** array = __atomic_load_n(&environ, __ATOMIC_ACQUIRE);
   char** entry = find_entry(is_our_entry);
   if (entry == NULL) {
     return; /* the program has set another one since */
   }
   if (replaced != NULL) {
     __atomic_store_n(entry, replaced, __ATOMIC_RELEASE);
-  } else if (entry[1] == NULL) {
+  } else if (array == copy && entry[1] == NULL) {
     __atomic_store_n(entry, NULL, __ATOMIC_RELEASE);
   } else {
-    unsetenv("NCCL_TUNER_PLUGIN"); /* the program has set others since */
+    unsetenv("NCCL_TUNER_PLUGIN"); /* the program has set others since, and may be at it */
   }
 }
 
