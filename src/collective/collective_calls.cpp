@@ -86,13 +86,12 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
   }
   // Of a communicator that is made in this very call, on this thread, the context is known.
   const std::int64_t tuner = in_flight_here.began_tuner;
-  if (call.num_made == 1 && tuner >= 0) {
-    Tuner& of_it = tuners_[static_cast<std::size_t>(tuner)];
-    of_it.communicator.store(known.handle, std::memory_order_relaxed);
+  if (Tuner* const of_it = call.num_made == 1 ? find_tuner(tuner) : nullptr) {
+    of_it->communicator.store(known.handle, std::memory_order_relaxed);
     known.tuner = tuner;
-    known.tuner_id = of_it.id;
-    known.ranks = of_it.ranks;
-    known.nodes = of_it.nodes;
+    known.tuner_id = of_it->id;
+    known.ranks = of_it->ranks;
+    known.nodes = of_it->nodes;
   }
   const std::lock_guard lock(mutex_);
   communicators_.insert_or_assign(known.handle, known);
@@ -105,53 +104,66 @@ std::int64_t CollectiveCalls::begin_tuner(const contextune_tuner_comm& comm) noe
     Tuner& tuner = tuners_[i];
     if (tuner.is_taken.exchange(true, std::memory_order_acquire)) continue;
     tuner.id = comm.id;
-    tuner.context = 1 + contexts_.fetch_add(1, std::memory_order_relaxed);
     tuner.ranks = static_cast<int>(comm.nranks);
     tuner.nodes = static_cast<int>(comm.nnodes);
     tuner.communicator.store(nullptr, std::memory_order_relaxed);
-    in_flight_here.began_tuner = static_cast<std::int64_t>(i);
-    return static_cast<std::int64_t>(i);
+    const std::int64_t number = tuner.uses++ * max_tuners + static_cast<std::int64_t>(i);
+    tuner.number.store(number, std::memory_order_release);
+    in_flight_here.began_tuner = number;
+    return number;
   }
   return -1;
 }
 
+CollectiveCalls::Tuner* CollectiveCalls::find_tuner(std::int64_t number) noexcept {
+  if (number < 0) return nullptr;
+  Tuner& tuner = tuners_[static_cast<std::size_t>(number % max_tuners)];
+  return tuner.number.load(std::memory_order_acquire) == number ? &tuner : nullptr;
+}
+
 void CollectiveCalls::learn_tuner(const void* communicator, std::int64_t number) noexcept {
-  Tuner& tuner = tuners_[static_cast<std::size_t>(number)];
-  if (tuner.communicator.exchange(communicator, std::memory_order_relaxed) == communicator) return;
+  Tuner* const tuner = find_tuner(number);
+  if (tuner == nullptr) return;  // ended meanwhile, by another thread
+  if (tuner->communicator.exchange(communicator, std::memory_order_relaxed) == communicator) return;
   const std::lock_guard lock(mutex_);
   const auto found = communicators_.find(communicator);
   if (found == communicators_.end()) return;
   KnownCommunicator& known = found->second;
   known.tuner = number;
-  known.tuner_id = tuner.id;
-  known.ranks = tuner.ranks;
-  known.nodes = tuner.nodes;
+  known.tuner_id = tuner->id;
+  known.ranks = tuner->ranks;
+  known.nodes = tuner->nodes;
+}
+
+void CollectiveCalls::learn_handle(std::int64_t number, const void* communicator) noexcept {
+  if (Tuner* const tuner = find_tuner(number))
+    tuner->communicator.store(communicator, std::memory_order_relaxed);
 }
 
 bool CollectiveCalls::decide(TunerQuestion question) noexcept {
-  if (question.tuner < 0 || question.tuner >= max_tuners) return false;
-  Tuner& tuner = tuners_[static_cast<std::size_t>(question.tuner)];
+  const Tuner* const tuner = find_tuner(question.tuner);
+  if (tuner == nullptr) return false;
   CallInFlight& here = in_flight_here;
   ++here.decisions;
   here.asked_tuner = question.tuner;
   CollectiveDecider* const decider = decider_.load(std::memory_order_acquire);
   if (decider == nullptr) return false;
-  question.communicator = tuner.id;
-  question.context = tuner.context;
-  question.handle = tuner.communicator.load(std::memory_order_relaxed);
-  question.ranks = tuner.ranks;
-  question.nodes = tuner.nodes;
+  question.communicator = tuner->id;
+  question.handle = tuner->communicator.load(std::memory_order_relaxed);
+  question.ranks = tuner->ranks;
+  question.nodes = tuner->nodes;
   question.in_flight = &here;
   return decider->decide(question);
 }
 
 void CollectiveCalls::end_tuner(std::int64_t tuner) noexcept {
-  if (tuner < 0 || tuner >= max_tuners) return;
-  Tuner& ended = tuners_[static_cast<std::size_t>(tuner)];
+  Tuner* const ended = find_tuner(tuner);
+  if (ended == nullptr) return;
   if (CollectiveDecider* const decider = decider_.load(std::memory_order_acquire)) {
-    decider->forget(ended.context);
+    decider->forget(tuner);
   }
-  ended.is_taken.store(false, std::memory_order_release);
+  ended->number.store(-1, std::memory_order_relaxed);
+  ended->is_taken.store(false, std::memory_order_release);
 }
 
 std::optional<KnownCommunicator> CollectiveCalls::find(const void* communicator) const noexcept {

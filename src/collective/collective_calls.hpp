@@ -53,7 +53,6 @@ struct CallInFlight {
 struct TunerQuestion {
   std::uint64_t communicator = 0;  ///< tuner_id
   std::int64_t tuner = -1;
-  std::uint64_t context = 0;     ///< of the tuner, above 0 and never used again for another
   const void* handle = nullptr;  ///< the program's ncclComm_t; null: not known yet
   int ranks = 0;
   int nodes = 0;
@@ -77,7 +76,7 @@ class CollectiveDecider {
   /// @return false, with nothing changed, where NCCL or the user's own plugin is to decide
   [[nodiscard]] virtual bool decide(const TunerQuestion& question) noexcept = 0;
   /// The last question about a communicator was asked.
-  virtual void forget(std::uint64_t context) noexcept = 0;
+  virtual void forget(std::int64_t tuner) noexcept = 0;
 };
 
 /// The program's calls of NCCL, as the frontend shows them: which communicators there are, and what
@@ -95,13 +94,16 @@ class CollectiveCalls {
   void before(const contextune_nccl_call& call) noexcept;
   void after(const contextune_nccl_call& call) noexcept;
 
-  /// @return the number under which NCCL asks from now on; -1: the user's choice stands, or there
+  /// @return the number under which NCCL asks from now on, never given out twice: what is counted
+  /// for an ended communicator must not go on for another; -1: the user's choice stands, or there
   /// are too many communicators
   [[nodiscard]] std::int64_t begin_tuner(const contextune_tuner_comm& comm) noexcept;
   /// Asks the decider. Takes no lock, allocates nothing, waits for nothing.
   /// @param question.tuner as begin_tuner said; who the communicator is, is filled in here
   [[nodiscard]] bool decide(TunerQuestion question) noexcept;
   void end_tuner(std::int64_t tuner) noexcept;
+  /// The communicator of that number is this one of the program's. Takes no lock.
+  void learn_handle(std::int64_t tuner, const void* communicator) noexcept;
 
   /// @param decider outlives this; null: nobody decides
   void set_decider(CollectiveDecider* decider) noexcept {
@@ -124,8 +126,9 @@ class CollectiveCalls {
   /// What decide() reads; written before its number is given out.
   struct Tuner {
     std::atomic<bool> is_taken{false};
+    std::atomic<std::int64_t> number{-1};  ///< its place in `tuners_`, and `uses` times max_tuners
+    std::int64_t uses = 0;
     std::uint64_t id = 0;
-    std::uint64_t context = 0;
     int ranks = 0;
     int nodes = 0;
     std::atomic<const void*> communicator{nullptr};
@@ -133,13 +136,13 @@ class CollectiveCalls {
 
   void made(const contextune_nccl_call& call) noexcept;
   void add(const contextune_nccl_call& call, int index);
+  [[nodiscard]] Tuner* find_tuner(std::int64_t number) noexcept;  ///< null: it has ended
   void learn_tuner(const void* communicator, std::int64_t number) noexcept;
 
   int (*const current_device_)();
   std::atomic<CollectiveDecider*> decider_{nullptr};
   std::atomic<contextune_tuner_state> tuner_state_{contextune_tuner_not_yet};
   std::atomic<std::uint64_t> unasked_{0};
-  std::atomic<std::uint64_t> contexts_{0};  ///< given out so far
   std::array<Tuner, max_tuners> tuners_;
   mutable std::mutex mutex_;
   std::map<const void*, KnownCommunicator> communicators_;

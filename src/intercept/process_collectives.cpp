@@ -1,10 +1,12 @@
 #include "intercept/process_collectives.hpp"
 
+#include <algorithm>
 #include <new>
 #include <thread>
 
 #include "collective/apply_decision.hpp"
 #include "intercept/clock.hpp"
+#include "intercept/collective_hooks.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/region_collectives.hpp"
 
@@ -67,8 +69,40 @@ std::uint8_t kind_of_call(Function function, const contextune_nccl_call& call) n
   return datatype && op ? kind_of(*datatype, *op) : std::uint8_t{0};
 }
 
+std::span<const OfferedOperation> operations_here() noexcept {
+  return {this_call.operations.data(),
+          std::min<std::size_t>(this_call.num_operations, most_grouped)};
+}
+
 std::size_t slot_of(const void* handle) noexcept {
   return reinterpret_cast<std::uintptr_t>(handle) / 64 % 61;
+}
+
+/// @return the program's communicator that NCCL asks about; null: not known
+const void* communicator_of(const collective::TunerQuestion& question) noexcept {
+  if (question.handle != nullptr || question.in_flight->call == nullptr) return question.handle;
+  const auto kept = operations_here();
+  if (kept.empty()) return nullptr;
+  const void* const only = kept.front().communicator;
+  const bool several = std::any_of(kept.begin(), kept.end(), [&](const OfferedOperation& one) {
+    return one.communicator != only;
+  });
+  if (several || this_call.num_operations > most_grouped) return nullptr;
+  collective_calls().learn_handle(question.tuner, only);
+  return only;
+}
+
+/// @return of all operations that it can be about; absent: not known, or of several kinds
+std::optional<std::uint8_t> kind_of_question(const collective::TunerQuestion& question,
+                                             const void* communicator) noexcept {
+  std::optional<std::uint8_t> kind;
+  for (const OfferedOperation& one : operations_here()) {
+    if (one.communicator != communicator || static_cast<int>(one.function) != question.function)
+      continue;
+    if (kind && *kind != one.kind) return std::nullopt;
+    kind = one.kind;
+  }
+  return kind;
 }
 
 bool ends_group(const contextune_nccl_call& call) noexcept {
@@ -96,10 +130,8 @@ void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexc
   const bool lone = call.kind == contextune_nccl_collective && call.group_depth == 0;
   if (lone) inside_[slot_of(call.comm)].fetch_add(step, std::memory_order_seq_cst);
   if (!ends_group(call)) return;
-  const std::size_t kept = std::min<std::size_t>(this_call.num_operations, most_grouped);
-  for (std::size_t i = 0; i < kept; ++i)
-    inside_[slot_of(this_call.operations[i].communicator)].fetch_add(step,
-                                                                     std::memory_order_seq_cst);
+  for (const OfferedOperation& one : operations_here())
+    inside_[slot_of(one.communicator)].fetch_add(step, std::memory_order_seq_cst);
 }
 
 void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
@@ -156,47 +188,30 @@ void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
   region->made(made(), this_call.counts && call.result == 0);
 }
 
-std::uint8_t ProcessCollectives::kind_of_question(const collective::TunerQuestion& question,
-                                                  bool& is_known) const noexcept {
-  is_known = this_call.num_operations <= most_grouped && question.in_flight->call != nullptr;
-  std::uint8_t kind = 0;
-  bool any = false;
-  bool several_communicators = false;
-  for (std::size_t i = 0; i < this_call.num_operations && is_known; ++i) {
-    const OfferedOperation& one = this_call.operations[i];
-    several_communicators =
-        several_communicators || one.communicator != this_call.operations[0].communicator;
-    const bool is_its = question.handle == nullptr || one.communicator == question.handle;
-    if (!is_its || static_cast<int>(one.function) != question.function) continue;
-    if (any && one.kind != kind) kind = 0;  // one of several kinds: never tuned, but counted
-    if (!any) kind = one.kind;
-    any = true;
+void ProcessCollectives::confuse(std::uint64_t context) noexcept {
+  for (auto& one : confused_) {
+    std::uint64_t known = 0;
+    if (one.compare_exchange_strong(known, context) || known == context) return;
   }
-  if (!any || (several_communicators && question.handle == nullptr)) is_known = false;
-  return kind;
+  all_confused_.store(true);
 }
 
 bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexcept {
   const auto function = collective::function_of_nccl(question.function);
   const bool simulated = question.in_flight->is_simulated();
-  if (!function || *function == Function::AllToAll || simulated || question.context == 0)
-    return false;
-  bool is_known = false;
+  if (!function || *function == Function::AllToAll || simulated) return false;
+  const void* const communicator = communicator_of(question);
   collective::LeaseKey key;
-  key.communicator = question.context;
+  key.communicator = static_cast<std::uint64_t>(question.tuner) + 1;  // above 0
   key.bytes = space_.of(*function).buckets.bucket_of(question.bytes).high_bytes;
   key.operations = static_cast<std::uint32_t>(question.num_pipelined);
   key.function = *function;
-  key.kind = kind_of_question(question, is_known);
-  if (!is_known) {
-    // Another rank may know what this one does not, and count it elsewhere.
-    for (auto& one : confused_) {
-      std::uint64_t free = 0;
-      if (one.compare_exchange_strong(free, question.context) || free == question.context)
-        return false;
-    }
-    all_confused_.store(true);
-    return false;
+  key.kind = movement_kind;
+  if (is_reduction(*function)) {
+    const auto kind = kind_of_question(question, communicator);
+    key.kind = kind.value_or(0);
+    // Other ranks may know what this one does not, and count it as something else.
+    if (!kind) confuse(key.communicator);
   }
   const collective::CostTable table(question.table, question.algorithms, question.protocols);
   const collective::Grant grant = leases.decide(key);
@@ -217,7 +232,7 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
     made = {key,
             grant,
             question.communicator,
-            question.handle != nullptr ? question.handle : this_call.operations[0].communicator,
+            communicator,
             question.ranks,
             question.nodes,
             table.legal(),
@@ -229,7 +244,8 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   return applied;
 }
 
-void ProcessCollectives::forget(std::uint64_t context) noexcept {
+void ProcessCollectives::forget(std::int64_t tuner) noexcept {
+  const auto context = static_cast<std::uint64_t>(tuner) + 1;
   for (const auto& one : regions_)
     if (RegionCollectives* const region = one.load(std::memory_order_acquire))
       region->forget(context);

@@ -53,7 +53,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   void end(const contextune_nccl_call& call) noexcept;
 
   [[nodiscard]] bool decide(const collective::TunerQuestion& question) noexcept override;
-  void forget(std::uint64_t context) noexcept override;
+  void forget(std::int64_t tuner) noexcept override;
 
   /// Whether this thread is inside a call of NCCL, and what was decided in it so far.
   [[nodiscard]] static bool is_inside() noexcept;
@@ -77,8 +77,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
 
   void enter(const contextune_nccl_call& call, int step) noexcept;
   void await_permission(const contextune_nccl_call& call) noexcept;
-  [[nodiscard]] std::uint8_t kind_of_question(const collective::TunerQuestion& question,
-                                              bool& is_known) const noexcept;
+  void confuse(std::uint64_t context) noexcept;
 
   collective::CollectiveSpace space_;
   std::atomic<int> holds_{0};                         ///< regions that forbid decisions

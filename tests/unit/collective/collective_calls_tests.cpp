@@ -1,5 +1,6 @@
 #include "collective/collective_calls.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -95,14 +96,14 @@ class Decider final : public CollectiveDecider {
     call = question.in_flight->call;
     return true;
   }
-  void forget(std::uint64_t context) noexcept override { forgotten = context; }
+  void forget(std::int64_t tuner) noexcept override { forgotten = tuner; }
 
   TunerQuestion asked;
   bool was_lone = false;
   bool was_simulated = false;
   std::uint32_t grouped = 0;
   const contextune_nccl_call* call = nullptr;
-  std::uint64_t forgotten = 0;
+  std::int64_t forgotten = -1;
 };
 
 int one, two;
@@ -277,12 +278,45 @@ TEST_CASE("Places for communicators are given back, and there is an end to them"
   }
   CHECK(program.calls->begin_tuner(tuner_comm) == -1);
   program.calls->end_tuner(17);
-  CHECK(decider.forgotten == 18);
-  CHECK(program.calls->begin_tuner(tuner_comm) == 17);
-  REQUIRE(program.ask(17));
-  CHECK(decider.asked.context == CollectiveCalls::max_tuners + 1);  // of no other before it
+  CHECK(decider.forgotten == 17);
+  CHECK(program.calls->begin_tuner(tuner_comm) >= 0);
+  CHECK(program.calls->begin_tuner(tuner_comm) == -1);
   CHECK_FALSE(program.ask(-1));
-  CHECK_FALSE(program.ask(CollectiveCalls::max_tuners));
+}
+
+TEST_CASE("No number is given out twice, so that no count of decisions goes on for another",
+          "[collective]") {
+  Program program;
+  Decider decider;
+  program.calls->set_decider(&decider);
+  std::vector<std::int64_t> numbers;
+  for (int i = 0; i < 5; ++i) {
+    program.init(&one, &tuner_comm);
+    numbers.push_back(program.begun);
+    program.end(&one);
+    program.calls->end_tuner(program.begun);
+  }
+  std::sort(numbers.begin(), numbers.end());
+  CHECK(std::adjacent_find(numbers.begin(), numbers.end()) == numbers.end());
+}
+
+TEST_CASE("The number of an ended communicator means nothing any more", "[collective]") {
+  Program program;
+  Decider decider;
+  program.calls->set_decider(&decider);
+  program.init(&one, &tuner_comm);
+  const std::int64_t ended = program.begun;
+  program.calls->end_tuner(ended);
+  CHECK_FALSE(program.ask(ended));
+  program.init(&two, &tuner_comm);
+  CHECK_FALSE(program.ask(ended));
+  program.all_reduce(&one, ended);
+  CHECK(program.calls->find(&two)->tuner == program.begun);
+  // Nor does it end the one that has its place now.
+  decider.forgotten = -1;
+  program.calls->end_tuner(ended);
+  CHECK(decider.forgotten == -1);
+  CHECK(program.ask(program.begun));
 }
 
 TEST_CASE("Threads may make, use and end communicators at once", "[collective]") {
