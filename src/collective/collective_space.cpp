@@ -7,10 +7,15 @@
 namespace contextune::collective {
 namespace {
 
-/// What NCCL has a kernel for, whatever the hardware.
-CellSet cells_that_exist(Function function) noexcept {
+/// What NCCL can have a choice in: facts that ranks share.
+CellSet cells_that_exist(Function function, int nodes) noexcept {
   CellSet set;
   for (const Cell& cell : all_cells()) {
+    // PAT needs a node a rank; CollNet and the tree over switches several nodes.
+    const bool between_nodes =
+        cell.algorithm == Algorithm::Pat || cell.algorithm == Algorithm::CollnetDirect ||
+        cell.algorithm == Algorithm::CollnetChain || cell.algorithm == Algorithm::NvlsTree;
+    if (between_nodes && nodes <= 1) continue;
     bool exists = false;
     switch (function) {
       case Function::AllReduce:
@@ -55,6 +60,17 @@ CostTable common_estimate(std::uint64_t bytes) noexcept {
   return {costs.data(), num_algorithms, num_protocols};
 }
 
+/// Whether it is worth a pass where nobody has declared it: a channel moves some 12 GB/s, so that
+/// few of them make of a large message the 50 times slower configs that were measured; and a
+/// protocol that sends as many flags as data halves the bandwidth.
+bool is_worth_a_pass(const Decision& decision, std::uint64_t bytes) noexcept {
+  constexpr std::uint64_t most_bytes_a_channel = 512 << 10U;
+  constexpr std::uint64_t most_bytes_with_flags = 8 << 20U;
+  if (decision.cell.protocol == Protocol::LL && bytes > most_bytes_with_flags) return false;
+  const std::uint64_t fewest = std::min<std::uint64_t>(bytes / most_bytes_a_channel, 16);
+  return decision.channels == 0 || decision.channels >= fewest;
+}
+
 }  // namespace
 
 SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& space, CellSet legal,
@@ -80,11 +96,16 @@ SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& spac
   sources.function = collective.function;
   sources.bytes = collective.bytes;
   sources.nodes = collective.communicator.nodes;
-  sources.legal = cells_that_exist(collective.function);
+  sources.legal = cells_that_exist(collective.function, collective.communicator.nodes);
   sources.costs = common_estimate(collective.bytes);
   sources.permission.cells = CellSet(~0U);
   sources.declared = wanted.declared;
   site.configs = candidates_of(sources);
+  if (wanted.declared.empty()) {
+    std::erase_if(site.configs, [&](const Config& config) {
+      return !is_worth_a_pass(decision_of(config), collective.bytes);
+    });
+  }
   bool any = false;
   for (std::uint32_t i = 1; i < site.configs.size(); ++i) {
     const Decision decision = decision_of(site.configs[i]);

@@ -39,7 +39,7 @@ class Schedule {
 
   /// Step `p` of a site with these trials. `settled` says that every sample of the steps before p
   /// has come or is lost; a schedule that looks at samples answers Wait while it is false.
-  /// Step 0 always runs config 0.
+  /// Step 0 always runs config 0, which is never excluded.
   [[nodiscard]] virtual Step step(std::uint64_t p, const ScheduleShape& shape,
                                   std::span<const Trial> trials, bool settled) const = 0;
 };

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include "core/schedule.hpp"
@@ -19,24 +18,34 @@ Step run(std::uint64_t config, std::uint64_t round, const ScheduleShape& shape) 
           static_cast<int>(round) - shape.n_warmup};
 }
 
+std::vector<std::uint32_t> included(std::span<const Trial> trials) {
+  std::vector<std::uint32_t> configs;
+  for (std::uint32_t config = 0; config < trials.size(); ++config)
+    if (!trials[config].excluded) configs.push_back(config);
+  return configs;
+}
+
 /// Config after config, as the ancestor does.
 class TableSchedule final : public Schedule {
  public:
-  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial>,
+  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial> trials,
             bool) const override {
     const std::uint64_t each = passes_per_config(shape);
-    if (p >= each * shape.num_configs) return {};
-    return run(p / each, p % each, shape);
+    std::uint64_t place = p / each;
+    for (std::uint32_t config = 0; config < trials.size(); ++config)
+      if (!trials[config].excluded && place-- == 0) return run(config, p % each, shape);
+    return {};
   }
 };
 
 /// Every config once, then every config again: slow drift of the clock hits all alike.
 class InterleavedSchedule final : public Schedule {
  public:
-  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial>,
+  Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial> trials,
             bool) const override {
-    if (p >= passes_per_config(shape) * shape.num_configs) return {};
-    return run(p % shape.num_configs, p / shape.num_configs, shape);
+    const std::vector<std::uint32_t> configs = included(trials);
+    if (p >= passes_per_config(shape) * configs.size()) return {};
+    return run(configs[p % configs.size()], p / configs.size(), shape);
   }
 };
 
@@ -45,8 +54,7 @@ class RacingSchedule final : public Schedule {
  public:
   Step step(std::uint64_t p, const ScheduleShape& shape, std::span<const Trial> trials,
             bool settled) const override {
-    std::vector<std::uint32_t> alive(shape.num_configs);
-    std::iota(alive.begin(), alive.end(), 0U);
+    std::vector<std::uint32_t> alive = included(trials);
     for (std::uint64_t round = 0; round < passes_per_config(shape); ++round) {
       if (p < alive.size()) return run(alive[p], round, shape);
       p -= alive.size();

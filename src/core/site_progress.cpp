@@ -58,6 +58,11 @@ void SiteProgress::fail(std::uint32_t config, int iteration, TrialStatus why) {
   trial.given_up_at = iteration;
 }
 
+void SiteProgress::exclude(std::uint32_t config, TrialStatus why) {
+  fail(config, -shape_.n_warmup, why);
+  trials_[config].excluded = true;
+}
+
 void SiteProgress::result(const Step& step, double seconds) {
   if (owed_ > 0) --owed_;
   Trial& trial = trials_[step.config];

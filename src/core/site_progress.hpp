@@ -30,6 +30,9 @@ class SiteProgress {
   /// The config could not be launched, then or at any other time, or computes something wrong.
   void fail(std::uint32_t config, int iteration, TrialStatus why = TrialStatus::LaunchFailed);
 
+  /// The same before the first step: it takes no passes.
+  void exclude(std::uint32_t config, TrialStatus why);
+
   /// What is owed for a step: seconds, or NaN for none.
   void result(const Step& step, double seconds);
 

@@ -29,6 +29,9 @@ struct Trial {
   /// The pass in which it was given up, counted as Step::iteration.
   int given_up_at = 0;
 
+  /// It was given up before there was a schedule, which leaves it out.
+  bool excluded = false;
+
   /// Samples that came.
   [[nodiscard]] std::vector<double> measured() const;
   [[nodiscard]] std::size_t num_measured() const;

@@ -29,8 +29,7 @@ void Tuning::Engine::admit(SiteIndex index) {
   site.progress.emplace(shape, options_.schedule, options_.cutoff);
   for (const std::uint32_t config : site.failed) {
     const bool wrong = site.wrong.contains(config);
-    site.progress->fail(config, -shape.n_warmup,
-                        wrong ? TrialStatus::WrongResult : TrialStatus::LaunchFailed);
+    site.progress->exclude(config, wrong ? TrialStatus::WrongResult : TrialStatus::LaunchFailed);
   }
   // First launched in the very pass that is going on: that is its pass 0, with config 0.
   if (open_ && pending_.at(*open_).stage == Stage::Table) {

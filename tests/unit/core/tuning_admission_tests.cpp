@@ -145,8 +145,12 @@ TEST_CASE("A site whose variants are being built runs its default until they are
   CHECK(region.winner(0) == 1);
 }
 
-TEST_CASE("A config that could not be built counts as failed", "[admission]") {
-  FakeRegion region(ancestor(0, 2));
+TEST_CASE("A config that could not be built counts as failed and takes no passes", "[admission]") {
+  const auto schedule =
+      GENERATE(ScheduleKind::Table, ScheduleKind::Interleaved, ScheduleKind::Racing);
+  TuningOptions options = ancestor(0, 2);
+  options.schedule = schedule;
+  FakeRegion region(options);
   region.sites.push_back({.name = "a", .seconds = {3e-6, 1e-6, 2e-6}, .ready = false});
   region.entry();
   region.tuning.site_ready(0, std::vector<std::uint32_t>{1});
@@ -154,6 +158,8 @@ TEST_CASE("A config that could not be built counts as failed", "[admission]") {
   region.run();
   CHECK(region.winner(0) == 2);
   for (const auto& [pass, configs] : region.rows) CHECK(configs[0] != 1);
+  CHECK(std::count_if(region.rows.begin(), region.rows.end(),
+                      [](const auto& row) { return row.second[0] == 0; }) <= 3);
 }
 
 TEST_CASE("A pinned site runs its config from the first pass and is not tuned", "[admission]") {
