@@ -111,6 +111,7 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
     observer_.stage(stage_, generation_);
   }
   last_now_ = now;
+  bounded_ = bounded;
   advance();
   if (waited_ >= options_.result_patience &&
       now - waiting_since_ >= options_.result_patience_seconds && !pending_.empty()) {
@@ -124,9 +125,8 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   PendingPass pass;
   pass.stage = stage_;
   if (stage_ == Stage::Finished) {
-    const bool building = std::any_of(sites_.begin(), sites_.end(),
-                                      [](const TuningSite& site) { return !site.ready; });
-    if (building) plan.waiting = Waiting::Builds;
+    if (std::any_of(sites_.begin(), sites_.end(), [](const auto& site) { return !site.ready; }))
+      plan.waiting = Waiting::Builds;
   } else if (bounded && trials_cost_too_much()) {
     plan.waiting = Waiting::Budget;
   } else if (stage_ == Stage::Table) {
@@ -135,7 +135,7 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
     plan.measure = plan.counted ? Measure::Activity : Measure::Nothing;
   } else if (experiment_.has_next()) {
     plan.counted = true;
-    plan.measure = stage_ == Stage::Refine ? Measure::Activity : Measure::Span;
+    plan.measure = stage_ == Stage::Refine ? refine_measure_ : Measure::Span;
     pass.slot = experiment_.next_slot();
     pass.experiment = experiment_.number();
     const Assignment& configs = experiment_.take_next();
@@ -144,6 +144,7 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   if (plan.counted) {
     waited_ = 0;
     pass.configs = plan_;
+    pass.measure = plan.measure;
     open_ = passes_++;
     pending_.emplace(*open_, std::move(pass));
   } else if (plan.waiting == Waiting::Nothing && stage_ != Stage::Finished) {
@@ -243,13 +244,12 @@ void Tuning::Engine::resolve(std::map<std::uint64_t, PendingPass>::iterator at,
   if (result != nullptr && !result->throttled) {
     const double seconds = region_seconds(*result);
     if (std::isfinite(seconds)) {
-      const Measure measure = pass.stage == Stage::Confirm ? Measure::Span : Measure::Activity;
       std::vector<std::uint32_t> tried;
       for (std::size_t i = 0; i < pass.configs.size(); ++i)
         if (sites_[i].generation == generation_ && !sites_[i].trivial)
           tried.push_back(pass.configs[i]);
-      baseline_.add(measure, pass.situation, tried, seconds);
-      trials_cost_ += baseline_.excess(measure, pass.situation, seconds);
+      baseline_.add(pass.measure, pass.situation, tried, seconds);
+      trials_cost_ += baseline_.excess(pass.measure, pass.situation, seconds);
     }
   }
   if (pass.stage == Stage::Table) {

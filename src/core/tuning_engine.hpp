@@ -70,6 +70,7 @@ class Tuning::Engine {
   /// A counted pass whose result has not come.
   struct PendingPass {
     Stage stage = Stage::Table;
+    Measure measure = Measure::Nothing;
     bool ended = false;
     std::vector<PlannedTrial> trials;
     std::vector<std::uint32_t> configs;  ///< as run, by site
@@ -131,6 +132,8 @@ class Tuning::Engine {
   bool said_too_many_ = false;
 
   Stage stage_ = Stage::Table;
+  Measure refine_measure_ = Measure::Activity;
+  bool bounded_ = true;  ///< the program makes the entries
   std::uint32_t generation_ = 0;
   std::uint64_t generation_passes_ = 0;
   std::vector<SiteIndex> refined_sites_;  ///< by position in the refinement

@@ -76,6 +76,9 @@ void Tuning::Engine::start_refine() {
     return;
   }
   enter(Stage::Refine);
+  // In a program's own entries CUPTI makes every launch dearer and its records come late, which a
+  // region's time does not need.
+  refine_measure_ = bounded_ ? Measure::Span : Measure::Activity;
   RefineLimits limits;
   limits.max_rounds = options_.refine_rounds;
   limits.max_passes = std::max(most_refine_passes,
