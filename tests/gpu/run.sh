@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Runs the test programs on this machine's GPU, bare and under contextune, and compares what they print.
-# Usage: tests/gpu/run.sh BUILD_FOLDER [replay]
-# With `replay` only what is tuned in one visit of its region (replay.sh). Prints a table and closes with
-# "N passed, N failed"; ends with 1 if anything failed. Logs stay in BUILD_FOLDER/gpu/runs.
+# Usage: tests/gpu/run.sh BUILD_FOLDER [replay | ranks]
+# With `replay` only what is tuned in one visit of its region (replay.sh), with `ranks` only programs of
+# several processes (ranks.sh). Prints a table and closes with "N passed, N failed"; ends with 1 if
+# anything failed. Logs stay in BUILD_FOLDER/gpu/runs.
 set -uo pipefail
 build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER [replay]}" && pwd)
 only=${2:-all}
@@ -81,8 +82,8 @@ finish() {
 }
 
 printf '%-38s %-8s %s\n' what result remark
-if [ "$only" = replay ]; then
-  source "$here/replay.sh"
+if [ "$only" = replay ] || [ "$only" = ranks ]; then
+  source "$here/$only.sh"
   finish
 fi
 if "$programs/library_tests" >"$runs/library_tests" 2>&1; then
@@ -145,30 +146,7 @@ else
   row two_gpus skipped "one GPU here"
 fi
 
-# ranks MODE STEPS: two ranks of the demo, on two GPUs where there are two, end with the same winners.
-ranks() {
-  local name=ranks_$1 demo=$build/demo/contextune_demo status rank
-  local gpus; gpus=$(nvidia-smi -L | grep -c '^GPU ')
-  LD_LIBRARY_PATH= "$demo" --steps "$2" >"$runs/$name.bare" 2>"$runs/$name.bare.err"
-  # One file each: what two processes write to one may lie in any order.
-  LD_LIBRARY_PATH= under "$name" -n 2 --mode "$1" --region nvtx:decode --space "$build/demo/demo.lua" -- \
-    sh -c 'exec "$0" --device "$((LOCAL_RANK % $1))" --steps "$2" >"$3.$LOCAL_RANK"' \
-    "$demo" "$gpus" "$2" "$runs/$name.out"
-  status=$?
-  for rank in 0 1; do
-    grep event=winner "$runs/$name.log/rank-$rank.log" |
-      sed -E 's/^.* event=//; s/ (time|default)_us=[^ ]*//g' >"$runs/$name.winners.$rank"
-  done
-  if [ "$status" -ne 0 ] || ! cmp -s "$runs/$name.bare" "$runs/$name.out.0" || ! cmp -s "$runs/$name.bare" "$runs/$name.out.1"; then
-    row "$name" failed "status $status, or the output is not that of the bare run"
-  elif [ ! -s "$runs/$name.winners.0" ] || ! cmp -s "$runs/$name.winners.0" "$runs/$name.winners.1"; then
-    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
-  else
-    row "$name" passed "$gpus GPU(s), $(grep -c 'event=sync .*verdict=committed' "$runs/$name.log/rank-0.log") agreements, $(grep -oE ' gain=[^ ]*' "$runs/$name.log/rank-0.log" | head -1)"
-  fi
-}
-ranks replay 200
-ranks live 20000
+source "$here/ranks.sh"
 
 compare cublaslt_discover '' --discover --region profiler -- "$programs/cublaslt"
 compare cublaslt_auto 'event=site' --mode live --auto --region profiler -- "$programs/cublaslt" --steps 15000

@@ -1,0 +1,102 @@
+# Sourced by run.sh: programs of two ranks, on two GPUs where there are two.
+gpus=$(nvidia-smi -L | grep -c '^GPU ')
+
+# same_winners NAME: both ranks have winners, and they are the same.
+same_winners() {
+  local name=$1 rank
+  for rank in 0 1; do
+    grep event=winner "$runs/$name.log/rank-$rank.log" |
+      sed -E 's/^.* event=//; s/ (time|default)_us=[^ ]*//g' >"$runs/$name.winners.$rank"
+  done
+  [ -s "$runs/$name.winners.0" ] && cmp -s "$runs/$name.winners.0" "$runs/$name.winners.1"
+}
+
+# agreements NAME: what rank 0 says of the tuning, for the remark of its row.
+agreements() {
+  echo "$gpus GPU(s), $(grep -c 'event=sync .*verdict=committed' "$runs/$1.log/rank-0.log") agreements," \
+    "$(grep -oE ' verdict=(kept|reduced|rejected)| gain=[^ ]*' "$runs/$1.log/rank-0.log" | head -2 | tr '\n' ' ')"
+}
+
+# ranks MODE STEPS: two ranks of the demo, which share nothing but their tuning.
+ranks() {
+  local name=ranks_$1 demo=$build/demo/contextune_demo status
+  LD_LIBRARY_PATH= "$demo" --steps "$2" >"$runs/$name.bare" 2>"$runs/$name.bare.err"
+  # One file each: what two processes write to one may lie in any order.
+  LD_LIBRARY_PATH= under "$name" -n 2 --mode "$1" --region nvtx:decode --space "$build/demo/demo.lua" -- \
+    sh -c 'exec "$0" --device "$((LOCAL_RANK % $1))" --steps "$2" >"$3.$LOCAL_RANK"' \
+    "$demo" "$gpus" "$2" "$runs/$name.out"
+  status=$?
+  if [ "$status" -ne 0 ] || ! cmp -s "$runs/$name.bare" "$runs/$name.out.0" || ! cmp -s "$runs/$name.bare" "$runs/$name.out.1"; then
+    row "$name" failed "status $status, or the output is not that of the bare run"
+  elif ! same_winners "$name"; then
+    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
+  else
+    row "$name" passed "$(agreements "$name")"
+  fi
+}
+ranks replay 200
+ranks live 20000
+
+# step_time FILE: of rank 0, as the program prints it, whatever else is there.
+step_time() { sed -nE 's/.*rank 0 of 2: ([0-9.]+) us a step$/\1/p' "$1" | tail -1; }
+
+# judge_peers NAME STATUS_BARE STATUS: the row of a program whose ranks have written what they computed to
+# NAME.bare and NAME.out, each a line, in any order.
+judge_peers() {
+  local name=$1
+  if [ "$2" -ne 0 ]; then
+    row "$name" failed "the program itself ended with $2: $(tail -1 "$runs/$name.bare.err" | cut -c1-90)"
+  elif [ "$3" -ne 0 ]; then
+    row "$name" failed "status $3: $(tail -1 "$runs/$name.err" | cut -c1-90)"
+  elif ! cmp -s <(sort "$runs/$name.bare") <(sort "$runs/$name.out") || [ "$(wc -l <"$runs/$name.out")" -ne 2 ]; then
+    row "$name" failed "output $(sort "$runs/$name.out" | head -1) instead of $(sort "$runs/$name.bare" | head -1)"
+  elif ! same_winners "$name"; then
+    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
+  else
+    row "$name" passed "$(step_time "$runs/$name.bare.err") us a step, tuned $(step_time "$runs/$name.err") us; $(agreements "$name")"
+  fi
+}
+
+# peers NAME STEPS: two ranks that write to each other's memory, or call NCCL, bare and tuned as they run.
+peers() {
+  local name=$1 meet status_bare=0 status=0 rank processes=()
+  meet=$(mktemp -d)
+  local command=("$programs/$name" --steps "$2" --meet "$meet/socket")
+  for rank in 0 1; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 timeout --kill-after 5 "$most_seconds" "${command[@]}" &
+    processes+=($!)
+  done >"$runs/$name.bare" 2>"$runs/$name.bare.err"
+  for process in "${processes[@]}"; do wait "$process" || status_bare=$?; done
+  under "$name" -n 2 --mode live --region nvtx:step --space "$programs/$name.lua" -- "${command[@]}" || status=$?
+  rm -rf "$meet"
+  judge_peers "$name" "$status_bare" "$status"
+}
+
+# torch_peers STEPS: PyTorch as its launcher starts it; the launcher itself is no rank.
+torch_peers() {
+  local name=torch_tensor_parallel status_bare=0 status=0 processes
+  local command=(python3 -m torch.distributed.run --nproc_per_node 2 "$programs/$name.py" "$1")
+  timeout --kill-after 5 "$most_seconds" "${command[@]}" >"$runs/$name.bare" 2>"$runs/$name.bare.err" || status_bare=$?
+  under "$name" --distributed on --mode live --auto --region nvtx:step -- "${command[@]}" || status=$?
+  processes=$(cat "$runs/$name.log"/rank-*.log | grep -oE ' pid=[0-9]+' | sort -u | wc -l)
+  if has "$name" 'reason=no_rendezvous' || [ "$processes" -ne 2 ]; then
+    row "$name" failed "$processes processes in $runs/$name.log: $(grep -hoE 'reason=no_rendezvous.*' "$runs/$name.log"/rank-*.log | head -1 | cut -c1-90)"
+  else
+    judge_peers "$name" "$status_bare" "$status"
+  fi
+}
+
+if [ "$gpus" -lt 2 ]; then
+  for name in all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel; do
+    row "$name" skipped "one GPU here"
+  done
+else
+  peers all_gather_gemm 6000
+  peers all_gather_moe 6000
+  peers moe_reduce_scatter 6000
+  if python3 -c 'import torch' 2>/dev/null; then
+    torch_peers 4000
+  else
+    row torch_tensor_parallel skipped "no PyTorch here"
+  fi
+fi
