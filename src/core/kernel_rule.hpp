@@ -108,6 +108,10 @@ class KernelRule {
   [[nodiscard]] virtual LaunchChange apply(const Config& config, const LaunchView& launch,
                                            LaunchReads& reads) = 0;
 
+  /// Whether blocks wait for each other or for other ranks, so that a launch whose blocks are not
+  /// all on the device at once might never end.
+  [[nodiscard]] virtual bool co_resident() const { return false; }
+
   /// Schedule overrides; absent: those of the region.
   [[nodiscard]] virtual std::optional<int> n_warmup() const { return std::nullopt; }
   [[nodiscard]] virtual std::optional<int> n_repeat() const { return std::nullopt; }

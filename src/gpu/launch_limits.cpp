@@ -17,6 +17,35 @@ int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
   return blocks;
 }
 
+std::uint64_t resident_blocks(const Driver& driver, const DeviceFacts& device,
+                              const KernelIdentity& kernel, const LaunchSize& launch,
+                              const std::array<std::uint32_t, 3>& launch_cluster) noexcept {
+  if (!has_clusters(kernel, launch_cluster)) {
+    return static_cast<std::uint64_t>(std::max(blocks_per_sm(driver, kernel, launch), 0)) *
+           static_cast<std::uint64_t>(std::max(device.num_sms, 0));
+  }
+  const auto& cluster = launch_cluster[0] != 0 ? launch_cluster : kernel.required_cluster;
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {cluster[0], cluster[1], cluster[2]};
+  CUlaunchConfig config{};
+  config.gridDimX = launch.grid[0];
+  config.gridDimY = launch.grid[1];
+  config.gridDimZ = launch.grid[2];
+  config.blockDimX = launch.block[0];
+  config.blockDimY = launch.block[1];
+  config.blockDimZ = launch.block[2];
+  config.sharedMemBytes = static_cast<unsigned>(launch.shared_bytes);
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int clusters = 0;
+  if (driver.cuOccupancyMaxActiveClusters == nullptr ||
+      driver.cuOccupancyMaxActiveClusters(&clusters, kernel.function, &config) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return static_cast<std::uint64_t>(std::max(clusters, 0)) * cluster[0] * cluster[1] * cluster[2];
+}
+
 bool fits_in_one_wave(const Driver& driver, const DeviceFacts& device, const KernelIdentity& kernel,
                       const LaunchSize& launch) noexcept {
   const int per_sm = blocks_per_sm(driver, kernel, launch);

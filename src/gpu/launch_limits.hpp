@@ -35,6 +35,12 @@ struct PriorityRange {
 [[nodiscard]] int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
                                 const LaunchSize& launch) noexcept;
 
+/// How many blocks of that size the device holds at a time, in clusters if the launch or the kernel
+/// asks for them; 0 if it holds none or the driver cannot tell.
+[[nodiscard]] std::uint64_t resident_blocks(
+    const Driver& driver, const DeviceFacts& device, const KernelIdentity& kernel,
+    const LaunchSize& launch, const std::array<std::uint32_t, 3>& launch_cluster) noexcept;
+
 /// Whether all blocks can be resident at once.
 [[nodiscard]] bool fits_in_one_wave(const Driver& driver, const DeviceFacts& device,
                                     const KernelIdentity& kernel,

@@ -24,6 +24,7 @@ class DeclaredKnobs final : public KnobProvider {
                                   LaunchReads& reads) override {
     VariantSpec spec;
     spec.change = rule_->apply(config, launch.view, reads);
+    spec.co_resident = rule_->co_resident();
     return spec;
   }
   [[nodiscard]] std::optional<int> n_warmup() const override { return rule_->n_warmup(); }

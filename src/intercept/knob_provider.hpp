@@ -27,6 +27,7 @@ struct VariantSpec {
   std::optional<int> carveout;  ///< percent of the SM's memory that is shared memory
   std::optional<int> priority;
   std::optional<int> cluster_scheduling;  ///< CUclusterSchedulingPolicy
+  bool co_resident = false;  ///< not to be launched unless all blocks are on the device at once
 };
 
 /// One source of things that can be changed about a launch. Calls are serialised by the caller.

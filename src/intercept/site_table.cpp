@@ -216,8 +216,10 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
   facts.registers = at.kernel.registers;
   facts.provider = provider.name();
   for (const std::uint32_t i : offer.unusable) {
-    report_unusable(site.label(), site.configs[i], i, offer.variants[i]->why,
-                    FallbackReason::BuildFailed);
+    const Variant& variant = *offer.variants[i];
+    report_unusable(
+        site.label(), site.configs[i], i, variant.why,
+        variant.too_large ? FallbackReason::NotCoResident : FallbackReason::BuildFailed);
   }
   owner_.adopt(site, std::move(spec), facts, offer.unusable);
   if (!offer.ready) {
@@ -286,8 +288,9 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
     variant->why = error.what();
   }
   if (!variant->usable) {
-    report_unusable(site.label(), site.configs[config], config, variant->why,
-                    FallbackReason::LaunchFailed);
+    report_unusable(
+        site.label(), site.configs[config], config, variant->why,
+        variant->too_large ? FallbackReason::NotCoResident : FallbackReason::LaunchFailed);
   }
   resolved->set_variant(config, std::move(variant));
   return resolved->variant(config);

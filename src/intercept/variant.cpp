@@ -51,8 +51,19 @@ void add_attributes(Variant& variant, const VariantSpec& spec, const KernelLaunc
   }
 }
 
+/// Why blocks that wait for each other might wait for one that has no room. Empty: all have.
+std::string lacks_room(const Variant& variant, const VariantSpec& spec, const KernelLaunch& launch,
+                       const gpu::KernelIdentity& kernel, const gpu::Driver& driver) {
+  const gpu::LaunchSize size{variant.grid, variant.block, variant.shared_bytes};
+  const std::uint64_t most = gpu::resident_blocks(
+      driver, launch.device, kernel, size, spec.change.cluster.value_or(launch.launch.cluster()));
+  if (size.blocks() <= most) return {};
+  return std::to_string(size.blocks()) + " blocks, of which the device holds " +
+         std::to_string(most) + " at once; the declaration says co_resident";
+}
+
 /// Fills in the function and its limits. Empty: it can be launched.
-std::string prepare_function(Variant& variant, const KernelLaunch& launch,
+std::string prepare_function(Variant& variant, const VariantSpec& spec, const KernelLaunch& launch,
                              const gpu::Driver& driver) {
   std::string why;
   // Asked for anew: what the program set since the kernel was first seen must not be lowered.
@@ -73,12 +84,16 @@ std::string prepare_function(Variant& variant, const KernelLaunch& launch,
     return std::to_string(variant.shared_bytes) + " bytes of dynamic shared memory; at most " +
            std::to_string(gpu::max_dynamic_shared_bytes(launch.device, *kernel)) + " are possible";
   }
-  return {};
+  if (!spec.co_resident) return {};
+  why = lacks_room(variant, spec, launch, *kernel, driver);
+  variant.too_large = !why.empty();
+  return why;
 }
 
-Variant unusable(std::string why) {
+Variant unusable(std::string why, bool too_large = false) {
   Variant variant;
   variant.why = std::move(why);
+  variant.too_large = too_large;
   return variant;
 }
 
@@ -121,8 +136,8 @@ std::optional<Variant> make_variant(const VariantSpec& spec, const KernelLaunch&
     }
   }
   const gpu::RelaxedCapture relaxed(driver);
-  if (std::string why = prepare_function(variant, launch, driver); !why.empty()) {
-    return unusable(std::move(why));
+  if (std::string why = prepare_function(variant, spec, launch, driver); !why.empty()) {
+    return unusable(std::move(why), variant.too_large);
   }
   add_attributes(variant, spec, launch);
   variant.usable = true;

@@ -14,7 +14,8 @@ namespace contextune::intercept {
 /// A launch as one config makes it, ready to be issued.
 struct Variant {
   bool usable = false;
-  std::string why;  ///< it is not usable
+  std::string why;         ///< it is not usable
+  bool too_large = false;  ///< because not all its blocks fit on the device at once
   CUfunction function = nullptr;
   Dim3 grid{};
   Dim3 block{};

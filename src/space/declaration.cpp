@@ -13,8 +13,9 @@
 namespace contextune::space {
 namespace {
 
-constexpr std::array<std::string_view, 9> kernel_keys = {
-    "params", "key", "space", "configs", "prune", "apply", "variants", "n_warmup", "n_repeat"};
+constexpr std::array<std::string_view, 10> kernel_keys = {
+    "params", "key",      "space",       "configs",  "prune",
+    "apply",  "variants", "co_resident", "n_warmup", "n_repeat"};
 constexpr std::array<std::string_view, 5> collective_keys = {"space", "configs", "buckets",
                                                              "n_warmup", "n_repeat"};
 constexpr std::array<std::string_view, 5> collective_names = {
@@ -129,6 +130,7 @@ KernelDeclaration read_kernel(lua_State* lua, std::string name, int line) {
   const std::vector<std::string> variants = table.texts("variants", false);
   kernel.has_variants = !variants.empty();
   if (kernel.has_variants) kernel.configs = with_variants(kernel.configs, variants);
+  kernel.co_resident = table.flag("co_resident");
   kernel.n_warmup = table.integer("n_warmup", 0, most_passes);
   kernel.n_repeat = table.integer("n_repeat", 1, most_passes);
 

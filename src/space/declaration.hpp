@@ -32,6 +32,7 @@ struct KernelDeclaration {
   ScriptFunction key;
   ScriptFunction prune;
   ScriptFunction apply;
+  bool co_resident = false;
   std::optional<int> n_warmup;
   std::optional<int> n_repeat;
 };

@@ -179,6 +179,15 @@ bool DeclaredTable::has_function(std::string_view name) const {
   return true;
 }
 
+bool DeclaredTable::flag(std::string_view name) const {
+  const StackHeight height(lua_);
+  if (!push(name)) return false;
+  if (lua_type(lua_, -1) != LUA_TBOOLEAN) {
+    refuse(std::string(name) + " is a " + luaL_typename(lua_, -1) + "; make it true or false");
+  }
+  return lua_toboolean(lua_, -1) != 0;
+}
+
 std::optional<int> DeclaredTable::integer(std::string_view name, int least, int most) const {
   const StackHeight height(lua_);
   if (!push(name)) return std::nullopt;

@@ -32,6 +32,7 @@ class DeclaredTable {
   /// Whether the value is a function; another kind of value is refused.
   [[nodiscard]] bool has_function(std::string_view name) const;
 
+  [[nodiscard]] bool flag(std::string_view name) const;  ///< false if absent
   [[nodiscard]] std::optional<int> integer(std::string_view name, int least, int most) const;
   [[nodiscard]] std::optional<std::string> text(std::string_view name) const;
 

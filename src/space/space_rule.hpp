@@ -27,6 +27,7 @@ class SpaceRule final : public KernelRule {
   [[nodiscard]] LaunchChange apply(const Config& config, const LaunchView& launch,
                                    LaunchReads& reads) override;
 
+  [[nodiscard]] bool co_resident() const override { return declaration_.co_resident; }
   [[nodiscard]] std::optional<int> n_warmup() const override { return declaration_.n_warmup; }
   [[nodiscard]] std::optional<int> n_repeat() const override { return declaration_.n_repeat; }
 

@@ -72,6 +72,17 @@ peers() {
   judge_peers "$name" "$status_bare" "$status"
 }
 
+# A grid for which there is no room at once is not launched, on any rank.
+without_room() {
+  local reasons
+  reasons=$(cat "$runs/all_gather_gemm.log"/rank-*.log | grep -c 'reason=not_co_resident .*per_sm=16')
+  if [ "$reasons" -eq 8 ] && ! has all_gather_gemm 'event=trial .*per_sm=16.* time_us='; then
+    row "all_gather_gemm keeps to what fits" passed "$(grep -h 'reason=not_co_resident' "$runs/all_gather_gemm.log/rank-0.log" | head -1 | sed -E 's/.*text=//' | cut -c1-120)"
+  else
+    row "all_gather_gemm keeps to what fits" failed "$reasons refusals in $runs/all_gather_gemm.log, wanted 8"
+  fi
+}
+
 # torch_peers STEPS: PyTorch as its launcher starts it; the launcher itself is no rank.
 torch_peers() {
   local name=torch_tensor_parallel status_bare=0 status=0 processes
@@ -92,6 +103,7 @@ if [ "$gpus" -lt 2 ]; then
   done
 else
   peers all_gather_gemm 6000
+  without_room
   peers all_gather_moe 6000
   peers moe_reduce_scatter 6000
   if python3 -c 'import torch' 2>/dev/null; then

@@ -22,14 +22,14 @@ struct Shared {
 };
 
 // A peer that does not come within some seconds makes the result wrong, but no kernel without end.
-__device__ void wait_for(const unsigned* flag, unsigned step, int* missing) {
+__device__ void wait_for(const unsigned* flag, unsigned step, volatile int* missing) {
   constexpr unsigned long long patience = 10'000'000'000;
   unsigned long long begin, now;
   asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
   for (;;) {
     unsigned value;
     asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
-    if (value >= step) return;
+    if (value >= step || *missing != 0) return;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
     if (now - begin > patience) {
       *missing = 1;

@@ -65,6 +65,7 @@ struct TestRule final : contextune::KernelRule {
     ++applied;
     return make ? make(config, view, reads) : by_name(config);
   }
+  [[nodiscard]] bool co_resident() const override { return waits_for_others; }
   /// block, grid, shared_bytes and function as the config says.
   static contextune::LaunchChange by_name(const contextune::Config& config);
 
@@ -73,6 +74,7 @@ struct TestRule final : contextune::KernelRule {
   std::function<contextune::Key(const View&, Reads&)> make_key;
   std::function<contextune::LaunchChange(const contextune::Config&, const View&, Reads&)> make;
   int applied = 0;
+  bool waits_for_others = false;
 };
 
 /// {{name=first}, {name=second}, ...}

@@ -35,12 +35,14 @@ TEST_CASE("Wrong keys of a kernel are named with what was meant") {
       {kernel("tile = 5"),
        "FILE:2: kernel 'k': 'tile' is not known here; known are params, key, space, configs, "
        "prune, "
-       "apply, variants, n_warmup and n_repeat"},
+       "apply, variants, co_resident, n_warmup and n_repeat"},
       {kernel("5"),
        "FILE:2: kernel 'k': has an entry without a name; name it, as in space = { ... }"},
       {kernel("key = 5"),
        "FILE:2: kernel 'k': key is a number; make it a function, as in key = function(...) ... "
        "end"},
+      {kernel("co_resident = 1"),
+       "FILE:2: kernel 'k': co_resident is a number; make it true or false"},
       {kernel("n_warmup = -1"),
        "FILE:2: kernel 'k': n_warmup must be a whole number from 0 to 1000; correct it"},
       {kernel("n_repeat = 0"),

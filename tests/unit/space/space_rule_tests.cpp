@@ -69,8 +69,14 @@ TEST_CASE("A declared kernel has a key, pruned configs, and what they make of a 
   CHECK_FALSE(change.shared_bytes);
   CHECK_FALSE(change.cluster);
   CHECK(change.function.empty());
+  CHECK_FALSE(rule->co_resident());
   CHECK_FALSE(rule->n_warmup());
   CHECK_FALSE(rule->n_repeat());
+}
+
+TEST_CASE("A kernel may be declared to wait for others") {
+  CHECK(one_rule("kernel \"k\" { co_resident = true }")->co_resident());
+  CHECK_FALSE(one_rule("kernel \"k\" { co_resident = false }")->co_resident());
 }
 
 TEST_CASE("A product goes over sorted parameter names, the first varying slowest") {
