@@ -53,7 +53,7 @@ judge_peers() {
   elif ! same_winners "$name"; then
     row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
   else
-    row "$name" passed "$(step_time "$runs/$name.bare.err") us a step, tuned $(step_time "$runs/$name.err") us; $(agreements "$name")"
+    row "$name" passed "$(step_time "$runs/$name.bare.err") us a step, in the end $(step_time "$runs/$name.err") us; $(agreements "$name")"
   fi
 }
 
@@ -102,12 +102,12 @@ if [ "$gpus" -lt 2 ]; then
     row "$name" skipped "one GPU here"
   done
 else
-  peers all_gather_gemm 6000
+  peers all_gather_gemm 12000
   without_room
-  peers all_gather_moe 6000
-  peers moe_reduce_scatter 6000
+  peers all_gather_moe 12000
+  peers moe_reduce_scatter 12000
   if python3 -c 'import torch' 2>/dev/null; then
-    torch_peers 4000
+    torch_peers 6000
   else
     row torch_tensor_parallel skipped "no PyTorch here"
   fi
