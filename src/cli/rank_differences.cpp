@@ -1,6 +1,7 @@
 #include "cli/rank_differences.hpp"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -211,12 +212,21 @@ void compare_regions(Sentences& sentences, const Ranks& ranks) {
   }
 }
 
+// Each rank has a device of its own: "saxpy{code=1f device=3 n=8}" is the same site on all of them.
+std::string on_any_device(const std::string& site) {
+  constexpr std::string_view part = " device=";
+  const std::size_t begin = site.find(part, std::min(site.find('{'), site.size()));
+  if (begin == std::string::npos) return site;
+  const std::size_t end = std::min(site.find_first_of(" }", begin + part.size()), site.size());
+  return site.substr(0, begin) + site.substr(end);
+}
+
 void compare_fallbacks(Sentences& sentences, const Ranks& ranks) {
   using Case = std::tuple<std::string, std::string, std::string>;  // reason, region, site
   std::map<Case, std::map<int, const FallbackReport*>> cases;
   for (const auto& [rank, process] : ranks) {
     for (const FallbackReport& one : process->fallbacks)
-      cases[{one.reason, one.region, one.site}][rank] = &one;
+      cases[{one.reason, one.region, on_any_device(one.site)}][rank] = &one;
   }
   for (const auto& [name, by_rank] : cases) {
     if (by_rank.size() == ranks.size()) continue;

@@ -70,6 +70,21 @@ class LogsOfRanks(CommandTest):
                 text = self.logs(3, wrong)
                 self.assertIn("the ranks differ\n    " + sentence + "\n", text)
 
+    def test_a_site_is_the_same_on_the_device_of_each_rank(self):
+        folder = self.folder / "devices"
+        subprocess.run([WRITER, str(folder), "3"], check=True)
+        for rank, grid in enumerate((8, 8, 16)):
+            with open(folder / f"rank-{rank}.log", "r+") as log:
+                head = log.readlines()[-1].partition("event=")[0]
+                log.write(f'{head}event=fallback reason=launch_failed region=step '
+                          f'site="saxpy{{code=1f device={rank} grid={grid}}}" text="No room."\n')
+        result = self.contextune("logs", str(folder), "--json")
+        differences = json.loads(result.stdout)["comparisons"][0]["differences"]
+        self.assertEqual(differences, [
+            "fallback launch_failed, step, saxpy{code=1f grid=16}: on rank 2, not on ranks 0, 1: No room.",
+            "fallback launch_failed, step, saxpy{code=1f grid=8}: on ranks 0, 1, not on rank 2: No room.",
+        ])
+
     def test_broken_logs_are_compared_as_far_as_they_go(self):
         folder = self.folder / "broken"
         subprocess.run([WRITER, str(folder), "4"], check=True)

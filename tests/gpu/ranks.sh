@@ -35,14 +35,14 @@ ranks() {
   fi
 }
 ranks replay 200
-ranks live 20000
+ranks live 60000
 
 # step_time FILE: of rank 0, as the program prints it, whatever else is there.
 step_time() { sed -nE 's/.*rank 0 of 2: ([0-9.]+) us a step$/\1/p' "$1" | tail -1; }
 
-# judge_peers NAME STATUS_BARE STATUS: the row of a program whose ranks have written what they computed to
-# NAME.bare and NAME.out, each a line, in any order.
-judge_peers() {
+# judge_output NAME STATUS_BARE STATUS: whether the ranks have written the same to NAME.bare and NAME.out,
+# each one line, in any order; a row if not.
+judge_output() {
   local name=$1
   if [ "$2" -ne 0 ]; then
     row "$name" failed "the program itself ended with $2: $(tail -1 "$runs/$name.bare.err" | cut -c1-90)"
@@ -50,11 +50,14 @@ judge_peers() {
     row "$name" failed "status $3: $(tail -1 "$runs/$name.err" | cut -c1-90)"
   elif ! cmp -s <(sort "$runs/$name.bare") <(sort "$runs/$name.out") || [ "$(wc -l <"$runs/$name.out")" -ne 2 ]; then
     row "$name" failed "output $(sort "$runs/$name.out" | head -1) instead of $(sort "$runs/$name.bare" | head -1)"
-  elif ! same_winners "$name"; then
-    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
   else
-    row "$name" passed "$(step_time "$runs/$name.bare.err") us a step, in the end $(step_time "$runs/$name.err") us; $(agreements "$name")"
+    return 0
   fi
+  return 1
+}
+
+remark_of() {
+  echo "$(step_time "$runs/$1.bare.err") us a step, in the end $(step_time "$runs/$1.err") us; $(agreements "$1")"
 }
 
 # peers NAME STEPS: two ranks that write to each other's memory, or call NCCL, bare and tuned as they run.
@@ -69,7 +72,13 @@ peers() {
   for process in "${processes[@]}"; do wait "$process" || status_bare=$?; done
   under "$name" -n 2 --mode live --region nvtx:step --space "$programs/$name.lua" -- "${command[@]}" || status=$?
   rm -rf "$meet"
-  judge_peers "$name" "$status_bare" "$status"
+  if ! judge_output "$name" "$status_bare" "$status"; then
+    return
+  elif ! same_winners "$name"; then
+    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
+  else
+    row "$name" passed "$(remark_of "$name")"
+  fi
 }
 
 # A grid for which there is no room at once is not launched, on any rank.
@@ -83,17 +92,20 @@ without_room() {
   fi
 }
 
-# torch_peers STEPS: PyTorch as its launcher starts it; the launcher itself is no rank.
+# torch_peers STEPS: PyTorch as its launcher starts it; the launcher itself, which uses CUDA too, is no rank.
+# What --auto has for the kernels of libraries need not win anything.
 torch_peers() {
-  local name=torch_tensor_parallel status_bare=0 status=0 processes
+  local name=torch_tensor_parallel status_bare=0 status=0 tuned
   local command=(python3 -m torch.distributed.run --nproc_per_node 2 "$programs/$name.py" "$1")
   timeout --kill-after 5 "$most_seconds" "${command[@]}" >"$runs/$name.bare" 2>"$runs/$name.bare.err" || status_bare=$?
   under "$name" --distributed on --mode live --auto --region nvtx:step -- "${command[@]}" || status=$?
-  processes=$(cat "$runs/$name.log"/rank-*.log | grep -oE ' pid=[0-9]+' | sort -u | wc -l)
-  if has "$name" 'reason=no_rendezvous' || [ "$processes" -ne 2 ]; then
-    row "$name" failed "$processes processes in $runs/$name.log: $(grep -hoE 'reason=no_rendezvous.*' "$runs/$name.log"/rank-*.log | head -1 | cut -c1-90)"
+  tuned=$(grep -hE 'event=sync .*verdict=committed' "$runs/$name.log"/rank-*.log | grep -oE ' pid=[0-9]+ rank=[0-9]+' | sort -u | wc -l)
+  if ! judge_output "$name" "$status_bare" "$status"; then
+    return
+  elif [ "$tuned" -ne 2 ] || has "$name" 'reason=(no_rendezvous|no_agreement)'; then
+    row "$name" failed "$tuned processes agreed on something; see $runs/$name.log"
   else
-    judge_peers "$name" "$status_bare" "$status"
+    row "$name" passed "$(remark_of "$name")"
   fi
 }
 
@@ -107,7 +119,7 @@ else
   peers all_gather_moe 12000
   peers moe_reduce_scatter 12000
   if python3 -c 'import torch' 2>/dev/null; then
-    torch_peers 6000
+    torch_peers 12000
   else
     row torch_tensor_parallel skipped "no PyTorch here"
   fi
