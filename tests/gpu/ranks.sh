@@ -17,14 +17,15 @@ agreements() {
     "$(grep -oE ' verdict=(kept|reduced|rejected)| gain=[^ ]*' "$runs/$1.log/rank-0.log" | head -2 | tr '\n' ' ')"
 }
 
-# ranks MODE STEPS: two ranks of the demo, which share nothing but their tuning.
+# ranks STEPS: two ranks of the demo, replayed. Live, ranks that share nothing but their tuning drift
+# apart, and each batch of passes begins where the one ahead is.
 ranks() {
-  local name=ranks_$1 demo=$build/demo/contextune_demo status
-  LD_LIBRARY_PATH= "$demo" --steps "$2" >"$runs/$name.bare" 2>"$runs/$name.bare.err"
+  local name=ranks_replay demo=$build/demo/contextune_demo status
+  LD_LIBRARY_PATH= "$demo" --steps "$1" >"$runs/$name.bare" 2>"$runs/$name.bare.err"
   # One file each: what two processes write to one may lie in any order.
-  LD_LIBRARY_PATH= under "$name" -n 2 --mode "$1" --region nvtx:decode --space "$build/demo/demo.lua" -- \
+  LD_LIBRARY_PATH= under "$name" -n 2 --mode replay --region nvtx:decode --space "$build/demo/demo.lua" -- \
     sh -c 'exec "$0" --device "$((LOCAL_RANK % $1))" --steps "$2" >"$3.$LOCAL_RANK"' \
-    "$demo" "$gpus" "$2" "$runs/$name.out"
+    "$demo" "$gpus" "$1" "$runs/$name.out"
   status=$?
   if [ "$status" -ne 0 ] || ! cmp -s "$runs/$name.bare" "$runs/$name.out.0" || ! cmp -s "$runs/$name.bare" "$runs/$name.out.1"; then
     row "$name" failed "status $status, or the output is not that of the bare run"
@@ -34,8 +35,7 @@ ranks() {
     row "$name" passed "$(agreements "$name")"
   fi
 }
-ranks replay 200
-ranks live 60000
+ranks 200
 
 # step_time FILE: of rank 0, as the program prints it, whatever else is there.
 step_time() { sed -nE 's/.*rank 0 of 2: ([0-9.]+) us a step$/\1/p' "$1" | tail -1; }
@@ -60,17 +60,18 @@ remark_of() {
   echo "$(step_time "$runs/$1.bare.err") us a step, in the end $(step_time "$runs/$1.err") us; $(agreements "$1")"
 }
 
-# peers NAME STEPS: two ranks that write to each other's memory, or call NCCL, bare and tuned as they run.
+# peers PROGRAM STEPS: two ranks that write to each other's memory, or call NCCL, bare and tuned as they run.
 peers() {
-  local name=$1 meet status_bare=0 status=0 rank processes=()
+  local name meet status_bare=0 status=0 rank processes=()
+  name=$(basename "$1")
   meet=$(mktemp -d)
-  local command=("$programs/$name" --steps "$2" --meet "$meet/socket")
+  local command=("$1" --steps "$2" --meet "$meet/socket")
   for rank in 0 1; do
     RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 timeout --kill-after 5 "$most_seconds" "${command[@]}" &
     processes+=($!)
   done >"$runs/$name.bare" 2>"$runs/$name.bare.err"
   for process in "${processes[@]}"; do wait "$process" || status_bare=$?; done
-  under "$name" -n 2 --mode live --region nvtx:step --space "$programs/$name.lua" -- "${command[@]}" || status=$?
+  under "$name" -n 2 --mode live --region nvtx:step --space "$1.lua" -- "${command[@]}" || status=$?
   rm -rf "$meet"
   if ! judge_output "$name" "$status_bare" "$status"; then
     return
@@ -110,14 +111,15 @@ torch_peers() {
 }
 
 if [ "$gpus" -lt 2 ]; then
-  for name in all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel; do
+  for name in tensor_parallel all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel; do
     row "$name" skipped "one GPU here"
   done
 else
-  peers all_gather_gemm 12000
+  peers "$build/demo/tensor_parallel" 6000
+  peers "$programs/all_gather_gemm" 12000
   without_room
-  peers all_gather_moe 12000
-  peers moe_reduce_scatter 12000
+  peers "$programs/all_gather_moe" 12000
+  peers "$programs/moe_reduce_scatter" 12000
   if python3 -c 'import torch' 2>/dev/null; then
     torch_peers 12000
   else
