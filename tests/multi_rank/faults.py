@@ -11,7 +11,7 @@ import time
 import job
 from job import Job, Peculiar
 
-STEPS = {"replay": 6, "live": 60}
+STEPS = {"replay": 6, "live": 60, "collectives": 400}
 
 # When something happens to a rank: what its log has then.
 MOMENTS = {
@@ -26,6 +26,8 @@ MOMENTS = {
 CONFIRMING = {"CONTEXTUNE_CONFIRM": "true"}
 # Where somebody is waited for in vain.
 SHORT = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
+# Where ranks hang in NCCL, with contextune and without.
+ABANDONED = {"SIMNCCL_DEADLINE_S": "3"}
 
 
 @dataclasses.dataclass
@@ -46,14 +48,20 @@ def longest_wait(log):
     return max(waits, default=0.0) / 1e6
 
 
-def judge(ranks, survivors, start):
+def loses_peers(mode, number):
+    """Whether the bare program would hang, as NCCL does without one of its ranks."""
+    return mode == "collectives" and number != signal.SIGSTOP
+
+
+def judge(ranks, survivors, start, may_hang=False):
     """Waits for the survivors and says what is wrong with how they ended."""
     wrong = []
     for rank in ranks.unfinished(survivors):
         wrong.append(f"rank {rank} did not end")
     seconds = time.monotonic() - start
     for rank in survivors:
-        wrong += ranks.faults_of(rank)
+        if not (may_hang and ranks.was_abandoned(rank)):
+            wrong += ranks.faults_of(rank)
     logs = [ranks.log(rank) for rank in range(ranks.num_ranks)]
     wrong += job.contradictions(logs)
     told = {rank: job.told(logs[rank]) for rank in survivors}
@@ -61,7 +69,9 @@ def judge(ranks, survivors, start):
     waited = max((longest_wait(logs[rank]) for rank in survivors), default=0.0)
     for rank in survivors:
         asked = job.lines(logs[rank], "sync")
-        if asked and job.field(asked[-1], "verdict") != "committed" and not told[rank]:
+        if may_hang or not asked:
+            continue  # it was ended where it hung, and could say no more
+        if job.field(asked[-1], "verdict") != "committed" and not told[rank]:
             wrong.append(f"rank {rank} does not say why it has no winners")
     return Outcome(wrong, told, winners, waited, seconds, logs)
 
@@ -70,7 +80,8 @@ def others(num_ranks, victim):
     return [rank for rank in range(num_ranks) if rank != victim]
 
 
-def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, after=0.0, pause=None):
+def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, after=0.0, pause=None,
+        program=None):
     """The victim gets the signal so many seconds after the moment. SIGSTOP lasts `pause` seconds, or
     until the others have ended."""
     holder = (victim + 1) % num_ranks
@@ -78,8 +89,11 @@ def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, aft
         variables = SHORT if number == signal.SIGSTOP else {}
         if moment == "while winners are confirmed":
             variables = variables | CONFIRMING
+    may_hang = loses_peers(mode, number)
+    if may_hang:
+        variables = variables | ABANDONED
     start = time.monotonic()
-    with Job(num_ranks, mode, steps or STEPS[mode], variables) as ranks:
+    with Job(num_ranks, mode, steps or STEPS[mode], variables, program=program) as ranks:
         if MOMENTS.get(moment) is not None:
             ranks.reaches(victim, MOMENTS[moment])
         waited_for = moment == "while the others wait for an agreement"
@@ -94,7 +108,7 @@ def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, aft
         if pause is not None:
             time.sleep(pause)
             ranks.signal(victim, signal.SIGCONT)
-        outcome = judge(ranks, others(num_ranks, victim), start)
+        outcome = judge(ranks, others(num_ranks, victim), start, may_hang)
         if number == signal.SIGSTOP:
             ranks.signal(victim, signal.SIGCONT)
             if ranks.unfinished([victim]):
@@ -106,19 +120,23 @@ def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, aft
     return outcome
 
 
-def peculiar(mode, num_ranks, victim, what, variables=None, ends_well=True, outputs=1, steps=None):
+def peculiar(mode, num_ranks, victim, what, variables=None, ends_well=True, outputs=1, steps=None,
+             program=None):
     """The victim is as described from the start."""
     steps = steps or STEPS[mode]
+    may_hang = mode == "collectives" and not ends_well
+    if may_hang:
+        variables = (variables or {}) | ABANDONED
     start = time.monotonic()
-    with Job(num_ranks, mode, steps, variables, {victim: what}) as ranks:
-        outcome = judge(ranks, others(num_ranks, victim), start)
+    with Job(num_ranks, mode, steps, variables, {victim: what}, program) as ranks:
+        outcome = judge(ranks, others(num_ranks, victim), start, may_hang)
         if what.waits:
             ranks.let_go(victim)
         if ranks.unfinished([victim]):
             outcome.wrong.append(f"rank {victim} did not end")
         if ends_well and outputs == 1:
             outcome.wrong += ranks.faults_of(victim)
-        elif ends_well and ranks.output(victim).read_text() != job.bare_output(steps) * outputs:
+        elif ends_well and ranks.output(victim).read_text() != ranks.bare_output(victim) * outputs:
             outcome.wrong.append(f"rank {victim} printed {ranks.output(victim).read_text()!r}")
         outcome.logs[victim] = ranks.log(victim)
         outcome.wrong += job.contradictions(outcome.logs)
@@ -161,9 +179,9 @@ def stranger(address, seed=0):
         thread.join()
 
 
-def called_by_a_stranger(mode, num_ranks, seed=0, steps=None, variables=None):
+def called_by_a_stranger(mode, num_ranks, seed=0, steps=None, variables=None, program=None):
     start = time.monotonic()
-    with Job(num_ranks, mode, steps or STEPS[mode], variables) as ranks:
+    with Job(num_ranks, mode, steps or STEPS[mode], variables, program=program) as ranks:
         with stranger(ranks.address, seed) as calls:
             outcome = judge(ranks, range(num_ranks), start)
         if calls[0] == 0:
@@ -176,9 +194,15 @@ def with_a_child(steps):
     return Peculiar(argv=["sh", "-c", '"$@" & "$@"; wait', "sh", job.DEMO, "--steps", steps])
 
 
-def on_a_full_disk(mode, num_ranks, victim):
+def with_a_child_of_its_own(seconds):
+    """The program itself, beside a child that inherits which rank it is and has other peers: none."""
+    child = 'RANK=0 WORLD_SIZE=1 "$@" --meet ./child > child-out 2> child-err'
+    return ["sh", "-c", f'{child} & sleep {seconds}; "$@"; status=$?; wait; exit $status', "sh"]
+
+
+def on_a_full_disk(mode, num_ranks, victim, steps=None, variables=None, program=None):
     start = time.monotonic()
-    ranks = Job(num_ranks, mode, STEPS[mode])
+    ranks = Job(num_ranks, mode, steps or STEPS[mode], variables, program=program)
     (ranks.logs / f"rank-{victim}.log").symlink_to("/dev/full")
     with ranks:
         outcome = judge(ranks, others(num_ranks, victim), start)

@@ -1,4 +1,4 @@
-"""Jobs of several ranks of the demo on the simulated driver, and what can go wrong with one of them.
+"""Jobs of several ranks of a demo on the simulated driver, and what can go wrong with one of them.
 
 A rank is a process of its own that a test starts with the variables of the shim, as a launcher would.
 Nothing here waits without a limit, and whatever is left of a job is killed in the end."""
@@ -21,7 +21,12 @@ HERE = pathlib.Path(__file__).resolve().parent
 COMMAND = BUILD / "bin" / "contextune"
 SHIM = BUILD / "lib" / "libcontextune_preload.so"
 DEMO = BUILD / "demo" / "contextune_demo"
+TENSOR_PARALLEL = BUILD / "demo" / "tensor_parallel"
 SPACE = HERE / "ranks.lua"
+
+# Ranks of NCCL that wait for another one so long say so and end. Longer than any fault of a rank of
+# which the bare program gets over lasts, so that whoever ends by it has been led apart.
+NCCL_PATIENCE = 40.0
 
 # Longer than any rank may take on a busy machine: presync_timeout, a second more for the answer, 15 s
 # for a verdict whose coordinator is lost, and the program itself.
@@ -42,14 +47,68 @@ def plain_environment():
         for name, value in os.environ.items()
         if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
     }
-    return kept | {"LD_LIBRARY_PATH": str(BUILD / "simcuda")}
+    return kept | {"LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}"}
 
 
-@functools.lru_cache(maxsize=None)
-def bare_output(steps):
-    """What the demo prints without contextune."""
-    return subprocess.run([DEMO, "--steps", str(steps)], env=plain_environment(), text=True,
-                          capture_output=True, check=True, timeout=LIMIT).stdout
+class Demo:
+    """One process that knows nothing of others."""
+
+    region = "nvtx:decode"
+    variables = {"CONTEXTUNE_SPACE": str(SPACE)}
+
+    def argv(self, steps, _folder):
+        return [DEMO, "--steps", steps]
+
+    def own_variables(self, rank, _num_ranks):
+        return {"SIMCUDA_SEED": str(rank + 1)}
+
+    @functools.lru_cache(maxsize=None)
+    def bare_outputs(self, steps, num_ranks):
+        """What each rank prints without contextune."""
+        one = subprocess.run(list(map(str, self.argv(steps, None))), env=plain_environment(), text=True,
+                             capture_output=True, check=True, timeout=LIMIT).stdout
+        return [one] * num_ranks
+
+    def without_times(self, errors):
+        return errors
+
+
+class TensorParallel:
+    """Ranks that wait for one another in NCCL: a peer that does otherwise lets them hang."""
+
+    region = "nvtx:step"
+    variables = {"CONTEXTUNE_AUTO": "true"}
+
+    def __init__(self, tokens=16, straggler=None):
+        self.tokens = tokens
+        self.straggler = straggler
+
+    def argv(self, steps, folder):
+        late = ["--straggler", self.straggler] if self.straggler else []
+        return [TENSOR_PARALLEL, "--steps", steps, "--tokens", self.tokens, "--meet", folder / "meet", *late]
+
+    def own_variables(self, rank, num_ranks):
+        return {"SIMNCCL_DEADLINE_S": str(NCCL_PATIENCE), "RANK": str(rank),
+                "WORLD_SIZE": str(num_ranks), "LOCAL_RANK": str(rank)}
+
+    @functools.lru_cache(maxsize=None)
+    def bare_outputs(self, steps, num_ranks):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
+        argv = list(map(str, TensorParallel(self.tokens).argv(steps, folder)))
+        try:
+            ranks = [subprocess.Popen(argv, env=plain_environment() | self.own_variables(rank, num_ranks),
+                                      text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                     for rank in range(num_ranks)]
+            return [process.communicate(timeout=LIMIT)[0] for process in ranks]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def without_times(self, errors):
+        return re.sub(r"^rank \d+ of \d+: [0-9.]+ us a step\n", "", errors)
+
+
+# What is run in a mode of contextune; "collectives" is live mode as well.
+PROGRAMS = {"replay": Demo(), "live": Demo(), "collectives": TensorParallel()}
 
 
 @dataclasses.dataclass
@@ -57,26 +116,29 @@ class Peculiar:
     """What one rank does that the others do not."""
 
     argv: list = None       # in place of the demo
+    before: list = ()       # what is given its argv to run
     variables: dict = dataclasses.field(default_factory=dict)
     shim: bool = True
     waits: bool = False     # begins only when Job.let_go says so
+    late: float = 0.0       # begins so many seconds after the others
 
 
 class Job:
     """Ranks 0 to num_ranks - 1. `with` it: at its end nothing is left."""
 
-    def __init__(self, num_ranks, mode, steps, variables=None, peculiar=None):
+    def __init__(self, num_ranks, mode, steps, variables=None, peculiar=None, program=None):
         self.num_ranks = num_ranks
         self.steps = steps
+        self.program = program or PROGRAMS[mode]
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
         self.logs = self.folder / "logs"
         self.logs.mkdir()
         self.address = "unix:contextune-test-" + secrets.token_hex(8)
         self.variables = {
             "NVTX_INJECTION64_PATH": str(SHIM),
-            "CONTEXTUNE_MODE": mode,
-            "CONTEXTUNE_REGION": "nvtx:decode",
-            "CONTEXTUNE_SPACE": str(SPACE),
+            "CONTEXTUNE_MODE": "live" if mode == "collectives" else mode,
+            "CONTEXTUNE_REGION": self.program.region,
+            **self.program.variables,
             "CONTEXTUNE_LOG_DIR": str(self.logs),
             "CONTEXTUNE_WORLD_SIZE": str(num_ranks),
             "CONTEXTUNE_ADDRESS": self.address,
@@ -111,8 +173,8 @@ class Job:
 
     def start(self, rank):
         own = self.peculiar.get(rank, Peculiar())
-        argv = own.argv or [DEMO, "--steps", self.steps]
-        environment = plain_environment() | {"SIMCUDA_SEED": str(rank + 1)}
+        argv = [*own.before, *(own.argv or self.program.argv(self.steps, self.folder))]
+        environment = plain_environment() | self.program.own_variables(rank, self.num_ranks)
         if own.shim:
             # Only the program itself: what wraps it is no part of the job.
             environment |= {**self.variables, "CONTEXTUNE_RANK": str(rank), **own.variables}
@@ -122,6 +184,8 @@ class Job:
             os.mkfifo(gate)
             self.gates[rank] = os.open(gate, os.O_RDWR)
             argv = ["sh", "-c", f'read line < {gate}; exec "$@"', "sh", *argv]
+        if own.late:
+            argv = ["sh", "-c", 'sleep "$0"; exec "$@"', own.late, *argv]
         with open(self.output(rank), "wb") as out, open(self.errors(rank), "wb") as err:
             return subprocess.Popen(list(map(str, argv)), env=environment, cwd=self.folder, stdout=out,
                                     stderr=err, stdin=subprocess.DEVNULL, start_new_session=True)
@@ -166,6 +230,14 @@ class Job:
                 late.append(rank)
         return late
 
+    def bare_output(self, rank):
+        return self.program.bare_outputs(self.steps, self.num_ranks)[rank]
+
+    def was_abandoned(self, rank):
+        """Whether it waited for the others in NCCL until it had to give up."""
+        return (self.ranks[rank].poll() == 86 and not self.output(rank).read_text() and
+                self.errors(rank).read_text().startswith("simnccl: waited"))
+
     def faults_of(self, rank):
         """How the rank's end differs from that of the bare program; empty: not at all."""
         process = self.ranks[rank]
@@ -173,9 +245,9 @@ class Job:
         wrong = []
         if process.poll() != 0:
             wrong.append(f"rank {rank} ended with status {process.returncode}")
-        if out != bare_output(self.steps):
+        if out != self.bare_output(rank):
             wrong.append(f"rank {rank} printed {out!r}")
-        if err:
+        if self.program.without_times(err):
             wrong.append(f"rank {rank} printed the errors {err!r}")
         return wrong
 
