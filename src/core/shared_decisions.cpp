@@ -43,10 +43,12 @@ void SharedTuning::hold_decisions(bool bounded) {
                                    one.decisions,
                                    entries_,
                                    one.sound && steady ? period.per_entry : 0};
-    const std::uint64_t entries = bounded ? said_.horizon + 1 - entries_ : 0;
-    limits.push_back({one.site, one.communicator, one.decisions + entries * standing.per_entry});
     said_.standings.push_back(standing);
     said.push_back(one);
+    // What cannot be leased is forbidden nothing: it would have this rank take its word back.
+    if (standing.per_entry == 0) continue;
+    const std::uint64_t entries = bounded ? said_.horizon + 1 - entries_ : 0;
+    limits.push_back({one.site, one.communicator, one.decisions + entries * standing.per_entry});
   }
   if (limits.empty()) return;
   port_->hold(limits);

@@ -234,9 +234,11 @@ class Job:
         return self.program.bare_outputs(self.steps, self.num_ranks)[rank]
 
     def was_abandoned(self, rank):
-        """Whether it waited for the others in NCCL until it had to give up."""
-        return (self.ranks[rank].poll() == 86 and not self.output(rank).read_text() and
-                self.errors(rank).read_text().startswith("simnccl: waited"))
+        """Whether it waited for the others, in NCCL or before, until it had to give up."""
+        status, errors = self.ranks[rank].poll(), self.errors(rank).read_text()
+        in_nccl = status == 86 and errors.startswith("simnccl: waited")
+        before = status == 1 and re.search(r"cannot be reached|came for the id", errors)
+        return bool(in_nccl or before) and not self.output(rank).read_text()
 
     def faults_of(self, rank):
         """How the rank's end differs from that of the bare program; empty: not at all."""

@@ -94,6 +94,30 @@ TEST_CASE("a collective whose decisions ranks count differently keeps its defaul
   }
 }
 
+TEST_CASE("a collective that is called more often in some entries than in others keeps only itself "
+          "from being tuned") {
+  SeveralRanks ranks(2, ancestor(1, 2));
+  add_collective(ranks, "varies", {4e-3, 1e-3}, 1);
+  add_collective(ranks, "all_gather", {4e-3, 1e-3}, 1);
+  ranks.add("kernel", std::vector(2, std::vector<double>{2e-3, 1e-3}));
+  for (std::uint32_t round = 0; round < 3000 && !ranks.all_finished(); ++round) {
+    for (auto& rank : ranks.ranks) {
+      rank->sites[0].decisions = 1 + round % 2;
+      rank->entry(true);
+    }
+  }
+  REQUIRE(ranks.all_finished());
+  require_lockstep(ranks, "varies");
+  require_lockstep(ranks, "all_gather");
+  for (auto& rank : ranks.ranks) {
+    CHECK(rank->recorder.count(FallbackReason::NoAgreement) == 0);
+    CHECK(rank->recorder.count(FallbackReason::RanksDiffer) == 1);
+    CHECK(rank->tuning.winners()[0] == 0);
+    CHECK(rank->tuning.winners()[1] == 1);
+    CHECK(rank->tuning.winners()[2] == 1);
+  }
+}
+
 TEST_CASE("a communicator with ranks that are not tuned together keeps its default") {
   Meeting meeting(1);
   FakeRank rank(meeting, 0, 1, ancestor(1, 2));
@@ -213,7 +237,7 @@ TEST_CASE("whatever the order of entries, calls outside, and losses, decisions a
   }
   // The search for trouble went where trouble is.
   CHECK(leased > 300);
-  CHECK(settled > 30);
+  CHECK(settled > 20);
 }
 
 }  // namespace
