@@ -1,6 +1,6 @@
-// A program whose collectives come in shapes that are hard to tune: collective_shapes SHAPE
-// [--steps N] [--meet PATH]. Each step is the NVTX range "step". On standard output each rank has a
-// hash of all that it received, which is the same however the collectives are done.
+// A program whose collectives come in shapes that are hard to tune. Each of its steps is the NVTX
+// range "step". Ranks meet at PATH, and each prints a hash of what it received, which is the same
+// however that was done.
 #include <cuda.h>
 #include <nccl.h>
 #include <nvtx3/nvToolsExt.h>
@@ -22,12 +22,12 @@ constexpr std::size_t most_elements = 4096;
 
 void check(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "collective_shapes: %s failed: %d\n", what, static_cast<int>(result));
+  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
   std::exit(1);
 }
 void check(ncclResult_t result, const char* what) {
   if (result == ncclSuccess) return;
-  std::fprintf(stderr, "collective_shapes: %s failed: %s\n", what, ncclGetErrorString(result));
+  std::fprintf(stderr, "%s failed: %s\n", what, ncclGetErrorString(result));
   std::exit(1);
 }
 #define CHECK(call) check(call, #call)
@@ -74,7 +74,6 @@ struct Rank {
   }
 };
 
-using Shape = void (*)(Rank&, int);
 constexpr std::size_t usual = 1024;
 
 class Step {
@@ -84,6 +83,16 @@ class Step {
   Step& operator=(const Step&) = delete;
   ~Step() { nvtxRangePop(); }
 };
+
+template <typename Body>
+void in_steps(Rank& rank, int steps, Body body) {
+  for (int number = 0; number < steps; ++number) {
+    rank.fill(number);
+    const Step step;
+    body(number);
+    rank.look();
+  }
+}
 
 ncclComm_t split(const Rank& rank, int color) {
   ncclComm_t part = nullptr;
@@ -95,14 +104,12 @@ ncclComm_t split(const Rank& rank, int color) {
 void overlapping(Rank& rank, int steps) {
   ncclComm_t half = split(rank, 2 * rank.place.rank / rank.place.ranks);
   ncclComm_t other = split(rank, rank.place.rank % 2);
-  for (int number = 0; number < steps; ++number) {
-    rank.fill(number);
-    const Step step;
+  in_steps(rank, steps, [&](int) {
     for (ncclComm_t comm : {rank.world, half, other}) {
       rank.sum(comm, usual);
       rank.look();
     }
-  }
+  });
   CHECK(ncclCommDestroy(half));
   CHECK(ncclCommDestroy(other));
 }
@@ -123,11 +130,11 @@ void some_enter(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(half));
 }
 
-// Only some ranks mark what all of them do together.
+// Ranks mark different ones of the steps that they do together.
 void some_mark(Rank& rank, int steps) {
   for (int number = 0; number < steps; ++number) {
     rank.fill(number);
-    const bool marks = rank.place.rank > 0 && number % 3 != rank.place.rank % 3;
+    const bool marks = number % 2 == rank.place.rank % 2;
     if (marks) nvtxRangePushA("step");
     rank.sum(rank.world, usual);
     rank.look();
@@ -136,58 +143,49 @@ void some_mark(Rank& rank, int steps) {
 }
 
 void group_of_one(Rank& rank, int steps) {
-  for (int number = 0; number < steps; ++number) {
-    rank.fill(number);
-    const Step step;
+  in_steps(rank, steps, [&](int) {
     CHECK(ncclGroupStart());
     rank.sum(rank.world, usual);
     CHECK(ncclGroupEnd());
-    rank.look();
-  }
+  });
 }
 
-// Of one type and of several, of one size and of several, and now and then more of them.
+// One of a single kind, now and then larger, and one of several kinds.
 void groups(Rank& rank, int steps) {
-  const Buffer second, third, all;
-  for (int number = 0; number < steps; ++number) {
-    rank.fill(number);
-    const Step step;
+  const Buffer most, all;
+  in_steps(rank, steps, [&](int number) {
     CHECK(ncclGroupStart());
-    rank.sum(rank.world, usual);
-    for (int more = 0; more < 1 + (number % 50 == 49 ? 1 : 0); ++more)
-      CHECK(ncclAllReduce(rank.sent.pointer(), second.pointer(), usual, ncclUint32, ncclSum,
-                          rank.world, rank.stream));
-    CHECK(ncclAllReduce(rank.sent.pointer(), third.pointer(), usual, ncclInt32, ncclMax, rank.world,
-                        rank.stream));
-    CHECK(ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, rank.world,
-                        rank.stream));
+    for (int i = 0; i < (number % 50 == 49 ? 4 : 3); ++i) rank.sum(rank.world, usual);
     CHECK(ncclGroupEnd());
     rank.look();
-  }
+    CHECK(ncclGroupStart());
+    rank.sum(rank.world, usual, ncclInt32);
+    CHECK(ncclAllReduce(rank.sent.pointer(), most.pointer(), usual, ncclUint32, ncclMax, rank.world,
+                        rank.stream));
+    CHECK(
+        ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, rank.world, rank.stream));
+    CHECK(ncclGroupEnd());
+  });
 }
 
+// The same between the steps, not equally often.
 void outside(Rank& rank, int steps) {
   for (int number = 0; number < steps; ++number) {
     rank.fill(number);
     for (int before = 0; before < number % 3; ++before) rank.sum(rank.world, usual);
-    {
-      const Step step;
-      rank.sum(rank.world, usual);
-    }
+    nvtxRangePushA("step");
     rank.sum(rank.world, usual);
+    nvtxRangePop();
     rank.look();
   }
 }
 
 void sizes(Rank& rank, int steps) {
-  for (int number = 0; number < steps; ++number) {
-    rank.fill(number);
-    const Step step;
+  in_steps(rank, steps, [&](int number) {
     const auto wanders = static_cast<unsigned>(number) * 2654435761U >> 8;
     rank.sum(rank.world, 1 + wanders % most_elements);
     if (number % 7 < 3) rank.sum(rank.world, usual);
-    rank.look();
-  }
+  });
 }
 
 // The host is many steps ahead of the device.
@@ -203,12 +201,10 @@ void ahead(Rank& rank, int steps) {
   rank.look();
 }
 
-// Some steps as they are, then a graph of one, launched in place of it; and both in turn.
+// Some steps as they are, then in turn with the launch of a graph, which is captured anew at times.
 void captured(Rank& rank, int steps) {
   CUgraphExec executable = nullptr;
-  for (int number = 0; number < steps; ++number) {
-    rank.fill(number);
-    const Step step;
+  in_steps(rank, steps, [&](int number) {
     const bool captures = number % 100 == 20;
     if (captures) CHECK(cuStreamBeginCapture(rank.stream, CU_STREAM_CAPTURE_MODE_RELAXED));
     if (captures || executable == nullptr || number % 2 == 0) rank.sum(rank.world, usual);
@@ -221,25 +217,17 @@ void captured(Rank& rank, int steps) {
     }
     if (captures || (executable != nullptr && number % 2 == 1))
       CHECK(cuGraphLaunch(executable, rank.stream));
-    rank.look();
-  }
+  });
   CHECK(cuGraphExecDestroy(executable));
 }
 
-// Communicators end and begin anew between the steps, and ranks come back to the same numbers.
+// Communicators end and begin anew between the steps, of all ranks and of some in turn.
 void anew(Rank& rank, int steps) {
-  ncclComm_t comm = nullptr;
-  for (int number = 0; number < steps; ++number) {
-    if (number % 60 == 0) {
-      if (comm != nullptr) CHECK(ncclCommDestroy(comm));
-      comm = split(rank, number % 120 == 0 ? 0 : rank.place.rank % 2);
-    }
-    rank.fill(number);
-    const Step step;
-    rank.sum(comm, usual);
-    rank.look();
+  for (int done = 0; done < steps; done += 60) {
+    ncclComm_t comm = split(rank, done % 120 == 0 ? 0 : rank.place.rank % 2);
+    in_steps(rank, 60, [&](int) { rank.sum(comm, usual); });
+    CHECK(ncclCommDestroy(comm));
   }
-  CHECK(ncclCommDestroy(comm));
 }
 
 // Two threads, each with a communicator of its own, in steps of their own.
@@ -258,31 +246,25 @@ void threads(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(other.world));
 }
 
-const std::map<std::string, Shape> shapes = {
-    {"overlapping", &overlapping},   {"some_enter", &some_enter}, {"some_mark", &some_mark},
-    {"group_of_one", &group_of_one}, {"groups", &groups},         {"outside", &outside},
-    {"sizes", &sizes},               {"ahead", &ahead},           {"captured", &captured},
-    {"anew", &anew},                 {"threads", &threads}};
-
 void use_device(int number) {
   CUdevice device = 0;
   CUcontext context = nullptr;
-  int devices = 0;
-  CHECK(cuDeviceGetCount(&devices));
-  CHECK(cuDeviceGet(&device, number % devices));
+  int count = 0;
+  CHECK(cuDeviceGetCount(&count));
+  CHECK(cuDeviceGet(&device, number % count));
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
 }
 
-// Not a rank of several processes but all ranks in this one, a device each.
-std::uint64_t devices_of_one_process(int ranks, int steps) {
-  std::vector<ncclComm_t> comms(static_cast<std::size_t>(ranks));
-  CHECK(ncclCommInitAll(comms.data(), ranks, nullptr));
+// All ranks are devices of this process.
+void devices(Rank& first, int steps) {
+  std::array<ncclComm_t, 2> comms{};
+  CHECK(ncclCommInitAll(comms.data(), comms.size(), nullptr));
   std::vector<Rank> all;
-  for (int r = 0; r < ranks; ++r) {
-    use_device(r);
-    all.emplace_back(Place{r, ranks, r});
-    all.back().world = comms[static_cast<std::size_t>(r)];
+  for (int device = 0; device < 2; ++device) {
+    use_device(device);
+    all.emplace_back(Place{device, 2, device});
+    all.back().world = comms[static_cast<std::size_t>(device)];
   }
   for (int number = 0; number < steps; ++number) {
     const Step step;
@@ -293,40 +275,42 @@ std::uint64_t devices_of_one_process(int ranks, int steps) {
     for (Rank& rank : all) use_device(rank.place.rank), rank.look();
   }
   for (ncclComm_t comm : comms) CHECK(ncclCommDestroy(comm));
-  for (const Rank& rank : all) all.front().add(&rank.hash, sizeof rank.hash);
-  return all.front().hash;
+  for (const Rank& rank : all) first.add(&rank.hash, sizeof rank.hash);
 }
+
+const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &overlapping},
+                                                            {"some_enter", &some_enter},
+                                                            {"some_mark", &some_mark},
+                                                            {"group_of_one", &group_of_one},
+                                                            {"groups", &groups},
+                                                            {"outside", &outside},
+                                                            {"sizes", &sizes},
+                                                            {"ahead", &ahead},
+                                                            {"captured", &captured},
+                                                            {"anew", &anew},
+                                                            {"threads", &threads},
+                                                            {"devices", &devices}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::string name = argc > 1 ? argv[1] : "";
-  std::string meet;
-  int steps = 300;
-  for (int i = 2; i + 1 < argc; i += 2) {
-    if (std::string(argv[i]) == "--meet") meet = argv[i + 1];
-    if (std::string(argv[i]) == "--steps") steps = std::atoi(argv[i + 1]);
-  }
-  CHECK(cuInit(0));
-  std::uint64_t hash = 0;
-  const Place place = place_of_this_process();
-  if (name == "devices") {
-    hash = devices_of_one_process(2, steps);
-  } else if (const auto shape = shapes.find(name); shape != shapes.end()) {
-    use_device(place.on_this_host);
-    Rank rank(place);
-    ncclUniqueId id{};
-    if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
-    share_id(place, meet, id);
-    CHECK(ncclCommInitRank(&rank.world, place.ranks, id, place.rank));
-    shape->second(rank, steps);
-    CHECK(ncclCommDestroy(rank.world));
-    hash = rank.hash;
-  } else {
-    std::fputs("usage: collective_shapes SHAPE [--steps N] [--meet PATH]\n", stderr);
+  const auto shape = shapes.find(argc == 4 ? argv[1] : "");
+  if (shape == shapes.end()) {
+    std::fputs("usage: collective_shapes SHAPE STEPS PATH\n", stderr);
     return 2;
   }
-  std::printf("rank %d: %s, %d steps, %016llx\n", place.rank, name.c_str(), steps,
-              static_cast<unsigned long long>(hash));
+  const int steps = std::atoi(argv[2]);
+  const Place place = place_of_this_process();
+  CHECK(cuInit(0));
+  use_device(place.on_this_host);
+  Rank rank(place);
+  ncclUniqueId id{};
+  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
+  share_id(place, argv[3], id);
+  CHECK(ncclCommInitRank(&rank.world, place.ranks, id, place.rank));
+  shape->second(rank, steps);
+  CHECK(ncclCommDestroy(rank.world));
+  std::printf("rank %d: %s, %d steps, %016llx\n", place.rank, argv[1], steps,
+              static_cast<unsigned long long>(rank.hash));
   return 0;
 }

@@ -11,7 +11,7 @@ import time
 import job
 from job import Job, Peculiar
 
-STEPS = {"replay": 6, "live": 60, "collectives": 400}
+STEPS = {"replay": 6, "live": 60, "collectives": 200}
 
 # When something happens to a rank: what its log has then.
 MOMENTS = {

@@ -75,6 +75,39 @@ class Faults(unittest.TestCase):
     def test_a_rank_stands_still_in_live_mode(self):
         self.check_signal_in_live_mode(signal.SIGSTOP)
 
+    def test_ranks_with_collectives_hang_without_one_that_was_killed_as_they_do_untuned(self):
+        cases = {(victim, moment): (faults.hit, "collectives", 2, victim, moment, signal.SIGKILL)
+                 for victim in VICTIMS for moment in ("in the middle of the table", "after the winners")}
+        for (victim, moment), outcome in all_at_once(cases).items():
+            with self.subTest(victim=victim, moment=moment):
+                self.assert_well(outcome)
+
+    def test_ranks_with_collectives_go_on_with_one_that_stood_still(self):
+        steps, pause = None, 1.2
+        cases = {(victim, moment): (faults.hit, "collectives", 2, victim, moment, signal.SIGSTOP, steps,
+                                    {}, 0.0, pause)
+                 for victim in VICTIMS
+                 for moment in ("after the first agreement", "in the middle of the table")}
+        for (victim, moment), outcome in all_at_once(cases).items():
+            with self.subTest(victim=victim, moment=moment):
+                self.assert_well(outcome)
+
+    def test_ranks_with_collectives_that_are_not_alike(self):
+        kinds = {
+            "comes late": Peculiar(late=1),
+            "without the shim": Peculiar(shim=False),
+            "another space": Peculiar(
+                variables={"CONTEXTUNE_SPACE": str(job.HERE / "other_collectives.lua")}),
+            "other buckets": Peculiar(variables={"CONTEXTUNE_BUCKETS": "exact"}),
+            "tuned apart": Peculiar(variables={"CONTEXTUNE_DISTRIBUTED": "off"}),
+            "told how by its user": Peculiar(variables={"NCCL_ALGO": "RING,TREE"}),
+        }
+        cases = {(victim, name): (faults.peculiar, "collectives", 2, victim, what)
+                 for victim in VICTIMS for name, what in kinds.items()}
+        for (victim, name), outcome in all_at_once(cases).items():
+            with self.subTest(name, victim=victim):
+                self.assert_well(outcome)
+
     def test_a_rank_is_not_there_or_not_alike(self):
         kinds = {
             "comes late": (Peculiar(waits=True), SHORT),
@@ -85,7 +118,7 @@ class Faults(unittest.TestCase):
             "another secret": (Peculiar(variables={"CONTEXTUNE_SECRET": "x" * 32}), SHORT),
         }
         cases = {}
-        for mode in faults.STEPS:
+        for mode in ("replay", "live"):
             for victim in VICTIMS:
                 for name, (what, variables) in kinds.items():
                     cases[mode, victim, name] = (faults.peculiar, mode, 2, victim, what, variables,

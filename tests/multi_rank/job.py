@@ -3,6 +3,7 @@
 A rank is a process of its own that a test starts with the variables of the shim, as a launcher would.
 Nothing here waits without a limit, and whatever is left of a job is killed in the end."""
 
+import copy
 import dataclasses
 import functools
 import os
@@ -94,7 +95,9 @@ class TensorParallel:
     @functools.lru_cache(maxsize=None)
     def bare_outputs(self, steps, num_ranks):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
-        argv = list(map(str, TensorParallel(self.tokens).argv(steps, folder)))
+        in_time = copy.copy(self)
+        in_time.straggler = None
+        argv = list(map(str, in_time.argv(steps, folder)))
         try:
             ranks = [subprocess.Popen(argv, env=plain_environment() | self.own_variables(rank, num_ranks),
                                       text=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -263,6 +266,10 @@ def field(line, name):
     return found[1].strip('"') if found else None
 
 
+def site_of(line):
+    return field(line, "site"), field(line, "key")
+
+
 def winners(log):
     """The winner lines without what is each rank's own."""
     own = r"^\S+(?= )| (?:run|pid|rank|time_us|default_us)=\S+"
@@ -287,7 +294,7 @@ def contradictions(logs):
     """Where ranks ran something else in the same pass, or were told something else."""
     seen, wrong = {}, []
     for rank, log in enumerate(map(of_the_job, logs)):
-        facts = [(("pass", field(line, "pass"), field(line, "site")), field(line, "config"))
+        facts = [(("pass", field(line, "pass"), *site_of(line)), field(line, "config"))
                  for line in lines(log, "trial")]
         for line in lines(log, "sync"):
             question = (field(line, "group"), field(line, "question"))
@@ -295,7 +302,7 @@ def contradictions(logs):
                 facts.append((("hash", *question), field(line, "hash")))
             if field(line, "verdict") != "unknown":
                 facts.append((("verdict", *question), field(line, "verdict")))
-        facts += [(("winner", field(line, "site")), field(line, "config"))
+        facts += [(("winner", *site_of(line)), field(line, "config"))
                   for line in lines(log, "winner")]
         for what, value in facts:
             first = seen.setdefault(what, (rank, value))

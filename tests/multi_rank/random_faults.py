@@ -81,7 +81,7 @@ def peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program):
         ("another region", of_variables(CONTEXTUNE_REGION="nvtx:other"), True),
         ("NCCL told how", of_variables(NCCL_ALGO="RING,TREE"), True),
         ("a plugin of its own", of_variables(NCCL_TUNER_PLUGIN="none"), True),
-        ("fewer algorithms", of_variables(SIMNCCL_FAULTS=f"illegal:TREE:rank={victim}"), True),
+        ("fewer algorithms", of_variables(SIMNCCL_FAULTS=f"illegal:NVLS:rank={victim}"), True),
         ("another secret", of_variables(CONTEXTUNE_SECRET="x" * 32), True),
         ("no log", of_variables(CONTEXTUNE_LOG_DIR="/proc/nowhere"), True),
         ("ends at once", Peculiar(argv=["sh", "-c", "exit 0"]), False),

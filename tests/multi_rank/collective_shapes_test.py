@@ -1,0 +1,97 @@
+"""Collectives in shapes that are hard to tune: each rank prints what it prints without contextune, no
+rank hangs, and the logs say what was tuned, or why it was not."""
+
+import unittest
+
+import faults
+import job
+
+PROGRAM = job.BUILD / "apps" / "collective_shapes"
+FEW = {"CONTEXTUNE_SPACE": str(job.HERE / "collectives.lua"), "CONTEXTUNE_N_REPEAT": "1",
+       "SIMCUDA_DEVICES": "4"}
+
+
+class Shape(job.TensorParallel):
+    """The program of one shape, in place of the demo."""
+
+    variables = FEW
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def argv(self, steps, folder):
+        return [PROGRAM, self.name, steps, folder / "meet"]
+
+    def own_variables(self, rank, num_ranks):
+        return super().own_variables(rank, num_ranks) | {"SIMCUDA_DEVICES": "4"}
+
+
+class CollectiveShapes(unittest.TestCase):
+    maxDiff = None
+
+    def check(self, name, num_ranks=2, steps=1500):
+        """The ranks' logs."""
+        with job.Job(num_ranks, "live", steps, program=Shape(name)) as ranks:
+            outcome = faults.judge(ranks, range(num_ranks), 0.0)
+        self.assertEqual(outcome.wrong, [])
+        return outcome.logs
+
+    def assert_leased(self, logs, key=""):
+        """All ranks were told configs other than the default."""
+        for log in logs:
+            tried = [line for line in job.lines(log, "trial")
+                     if job.field(line, "config") != "0" and key in line]
+            self.assertNotEqual(tried, [], log)
+
+    def assert_said(self, logs, reason, sentence=""):
+        for log in logs:
+            texts = [job.field(line, "text") for line in job.lines(log, "fallback")
+                     if job.field(line, "reason") == reason]
+            self.assertTrue(any(sentence in text for text in texts), log)
+
+    def test_communicators_of_overlapping_ranks(self):
+        logs = self.check("overlapping", 4)
+        self.assert_leased(logs, "ranks=2")
+        self.assert_leased(logs, "ranks=4")
+
+    def test_a_region_that_only_some_ranks_enter(self):
+        logs = self.check("some_enter", 4)
+        self.assert_said(logs[:2], "no_agreement", "entered again before all had spoken")
+        self.assert_said(logs[2:], "region_never_entered")
+
+    def test_steps_that_ranks_mark_differently(self):
+        self.assert_said(self.check("some_mark"), "ranks_differ", "will be at number")
+
+    def test_a_group_of_one(self):
+        self.assert_leased(self.check("group_of_one"))
+
+    def test_groups(self):
+        logs = self.check("groups")
+        self.assert_leased(logs, "type=u32 op=sum bytes=to:16384")
+        self.assert_said(logs, "collective_fixed", "of several datatypes or operators")
+
+    def test_the_same_collective_outside_of_the_region(self):
+        self.assert_said(self.check("outside"), "ranks_differ", "the same number of them in every entry")
+
+    def test_another_size_in_every_entry(self):
+        self.check("sizes")
+
+    def test_a_host_that_is_ahead_of_its_device(self):
+        self.assert_leased(self.check("ahead"))
+
+    def test_collectives_in_graphs(self):
+        self.assert_said(self.check("captured"), "capture")
+
+    def test_communicators_that_end_and_begin_anew(self):
+        self.assert_leased(self.check("anew"))
+
+    def test_two_threads_with_communicators_of_their_own(self):
+        self.check("threads")
+
+    def test_one_process_with_two_devices(self):
+        self.check("devices", num_ranks=1)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
