@@ -15,6 +15,10 @@ namespace {
 constexpr double slack_seconds = 1;
 // A rank that has voted gets its verdict from control threads alone, whatever programs do.
 constexpr double verdict_seconds = 15;
+// The same where a collective is due that the verdict is about, and to guess would have ranks hang
+// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
+// for which the collective itself would wait; of one that has ended, all hear at once.
+constexpr double held_verdict_seconds = 600;
 // For an answer that nobody waits for; a rank withdraws long before, at its horizon.
 constexpr double unhurried_seconds = 3600;
 // Each time the room for an answer doubles.
@@ -66,7 +70,7 @@ Agreement SharedTuning::take_back(const char* why) {
   Agreement agreement = coordinator_.poll(topic_);
   if (agreement.verdict != Verdict::Open || !holding_) return agreement;
   // A decision that was agreed on must not be missed: the others, inside NCCL, would never return.
-  agreement = coordinator_.wait(topic_, verdict_seconds);
+  agreement = coordinator_.wait(topic_, held_verdict_seconds);
   if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
   return agreement;
 }

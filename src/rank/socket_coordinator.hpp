@@ -25,7 +25,9 @@ struct SocketSettings {
   double heartbeat_seconds = 1;  ///< between signs of life
   double silence_seconds = 5;    ///< after which a rank without one counts as lost
   double vote_seconds = 5;       ///< for all to vote on a decision
-  double recovery_seconds = 5;   ///< for asking the others once rank 0 is lost
+  /// For asking the others once rank 0 is lost. All that have ended are known to know nothing at
+  /// once; whoever only stands still may know that it was committed.
+  double recovery_seconds = 600;
 };
 
 /// Ranks that agree through sockets of their own, beside whatever the program does: a star through

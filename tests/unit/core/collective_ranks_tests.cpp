@@ -75,6 +75,26 @@ TEST_CASE("a rank that comes to its last allowed decision first takes its word b
   require_lockstep(ranks, "all_gather");
 }
 
+TEST_CASE("a rank that has voted makes no decision that is due before it knows the verdict") {
+  SeveralRanks ranks(2, ancestor(1, 2));
+  add_collective(ranks, "all_gather", {4e-3, 1e-3}, 1);
+  bool hears = true;
+  ranks.meeting.verdict_is_late = [&] { return !hears; };
+  ranks.meeting.stands_still_seconds = 60;
+  for (int round = 0; round < 400; ++round) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      hears = round < 10 || rank == 0;  // which decides, and is stopped before it can say so
+      ranks[rank].entry(true);
+    }
+  }
+  require_lockstep(ranks, "all_gather");
+  CHECK(ranks.meeting.num_waits() > 0);
+  for (auto& rank : ranks.ranks) {
+    CHECK(rank->decisions.leases > 0);
+    for (const SyncEvent& sync : rank->recorder.syncs) CHECK(sync.verdict != Verdict::Unknown);
+  }
+}
+
 TEST_CASE("a collective whose decisions ranks count differently keeps its default, said once") {
   SeveralRanks ranks(2, ancestor(1, 2));
   add_collective(ranks, "all_gather", {4e-3, 1e-3}, 1);

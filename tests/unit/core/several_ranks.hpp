@@ -34,6 +34,8 @@ class Meeting {
   bool coordinator_ended = false;
   /// Whether a rank that asks for a verdict that was reached has to ask once more; never in wait().
   std::function<bool()> verdict_is_late;
+  /// No verdict is heard by who waits for less than that: the coordinating rank stands still.
+  double stands_still_seconds = 0;
   /// Not empty: why nothing is decided.
   std::string refusal;
   /// Decides, and then aborts all the same: a rank did not vote.
@@ -52,8 +54,9 @@ class Meeting {
     [[nodiscard]] Agreement poll(const Topic& topic) noexcept override {
       return meeting_.poll(topic, rank_);
     }
-    [[nodiscard]] Agreement wait(const Topic& topic, double) noexcept override {
+    [[nodiscard]] Agreement wait(const Topic& topic, double seconds) noexcept override {
       ++meeting_.num_waits_;
+      if (seconds < meeting_.stands_still_seconds) return {};
       const bool held = std::exchange(meeting_.withhold, false);
       Agreement agreement = meeting_.poll(topic, rank_, true);
       meeting_.withhold = held;
