@@ -1,0 +1,228 @@
+// What it costs that ranks agree on how their collectives are done: a program with one and with
+// three all-reduces in its region is tuned live, on simnccl or on as many GPUs, by the same binary.
+#include <cuda.h>
+#include <nccl.h>
+#include <nvtx3/nvToolsExt.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "child.hpp"
+#include "log_field.hpp"
+#include "rank_meeting.hpp"
+#include "settings.hpp"
+
+namespace {
+
+using bench::field;
+using bench::number;
+
+constexpr const char* usage =
+    "Tunes the all-reduces of a region live, on several ranks, and tells what agreeing costs.\n"
+    "  --ranks N    processes, a GPU each where there are GPUs (4)\n"
+    "  --rounds N   tunings with one all-reduce, and with three (3)\n"
+    "  --steps N    most entries of the region in one tuning (1500)\n"
+    "  --kib N      KiB of the first all-reduce; the others have 4 and 16 times that (64)\n"
+    "  --keep DIR   keep the rank logs there\n"
+    "  --help\n";
+
+struct Settings {
+  int ranks = 4;
+  int rounds = 3;
+  int steps = 1500;
+  int kib = 64;
+  std::string keep;
+  int child = 0;  ///< this process is a rank with so many all-reduces
+  std::string meet;
+};
+
+void check(CUresult result, const char* what) {
+  if (result != CUDA_SUCCESS) throw std::runtime_error(std::string(what) + " failed");
+}
+void check(ncclResult_t result, const char* what) {
+  if (result != ncclSuccess)
+    throw std::runtime_error(std::string(what) + " failed: " + ncclGetErrorString(result));
+}
+#define CHECK(call) check(call, #call)
+
+/// One rank. Each step waits for its result, as one of a decoder does.
+int run_rank(const Settings& settings) {
+  const Place place = place_of_this_process();
+  int devices = 0;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CHECK(cuInit(0));
+  CHECK(cuDeviceGetCount(&devices));
+  CHECK(cuDeviceGet(&device, place.on_this_host % devices));
+  CHECK(cuDevicePrimaryCtxRetain(&context, device));
+  CHECK(cuCtxSetCurrent(context));
+  const std::size_t elements = static_cast<std::size_t>(settings.kib) * 1024 / sizeof(int);
+  CUdeviceptr memory = 0;
+  CUstream stream = nullptr;
+  CHECK(cuMemAlloc(&memory, 16 * elements * sizeof(int)));
+  CHECK(cuMemsetD32(memory, 0, 16 * elements));
+  CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+  ncclUniqueId id{};
+  ncclComm_t comm = nullptr;
+  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
+  share_id(place, settings.meet, id);
+  CHECK(ncclCommInitRank(&comm, place.ranks, id, place.rank));
+  auto* const data = reinterpret_cast<void*>(memory);
+  for (int step = 0; step < settings.steps; ++step) {
+    nvtxRangePushA("step");
+    for (int op = 0; op < settings.child; ++op)
+      CHECK(ncclAllReduce(data, data, elements << (2 * op), ncclInt32, ncclSum, comm, stream));
+    nvtxRangePop();
+    CHECK(cuStreamSynchronize(stream));
+  }
+  CHECK(ncclCommDestroy(comm));
+  return 0;
+}
+
+/// What one tuning did, from the logs of all ranks; times in ms.
+struct Tuning {
+  double wall = 0;     ///< from the first entry to the winners, of the slowest rank
+  double waited = 0;   ///< for other ranks, of the one that waited most
+  double longest = 0;  ///< of those waits
+  int agreements = 0;
+  int refused = 0;  ///< questions that had to be asked again
+  int passes = 0;
+  int between = 0;  ///< entries that were no pass: an agreement was under way, or timers were
+  bool simulated = false;
+  /// Of an agreement: what those entries took, for which the program went on with what was known.
+  [[nodiscard]] double each() const {
+    return agreements == 0 ? 0 : wall * between / (passes + between) / agreements;
+  }
+};
+
+void read_log(const std::string& file, Tuning& tuning) {
+  std::ifstream log(file);
+  double waited = 0;
+  int agreements = 0;
+  int refused = 0;
+  bool finished = false;
+  for (std::string line; std::getline(log, line) && !finished;) {
+    const std::string event = field(line, "event");
+    if (field(line, "region") != "step") continue;
+    if (event == "sync") {
+      ++(field(line, "verdict") == "committed" ? agreements : refused);
+      waited += number(line, "wait_us") * 1e-3;
+      tuning.longest = std::max(tuning.longest, number(line, "wait_us") * 1e-3);
+    } else if (event == "stage" && field(line, "stage") == "finished") {
+      tuning.wall = std::max(tuning.wall, number(line, "elapsed_us") * 1e-3);
+    } else if (event == "summary" && field(line, "stage") == "finished") {
+      finished = true;
+      tuning.passes = static_cast<int>(number(line, "passes"));
+      tuning.between = static_cast<int>(number(line, "entries")) - tuning.passes;
+      tuning.simulated = field(line, "simulated") == "yes";
+    }
+  }
+  if (!finished)
+    throw std::runtime_error(file + " tells of no finished tuning; more --steps may help");
+  tuning.waited = std::max(tuning.waited, waited);
+  tuning.agreements = std::max(tuning.agreements, agreements);
+  tuning.refused = std::max(tuning.refused, refused);
+}
+
+Tuning tune(const Settings& settings, int operations, const std::string& folder) {
+  std::filesystem::create_directories(folder);
+  const std::string self = bench::this_program();
+  const std::string bin = std::filesystem::path(self).parent_path();
+  const auto text = [](int value) { return std::to_string(value); };
+  bench::run_program({bin + "/contextune",
+                      "run",
+                      "-n",
+                      text(settings.ranks),
+                      "--kill-on-failure",
+                      "--auto",
+                      "--mode",
+                      "live",
+                      "--region",
+                      "nvtx:step",
+                      "--max-slowdown",
+                      "0",
+                      "--report",
+                      folder + "/report",
+                      "--log-dir",
+                      folder,
+                      "--",
+                      self,
+                      "--child",
+                      text(operations),
+                      "--meet",
+                      folder + "/meet",
+                      "--steps",
+                      text(settings.steps),
+                      "--kib",
+                      text(settings.kib)},
+                     {"CONTEXTUNE_DISABLE"});
+  Tuning tuning;
+  for (int rank = 0; rank < settings.ranks; ++rank)
+    read_log(folder + "/rank-" + text(rank) + ".log", tuning);
+  return tuning;
+}
+
+void report(int operations, const std::vector<Tuning>& tunings) {
+  for (const Tuning& one : tunings)
+    std::printf("%11d %9.1f %11d %8d %8d %8d %9.2f %10.2f %11.2f\n", operations, one.wall,
+                one.agreements, one.refused, one.passes, one.between, one.each(), one.waited,
+                one.longest);
+  const auto most = [&](auto value) {
+    double largest = 0;
+    for (const Tuning& one : tunings) largest = std::max(largest, value(one));
+    return largest;
+  };
+  std::printf("%11s at most %.2f ms an agreement (wanted: 55), waited %.2f ms (wanted: 5)\n\n", "",
+              most([](const Tuning& one) { return one.each(); }),
+              most([](const Tuning& one) { return one.waited; }));
+}
+
+int run(const Settings& settings) {
+  const std::filesystem::path folder = settings.keep.empty()
+                                           ? std::filesystem::temp_directory_path() /
+                                                 ("contextune-bench-" + std::to_string(getpid()))
+                                           : std::filesystem::path(settings.keep);
+  std::printf("%11s %9s %11s %8s %8s %8s %9s %10s %11s\n", "all-reduces", "tuned ms", "agreements",
+              "refused", "passes", "between", "ms each", "waited ms", "longest ms");
+  bool simulated = false;
+  for (const int operations : {1, 3}) {
+    std::vector<Tuning> tunings;
+    for (int round = 0; round < settings.rounds; ++round)
+      tunings.push_back(tune(settings, operations,
+                             folder / (std::to_string(operations) + "-" + std::to_string(round))));
+    report(operations, tunings);
+    simulated = tunings.front().simulated;
+  }
+  std::printf("%d ranks%s\n", settings.ranks,
+              simulated ? " on simulated GPUs: wall time of this host's CPUs, which says little of "
+                          "real ones"
+                        : "");
+  if (settings.keep.empty()) std::filesystem::remove_all(folder);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  try {
+    bench::read_settings(argc, argv, usage,
+                         {{"--ranks", &settings.ranks},
+                          {"--rounds", &settings.rounds},
+                          {"--steps", &settings.steps},
+                          {"--kib", &settings.kib},
+                          {"--keep", &settings.keep},
+                          {"--child", &settings.child},
+                          {"--meet", &settings.meet}});
+    return settings.child > 0 ? run_rank(settings) : run(settings);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "agreement: %s\n", error.what());
+    return 1;
+  }
+}
