@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "collective_work.hpp"
+#include "hand_tuner.hpp"
+
+namespace collective_bench {
+
+/// Of one quantity in several rounds.
+struct Spread {
+  double median = 0, least = 0, most = 0;
+};
+/// @param values at least one
+[[nodiscard]] Spread spread_of(std::vector<double> values);
+
+/// Microseconds a call on the slowest rank, in so many blocks of about 3 ms.
+[[nodiscard]] Spread time_blocks(CollectiveWork& work, const Problem& problem, int rounds);
+
+/// What trying every config by hand found.
+struct Rotation {
+  int configs = 0;             ///< that were tried, without the default
+  std::string default_cell;    ///< the cheapest in NCCL's table
+  hand_tuner::Choice best;     ///< the default where nothing is faster
+  Spread default_us, best_us;  ///< a call, on the slowest rank
+  Spread gain;                 ///< the default's time as a multiple of the best's, in pairs
+};
+
+/// Tries every legal algorithm and protocol with several numbers of channels, each in alternation
+/// with the default. What looks best is measured anew before one of it is taken, in `rounds`
+/// pairs: the best of many is also the luckiest. NCCL must have been given the hand tuner.
+[[nodiscard]] Rotation rotate(CollectiveWork& work, const Problem& problem, int rounds);
+
+}  // namespace collective_bench
