@@ -7,7 +7,6 @@ namespace {
 
 using hand_tuner::Choice;
 
-constexpr double block_us = 3000;
 constexpr int short_rounds = 3;
 constexpr double hopeless = 3;  // times the default's time
 constexpr std::size_t finalists = 3;
@@ -55,7 +54,7 @@ struct Candidate {
 
 std::vector<Candidate> candidates_of(CollectiveWork& work, const Problem& problem,
                                      const hand_tuner::Costs& costs, double default_us,
-                                     int& num_configs) {
+                                     double block_us, int& num_configs) {
   std::vector<Candidate> candidates;
   for (int cell = 0; cell < static_cast<int>(costs.size()); ++cell) {
     if (!(costs[static_cast<std::size_t>(cell)] >= 0)) continue;
@@ -98,14 +97,15 @@ Spread spread_of(std::vector<double> values) {
   return {median, values.front(), values.back()};
 }
 
-Spread time_blocks(CollectiveWork& work, const Problem& problem, int rounds) {
-  const int entries = work.entries_for(problem, block_us);
+Spread time_blocks(CollectiveWork& work, const Problem& problem, Blocks blocks) {
+  const int entries = work.entries_for(problem, blocks.us);
   std::vector<double> times;
-  for (int round = 0; round < rounds; ++round) times.push_back(work.time_calls(problem, entries));
+  for (int round = 0; round < blocks.rounds; ++round)
+    times.push_back(work.time_calls(problem, entries));
   return spread_of(work.largest(times));
 }
 
-Rotation rotate(CollectiveWork& work, const Problem& problem, int rounds) {
+Rotation rotate(CollectiveWork& work, const Problem& problem, Blocks blocks) {
   hand_tuner::choose({});
   const double default_us = work.largest(work.time_calls(problem, 4));
   work.enter(problem);
@@ -121,15 +121,15 @@ Rotation rotate(CollectiveWork& work, const Problem& problem, int rounds) {
       hand_tuner::name_of({cell / hand_tuner::num_protocols, cell % hand_tuner::num_protocols, 0});
   const hand_tuner::Costs costs = costs_on_all(work);
   std::vector<Candidate> candidates =
-      candidates_of(work, problem, costs, default_us, rotation.configs);
+      candidates_of(work, problem, costs, default_us, blocks.us, rotation.configs);
   if (candidates.empty()) {
-    rotation.default_us = rotation.best_us = time_blocks(work, problem, rounds);
+    rotation.default_us = rotation.best_us = time_blocks(work, problem, blocks);
     rotation.gain = {1, 1, 1};
     return rotation;
   }
   measure(work, problem, candidates, short_rounds);
   candidates.resize(std::min(candidates.size(), finalists));
-  measure(work, problem, candidates, rounds);
+  measure(work, problem, candidates, blocks.rounds);
   const Pairs& best = candidates.front().pairs;
   rotation.default_us = spread_of(best.default_us);
   rotation.gain = spread_of(best.gains());

@@ -15,8 +15,13 @@ struct Spread {
 /// @param values at least one
 [[nodiscard]] Spread spread_of(std::vector<double> values);
 
-/// Microseconds a call on the slowest rank, in so many blocks of about 3 ms.
-[[nodiscard]] Spread time_blocks(CollectiveWork& work, const Problem& problem, int rounds);
+/// How often something is timed, and about for how long each time.
+struct Blocks {
+  int rounds;
+  double us;
+};
+/// Microseconds a call on the slowest rank.
+[[nodiscard]] Spread time_blocks(CollectiveWork& work, const Problem& problem, Blocks blocks);
 
 /// What trying every config by hand found.
 struct Rotation {
@@ -28,8 +33,8 @@ struct Rotation {
 };
 
 /// Tries every legal algorithm and protocol with several numbers of channels, each in alternation
-/// with the default. What looks best is measured anew before one of it is taken, in `rounds`
-/// pairs: the best of many is also the luckiest. NCCL must have been given the hand tuner.
-[[nodiscard]] Rotation rotate(CollectiveWork& work, const Problem& problem, int rounds);
+/// with the default in a few blocks. What looks best is measured anew, in all of them, before one
+/// of it is taken: the best of many is also the luckiest. NCCL must have been given the hand tuner.
+[[nodiscard]] Rotation rotate(CollectiveWork& work, const Problem& problem, Blocks blocks);
 
 }  // namespace collective_bench

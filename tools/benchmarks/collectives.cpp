@@ -29,6 +29,7 @@ constexpr const char* usage =
     "  --tune-iterations N entries of each range before its times are taken (20)\n"
     "  --tune-seconds N    for which they may go on at most (5)\n"
     "  --rounds N          blocks of which the median is taken (20)\n"
+    "  --block-us N        about how long each of them is (3000)\n"
     "  --meet PATH         a Unix socket, by which rank 0 gives the others NCCL's id\n"
     "  --help\n";
 
@@ -39,6 +40,7 @@ struct Settings {
   int tune_iterations = 20;
   int tune_seconds = 5;
   int rounds = 20;
+  int block_us = 3000;
   std::string meet;
 };
 
@@ -97,17 +99,18 @@ std::string text_of(const Spread& spread, const char* format) {
 bool run(const Problem& problem, const Settings& settings, const Place& place,
          CollectiveWork& work) {
   constexpr const char* us = "%.3f us (%.3f to %.3f)";
+  const Blocks blocks = {settings.rounds, double(settings.block_us)};
   const auto begin = std::chrono::steady_clock::now();
   std::size_t wrong = iterate(work, problem, settings);
   std::string line = problem.name;
   if (settings.mode == "by-hand") {
-    const Rotation rotation = rotate(work, problem, settings.rounds);
+    const Rotation rotation = rotate(work, problem, blocks);
     line += ": default " + text_of(rotation.default_us, us) + " " + rotation.default_cell +
             ", best " + text_of(rotation.best_us, us) + " " + hand_tuner::name_of(rotation.best) +
             ", gain " + text_of(rotation.gain, "%.4f (%.4f to %.4f)") + ", " +
             std::to_string(rotation.configs) + " configs";
   } else {
-    line += ": " + text_of(time_blocks(work, problem, settings.rounds), us);
+    line += ": " + text_of(time_blocks(work, problem, blocks), us);
   }
   wrong += work.wrong(problem);
   wrong = static_cast<std::size_t>(work.largest(static_cast<double>(wrong)));
@@ -129,6 +132,7 @@ int main_of(int argc, char** argv) {
                         {"--tune-iterations", &settings.tune_iterations},
                         {"--tune-seconds", &settings.tune_seconds},
                         {"--rounds", &settings.rounds},
+                        {"--block-us", &settings.block_us},
                         {"--meet", &settings.meet}});
   const std::vector<Problem> problems = problems_of(settings.sizes);
   if (settings.type != "int32" && settings.type != "float32")
