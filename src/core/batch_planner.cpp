@@ -37,14 +37,14 @@ bool same_options(const BatchReport& a, const BatchReport& b) {
   return a.inputs_hash == b.inputs_hash && encode(first) == encode(second);
 }
 
-/// What the ranks saw of one pass, as if it were one rank's: the slowest counts (of a collective,
-/// whose time includes waiting for others, the one that waited least), what failed
-/// anywhere failed, what is missing anywhere is missing, and whoever did not launch a site adds
-/// nothing. Null: nothing is known of it.
+/// What the ranks saw of one pass, as if it were one rank's: the slowest counts, but of a
+/// collective, and of a region with one in it, the one that waited least for the others; what
+/// failed anywhere failed, what is missing anywhere is missing, and whoever did not launch a site
+/// adds nothing. Null: nothing is known of it.
 std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
                                   std::span<const std::uint32_t> ranks,
                                   const std::function<bool(SharedIndex)>& is_collective,
-                                  std::string& culprit) {
+                                  bool any_collective, std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
   std::map<SharedIndex, SiteResult> sites;
@@ -58,7 +58,11 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
                                                   : report.sm_clock_hz;
     }
     if (report.region_seconds > 0) {
-      result.region_seconds = std::max(result.region_seconds, report.region_seconds);
+      const double so_far = result.region_seconds;
+      // Who enters it last waits for nobody. How late that is was decided outside of the region.
+      result.region_seconds = any_collective && so_far > 0
+                                  ? std::min(so_far, report.region_seconds)
+                                  : std::max(so_far, report.region_seconds);
     } else if (!report.sites.empty()) {
       region_known = false;
     }
@@ -310,6 +314,9 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
                                 std::span<const BatchReport> reports) {
   if (last_.passes.empty()) return;
   for (Site& site : sites_) site.launched = false;
+  const auto is_collective = [&](SharedIndex site) { return sites_[site].shared.collective; };
+  const bool any_collective = std::any_of(sites_.begin(), sites_.end(),
+                                          [](const Site& site) { return site.shared.collective; });
   double seconds = 0;
   std::size_t measured = 0;
   for (std::size_t p = 0; p < last_.passes.size(); ++p) {
@@ -318,8 +325,8 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
       of_ranks.push_back(report.passes[p]);
       for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
     }
-    const auto is_collective = [&](SharedIndex site) { return sites_[site].shared.collective; };
-    const auto result = reduced(last_.passes[p], of_ranks, ranks, is_collective, events_.culprit);
+    const auto result =
+        reduced(last_.passes[p], of_ranks, ranks, is_collective, any_collective, events_.culprit);
     if (!result) {
       tuning_->lose_result(last_.passes[p].number, now_);
     } else {
