@@ -1,6 +1,7 @@
 #include "collective_rotation.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 
 namespace collective_bench {
 namespace {
@@ -115,6 +116,9 @@ Rotation rotate(CollectiveWork& work, const Problem& problem, Blocks blocks) {
   const auto legal = [](float cost) { return cost >= 0; };
   const auto cheapest = std::min_element(
       own.begin(), own.end(), [&](float a, float b) { return legal(a) && (!legal(b) || a < b); });
+  if (!legal(*cheapest))
+    throw std::runtime_error(
+        "NCCL did not ask the program's own tuner plugin (ncclTunerPlugin_v5)");
   const int cell = static_cast<int>(cheapest - own.begin());
   Rotation rotation;
   rotation.default_cell =

@@ -34,7 +34,8 @@ struct Rotation {
 
 /// Tries every legal algorithm and protocol with several numbers of channels, each in alternation
 /// with the default in a few blocks. What looks best is measured anew, in all of them, before one
-/// of it is taken: the best of many is also the luckiest. NCCL must have been given the hand tuner.
+/// of it is taken: the best of many is also the luckiest.
+/// @throws std::runtime_error if NCCL does not ask the hand tuner
 [[nodiscard]] Rotation rotate(CollectiveWork& work, const Problem& problem, Blocks blocks);
 
 }  // namespace collective_bench

@@ -241,15 +241,15 @@ def main():
     parser.add_argument("--build", help=argparse.SUPPRESS)
     parser.add_argument("--ranks", type=int, default=2, help="processes, one a GPU (2)")
     parser.add_argument("--sizes", default="4K,16K,64K,256K,1M,4M,16M,64M,256M",
-                        help="bytes as NCCL tells a tuner (4K to 256M in steps of 4 times)")
+                        help="bytes as NCCL tells a tuner (4K to 256M in steps of 4 times; simulated 4K, 64K, 1M)")
     parser.add_argument("--float", action="store_true",
                         help="sums of float32 and not of int32: with more than 2 ranks contextune "
                              "tunes them only where --allow-rounding is given, too")
     parser.add_argument("--pairs", type=int, default=2, help="runs without and with contextune (2)")
     parser.add_argument("--rounds", type=int, default=20, help="blocks that a median is of (20)")
     parser.add_argument("--block-us", type=int, default=3000, help="length of a block (3000)")
-    parser.add_argument("--tune-iterations", type=int, default=2000,
-                        help="entries of each range before it is timed (2000)")
+    parser.add_argument("--tune-iterations", type=int, default=3000,
+                        help="entries of each range before it is timed (3000)")
     parser.add_argument("--tune-seconds", type=int, default=10,
                         help="for which they may go on at most (10)")
     parser.add_argument("--limit", type=float, default=480,
