@@ -241,7 +241,8 @@ def main():
     parser.add_argument("--build", help=argparse.SUPPRESS)
     parser.add_argument("--ranks", type=int, default=2, help="processes, one a GPU (2)")
     parser.add_argument("--sizes", default="4K,16K,64K,256K,1M,4M,16M,64M,256M",
-                        help="bytes as NCCL tells a tuner (4K to 256M in steps of 4 times; simulated 4K, 64K, 1M)")
+                        help="bytes as NCCL tells a tuner (4K to 256M in steps of 4 times; "
+                             "simulated: 4K, 64K, 256K)")
     parser.add_argument("--float", action="store_true",
                         help="sums of float32 and not of int32: with more than 2 ranks contextune "
                              "tunes them only where --allow-rounding is given, too")
