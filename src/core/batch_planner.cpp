@@ -38,13 +38,13 @@ bool same_options(const BatchReport& a, const BatchReport& b) {
 }
 
 /// What the ranks saw of one pass, as if it were one rank's: the slowest counts, but of a
-/// collective, and of a region with one in it, the one that waited least for the others; what
+/// collective, and with `least_wait` of the region, the one that waited least for the others; what
 /// failed anywhere failed, what is missing anywhere is missing, and whoever did not launch a site
 /// adds nothing. Null: nothing is known of it.
 std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
                                   std::span<const std::uint32_t> ranks,
                                   const std::function<bool(SharedIndex)>& is_collective,
-                                  bool any_collective, std::string& culprit) {
+                                  bool least_wait, std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
   std::map<SharedIndex, SiteResult> sites;
@@ -60,9 +60,8 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
     if (report.region_seconds > 0) {
       const double so_far = result.region_seconds;
       // Who enters it last waits for nobody. How late that is was decided outside of the region.
-      result.region_seconds = any_collective && so_far > 0
-                                  ? std::min(so_far, report.region_seconds)
-                                  : std::max(so_far, report.region_seconds);
+      result.region_seconds = least_wait && so_far > 0 ? std::min(so_far, report.region_seconds)
+                                                       : std::max(so_far, report.region_seconds);
     } else if (!report.sites.empty()) {
       region_known = false;
     }
@@ -325,8 +324,10 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
       of_ranks.push_back(report.passes[p]);
       for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
     }
+    // What is kept has to be faster where it is slowest.
+    const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
     const auto result =
-        reduced(last_.passes[p], of_ranks, ranks, is_collective, any_collective, events_.culprit);
+        reduced(last_.passes[p], of_ranks, ranks, is_collective, least_wait, events_.culprit);
     if (!result) {
       tuning_->lose_result(last_.passes[p].number, now_);
     } else {
