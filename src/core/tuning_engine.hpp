@@ -133,6 +133,7 @@ class Tuning::Engine {
 
   Stage stage_ = Stage::Table;
   Measure refine_measure_ = Measure::Activity;
+  bool first_after_cupti_ = false;
   bool bounded_ = true;  ///< the program makes the entries
   std::uint32_t generation_ = 0;
   std::uint64_t generation_passes_ = 0;

@@ -83,6 +83,7 @@ void Tuning::Engine::start_refine() {
   limits.max_rounds = options_.refine_rounds;
   limits.max_passes = std::max(most_refine_passes,
                                most_refine_share * static_cast<std::size_t>(generation_passes_));
+  first_after_cupti_ = refine_measure_ == Measure::Span;
   refine_.emplace(std::move(refined), limits, region_noise());
   if (!experiment_advances()) take_refined();
 }
@@ -95,7 +96,11 @@ bool Tuning::Engine::experiment_advances() {
       for (std::size_t i = 0; i < positions.size(); ++i) configs[refined_sites_[i]] = positions[i];
       batch.push_back(std::move(configs));
     }
-    if (!batch.empty()) experiment_.start(std::move(batch));
+    if (batch.empty()) return false;
+    // The first pass after CUPTI was closed is not like the others.
+    const bool first = std::exchange(first_after_cupti_, false);
+    if (first) batch.insert(batch.begin(), known_configs());
+    experiment_.start(std::move(batch), first ? 1 : 0);
     return experiment_.has_next();
   }
   const Assignment winners = known_configs();
@@ -104,7 +109,6 @@ bool Tuning::Engine::experiment_advances() {
   for (const bool with_winners : comparison_->batch())
     batch.push_back(with_winners ? winners : defaults);
   if (batch.empty()) return false;
-  // The first pass after CUPTI was closed is not like the others.
   const bool first = comparison_->pairs() == 0;
   if (first) batch.insert(batch.begin(), winners);
   experiment_.start(std::move(batch), first ? 1 : 0);

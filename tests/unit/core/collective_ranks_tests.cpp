@@ -63,20 +63,22 @@ TEST_CASE("of a region with a collective the rank that enters it last tells how 
   options.refine = true;
   const std::vector<double> seconds = {1.4e-3, 1.0e-3, 1.2e-3};
   std::mt19937 random(1);
+  int good = 0;
   for (int tuning = 0; tuning < 20; ++tuning) {
     SeveralRanks ranks(2, options);
     add_collective(ranks, "all_reduce", seconds, 1);
-    // Now and then one of them is early, and waits for half as long as the collective takes.
+    // Now and then one of them is early, and waits for longer than the collective takes.
     for (auto& rank : ranks.ranks) {
       rank->region_time = [&](const Configs& configs) {
-        return seconds[configs[0]] + (random() % 8 == 0 ? 0.5e-3 : 0);
+        return seconds[configs[0]] + (random() % 4 == 0 ? 1.5e-3 : 0);
       };
     }
     for (int round = 0; round < 3000 && !ranks.all_finished(); ++round)
       for (auto& rank : ranks.ranks) rank->entry(true);
     REQUIRE(ranks.all_finished());
-    CHECK(ranks[0].tuning.winners()[0] == 1);
+    good += ranks[0].tuning.winners()[0] == 1 ? 1 : 0;
   }
+  CHECK(good >= 16);
 }
 
 TEST_CASE("a rank that comes to its last allowed decision first takes its word back") {
@@ -135,8 +137,9 @@ TEST_CASE("a collective whose decisions ranks count differently keeps its defaul
   }
 }
 
-TEST_CASE("a collective that is called more often in some entries than in others keeps only itself "
-          "from being tuned") {
+TEST_CASE(
+    "a collective that is called more often in some entries than in others keeps only itself "
+    "from being tuned") {
   SeveralRanks ranks(2, ancestor(1, 2));
   add_collective(ranks, "varies", {4e-3, 1e-3}, 1);
   add_collective(ranks, "all_gather", {4e-3, 1e-3}, 1);
