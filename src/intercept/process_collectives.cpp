@@ -261,6 +261,14 @@ bool ProcessCollectives::add(RegionCollectives& region) {
   return false;
 }
 
+bool ProcessCollectives::is_of_another(const collective::LeaseKey& key,
+                                       const RegionCollectives& region) const noexcept {
+  return std::any_of(regions_.begin(), regions_.end(), [&](const auto& one) {
+    const RegionCollectives* const other = one.load(std::memory_order_acquire);
+    return other != nullptr && other != &region && other->has(key);
+  });
+}
+
 std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) const noexcept {
   return leases.decisions(key);
 }

@@ -62,6 +62,10 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   // What RegionCollectives asks.
   /// @return false: there are too many regions
   [[nodiscard]] bool add(RegionCollectives& region);
+  /// One region only has a key's decisions told, the first that meets it, which is the same on all
+  /// ranks: two would commit their leases in an order of each rank's own.
+  [[nodiscard]] bool is_of_another(const collective::LeaseKey& key,
+                                   const RegionCollectives& region) const noexcept;
   void hold(bool on) noexcept { holds_.fetch_add(on ? 1 : -1, std::memory_order_seq_cst); }
   [[nodiscard]] std::uint64_t decisions(const collective::LeaseKey& key) const noexcept;
   /// Whether every call that could make decisions for the communicator has ended, and all that

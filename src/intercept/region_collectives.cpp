@@ -37,7 +37,7 @@ RegionCollectives::RegionCollectives(std::string region, Search& search, SiteTab
       log_(log),
       is_shared_(process_collectives().add(*this) && search.keep_in_step(*this)) {}
 
-Site* RegionCollectives::make_site(const DecisionMade& made) {
+Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
   const collective::CollectiveSpace& space = process_collectives().space();
   const collective::Collective what = collective_of(made);
   SiteSpec spec;
@@ -51,6 +51,9 @@ Site* RegionCollectives::make_site(const DecisionMade& made) {
   if (made.key.kind == 0) {
     reason = FallbackReason::CollectiveFixed;
     why = "operations of several datatypes or operators are one group";
+  } else if (is_foreign) {
+    reason = FallbackReason::CollectiveFixed;
+    why = "another region that has it as well decides how it is done";
   } else if (made.communicator == 0) {
     reason = FallbackReason::CollectiveFixed;
     why = "this version of NCCL does not say which communicator it is";
@@ -94,12 +97,16 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
         }
       }
       // Not under the lock: the search asks for standings under its own.
-      if (is_new) site = make_site(made);
+      const bool is_foreign = is_new && process_collectives().is_of_another(made.key, *this);
+      if (is_new) site = make_site(made, is_foreign);
       if (site == nullptr) continue;
       if (is_new) {
         const std::lock_guard lock(mutex_);
-        for (Stream& stream : streams_)
-          if (stream.key == made.key) stream.site = site;
+        for (Stream& stream : streams_) {
+          if (stream.key != made.key) continue;
+          stream.site = site;
+          stream.is_gone = is_foreign;
+        }
       }
       if (!counts || site->index == no_site || search_.watch() == Watch::Nothing) continue;
       const std::uint64_t tag = search_.tag(site->index);
@@ -110,6 +117,12 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
   } catch (const std::exception&) {
     // No memory to know it: what it ran counts for nobody.
   }
+}
+
+bool RegionCollectives::has(const collective::LeaseKey& key) const noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::any_of(streams_.begin(), streams_.end(),
+                     [&](const Stream& stream) { return stream.key == key && !stream.is_gone; });
 }
 
 void RegionCollectives::too_many_at_once() noexcept {

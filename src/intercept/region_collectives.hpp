@@ -34,6 +34,8 @@ class RegionCollectives final : public DecisionPort {
   /// Sees to it that they may, at the latest at `until`.
   void await_permission(std::uint32_t decisions, double until) noexcept;
 
+  /// Whether it is this region that has the key's decisions told.
+  [[nodiscard]] bool has(const collective::LeaseKey& key) const noexcept;
   void forget(std::uint64_t context) noexcept;
 
   [[nodiscard]] std::vector<DecisionStanding> standings() override;
@@ -51,10 +53,10 @@ class RegionCollectives final : public DecisionPort {
     Site* site = nullptr;     ///< null: none, or it is being made
     std::uint64_t limit = 0;  ///< the first number that is forbidden, while held
     bool is_held = false;
-    bool is_gone = false;
+    bool is_gone = false;  ///< its communicator has ended, or it is another region's
   };
 
-  [[nodiscard]] Site* make_site(const DecisionMade& made);
+  [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign);
 
   const std::string region_;
   Search& search_;

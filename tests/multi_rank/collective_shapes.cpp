@@ -188,6 +188,16 @@ void sizes(Rank& rank, int steps) {
   });
 }
 
+// The same collective in two regions, which are tuned apart from each other.
+void two_regions(Rank& rank, int steps) {
+  in_steps(rank, steps, [&](int) {
+    rank.sum(rank.world, usual);
+    nvtxRangePop();
+    nvtxRangePushA("other");
+    rank.sum(rank.world, usual);
+  });
+}
+
 // The host is many steps ahead of the device.
 void ahead(Rank& rank, int steps) {
   for (int number = 0; number < steps; ++number) {
@@ -289,7 +299,8 @@ const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &ove
                                                             {"captured", &captured},
                                                             {"anew", &anew},
                                                             {"threads", &threads},
-                                                            {"devices", &devices}};
+                                                            {"devices", &devices},
+                                                            {"two_regions", &two_regions}};
 
 }  // namespace
 

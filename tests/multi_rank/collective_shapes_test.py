@@ -30,9 +30,10 @@ class Shape(job.TensorParallel):
 class CollectiveShapes(unittest.TestCase):
     maxDiff = None
 
-    def check(self, name, num_ranks=2, steps=1500):
+    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step"):
         """The ranks' logs."""
-        with job.Job(num_ranks, "live", steps, program=Shape(name)) as ranks:
+        variables = {"CONTEXTUNE_REGION": regions}
+        with job.Job(num_ranks, "live", steps, variables, program=Shape(name)) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
         self.assertEqual(outcome.wrong, [])
         return outcome.logs
@@ -76,6 +77,11 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_another_size_in_every_entry(self):
         self.check("sizes")
+
+    def test_one_collective_in_two_regions(self):
+        logs = self.check("two_regions", regions="nvtx:step;nvtx:other")
+        self.assert_leased(logs)
+        self.assert_said(logs, "collective_fixed", "another region")
 
     def test_a_host_that_is_ahead_of_its_device(self):
         self.assert_leased(self.check("ahead"))
