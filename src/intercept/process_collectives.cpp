@@ -92,14 +92,16 @@ const void* communicator_of(const collective::TunerQuestion& question) noexcept 
   return only;
 }
 
-/// @return of all operations that it can be about; absent: not known, or of several kinds
+/// @return of all operations that it can be about, 0 if of several kinds; absent: not known
 std::optional<std::uint8_t> kind_of_question(const collective::TunerQuestion& question,
                                              const void* communicator) noexcept {
+  if (this_call.num_operations > most_grouped) return std::nullopt;
   std::optional<std::uint8_t> kind;
   for (const OfferedOperation& one : operations_here()) {
     if (one.communicator != communicator || static_cast<int>(one.function) != question.function)
       continue;
-    if (kind && *kind != one.kind) return std::nullopt;
+    if (kind && *kind != one.kind)
+      return std::uint8_t{0};  // never tuned, but counted, on all ranks
     kind = one.kind;
   }
   return kind;

@@ -168,6 +168,18 @@ void groups(Rank& rank, int steps) {
   });
 }
 
+// More than are told apart, of which the last is of another kind.
+void large_group(Rank& rank, int steps) {
+  const Buffer other;
+  in_steps(rank, steps, [&](int) {
+    CHECK(ncclGroupStart());
+    for (int i = 0; i < 70; ++i) rank.sum(rank.world, usual / 64);
+    CHECK(ncclAllReduce(rank.sent.pointer(), other.pointer(), usual, ncclInt32, ncclMax, rank.world,
+                        rank.stream));
+    CHECK(ncclGroupEnd());
+  });
+}
+
 // The same between the steps, not equally often.
 void outside(Rank& rank, int steps) {
   for (int number = 0; number < steps; ++number) {
@@ -300,7 +312,8 @@ const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &ove
                                                             {"anew", &anew},
                                                             {"threads", &threads},
                                                             {"devices", &devices},
-                                                            {"two_regions", &two_regions}};
+                                                            {"two_regions", &two_regions},
+                                                            {"large_group", &large_group}};
 
 }  // namespace
 

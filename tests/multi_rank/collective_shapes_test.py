@@ -72,6 +72,10 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_leased(logs, "type=u32 op=sum bytes=to:16384")
         self.assert_said(logs, "collective_fixed", "of several datatypes or operators")
 
+    def test_a_group_of_more_than_are_told_apart(self):
+        self.assert_said(self.check("large_group", steps=300), "collective_fixed",
+                         "of several datatypes or operators")
+
     def test_the_same_collective_outside_of_the_region(self):
         self.assert_said(self.check("outside"), "ranks_differ", "the same number of them in every entry")
 
