@@ -28,7 +28,7 @@ constexpr const char* usage =
     "  --ranks N    processes, a GPU each where there are GPUs (4)\n"
     "  --rounds N   tunings with one all-reduce, and with three (3)\n"
     "  --steps N    most entries of the region in one tuning (1500)\n"
-    "  --kib N      KiB of the first all-reduce; the others have 4 and 16 times that (64)\n"
+    "  --kib N      KiB of the first all-reduce; the others have 4 and 16 times that (4)\n"
     "  --keep DIR   keep the rank logs there\n"
     "  --help\n";
 
@@ -36,7 +36,7 @@ struct Settings {
   int ranks = 4;
   int rounds = 3;
   int steps = 1500;
-  int kib = 64;
+  int kib = 4;
   std::string keep;
   int child = 0;  ///< this process is a rank with so many all-reduces
   std::string meet;
@@ -178,9 +178,13 @@ void report(int operations, const std::vector<Tuning>& tunings) {
     for (const Tuning& one : tunings) largest = std::max(largest, value(one));
     return largest;
   };
-  std::printf("%11s at most %.2f ms an agreement (wanted: 55), waited %.2f ms (wanted: 5)\n\n", "",
-              most([](const Tuning& one) { return one.each(); }),
-              most([](const Tuning& one) { return one.waited; }));
+  std::printf(
+      "%11s at most %.2f ms an agreement (wanted: 55), or %.1f entries; waited %.2f ms "
+      "(wanted: 5)\n\n",
+      "", most([](const Tuning& one) { return one.each(); }), most([](const Tuning& one) {
+        return static_cast<double>(one.between) / std::max(one.agreements, 1);
+      }),
+      most([](const Tuning& one) { return one.waited; }));
 }
 
 int run(const Settings& settings) {
