@@ -15,6 +15,10 @@ namespace {
 /// Noise is never believed to be below this: a few equal samples prove little.
 constexpr double least_noise = 0.001;
 
+/// What was chosen before the race does not lose it on fewer: a single interrupted pass would
+/// outweigh all that is known of it.
+constexpr std::size_t least_samples_of_first = 3;
+
 /// What is lost on average by not choosing an arm that seems slower by `behind`, where that
 /// difference is known to within `error`.
 double expected_loss(double behind, double error) {
@@ -101,7 +105,7 @@ void Race::decide() {
   for (std::size_t i = 0; i < arms_.size(); ++i) {
     Arm& arm = arms_[i];
     if (i == first || !arm.alive) continue;
-    if (std::isnan(arm.level)) {
+    if (std::isnan(arm.level) || (i == 0 && arm.compared < least_samples_of_first)) {
       worst = std::numeric_limits<double>::infinity();
       continue;
     }

@@ -43,13 +43,20 @@ TEST_CASE("A race finds the fastest arm", "[race]") {
 
 TEST_CASE("A clear difference is decided in one round, a doubtful one takes more", "[race]") {
   Race clear(2, {}, {0.01, 8});
-  CHECK(run(clear, {10, 5}, 0.01) == 2);
+  CHECK(run(clear, {5, 10}, 0.01) == 2);
   int passes = 0;
   for (unsigned seed = 1; seed <= 20; ++seed) {
     Race doubtful(2, {}, {0.02, 8});
     passes += run(doubtful, {10, 9.9}, 0.02, seed);
   }
   CHECK(passes > 20 * 3);
+}
+
+TEST_CASE("The arm that a race begins with does not lose it by one interrupted pass", "[race]") {
+  Race race(3, {}, {0.005, 8});
+  race.complete(std::vector<RegionSample>{{15, 0}, {10.5, 0}, {10.6, 0}});
+  run(race, {10, 10.5, 10.6}, 0.005);
+  CHECK(race.best() == 0);
 }
 
 TEST_CASE("Ties end as soon as they are known to be ties", "[race]") {
