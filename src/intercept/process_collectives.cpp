@@ -157,14 +157,14 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
   enter(call, 1);
   const bool decides =
       (lone && function_of(call.fn)) || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd);
-  if (decides) await_permission(call);
+  // In one order with what a region does: it forbids decisions, and then looks who is inside.
+  if (decides && holds_.load(std::memory_order_seq_cst) != 0) await_permission(call);
 }
 
 void ProcessCollectives::await_permission(const contextune_nccl_call& call) noexcept {
   const double until = now_seconds() + permission_seconds;
   for (bool waited = true; waited && now_seconds() < until;) {
     waited = false;
-    // In one order with what a region does: it forbids decisions, and then looks who is inside.
     if (holds_.load(std::memory_order_seq_cst) == 0) return;
     for (const auto& one : regions_) {
       RegionCollectives* const region = one.load(std::memory_order_acquire);
