@@ -76,18 +76,22 @@ Agreement SharedTuning::take_back(const char* why) {
 }
 
 void SharedTuning::await_ranks() {
-  if (!asked_ || answer_) return;
+  if (asked_ && !answer_) answer_ = await_verdict();
+  awaiting_ = false;
+}
+
+Agreement SharedTuning::await_verdict() {
   const double limit = settings_.presync_timeout + slack_seconds;
   Agreement agreement = coordinator_.wait(topic_, limit);
   if (agreement.verdict == Verdict::Open) {
     const double waited = agreement.waited_seconds;
     // It would have named a rank that has not come.
     coordinator_.withdraw(topic_, "rank 0 did not answer in " + seconds_text(limit));
-    agreement = coordinator_.wait(topic_, verdict_seconds);
+    agreement = coordinator_.wait(topic_, holding_ ? held_verdict_seconds : verdict_seconds);
     agreement.waited_seconds += waited;
     if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
   }
-  answer_ = std::move(agreement);
+  return agreement;
 }
 
 void SharedTuning::explain_unfinished() {

@@ -86,7 +86,10 @@ void SharedTuning::commit_leases() {
 
 bool SharedTuning::settle(double now) {
   last_now_ = std::max(last_now_, now);
-  if (!asked_ || !holding_) return true;
+  if (!asked_ || !holding_) {
+    release_decisions();
+    return true;
+  }
   const char* const why = "a collective was due before all had spoken";
   if (awaiting_) {
     coordinator_.withdraw(topic_, why);

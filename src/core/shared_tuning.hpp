@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -114,6 +115,7 @@ class SharedTuning final : public RegionTuning {
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
   void note_said(const BatchReport& report);
   [[nodiscard]] Agreement take_back(const char* why);
+  [[nodiscard]] Agreement await_verdict();
   void heard(Agreement agreement, bool bounded);
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);
@@ -141,7 +143,8 @@ class SharedTuning final : public RegionTuning {
   Topic topic_;
   bool asked_ = false;
   bool asked_bounded_ = false;
-  bool awaiting_ = false;  ///< await_ranks, and then begin_pass, are the next calls
+  /// await_ranks is the next call, or under way: what it hears is not there yet.
+  std::atomic<bool> awaiting_{false};
   DecisionPort* port_ = nullptr;
   std::vector<DecisionStanding> standings_;  ///< at the begin of this entry
   std::map<std::pair<SiteIndex, std::uint64_t>, Period> periods_;

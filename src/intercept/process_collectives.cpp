@@ -22,7 +22,7 @@ constexpr std::size_t most_grouped = 64;
 constexpr std::uint8_t movement_kind = 1;  // any number above 0: what is only moved has one kind
 constexpr double busy_seconds = 2;         // for which a decision may be under way elsewhere
 // A verdict comes from control threads alone, and long before; see SharedTuning.
-constexpr double permission_seconds = 20;
+constexpr double permission_seconds = 620;
 
 /// An operation of the group that this thread has open, or the one that it is in.
 struct OfferedOperation {
@@ -181,8 +181,12 @@ void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
   if (!this_call.is_inside) return;
   enter(call, -1);
   this_call.is_inside = false;
-  if (ends_group(call)) this_call.num_operations = 0;
-  if (ends_group(call)) this_call.captured = false;
+  const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
+  if (lone || ends_group(call)) {
+    // What comes next, a group as well, begins with nothing.
+    this_call.num_operations = 0;
+    this_call.captured = false;
+  }
   RegionCollectives* const region =
       this_call.region == nullptr ? nullptr : this_call.region->collectives();
   if (region == nullptr || call.fn == contextune_fn_ncclGroupSimulateEnd) return;
@@ -277,14 +281,15 @@ std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) con
 
 bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
                                   const void* handle) const noexcept {
-  if (all_confused_.load() || inside_[slot_of(handle)].load(std::memory_order_seq_cst) != 0)
+  if (handle == nullptr || all_confused_.load() ||
+      inside_[slot_of(handle)].load(std::memory_order_seq_cst) != 0)
     return false;
   for (const auto& one : confused_)
     if (one.load() == key.communicator) return false;
   return true;
 }
 
-std::string ProcessCollectives::commit(const collective::Lease& lease) noexcept {
+std::string ProcessCollectives::commit(const collective::Lease& lease) {
   using Refusal = collective::LeaseTable::Refusal;
   const std::lock_guard lock(owner_);
   Refusal refusal = leases.prepare(lease);

@@ -72,7 +72,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// were made are counted under keys that all ranks use.
   [[nodiscard]] bool is_sound(const collective::LeaseKey& key, const void* handle) const noexcept;
   /// @return why not; empty: it holds from now on
-  [[nodiscard]] std::string commit(const collective::Lease& lease) noexcept;
+  [[nodiscard]] std::string commit(const collective::Lease& lease);
 
  private:
   static constexpr std::size_t most_regions = 64;

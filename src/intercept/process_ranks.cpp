@@ -45,6 +45,9 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(options.exclude);
   hash.add(options.force);
   hash.add(options.tolerance);
+  hash.add(options.buckets);
+  hash.add(static_cast<std::uint64_t>(options.exactness));
+  hash.add(static_cast<std::uint64_t>(options.allow_rounding));
   hash.add(static_cast<std::uint64_t>(options.auto_knobs));
   for (std::size_t start = 0; start < options.space.size();) {
     const std::size_t end = std::min(options.space.find(':', start), options.space.size());

@@ -43,6 +43,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
   SiteSpec spec;
   spec.name = std::string(name_of(what.function));
   spec.key = key_of(what, space.of(what.function).buckets);
+  if (made.key.kind == 0) spec.key.add("mixed", 1);
   if (made.key.operations > 1) spec.key.add("grouped", static_cast<int>(made.key.operations));
   collective::SiteConfigs configs = configs_of(what, space, made.legal, made.default_cell);
   std::string why(configs.why_none);
@@ -147,9 +148,13 @@ bool RegionCollectives::permits(std::uint32_t decisions) const noexcept {
 }
 
 void RegionCollectives::await_permission(std::uint32_t decisions, double until) noexcept {
-  while (!permits(decisions) && now_seconds() < until) {
-    if (search_.settle(now_seconds())) return;
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  try {
+    while (!permits(decisions) && now_seconds() < until) {
+      if (search_.settle(now_seconds())) return;
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  } catch (const std::exception&) {
+    // No memory to hear what was agreed on: the search stops, and says so, at its next entry.
   }
 }
 
@@ -164,7 +169,7 @@ std::vector<DecisionStanding> RegionCollectives::standings() {
   const std::lock_guard lock(mutex_);
   for (const Stream& stream : streams_) {
     if (stream.site == nullptr || stream.site->index == no_site || stream.is_gone) continue;
-    if (stream.communicator == 0) continue;
+    if (stream.communicator == 0 || stream.key.kind == 0) continue;
     const DecisionStanding one{stream.site->index,
                                stream.communicator,
                                stream.ranks,

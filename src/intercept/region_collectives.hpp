@@ -62,10 +62,10 @@ class RegionCollectives final : public DecisionPort {
   Search& search_;
   SiteTable& table_;
   EventLog& log_;
-  const bool is_shared_;  ///< there are ranks to keep in step with
   mutable std::mutex mutex_;
   std::deque<Stream> streams_;
   std::atomic<bool> holding_{false};
+  const bool is_shared_;  ///< there are ranks to keep in step with; last: making it shows the rest
 };
 
 }  // namespace contextune::intercept

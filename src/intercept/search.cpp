@@ -149,9 +149,9 @@ bool Search::begin_waiting(const std::function<void()>& synchronise) {
       if (nothing_to_do()) return false;
     }
     // Each agreement brings a pass or a reason why there is none.
-    if (waits_for_ranks && ++agreements < most_agreements) {
+    if (waits_for_ranks) {
       tuning_->await_ranks();
-      continue;
+      if (++agreements < most_agreements) continue;
     }
     ++round;
     synchronise();

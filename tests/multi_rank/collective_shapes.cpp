@@ -168,6 +168,18 @@ void groups(Rank& rank, int steps) {
   });
 }
 
+// One of another kind before each group.
+void before_groups(Rank& rank, int steps) {
+  const Buffer most;
+  in_steps(rank, steps, [&](int) {
+    CHECK(ncclAllReduce(rank.sent.pointer(), most.pointer(), usual, ncclInt32, ncclMax, rank.world,
+                        rank.stream));
+    CHECK(ncclGroupStart());
+    for (int i = 0; i < 3; ++i) rank.sum(rank.world, usual);
+    CHECK(ncclGroupEnd());
+  });
+}
+
 // More than are told apart, of which the last is of another kind.
 void large_group(Rank& rank, int steps) {
   const Buffer other;
@@ -313,6 +325,7 @@ const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &ove
                                                             {"threads", &threads},
                                                             {"devices", &devices},
                                                             {"two_regions", &two_regions},
+                                                            {"before_groups", &before_groups},
                                                             {"large_group", &large_group}};
 
 }  // namespace

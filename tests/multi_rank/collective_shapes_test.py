@@ -72,6 +72,13 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_leased(logs, "type=u32 op=sum bytes=to:16384")
         self.assert_said(logs, "collective_fixed", "of several datatypes or operators")
 
+    def test_a_group_after_a_collective_of_another_kind(self):
+        logs = self.check("before_groups")
+        self.assert_leased(logs, "grouped=3")
+        for log in logs:
+            self.assertEqual([line for line in job.lines(log, "fallback")
+                              if job.field(line, "reason") == "collective_fixed"], [])
+
     def test_a_group_of_more_than_are_told_apart(self):
         self.assert_said(self.check("large_group", steps=300), "collective_fixed",
                          "of several datatypes or operators")
