@@ -12,8 +12,7 @@ namespace contextune::collective {
 
 /// What getCollInfo calls have to have in common for one lease to answer them; all zeros by
 /// default, for static tables of it. Calls of a key come one after another, because NCCL allows no
-/// two operations at once on one communicator. A tuner plugin is told neither datatype nor
-/// operator, so several sites may share a key: then a lease may give only what all of them permit.
+/// two operations at once on one communicator.
 struct LeaseKey {
   /// Which tuner context of this process; above 0 and never used again for another.
   std::uint64_t communicator = 0;
@@ -21,9 +20,9 @@ struct LeaseKey {
   /// sizes that were not seen yet find the lease of their bucket.
   std::uint64_t bytes = 0;
   std::uint32_t operations = 0;  ///< in the group: what NCCL calls numPipeOps
-  std::uint16_t region = 0;      ///< in which decisions are counted
+  std::uint16_t region = 0;      ///< tells counts apart; 0 where the whole process counts as one
   Function function = Function::Broadcast;
-  std::uint8_t kind = 0;  ///< kind_of(), where the caller knows it of this call; 0: not known
+  std::uint8_t kind = 0;  ///< kind_of(); 0: not known, or of several
 
   [[nodiscard]] bool operator==(const LeaseKey& other) const = default;
 };
@@ -47,11 +46,11 @@ struct LeaseSpan {
 /// What the decisions of one key will be, from one number on.
 ///
 /// **The lockstep invariant.** Decision n of a key is answered alike on all ranks of its
-/// communicator. It holds because (1) a key's decisions are counted from the first one inside the
-/// region, and NCCL demands the same calls in the same order of all ranks, so n is the same call on
-/// every rank; (2) the answer is a pure function of n and of the leases that were committed; (3)
-/// all ranks commit the same leases, which lockstep_hash in their votes shows, or none does; (4) a
-/// rank commits a lease before its own decision number first_decision, which LeaseTable asserts;
+/// communicator. It holds because (1) all decisions of a key are counted, inside of regions and
+/// outside, and NCCL demands the same calls in the same order of all ranks, so n is the same call
+/// on every rank; (2) the answer is a pure function of n and of the leases that were committed; (3)
+/// all ranks are given the same leases in one Batch, or none is; (4) a rank commits a lease before
+/// its own decision number first_decision, as DecisionPort promises and LeaseTable asserts;
 /// and (5) nothing takes back what was committed: a rank that lost its peers goes on by the lease
 /// and comes to `afterwards` at the same n as they do. A rank that broke this would hang all others
 /// inside NCCL.

@@ -36,7 +36,7 @@ class LeaseTable {
   LeaseTable(const LeaseTable&) = delete;
   LeaseTable& operator=(const LeaseTable&) = delete;
 
-  /// Counts one decision inside the region of the key, and gives what the committed leases say of
+  /// Counts one decision of the key, and gives what the committed leases say of
   /// it: the default where there is none. The first decision of a key makes a place for it. Once a
   /// key found none, no other key gets one: it would be counted from a later decision on than the
   /// same key of other ranks.

@@ -110,7 +110,7 @@ class RegionTuning {
 
   /// An entry begins. If the one before never ended, it counts as abandoned.
   /// @param bounded the program makes the entries (`live`): what a trial costs is its time, and
-  ///        it is never kept waiting
+  ///        it is never kept waiting for a rank that has not spoken
   [[nodiscard]] virtual PassPlan begin_pass(double now, bool bounded = true) = 0;
 
   /// The entry ended: all its work was issued.

@@ -154,7 +154,7 @@ void RegionCollectives::await_permission(std::uint32_t decisions, double until) 
       std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   } catch (const std::exception&) {
-    // No memory to hear what was agreed on: the search stops, and says so, at its next entry.
+    // No memory to take in what was agreed on. Asked again, the search lifts what it forbade.
   }
 }
 
