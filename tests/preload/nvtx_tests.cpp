@@ -81,3 +81,26 @@ TEST_CASE("A user's tool that cannot be loaded does not keep ranges from us", "[
   CHECK(recorded.outcome.out == run({client("ranges")}).out);
   CHECK(lines_of(recorded.record) == expected_record);
 }
+
+TEST_CASE("NCCL's own ranges cost it nothing unless a region is marked by them", "[nvtx]") {
+  const std::vector<std::string> command = {client("nccl_direct"), "direct"};
+  const auto tells_range = [&](Environment environment) {
+    const Outcome bare = run(command, environment);
+    environment.merge(injected());
+    const Recorded recorded = run_recorded(command, environment);
+    CHECK(recorded.outcome.out == bare.out);
+    return recorded.record.find("range push domain 'NCCL' name 'ncclAllReduce'") !=
+           std::string::npos;
+  };
+  CHECK_FALSE(tells_range({}));
+  CHECK_FALSE(tells_range({{"CONTEXTUNE_REGION", "nvtx:step"}}));
+  CHECK(tells_range({{"CONTEXTUNE_REGION", "nvtx:step;nvtx:NCCL@ncclAllReduce"}}));
+}
+
+TEST_CASE("A user's tool sees NCCL's own ranges", "[nvtx]") {
+  const std::vector<std::string> command = {client("nccl_direct"), "direct"};
+  const std::string tool = client("libnvtx_tool.so");
+  const Outcome bare = run(command, {{"NVTX_INJECTION64_PATH", tool}});
+  REQUIRE(bare.out.find("tool push in NCCL") != std::string::npos);
+  CHECK(run_recorded(command, injected(tool)).outcome.out == bare.out);
+}

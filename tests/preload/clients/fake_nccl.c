@@ -5,6 +5,7 @@
 #include "preload/registry/nccl_types.h"
 
 #include <errno.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,21 @@ static void look_for_plugin(const char* name) {
                           : value);
 }
 
+/* As NCCL marks its own functions. */
+static void mark_range(const char* name) {
+  static nvtxDomainHandle_t domain;
+  if (domain == NULL) {
+    domain = nvtxDomainCreateA("NCCL");
+  }
+  nvtxEventAttributes_t event = {0};
+  event.version = NVTX_VERSION;
+  event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
+  event.messageType = NVTX_MESSAGE_TYPE_ASCII;
+  event.message.ascii = name;
+  nvtxDomainRangePushEx(domain, &event);
+  nvtxDomainRangePop(domain);
+}
+
 #define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)  \
   ncclResult_t p##name params;                                             \
   extern __typeof__(p##name) name __attribute__((weak, alias("p" #name))); \
@@ -49,7 +65,7 @@ extern ncclResult_t ncclBroadcast(const void*, void*, size_t, ncclDataType_t, in
   *comm = (ncclComm_t)(uintptr_t)(0x1000 + rank)
 #define AROUND_ncclGroupEnd look_for_plugin("ncclGroupEnd")
 #define AROUND_ncclCommDestroy look_for_plugin("ncclCommDestroy")
-#define AROUND_ncclAllReduce
+#define AROUND_ncclAllReduce mark_range("ncclAllReduce")
 #define AROUND_ncclAllGather
 #define AROUND_ncclReduceScatter
 #define AROUND_ncclBroadcast
