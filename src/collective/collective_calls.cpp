@@ -124,7 +124,8 @@ CollectiveCalls::Tuner* CollectiveCalls::find_tuner(std::int64_t number) noexcep
 void CollectiveCalls::learn_tuner(const void* communicator, std::int64_t number) noexcept {
   Tuner* const tuner = find_tuner(number);
   if (tuner == nullptr) return;  // ended meanwhile, by another thread
-  if (tuner->communicator.exchange(communicator, std::memory_order_relaxed) == communicator) return;
+  if (tuner->communicator.load(std::memory_order_relaxed) == communicator) return;
+  tuner->communicator.store(communicator, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   const auto found = communicators_.find(communicator);
   if (found == communicators_.end()) return;

@@ -19,6 +19,7 @@ constinit collective::LeaseTable leases;
 
 constexpr std::size_t most_made = 16;
 constexpr std::size_t most_grouped = 64;
+constexpr std::size_t most_described = 8;
 constexpr std::uint8_t movement_kind = 1;  // any number above 0: what is only moved has one kind
 constexpr double busy_seconds = 2;         // for which a decision may be under way elsewhere
 // A verdict comes from control threads alone, and long before; see SharedTuning.
@@ -31,6 +32,12 @@ struct OfferedOperation {
   std::uint8_t kind;  ///< 0: not known
 };
 
+/// A key that a region has a site for.
+struct Described {
+  collective::LeaseKey key;
+  const LaunchRegion* region;
+};
+
 /// Trivially destructible: the program may call NCCL from destructors that run after ours would.
 struct ThreadCollectives {
   LaunchRegion* region;
@@ -41,6 +48,8 @@ struct ThreadCollectives {
   std::uint32_t num_made;
   std::array<OfferedOperation, most_grouped> operations;
   std::array<DecisionMade, most_made> made;
+  std::uint32_t num_described;  ///< ever; the last of them are kept
+  std::array<Described, most_described> described;
 };
 constinit thread_local ThreadCollectives this_call{};
 
@@ -72,6 +81,12 @@ std::uint8_t kind_of_call(Function function, const contextune_nccl_call& call) n
 std::span<const OfferedOperation> operations_here() noexcept {
   return {this_call.operations.data(),
           std::min<std::size_t>(this_call.num_operations, most_grouped)};
+}
+
+/// Whether this thread need not tell the region again what NCCL's table said of the key.
+bool is_described(const collective::LeaseKey& key, const LaunchRegion* region) noexcept {
+  return std::any_of(this_call.described.begin(), this_call.described.end(),
+                     [&](const Described& one) { return one.region == region && one.key == key; });
 }
 
 std::size_t slot_of(const void* handle) noexcept {
@@ -192,6 +207,9 @@ void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
   if (region == nullptr || call.fn == contextune_fn_ncclGroupSimulateEnd) return;
   if (this_call.num_made > most_made) return region->too_many_at_once();
   region->made(made(), this_call.counts && call.result == 0);
+  for (const DecisionMade& one : made())
+    if (!one.is_described)
+      this_call.described[this_call.num_described++ % most_described] = {one.key, this_call.region};
 }
 
 void ProcessCollectives::confuse(std::uint64_t context) noexcept {
@@ -219,7 +237,11 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
     // Other ranks may know what this one does not, and count it as something else.
     if (!kind) confuse(key.communicator);
   }
-  const collective::CostTable table(question.table, question.algorithms, question.protocols);
+  // Before an answer is written into it.
+  const bool describes = this_call.region != nullptr && !is_described(key, this_call.region);
+  const collective::CostTable table =
+      describes ? collective::CostTable(question.table, question.algorithms, question.protocols)
+                : collective::CostTable();
   const collective::Grant grant = leases.decide(key);
   if (!grant.is_counted) return false;
   collective::Decision decision = grant.decision;
@@ -235,16 +257,13 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   const bool applied = !is_default && apply_decision(decision, question.nodes, answer);
   if (this_call.num_made < most_made) {
     DecisionMade& made = this_call.made[this_call.num_made];
-    made = {key,
-            grant,
-            question.communicator,
-            communicator,
-            question.ranks,
-            question.nodes,
-            table.legal(),
-            table.cheapest(),
-            !is_default && !applied};
+    made = {key, grant, question.communicator,   communicator, question.ranks, question.nodes,
+            {},  {},    !is_default && !applied, !describes};
     made.grant.config = config;
+    if (describes) {
+      made.legal = table.legal();
+      made.default_cell = table.cheapest();
+    }
   }
   ++this_call.num_made;
   return applied;

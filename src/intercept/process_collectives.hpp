@@ -29,6 +29,8 @@ struct DecisionMade {
   collective::CellSet legal;
   std::optional<collective::Cell> default_cell;
   bool was_refused = false;  ///< what it was told is not legal in this call, so the default ran
+  /// The region, if there is one, has a site for it: nothing is said of cells again.
+  bool is_described = false;
 };
 
 /// What this process tells NCCL through its tuner plugin, and what came of it: finds out which

@@ -78,7 +78,9 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
 
 void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noexcept {
   try {
+    const bool is_watched = counts && search_.watch() != Watch::Nothing;
     for (const DecisionMade& made : all) {
+      if (made.is_described && !is_watched) continue;
       Site* site = nullptr;
       bool is_new = false;
       {
@@ -109,7 +111,7 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
           stream.is_gone = is_foreign;
         }
       }
-      if (!counts || site->index == no_site || search_.watch() == Watch::Nothing) continue;
+      if (!is_watched || site->index == no_site) continue;
       const std::uint64_t tag = search_.tag(site->index);
       search_.launched(tag, site->index, 1, 0);
       if (made.was_refused) search_.failed(tag, site->index);

@@ -149,12 +149,14 @@ void TunedRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
 }
 
 CUresult TunedRegion::launch(const contextune_launch& call, bool counts) noexcept {
+  const bool in_collective = ProcessCollectives::is_inside();
+  if (in_collective && search_.finished()) return services().launcher.as_written(call);
   const std::uint64_t version = settled_version.load(std::memory_order_acquire);
   const Launch launch = launch_of(call);
   if (TunableCall* tunable = this_thread().call) {
     if (TunableLaunch::belongs_to(*tunable, this)) return launch_in_call(call, launch, *tunable);
   }
-  if (ProcessCollectives::is_inside()) {
+  if (in_collective) {
     return launch_in_collective(call, launch, counts ? search_.watch() : Watch::Nothing);
   }
   SiteTable::Found found;
