@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -106,6 +108,8 @@ class ModuleVariables {
   std::map<Handle, Loaded> loaded_;
   std::map<CUmodule, CUlibrary> libraries_;  ///< of modules that belong to one
   std::map<CUfunction, CUlibrary> function_libraries_;
+  /// Pairs of function and kernel that are in it, mixed. Emptied under the mutex.
+  std::array<std::atomic<std::uint64_t>, 64> last_of_function_{};
   std::map<std::pair<Handle, CUcontext>, std::shared_ptr<const ModuleUse>> answers_;
   std::map<Handle, Used> used_;
   bool lost_ = false;          ///< no memory: one that was used is not in `used_`

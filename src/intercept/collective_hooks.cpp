@@ -36,8 +36,9 @@ void on_nccl_before(const contextune_nccl_call* call) noexcept {
 
 void on_nccl_after(const contextune_nccl_call* call) noexcept {
   const Uncancelled uncancelled;
-  if (running_runtime() == nullptr) return;
-  process_collectives().end(*call);
+  ProcessRuntime* const runtime = running_runtime();
+  if (runtime == nullptr) return;
+  runtime->nccl_ends(*call);
   collective_calls().after(*call);
 }
 

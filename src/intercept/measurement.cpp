@@ -125,7 +125,8 @@ void Measurement::release_cupti() {
   const std::lock_guard lock(mutex_);
   if (!attached_ || num_wanted_ != 0 || !timers_.release_cupti) return;
   const double begin = now_seconds();
-  if (!other_threads_may_call_driver(cupti_threads_) && timers_.release_cupti()) {
+  const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
+  if (!other_threads_may_call_driver(cupti_threads_, servants) && timers_.release_cupti()) {
     attached_ = false;
     say("release", begin);
     return;

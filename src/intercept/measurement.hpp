@@ -47,6 +47,8 @@ class Measurement {
     std::function<std::unique_ptr<SpanTimer>()> make_span_timer;
     /// Takes CUPTI out of the process; false: it refuses. May be empty.
     std::function<bool()> release_cupti;
+    /// Threads that use the driver only in calls of the program to NCCL. May be empty.
+    std::function<std::vector<pid_t>()> nccl_threads;
   };
 
   Measurement(TimerKind kind, Timers timers, EventLog& log);
@@ -83,7 +85,7 @@ class Measurement {
   void take(std::uint16_t search, std::vector<TimedWork>& work);
 
   /// A search is over: if nobody measures any more and nobody else can be inside the driver, CUPTI
-  /// leaves the process, so that launches cost what they did before.
+  /// leaves the process, so that launches cost what they did before. Not inside a call of NCCL.
   void release_cupti();
 
   /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours

@@ -114,6 +114,7 @@ Measurement::Timers ProcessRuntime::make_timers() {
   events_ = events.get();
   activity_ = cupti.get();
   timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
+  timers.nccl_threads = [this] { return nccl_threads_.ids(); };
   timers.cupti = std::move(cupti);
   timers.events = std::move(events);
   CUdevice device = 0;
@@ -244,6 +245,7 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
 }
 
 void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
+  nccl_threads_.before(call);
   const ThreadState& thread = this_thread();
   LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
   const bool counts = thread.region == nullptr || thread.counts;
@@ -251,6 +253,11 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   if (recorder_.active() && call.kind != contextune_nccl_other)
     recorder_.obstruct(FallbackReason::Collective, "It calls NCCL.");
   process_collectives().begin(call, region, counts, captured);
+}
+
+void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
+  process_collectives().end(call);
+  nccl_threads_.after(call);
 }
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,

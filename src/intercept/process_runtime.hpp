@@ -15,6 +15,7 @@
 #include "intercept/context_table.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
+#include "intercept/nccl_threads.hpp"
 #include "intercept/program_attributes.hpp"
 #include "intercept/region_mark.hpp"
 #include "intercept/rule_book.hpp"
@@ -45,6 +46,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
   void nccl_begins(const contextune_nccl_call& call) noexcept;
+  void nccl_ends(const contextune_nccl_call& call) noexcept;
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
   void profiler(bool on) noexcept;
@@ -110,6 +112,7 @@ class ProcessRuntime final : public Runtime {
   CaptureWatch captures_;
   std::atomic<bool> stopped_{false};
   GraphTable graphs_;
+  NcclThreads nccl_threads_;
   ProcessRanks ranks_;
   Recorder recorder_;
   ReplayGate gate_;

@@ -1,0 +1,116 @@
+#include "intercept/thread_census.hpp"
+
+#include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <functional>
+#include <semaphore>
+#include <thread>
+
+#include "catch.hpp"
+#include "intercept/nccl_threads.hpp"
+
+using namespace contextune::intercept;
+
+namespace {
+
+/// A thread that does something until it is let go.
+class Worker {
+ public:
+  explicit Worker(std::function<void(std::binary_semaphore&)> work)
+      : thread_([this, work = std::move(work)] {
+          id_ = static_cast<pid_t>(syscall(SYS_gettid));
+          work(let_go_);
+        }) {
+    while (id_ == 0) std::this_thread::yield();
+  }
+  ~Worker() {
+    let_go_.release();
+    thread_.join();
+  }
+  [[nodiscard]] pid_t id() const { return id_; }
+
+ private:
+  std::binary_semaphore let_go_{0};
+  std::atomic<pid_t> id_{0};
+  std::thread thread_;
+};
+
+bool comes_to_wait_outside(pid_t id) {
+  for (int i = 0; i < 2000; ++i) {
+    if (waits_outside_driver(id)) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+contextune_nccl_call call_of(contextune_nccl_fn fn, int num_made, std::uint32_t depth = 0) {
+  contextune_nccl_call call{};
+  call.fn = fn;
+  call.num_made = num_made;
+  call.group_depth = depth;
+  return call;
+}
+
+}  // namespace
+
+TEST_CASE("A thread that waits for something of its own is outside of the driver", "[threads]") {
+  const Worker worker([](std::binary_semaphore& let_go) { let_go.acquire(); });
+  CHECK(comes_to_wait_outside(worker.id()));
+}
+
+TEST_CASE("A thread that runs may be anywhere", "[threads]") {
+  const Worker worker([](std::binary_semaphore& let_go) {
+    while (!let_go.try_acquire()) {
+    }
+  });
+  for (int i = 0; i < 50; ++i) CHECK_FALSE(waits_outside_driver(worker.id()));
+}
+
+TEST_CASE("A thread that waits with an address of the driver on its stack may be inside it",
+          "[threads]") {
+  void* driver = dlopen(CONTEXTUNE_SIMCUDA, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(driver != nullptr);
+  void* const function = dlsym(driver, "cuInit");
+  const Worker worker([&](std::binary_semaphore& let_go) {
+    void* volatile on_stack = function;
+    let_go.acquire();
+    (void)on_stack;
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  CHECK_FALSE(waits_outside_driver(worker.id()));
+}
+
+TEST_CASE("Threads that NCCL starts do not count while they wait, those of the program do",
+          "[threads]") {
+  const std::vector<pid_t> known = thread_ids();
+  NcclThreads nccl;
+  const auto waits = [](std::binary_semaphore& let_go) { let_go.acquire(); };
+  nccl.before(call_of(contextune_fn_ncclCommInitRank, 1));
+  const Worker service(waits);
+  nccl.after(call_of(contextune_fn_ncclCommInitRank, 1));
+  REQUIRE(nccl.ids() == std::vector<pid_t>{service.id()});
+  CHECK(comes_to_wait_outside(service.id()));
+  CHECK(other_threads_may_call_driver(known));
+  CHECK_FALSE(other_threads_may_call_driver(known, nccl.ids()));
+
+  nccl.before(call_of(contextune_fn_ncclAllReduce, 0));
+  const Worker of_program(waits);
+  nccl.after(call_of(contextune_fn_ncclAllReduce, 0));
+  CHECK(nccl.ids().size() == 1);
+  CHECK(comes_to_wait_outside(of_program.id()));
+  CHECK(other_threads_may_call_driver(known, nccl.ids()));
+}
+
+TEST_CASE("Threads that NCCL starts where a group ends are its own as well", "[threads]") {
+  NcclThreads nccl;
+  const auto waits = [](std::binary_semaphore& let_go) { let_go.acquire(); };
+  nccl.before(call_of(contextune_fn_ncclCommInitRank, 1, 1));
+  nccl.after(call_of(contextune_fn_ncclCommInitRank, 1, 1));
+  nccl.before(call_of(contextune_fn_ncclGroupEnd, 0, 1));
+  const Worker service(waits);
+  nccl.after(call_of(contextune_fn_ncclGroupEnd, 0, 1));
+  CHECK(nccl.ids() == std::vector<pid_t>{service.id()});
+}
