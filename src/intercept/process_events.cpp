@@ -1,6 +1,7 @@
 // What happens to the process as a whole: things go away, break, end.
 #include <exception>
 
+#include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
 #include "log/events.hpp"
 
@@ -72,6 +73,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 }
 
 void ProcessRuntime::synchronised() noexcept {
+  if (!ProcessCollectives::is_inside()) measurement_.release_when_idle();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : all_regions()) region->synchronised();
 }
@@ -132,6 +134,7 @@ void ProcessRuntime::exiting() noexcept {
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }
   for (LaunchRegion* region : regions) region->write_summary();
+  measurement_.say_what_stays();
   forced_.report_unmatched();
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
   if (frontend_ != nullptr) outside += frontend_->launches_passed();

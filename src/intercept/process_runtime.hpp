@@ -92,6 +92,8 @@ class ProcessRuntime final : public Runtime {
   void write_start();
   [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
   [[nodiscard]] Measurement::Timers make_timers();
+  /// Whether no GPU has work of the program, as far as that can be told without waiting for it.
+  [[nodiscard]] bool is_idle();
 
   const contextune_frontend* const frontend_;
   const Options options_;
