@@ -71,3 +71,21 @@ void abort_of_creation(Rank& rank) {
   EXPECT(ncclCommGetAsyncError(rank.comm, &state) == ncclSuccess && state == ncclInProgress);
   EXPECT(ncclCommAbort(rank.comm) == ncclSuccess);
 }
+
+// The last rank never splits: whether that blocks is the parent's matter, and the child has no
+// handle by which it could be aborted.
+void abort_of_split(Rank& rank) {
+  ncclConfig_t config = without_blocking();
+  const ncclResult_t begun =
+      ncclCommInitRankConfig(&rank.comm, rank.ranks, rank.id, rank.rank, &config);
+  finished(rank.comm, begun);
+  if (rank.rank < rank.ranks - 1) {
+    ncclComm_t child = nullptr;
+    EXPECT(ncclCommSplit(rank.comm, 0, rank.rank, &child, nullptr) == ncclInProgress);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ncclResult_t state = ncclSuccess;
+    EXPECT(ncclCommGetAsyncError(rank.comm, &state) == ncclSuccess && state == ncclInProgress);
+    EXPECT(child == nullptr);
+  }
+  EXPECT(ncclCommAbort(rank.comm) == ncclSuccess);
+}
