@@ -115,7 +115,8 @@ void SocketStar::start() {
   int socket = -1;
   if (fault.empty()) {
     const std::string anywhere = is_local_address(settings_.address) ? "unix:" : "tcp:";
-    socket = listen_at(hub_ ? settings_.address : anywhere, fault);
+    socket = settings_.listener ? settings_.listener->take()
+                                : listen_at(hub_ ? settings_.address : anywhere, fault);
   }
   if (socket < 0) {
     lose(fault);
