@@ -1,6 +1,8 @@
 // What happens to the process as a whole: things go away, break, end.
 #include <exception>
 
+#include "intercept/collective_hooks.hpp"
+#include "intercept/communicator_join.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
 #include "log/events.hpp"
@@ -139,6 +141,15 @@ void ProcessRuntime::exiting() noexcept {
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
   if (frontend_ != nullptr) outside += frontend_->launches_passed();
   log::write_exit(log_.lines(), outside, log_.simulated());
+}
+
+std::string ProcessRuntime::join(void* communicator, double seconds) {
+  const auto known = collective_calls().find(communicator);
+  const rank::Rendezvous met =
+      meet_over(driver_, known ? known->library : nullptr, communicator, seconds,
+                stopped_.load() ? "its tuning has ended" : ranks_.why_not_join());
+  ranks_.join(met);
+  return met.error;
 }
 
 }  // namespace contextune::intercept

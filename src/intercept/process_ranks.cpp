@@ -89,6 +89,7 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
 
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
   const std::lock_guard lock(mutex_);
+  has_regions_ = true;
   if (coordinator_ != nullptr) return coordinator_.get();
   // Ranks of a launcher may have nothing to do with one another.
   if (!by_launcher && std::getenv("CONTEXTUNE_WORLD_SIZE") == nullptr) return nullptr;
@@ -102,16 +103,37 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
       why = "distributed is on, and nothing in the environment says which rank this is";
     }
   } else {
-    auto planners = std::make_shared<GroupPlanners>();
-    coordinator_ = rank::make_coordinator(
-        found,
-        rank::Deciders{{batch_kind, [planners](const Topic& topic, std::span<const Payload> said,
-                                               std::string& refused) {
-                          return planners->decide(topic, said, refused);
-                        }}});
+    start(found);
     return coordinator_.get();
   }
   return nullptr;
+}
+
+void ProcessRanks::start(const rank::Rendezvous& found) {
+  auto planners = std::make_shared<GroupPlanners>();
+  coordinator_ = rank::make_coordinator(
+      found,
+      rank::Deciders{{batch_kind, [planners](const Topic& topic, std::span<const Payload> said,
+                                             std::string& refused) {
+                        return planners->decide(topic, said, refused);
+                      }}});
+}
+
+std::string ProcessRanks::why_not_join() {
+  const std::lock_guard lock(mutex_);
+  if (coordinator_ != nullptr) return "it has joined other ranks before";
+  return has_regions_ ? "it has entered a region before" : "";
+}
+
+void ProcessRanks::join(const rank::Rendezvous& met) {
+  if (!met.error.empty()) log_.fallback(FallbackReason::NoRendezvous, {}, {}, met.error);
+  const std::lock_guard lock(mutex_);
+  if (coordinator_ != nullptr) return;
+  if (!met.error.empty()) {
+    coordinator_ = std::make_unique<NoCoordinator>(met.error);
+  } else if (met.num_ranks > 1) {
+    start(met);
+  }
 }
 
 }  // namespace contextune::intercept

@@ -10,6 +10,7 @@
 #include "core/coordinator.hpp"
 #include "core/region_tuning.hpp"
 #include "intercept/event_log.hpp"
+#include "rank/rendezvous.hpp"
 
 namespace contextune::intercept {
 
@@ -25,11 +26,19 @@ class ProcessRanks {
                                                         const Options& options,
                                                         TuningObserver& observer);
 
+  /// Why the ranks of a communicator cannot be joined any more: a phrase; empty: they can.
+  [[nodiscard]] std::string why_not_join();
+  /// Joins those who meet there, or, where the rendezvous failed, nobody for good. Regions that are
+  /// entered from now on are tuned with them, unless the process has joined others meanwhile.
+  void join(const rank::Rendezvous& met);
+
  private:
+  void start(const rank::Rendezvous& found);
   [[nodiscard]] Coordinator* joined(bool by_launcher, std::string& why);
 
   EventLog& log_;
   std::mutex mutex_;
+  bool has_regions_ = false;
   std::unique_ptr<Coordinator> coordinator_;
 };
 

@@ -35,6 +35,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] Region& region(std::string_view name, const Options& author) override;
   [[nodiscard]] Region* current_region() noexcept override;
   void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
+  [[nodiscard]] std::string join(void* communicator, double seconds) override;
   [[nodiscard]] DeviceFacts device_facts() noexcept override;
   void fault(std::string_view text) noexcept override { log_.fault(text); }
   void fallback(FallbackReason reason, std::string_view region,

@@ -1,0 +1,78 @@
+#include "intercept/communicator_join.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "intercept/communicator_gather.hpp"
+#include "intercept/uncancelled.hpp"
+#include "rank/gathered_rendezvous.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// To abort a split would then abort the program's communicator.
+bool splits_share_resources() noexcept {
+  const char* value = std::getenv("NCCL_COMM_SPLIT_SHARE_RESOURCES");
+  return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
+}
+
+bool learn(const NcclLibrary& nccl, CommunicatorFacts& facts, int& device) {
+  return nccl.get_rank(facts.communicator, &facts.rank) == nccl_success &&
+         nccl.get_count(facts.communicator, &facts.ranks) == nccl_success &&
+         nccl.get_device(facts.communicator, &device) == nccl_success && facts.rank >= 0 &&
+         facts.rank < facts.ranks;
+}
+
+/// The current one if it is on that device, else the one that NCCL itself uses.
+CUcontext context_on(const gpu::Driver& driver, CUdevice device) {
+  CUcontext context = nullptr;
+  CUdevice current = -1;
+  if (driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
+      driver.cuCtxGetDevice(&current) == CUDA_SUCCESS && current == device)
+    return context;
+  // Kept for good: the communicator keeps it as well.
+  return driver.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS ? context : nullptr;
+}
+
+std::string gather_and_meet(const gpu::Driver& driver, void* library, void* communicator,
+                            double seconds, const std::string& refusal, rank::Rendezvous& met) {
+  std::string error;
+  if (communicator == nullptr) return "there is no communicator";
+  if (!(seconds > 0)) return "the time to wait for the others is a positive number of seconds";
+  if (splits_share_resources())
+    return "NCCL_COMM_SPLIT_SHARE_RESOURCES is set: what is split off cannot be aborted alone";
+  NcclLibrary nccl;
+  if (!find_nccl(library, nccl, error)) return error;
+  CommunicatorFacts facts;
+  facts.communicator = communicator;
+  int device = -1;
+  if (!learn(nccl, facts, device)) return "NCCL does not know the communicator, or it is not ready";
+  facts.context = context_on(driver, device);
+  if (facts.context == nullptr) return "the communicator's device has no context";
+  rank::GatheredRendezvous meeting(static_cast<std::uint32_t>(facts.rank),
+                                   static_cast<std::uint32_t>(facts.ranks), refusal);
+  std::vector<std::byte> blocks(meeting.block().begin(), meeting.block().end());
+  if (facts.ranks > 1) blocks = gather_blocks(nccl, driver, facts, blocks, seconds, error);
+  if (blocks.empty()) return error;
+  met = meeting.read(blocks);
+  return met.error;
+}
+
+}  // namespace
+
+rank::Rendezvous meet_over(const gpu::Driver& driver, void* library, void* communicator,
+                           double seconds, const std::string& refusal) noexcept {
+  const Uncancelled uncancelled;
+  rank::Rendezvous met;
+  try {
+    met.error = gather_and_meet(driver, library, communicator, seconds, refusal, met);
+  } catch (const std::exception& error) {
+    met.error = error.what();
+  }
+  return met;
+}
+
+}  // namespace contextune::intercept
