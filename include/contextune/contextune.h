@@ -47,7 +47,7 @@ CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
  * from then on the ranks talk through sockets. Waits at most `seconds` (30 is plenty) for the others.
  * Fails on all ranks that can still be told; no region is then tuned, and the program goes on. Where
  * it fails because a rank did not come in time, NCCL may still wait for that rank in the background:
- * the communicator must not be split any more. Not for one with ncclConfig_t::splitShare. */
+ * the communicator must be neither split nor destroyed any more. */
 CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
 
 /* --- Regions ------------------------------------------------------------------------------------

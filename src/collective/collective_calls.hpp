@@ -25,6 +25,7 @@ struct KnownCommunicator {
   int device = -1;               ///< -1: not known
   int color = -1;
   int key = 0;
+  bool shares_with_splits = false;  ///< what is split off it is aborted with it, and it with that
 };
 
 /// The call of NCCL that this thread is in. Everything is as of the call that the program made;

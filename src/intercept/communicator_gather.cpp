@@ -202,7 +202,7 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
 
   void abort() noexcept {
     if (!std::exchange(child_lives_, false)) return;
-    (void)nccl_.abort(child_);
+    if (!facts_.shares_with_splits) (void)nccl_.abort(child_);
   }
 
   /// What comes of a call that may only have begun; still in progress at the deadline.

@@ -16,6 +16,9 @@ struct CommunicatorFacts {
   CUcontext context = nullptr;  ///< on its device
   int rank = 0;
   int ranks = 1;
+  /// It would be aborted together with what is split off it, which is then left as it is: it goes
+  /// on when the others come, or ends with the program's.
+  bool shares_with_splits = false;
 };
 
 /// Gathers one block of each rank over a communicator that is split off the program's for this one

@@ -13,8 +13,8 @@
 namespace contextune::intercept {
 namespace {
 
-/// To abort a split would then abort the program's communicator.
-bool splits_share_resources() noexcept {
+/// Whatever the configurations of communicators say.
+bool all_share_with_splits() noexcept {
   const char* value = std::getenv("NCCL_COMM_SPLIT_SHARE_RESOURCES");
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
@@ -37,17 +37,16 @@ CUcontext context_on(const gpu::Driver& driver, CUdevice device) {
   return driver.cuDevicePrimaryCtxRetain(&context, device) == CUDA_SUCCESS ? context : nullptr;
 }
 
-std::string gather_and_meet(const gpu::Driver& driver, void* library, void* communicator,
+std::string gather_and_meet(const gpu::Driver& driver, const JoinedCommunicator& joined,
                             double seconds, const std::string& refusal, rank::Rendezvous& met) {
   std::string error;
-  if (communicator == nullptr) return "there is no communicator";
+  if (joined.handle == nullptr) return "there is no communicator";
   if (!(seconds > 0)) return "the time to wait for the others is a positive number of seconds";
-  if (splits_share_resources())
-    return "NCCL_COMM_SPLIT_SHARE_RESOURCES is set: what is split off cannot be aborted alone";
   NcclLibrary nccl;
-  if (!find_nccl(library, nccl, error)) return error;
+  if (!find_nccl(joined.library, nccl, error)) return error;
   CommunicatorFacts facts;
-  facts.communicator = communicator;
+  facts.communicator = joined.handle;
+  facts.shares_with_splits = joined.shares_with_splits || all_share_with_splits();
   int device = -1;
   if (!learn(nccl, facts, device)) return "NCCL does not know the communicator, or it is not ready";
   facts.context = context_on(driver, device);
@@ -63,12 +62,12 @@ std::string gather_and_meet(const gpu::Driver& driver, void* library, void* comm
 
 }  // namespace
 
-rank::Rendezvous meet_over(const gpu::Driver& driver, void* library, void* communicator,
+rank::Rendezvous meet_over(const gpu::Driver& driver, const JoinedCommunicator& joined,
                            double seconds, const std::string& refusal) noexcept {
   const Uncancelled uncancelled;
   rank::Rendezvous met;
   try {
-    met.error = gather_and_meet(driver, library, communicator, seconds, refusal, met);
+    met.error = gather_and_meet(driver, joined, seconds, refusal, met);
   } catch (const std::exception& error) {
     met.error = error.what();
   }

@@ -145,9 +145,9 @@ void ProcessRuntime::exiting() noexcept {
 
 std::string ProcessRuntime::join(void* communicator, double seconds) {
   const auto known = collective_calls().find(communicator);
-  const rank::Rendezvous met =
-      meet_over(driver_, known ? known->library : nullptr, communicator, seconds,
-                stopped_.load() ? "its tuning has ended" : ranks_.why_not_join());
+  const rank::Rendezvous met = meet_over(
+      driver_, {communicator, known ? known->library : nullptr, known && known->shares_with_splits},
+      seconds, stopped_.load() ? "its tuning has ended" : ranks_.why_not_join());
   ranks_.join(met);
   return met.error;
 }

@@ -175,6 +175,14 @@ class Joining(unittest.TestCase):
         self.start(3, "alone", "--seconds", "1", variables={rank: faults for rank in range(3)})
         self.assert_untuned((0, 1, 2), "ncclAllGather|gathering|in time")
 
+    def test_what_shares_with_the_programs_communicator_is_not_aborted(self):
+        """An abort would end the program's as well, whose sum is asked for behind it."""
+        faults = {"SIMNCCL_FAULTS": "connect_fail:RING:rank=1;illegal:RING:bytes=4;illegal:NVLS"}
+        self.start(3, "sharing", "--seconds", "1", variables={rank: faults for rank in range(3)})
+        self.assert_untuned((0, 1, 2), "ncclAllGather|gathering|in time")
+        for rank in self.ranks:
+            self.assertEqual(rank.lines.count("sum 6"), 2, rank.lines)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -5,6 +5,7 @@
 //   hold          says "ready", and joins when a line comes
 //   absent        does not join
 //   non-blocking  its communicator does not block
+//   sharing       its communicator shares its resources with what is split off it
 //   region-first  enters a region before it joins
 //   alone         uses the communicator for nothing else
 #include <cuda.h>
@@ -43,10 +44,11 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-ncclComm_t make_communicator(const Place& place, const ncclUniqueId& id, bool blocks) {
+ncclComm_t make_communicator(const Place& place, const ncclUniqueId& id, bool blocks, bool shares) {
   ncclComm_t communicator = nullptr;
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = blocks ? 1 : 0;
+  config.splitShare = shares ? 1 : 0;
   ncclResult_t result = ncclCommInitRankConfig(&communicator, place.ranks, id, place.rank, &config);
   while (result == ncclInProgress) CHECK(ncclCommGetAsyncError(communicator, &result));
   check(result, "ncclCommInitRankConfig");
@@ -130,7 +132,8 @@ int main(int argc, char** argv) {
   ncclUniqueId id{};
   if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
   share_id(place, after("--meet", "joined_ranks.socket"), id);
-  const ncclComm_t communicator = make_communicator(place, id, !has("non-blocking"));
+  const ncclComm_t communicator =
+      make_communicator(place, id, !has("non-blocking"), has("sharing"));
   const bool alone = has("alone");
   if (!alone) say("sum " + std::to_string(sum_of_ranks(place, communicator, stream)));
 
