@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -129,7 +130,10 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
     const NcclConfig config;
     const gpu::CurrentContext current(driver_, context_);
     int result = nccl_.split(facts_.communicator, 0, facts_.rank, &child_, &config);
-    // So it is with one that does not block. It is the program's again when the time is over.
+    // With one that does not block it has only begun, even where NCCL calls that a success. The
+    // communicator is the program's again when the time is over.
+    if (result == nccl_success && std::atomic_ref(child_).load() == nullptr)
+      result = nccl_in_progress;
     result = settled(facts_.communicator, result);
     if (result == nccl_in_progress) {
       static_cast<void>(new std::shared_ptr<Gathering>(shared_from_this()));  // for child_
@@ -137,7 +141,7 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
       throw Error(late);
     }
     require(result, "ncclCommSplit");
-    child_lives_ = child_ != nullptr;
+    child_lives_ = std::atomic_ref(child_).load() != nullptr;
     if (!child_lives_) throw Error("ncclCommSplit made no communicator");
     if (deadline_.has_passed()) throw Error(late);
   }

@@ -126,7 +126,7 @@ joined() {
   printf '%s\n' "sum 3" ready joined filled "sum 3" end >"$runs/$name.wanted"
   if [ "$status" -ne 0 ] || ! cmp -s "$runs/$name.wanted" "$runs/$name.out.0" || ! cmp -s "$runs/$name.wanted" "$runs/$name.out.1"; then
     row "$name" failed "status $status: $(cat "$runs/$name".err.? "$runs/$name".out.? | tr '\n' ' ' | cut -c1-150)"
-  elif ! same_winners "$name"; then
+  elif ! same_winners "$name" || ! has "$name" 'event=winner .* time_us='; then
     row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
   else
     row "$name" passed "$(agreements "$name")"

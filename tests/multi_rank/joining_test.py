@@ -95,6 +95,7 @@ class Joining(unittest.TestCase):
         winners = [job.winners(self.log(rank)) for rank in range(len(ranks))]
         self.assertEqual(len(winners[0]), 1, self.log(0))
         self.assertEqual(winners, [winners[0]] * len(ranks))
+        self.assertIn(" block=512 ", winners[0][0])
         for rank in range(len(ranks)):
             self.assertTrue(job.lines(self.log(rank), "sync"), self.log(rank))
             self.assertEqual(job.told(self.log(rank)), [])

@@ -9,7 +9,9 @@
 //   region-first  enters a region before it joins
 //   alone         uses the communicator for nothing else
 #include <cuda.h>
+#include <dlfcn.h>
 #include <nccl.h>
+#include <simcuda/kernel.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -25,7 +27,7 @@
 
 namespace {
 
-constexpr std::size_t elements = std::size_t{1} << 20;
+constexpr unsigned elements = 1U << 20;
 
 void check(CUresult result, const char* what) {
   if (result == CUDA_SUCCESS) return;
@@ -71,21 +73,78 @@ std::uint32_t sum_of_ranks(const Place& place, ncclComm_t communicator, CUstream
   return sum;
 }
 
-/// Fills memory in pieces: the fewer, the faster.
+const char* const fill_on_gpu = R"(
+.version 7.0
+.target sm_70
+.address_size 64
+.visible .entry fill(.param .u64 to, .param .u32 count, .param .u32 value)
+{
+  .reg .pred %p<1>;
+  .reg .b32 %r<8>;
+  .reg .b64 %d<4>;
+  ld.param.u64 %d0, [to];
+  ld.param.u32 %r0, [count];
+  ld.param.u32 %r1, [value];
+  cvta.to.global.u64 %d1, %d0;
+  mov.u32 %r2, %ctaid.x;
+  mov.u32 %r3, %ntid.x;
+  mov.u32 %r4, %tid.x;
+  mad.lo.u32 %r5, %r2, %r3, %r4;
+  mov.u32 %r6, %nctaid.x;
+  mul.lo.u32 %r7, %r6, %r3;
+again:
+  setp.ge.u32 %p0, %r5, %r0;
+  @%p0 bra done;
+  mul.wide.u32 %d2, %r5, 4;
+  add.u64 %d3, %d1, %d2;
+  st.global.u32 [%d3], %r1;
+  add.u32 %r5, %r5, %r7;
+  bra again;
+done:
+  ret;
+}
+)";
+
+void fill(const simcuda::Thread& thread, std::uint32_t* to, unsigned count, unsigned value) {
+  for (std::size_t i = thread.global_x(); i < count; i += thread.stride_x()) to[i] = value;
+}
+// The larger the blocks, the faster.
+void describe_fill(const simcuda_launch* launch, simcuda_work* work) {
+  work->block_cycles = 1e6 / static_cast<double>(launch->block[0]);
+}
+const simcuda_kernel simulated_fill = simcuda::per_thread_kernel<&fill>("fill", &describe_fill);
+
+CUfunction load_fill() {
+  // There on the simulated driver only.
+  auto* const enter = reinterpret_cast<decltype(&simcuda_register_kernels)>(
+      dlsym(RTLD_DEFAULT, "simcuda_register_kernels"));
+  if (enter != nullptr) {
+    static const simcuda_kernel* const kernels[] = {&simulated_fill};
+    static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, 1};
+    if (enter(&table) != 0) std::_Exit(1);
+  }
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CHECK(
+      cuModuleLoadData(&module, enter == nullptr ? fill_on_gpu : "simcuda image 1\nkernel fill\n"));
+  CHECK(cuModuleGetFunction(&function, module, "fill"));
+  return function;
+}
+
+/// Fills memory in blocks of a config's size.
 struct Filling {
+  CUfunction function = load_fill();
   CUdeviceptr memory = 0;
   CUstream stream = nullptr;
   unsigned value = 0;
 
   CUresult operator()(const contextune::Config& config) const {
-    const auto pieces = static_cast<std::size_t>(config.get_int("pieces"));
-    const std::size_t each = elements / pieces;
-    for (std::size_t piece = 0; piece < pieces; ++piece) {
-      const CUresult result =
-          cuMemsetD32Async(memory + piece * each * sizeof(std::uint32_t), value, each, stream);
-      if (result != CUDA_SUCCESS) return result;
-    }
-    return CUDA_SUCCESS;
+    CUdeviceptr to = memory;
+    unsigned count = elements;
+    unsigned all = value;
+    void* arguments[] = {&to, &count, &all};
+    const auto block = static_cast<unsigned>(config.get_int("block"));
+    return cuLaunchKernel(function, 132, 1, 1, block, 1, 1, 0, stream, arguments, nullptr);
   }
 };
 
@@ -94,7 +153,7 @@ void tune(const char* region, CUstream stream, unsigned value) {
   CHECK(cuMemAlloc(&filling.memory, elements * sizeof(std::uint32_t)));
   filling.stream = stream;
   filling.value = value;
-  contextune::Tunable fill("fill", contextune::ConfigSpace().parameter("pieces", {16, 4, 1}),
+  contextune::Tunable fill("fill", contextune::ConfigSpace().parameter("block", {32, 128, 512}),
                            filling);
   CONTEXTUAL_AUTOTUNE(
       region,

@@ -139,17 +139,19 @@ SIMNCCL_FUNCTION(ncclResult_t, ncclCommSplit,
       if (parent.plan.split_share) (*child)->aborted = parent.aborted;
       parent.child_aborted.store((*child)->aborted);
     }
-    // The parent says whether the call blocks and how far it is. Until it is over there is no
-    // child.
-    return add(parent, [communicator = parent.communicator, child, newcomm, like, color, key] {
-      CommunicatorPlan plan;
-      if (!communicator->split(color, key, plan)) return;
-      plan.blocking = like.blocking;
-      plan.channels = like.channels;
-      plan.split_share = like.split_share;
-      make(**child, plan);
-      *newcomm = child->release();
-    });
+    // The parent says whether the call blocks and how far it is; what has begun is a success. Until
+    // it is over there is no child.
+    const ncclResult_t result =
+        add(parent, [communicator = parent.communicator, child, newcomm, like, color, key] {
+          CommunicatorPlan plan;
+          if (!communicator->split(color, key, plan)) return;
+          plan.blocking = like.blocking;
+          plan.channels = like.channels;
+          plan.split_share = like.split_share;
+          make(**child, plan);
+          *newcomm = child->release();
+        });
+    return result == ncclInProgress ? ncclSuccess : result;
   });
 }
 
