@@ -107,7 +107,7 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
 
  private:
   static constexpr const char* late =
-      "not all ranks of the communicator joined in time; it must not be split any more";
+      "not all ranks of the communicator joined in time; it must be neither split nor destroyed";
 
   void run() noexcept {
     std::string error;

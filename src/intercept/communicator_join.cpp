@@ -1,5 +1,6 @@
 #include "intercept/communicator_join.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -12,6 +13,8 @@
 
 namespace contextune::intercept {
 namespace {
+
+constexpr double most_seconds = 1e8;  // of what a clock holds
 
 /// Whatever the configurations of communicators say.
 bool all_share_with_splits() noexcept {
@@ -54,7 +57,8 @@ std::string gather_and_meet(const gpu::Driver& driver, const JoinedCommunicator&
   rank::GatheredRendezvous meeting(static_cast<std::uint32_t>(facts.rank),
                                    static_cast<std::uint32_t>(facts.ranks), refusal);
   std::vector<std::byte> blocks(meeting.block().begin(), meeting.block().end());
-  if (facts.ranks > 1) blocks = gather_blocks(nccl, driver, facts, blocks, seconds, error);
+  if (facts.ranks > 1)
+    blocks = gather_blocks(nccl, driver, facts, blocks, std::min(seconds, most_seconds), error);
   if (blocks.empty()) return error;
   met = meeting.read(blocks);
   return met.error;
