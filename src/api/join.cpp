@@ -26,7 +26,7 @@ std::string join_or_refuse(void* communicator, double seconds) {
   // The others would wait for this rank: it takes part to the point where it says that it does not.
   const gpu::Driver* cuda = driver();
   if (cuda == nullptr) return why;
-  return intercept::meet_over(*cuda, {communicator}, seconds, why).error;
+  return intercept::meet_over(*cuda, {communicator}, seconds, {why, 0}).error;
 }
 
 }  // namespace

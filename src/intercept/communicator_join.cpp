@@ -9,7 +9,6 @@
 
 #include "intercept/communicator_gather.hpp"
 #include "intercept/uncancelled.hpp"
-#include "rank/gathered_rendezvous.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -41,7 +40,7 @@ CUcontext context_on(const gpu::Driver& driver, CUdevice device) {
 }
 
 std::string gather_and_meet(const gpu::Driver& driver, const JoinedCommunicator& joined,
-                            double seconds, const std::string& refusal, rank::Rendezvous& met) {
+                            double seconds, const rank::Standing& standing, rank::Rendezvous& met) {
   std::string error;
   if (joined.handle == nullptr) return "there is no communicator";
   if (!(seconds > 0)) return "the time to wait for the others is a positive number of seconds";
@@ -55,7 +54,7 @@ std::string gather_and_meet(const gpu::Driver& driver, const JoinedCommunicator&
   facts.context = context_on(driver, device);
   if (facts.context == nullptr) return "the communicator's device has no context";
   rank::GatheredRendezvous meeting(static_cast<std::uint32_t>(facts.rank),
-                                   static_cast<std::uint32_t>(facts.ranks), refusal);
+                                   static_cast<std::uint32_t>(facts.ranks), standing);
   std::vector<std::byte> blocks(meeting.block().begin(), meeting.block().end());
   if (facts.ranks > 1)
     blocks = gather_blocks(nccl, driver, facts, blocks, std::min(seconds, most_seconds), error);
@@ -67,11 +66,11 @@ std::string gather_and_meet(const gpu::Driver& driver, const JoinedCommunicator&
 }  // namespace
 
 rank::Rendezvous meet_over(const gpu::Driver& driver, const JoinedCommunicator& joined,
-                           double seconds, const std::string& refusal) noexcept {
+                           double seconds, const rank::Standing& standing) noexcept {
   const Uncancelled uncancelled;
   rank::Rendezvous met;
   try {
-    met.error = gather_and_meet(driver, joined, seconds, refusal, met);
+    met.error = gather_and_meet(driver, joined, seconds, standing, met);
   } catch (const std::exception& error) {
     met.error = error.what();
   }

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "gpu/driver.hpp"
+#include "rank/gathered_rendezvous.hpp"
 #include "rank/rendezvous.hpp"
 
 namespace contextune::intercept {
@@ -19,9 +20,8 @@ struct JoinedCommunicator {
 /// follows goes over sockets, so that no kernel of ours waits on the GPU for a rank that is late.
 /// @param driver  lives as long as the process
 /// @param seconds for which it waits for the others
-/// @param refusal why this rank does not take part, which all are told; empty: it does
 [[nodiscard]] rank::Rendezvous meet_over(const gpu::Driver& driver,
                                          const JoinedCommunicator& joined, double seconds,
-                                         const std::string& refusal) noexcept;
+                                         const rank::Standing& standing) noexcept;
 
 }  // namespace contextune::intercept

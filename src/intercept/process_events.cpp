@@ -147,7 +147,7 @@ std::string ProcessRuntime::join(void* communicator, double seconds) {
   const auto known = collective_calls().find(communicator);
   const rank::Rendezvous met = meet_over(
       driver_, {communicator, known ? known->library : nullptr, known && known->shares_with_splits},
-      seconds, stopped_.load() ? "its tuning has ended" : ranks_.why_not_join());
+      seconds, stopped_.load() ? rank::Standing{"its tuning has ended", 0} : ranks_.standing());
   ranks_.join(met);
   return met.error;
 }

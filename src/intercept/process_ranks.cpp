@@ -117,12 +117,15 @@ void ProcessRanks::start(const rank::Rendezvous& found) {
                                              std::string& refused) {
                         return planners->decide(topic, said, refused);
                       }}});
+  StableHash job;
+  job.add(found.job);
+  job_ = job.value() | 1;
 }
 
-std::string ProcessRanks::why_not_join() {
+rank::Standing ProcessRanks::standing() {
   const std::lock_guard lock(mutex_);
-  if (coordinator_ != nullptr) return "it has joined other ranks before";
-  return has_regions_ ? "it has entered a region before" : "";
+  if (coordinator_ != nullptr) return {"it has joined other ranks before", job_};
+  return {has_regions_ ? "it has entered a region before" : "", 0};
 }
 
 void ProcessRanks::join(const rank::Rendezvous& met) {
@@ -131,7 +134,7 @@ void ProcessRanks::join(const rank::Rendezvous& met) {
   if (coordinator_ != nullptr) return;
   if (!met.error.empty()) {
     coordinator_ = std::make_unique<NoCoordinator>(met.error);
-  } else if (met.num_ranks > 1) {
+  } else if (!met.address.empty()) {
     start(met);
   }
 }

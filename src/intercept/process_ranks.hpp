@@ -10,6 +10,7 @@
 #include "core/coordinator.hpp"
 #include "core/region_tuning.hpp"
 #include "intercept/event_log.hpp"
+#include "rank/gathered_rendezvous.hpp"
 #include "rank/rendezvous.hpp"
 
 namespace contextune::intercept {
@@ -26,8 +27,8 @@ class ProcessRanks {
                                                         const Options& options,
                                                         TuningObserver& observer);
 
-  /// Why the ranks of a communicator cannot be joined any more: a phrase; empty: they can.
-  [[nodiscard]] std::string why_not_join();
+  /// Whether the ranks of a communicator can still be joined.
+  [[nodiscard]] rank::Standing standing();
   /// Joins those who meet there, or, where the rendezvous failed, nobody for good. Regions that are
   /// entered from now on are tuned with them, unless the process has joined others meanwhile.
   void join(const rank::Rendezvous& met);
@@ -39,6 +40,7 @@ class ProcessRanks {
   EventLog& log_;
   std::mutex mutex_;
   bool has_regions_ = false;
+  std::uint64_t job_ = 0;  ///< that was joined
   std::unique_ptr<Coordinator> coordinator_;
 };
 

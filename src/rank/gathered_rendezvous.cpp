@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::uint32_t block_magic = 0x52617463;  // "ctaR"
 constexpr std::uint16_t block_version = 1;
-constexpr std::size_t most_refusal_bytes = 160;
+constexpr std::size_t most_refusal_bytes = 150;
 constexpr std::size_t most_address_bytes = 256;
 constexpr std::size_t secret_bytes = 2 * sizeof(Nonce);
 
@@ -26,6 +27,7 @@ struct Said {
   std::uint32_t rank = 0;
   std::uint32_t num_ranks = 0;
   std::uint64_t host = 0;
+  std::uint64_t job = 0;
   std::string refusal;
   std::string secret;   // of rank 0
   std::string address;  // of rank 0: "tcp:A,B:PORT", or empty: it listens nowhere
@@ -76,6 +78,7 @@ std::optional<Said> parse(std::span<const std::byte> block, std::string& fault) 
   said.rank = reader.number<std::uint32_t>();
   said.num_ranks = reader.number<std::uint32_t>();
   said.host = reader.number<std::uint64_t>();
+  said.job = reader.number<std::uint64_t>();
   said.refusal = reader.text();
   said.secret = reader.text();
   said.address = reader.text();
@@ -96,12 +99,13 @@ std::string name_of_job(const std::string& secret) {
 }  // namespace
 
 GatheredRendezvous::GatheredRendezvous(std::uint32_t rank, std::uint32_t num_ranks,
-                                       const std::string& refusal, HostIdentity host)
+                                       Standing standing, HostIdentity host)
     : rank_(rank), num_ranks_(num_ranks), host_(std::move(host)) {
-  write(refusal);
+  write(std::move(standing));
 }
 
-void GatheredRendezvous::write(std::string refusal) {
+void GatheredRendezvous::write(Standing standing) {
+  std::string& refusal = standing.refusal;
   std::string secret;
   std::string address;
   if (rank_ == 0 && refusal.empty()) {
@@ -127,6 +131,7 @@ void GatheredRendezvous::write(std::string refusal) {
   writer.number(rank_);
   writer.number(num_ranks_);
   writer.number(host_.local);
+  writer.number(standing.job);
   writer.text(refusal);
   writer.text(secret);
   writer.text(address);
@@ -143,13 +148,17 @@ Rendezvous GatheredRendezvous::read(std::span<const std::byte> blocks) {
   std::string address;
   bool one_host = true;
   std::uint64_t host_of_rank_0 = 0;
+  std::set<std::uint64_t> jobs;
+  std::string refusal;
   for (std::uint32_t rank = 0; rank < num_ranks_; ++rank) {
     std::string fault;
     const auto said = parse(blocks.subspan(rank * block_bytes, block_bytes), fault);
     if (said && (said->rank != rank || said->num_ranks != num_ranks_))
       fault = "it is " + name_of(said->rank) + " of " + std::to_string(said->num_ranks) + " there";
-    if (said && fault.empty()) fault = said->refusal;
     if (!fault.empty()) return no_meeting(name_of(rank) + " does not take part: " + fault);
+    jobs.insert(said->job);
+    if (refusal.empty() && !said->refusal.empty())
+      refusal = name_of(rank) + " does not take part: " + said->refusal;
     if (rank == 0) {
       host_of_rank_0 = said->host;
       address = said->address;
@@ -158,6 +167,8 @@ Rendezvous GatheredRendezvous::read(std::span<const std::byte> blocks) {
     if (said->host != host_of_rank_0) one_host = false;
     if (rank < rank_ && said->host == host_.local) ++result.local_rank;
   }
+  if (jobs.size() == 1 && *jobs.begin() != 0) return result;
+  if (!refusal.empty()) return no_meeting(refusal);
   if (num_ranks_ == 1) return result;
   result.job = name_of_job(result.secret);
   if (one_host) {

@@ -118,6 +118,10 @@ class Joining(unittest.TestCase):
     def test_so_do_those_of_one_that_does_not_block(self):
         self.assert_tuned_together(self.start(3, "non-blocking"))
 
+    def test_who_has_joined_may_join_again(self):
+        for rank in self.start(2, "twice"):
+            self.assertEqual(rank.rest(), ["sum 3", "ready", "joined", "filled", "joined again", "sum 3", "end"])
+
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root")
     def test_ranks_that_share_no_user_meet_over_tcp(self):
         """As ranks of several hosts do: no Unix socket of one user lets another in."""

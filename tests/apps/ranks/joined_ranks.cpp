@@ -6,6 +6,7 @@
 //   absent        does not join
 //   non-blocking  its communicator does not block
 //   sharing       its communicator shares its resources with what is split off it
+//   twice         joins once more in the end
 //   region-first  enters a region before it joins
 //   alone         uses the communicator for nothing else
 #include <cuda.h>
@@ -204,6 +205,7 @@ int main(int argc, char** argv) {
     say(joined ? "joined" : std::string("not joined: ") + contextune_error());
   }
   tune("fill", stream, 7);
+  if (has("twice")) say(contextune::join(communicator) ? "joined again" : contextune_error());
   if (!alone) say("sum " + std::to_string(sum_of_ranks(place, communicator, stream)));
   say("end");
   return 0;

@@ -25,11 +25,14 @@ const HostIdentity here{7, {"127.0.0.1"}};
 const HostIdentity there{8, {"127.0.0.2"}};
 
 std::vector<GatheredRendezvous> ranks_on(const std::vector<HostIdentity>& hosts,
-                                         const std::string& refusal_of_last = {}) {
+                                         const std::string& refusal_of_last = {},
+                                         const std::vector<std::uint64_t>& jobs = {}) {
   std::vector<GatheredRendezvous> ranks;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank)
     ranks.emplace_back(static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(hosts.size()),
-                       rank + 1 == hosts.size() ? refusal_of_last : "", hosts[rank]);
+                       contextune::rank::Standing{rank + 1 == hosts.size() ? refusal_of_last : "",
+                                                  jobs.empty() ? 0 : jobs[rank]},
+                       hosts[rank]);
   return ranks;
 }
 
@@ -106,6 +109,20 @@ TEST_CASE("If one rank does not take part, none does, and all know why", "[gathe
     CHECK(found.error == "rank 2 does not take part: it is switched off there");
 }
 
+TEST_CASE("Ranks that agree already need not meet, and other ranks cannot", "[gathered]") {
+  const std::string before = "it has joined other ranks before";
+  auto same = ranks_on({here, there}, before, {5, 5});
+  for (const Rendezvous& found : meetings(same)) {
+    CHECK(found.error.empty());
+    CHECK(found.address.empty());
+  }
+  const auto jobs = GENERATE(std::vector<std::uint64_t>{0, 5}, std::vector<std::uint64_t>{6, 5},
+                             std::vector<std::uint64_t>{0, 0});
+  auto others = ranks_on({here, there}, before, jobs);
+  for (const Rendezvous& found : meetings(others))
+    CHECK(found.error == "rank 1 does not take part: " + before);
+}
+
 TEST_CASE("A reason of any length leaves the block whole", "[gathered]") {
   auto ranks = ranks_on({here, here}, std::string(5000, 'x'));
   CHECK(mentions(meetings(ranks)[0].error, "rank 1 does not take part: xxx"));
@@ -128,7 +145,7 @@ TEST_CASE("A block of somebody else is named, and nothing in it is believed", "[
     expected = "it is rank 0 of 2 there";
   }
   SECTION("with a length that leads out of it") {
-    all[second + 27] = std::byte{0xff};
+    all[second + 35] = std::byte{0xff};
     expected = "cut off";
   }
   CHECK(mentions(ranks[0].read(all).error, expected));

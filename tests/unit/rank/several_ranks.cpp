@@ -61,7 +61,8 @@ Ranks make_gathered_ranks() {
   std::vector<std::byte> all;
   for (std::uint32_t rank = 0; rank < count; ++rank) {
     const std::string address = "127.0.0." + std::to_string(rank + 2);
-    meeting.emplace_back(rank, count, "", contextune::rank::HostIdentity{rank, {address}});
+    meeting.emplace_back(rank, count, contextune::rank::Standing{},
+                         contextune::rank::HostIdentity{rank, {address}});
     all.insert(all.end(), meeting.back().block().begin(), meeting.back().block().end());
   }
   Ranks ranks;
