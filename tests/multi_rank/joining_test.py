@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import unittest
+from random import Random
 
 import job
 
@@ -66,13 +67,16 @@ class Joining(unittest.TestCase):
         self.ranks = []
 
     def tearDown(self):
+        self.end_all()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def end_all(self):
         for rank in self.ranks:
             if rank.process.poll() is None:
                 rank.process.kill()
             rank.process.wait()
             rank.process.stdin.close()
             rank.process.stdout.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, num_ranks, *words, of=None, variables=None, before=None):
         """`of`, `variables` and `before` are what single ranks have in addition."""
@@ -152,6 +156,24 @@ class Joining(unittest.TestCase):
         self.assertEqual(self.ranks[0].line("ready"), "ready")
         self.ranks[1].process.kill()
         self.assert_untuned((0, 2), "joined in time")
+
+    def test_a_rank_that_is_killed_at_any_time(self):
+        """Before, while and after they join: the others come to their end, with what they are to print."""
+        for seed in range(8):
+            with self.subTest(seed=seed):
+                random = Random(seed)
+                victim = random.randrange(3)
+                self.ranks = []
+                soon = {rank: {"CONTEXTUNE_PRESYNC_TIMEOUT": "500ms"} for rank in range(3)}
+                ranks = self.start(3, "alone", "--seconds", "1", variables=soon)
+                self.assertEqual(ranks[victim].line("ready"), "ready")
+                time.sleep(random.random() * 0.15)
+                ranks[victim].process.kill()
+                for rank in set(range(3)) - {victim}:
+                    lines = ranks[rank].rest()
+                    self.assertEqual(lines[-2:], ["filled", "end"], lines)
+                    self.assertEqual(ranks[rank].process.wait(job.LIMIT), 0)
+                self.end_all()
 
     def test_a_rank_that_is_stopped_while_it_joins_goes_on_untuned_as_well(self):
         self.start(3, "alone", "--seconds", "1", of={2: ["hold"]})
