@@ -78,6 +78,7 @@ struct BatchReport {
   std::uint64_t inputs_hash = 0;  ///< of what was declared: space, version, options
   TuningOptions options;
   bool bounded = false;            ///< the program makes the entries; see RegionTuning::begin_pass
+  bool overran = false;            ///< passes of the batch did not end within trial_timeout
   double elapsed_seconds = 0;      ///< since this rank's first entry
   std::uint64_t horizon = 0;       ///< entry up to which this rank runs only what it has been given
   std::uint64_t margin = 0;        ///< entries that it left for the answer

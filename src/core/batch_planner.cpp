@@ -23,19 +23,6 @@ constexpr int most_batches_out_of_step = 4;
 
 constexpr std::size_t most_groups = 4096;
 constexpr std::uint32_t most_configs = 1U << 20U;
-constexpr std::size_t most_sites_of_a_rank = 65536;
-
-std::string name_of(std::uint32_t rank) {
-  return "rank " + std::to_string(rank);
-}
-
-bool same_options(const BatchReport& a, const BatchReport& b) {
-  BatchReport first;
-  BatchReport second;
-  first.options = a.options;
-  second.options = b.options;
-  return a.inputs_hash == b.inputs_hash && encode(first) == encode(second);
-}
 
 /// What the ranks saw of one pass, as if it were one rank's: the slowest counts, but of a
 /// collective, and with `least_wait` of the region, the one that waited least for the others; what
@@ -44,7 +31,7 @@ bool same_options(const BatchReport& a, const BatchReport& b) {
 std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
                                   std::span<const std::uint32_t> ranks,
                                   const std::function<bool(SharedIndex)>& is_collective,
-                                  bool least_wait, std::string& culprit) {
+                                  bool least_wait, double timeout, std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
   std::map<SharedIndex, SiteResult> sites;
@@ -68,9 +55,9 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
     for (const SiteResult& seen : report.sites) {
       const auto [at, first] = sites.try_emplace(seen.site, seen);
       SiteResult& one = at->second;
-      if (seen.status == SiteResult::Status::LaunchFailed && culprit.empty()) {
-        culprit = name_of(ranks[r]);
-      }
+      const bool failed =
+          seen.status == SiteResult::Status::LaunchFailed || seen.seconds * seen.launches > timeout;
+      if (failed && culprit.empty()) culprit = name_of_rank(ranks[r]);
       if (first) continue;
       const auto severity = [](SiteResult::Status status) {
         return status == SiteResult::Status::LaunchFailed ? 2
@@ -100,49 +87,12 @@ void BatchPlanner::Events::stage(Stage stage, std::uint32_t generation) {
 
 void BatchPlanner::Events::fallback(FallbackReason reason, SiteIndex site,
                                     const std::string& text) {
-  const bool failed =
-      reason == FallbackReason::LaunchFailed || reason == FallbackReason::WrongResult;
+  const bool failed = reason == FallbackReason::LaunchFailed ||
+                      reason == FallbackReason::WrongResult ||
+                      reason == FallbackReason::TrialTimeout;
   const std::string where =
       failed && !culprit.empty() ? " It was seen on " + culprit + "." : std::string();
   list.emplace_back(FallbackEvent{reason, site, text + where});
-}
-
-std::string BatchPlanner::fault_of(std::span<const std::uint32_t> ranks,
-                                   std::span<const BatchReport> reports) const {
-  for (std::size_t r = 0; r < reports.size(); ++r) {
-    const BatchReport& report = reports[r];
-    const std::string rank = name_of(ranks[r]);
-    const bool last = report.batch == last_.number && report.batch_hash == last_hash_;
-    const bool before = report.batch + 1 == last_.number && report.batch_hash == before_hash_;
-    if ((!last && !before) || report.batch != reports.front().batch) {
-      return rank + " answers batch " + std::to_string(report.batch) + ", and batch " +
-             std::to_string(last_.number) + " was the last: it has not run what the others have";
-    }
-    if (!same_options(report, reports.front())) {
-      return rank + " has other options or another space than " + name_of(ranks.front());
-    }
-    const std::size_t due = last ? last_.passes.size() : before_passes_;
-    if (report.passes.size() != due) {
-      return rank + " reports " + std::to_string(report.passes.size()) + " passes of " +
-             std::to_string(due);
-    }
-    if (report.new_sites.size() > most_sites_of_a_rank) return rank + " reports too many sites";
-    const auto known = [&](SharedIndex site, std::uint32_t config) {
-      return site < sites_.size() && config < sites_[site].shared.num_configs;
-    };
-    bool sound = std::isfinite(report.elapsed_seconds);
-    for (const auto& one : report.readied) {
-      sound = sound && known(one.site, 0);
-      for (const std::uint32_t config : one.unusable) sound = sound && known(one.site, config);
-    }
-    for (const auto& one : report.rejections) sound = sound && known(one.site, one.config);
-    for (const BatchReport::Standing& one : report.standings)
-      sound = sound && known(one.site, 0) && one.here > 0 && one.entry <= report.horizon;
-    for (const PassReport& pass : report.passes)
-      for (const SiteResult& seen : pass.sites) sound = sound && known(seen.site, seen.config);
-    if (!sound) return rank + " reports on sites or configs that do not exist";
-  }
-  return {};
 }
 
 Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
@@ -239,7 +189,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
     // Its configs mean something else there: only the default is the same on all.
     events_.list.emplace_back(FallbackEvent{FallbackReason::RanksDiffer, index,
                                             "'" + seen.site.name + "' has other configs on " +
-                                                name_of(ranks[rank]) +
+                                                name_of_rank(ranks[rank]) +
                                                 " than on another rank; it keeps its default."});
     for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
       site.unusable.push_back(config);
@@ -256,7 +206,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
 }
 
 void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t rank) {
-  events_.culprit = name_of(rank);
+  events_.culprit = name_of_rank(rank);
   tuning_->reject_config(site, config,
                          "Config " + std::to_string(config) + " of '" + sites_[site].shared.name +
                              "' computes something else than the default and is never chosen.");
@@ -326,8 +276,9 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     }
     // What is kept has to be faster where it is slowest.
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
-    const auto result =
-        reduced(last_.passes[p], of_ranks, ranks, is_collective, least_wait, events_.culprit);
+    const auto result = reduced(last_.passes[p], of_ranks, ranks, is_collective, least_wait,
+                                reports.front().options.trial_timeout, events_.culprit);
+    if (!result && overrun_on(p, ranks, reports)) continue;
     if (!result) {
       tuning_->lose_result(last_.passes[p].number, now_);
     } else {
@@ -340,6 +291,19 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     events_.culprit.clear();
   }
   if (measured > 0) pass_seconds_ = seconds / static_cast<double>(measured);
+  if (!overran_on_.empty()) {
+    events_.culprit = std::exchange(overran_on_, {});
+    tuning_->overrun(now_);
+    events_.culprit.clear();
+  }
+}
+
+bool BatchPlanner::overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,
+                              std::span<const BatchReport> reports) {
+  if (!overran_on_.empty()) return false;  // the first one is to blame
+  for (std::size_t r = 0; r < reports.size(); ++r)
+    if (reports[r].overran && reports[r].passes[pass].lost) overran_on_ = name_of_rank(ranks[r]);
+  return !overran_on_.empty();
 }
 
 std::size_t BatchPlanner::passes_ahead(std::span<const BatchReport> reports) const {
@@ -377,7 +341,7 @@ Payload GroupPlanners::decide(const Topic& topic, std::span<const Payload> said,
   std::vector<BatchReport> reports(said.size());
   for (std::size_t r = 0; r < said.size(); ++r) {
     if (decode(said[r], reports[r])) continue;
-    why = "what " + name_of(topic.ranks[r]) + " said cannot be read";
+    why = "what " + name_of_rank(topic.ranks[r]) + " said cannot be read";
     return {};
   }
   if (planners_.size() >= most_groups && !planners_.contains({topic.group, topic.ranks})) {

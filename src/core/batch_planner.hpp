@@ -57,6 +57,9 @@ class BatchPlanner {
   void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank);
   void tell_ready();
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
+  /// Whether a rank waits no longer for that pass; notes which.
+  [[nodiscard]] bool overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,
+                                std::span<const BatchReport> reports);
   void plan_passes(Batch& batch, bool bounded, std::size_t most);
   void put_in_step(Batch& batch);
   void keep_default(SharedIndex site, const std::string& why, std::vector<TuningEvent>& events);
@@ -76,6 +79,7 @@ class BatchPlanner {
   std::uint64_t before_hash_ = 0;
   std::size_t before_passes_ = 0;
   bool has_passes_ = false;  ///< a batch with passes was planned
+  std::string overran_on_;   ///< the rank on which a pass did not end in time
   double now_ = 0;
   double pass_seconds_ = 0;  ///< of the last batch's passes, on average; 0: not known
 };

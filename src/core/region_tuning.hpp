@@ -127,6 +127,10 @@ class RegionTuning {
   /// Nothing will come for that pass.
   virtual void lose_result(std::uint64_t pass, double now) = 0;
 
+  /// The passes whose results are due have not ended within trial_timeout, and perhaps never will:
+  /// what they try is never chosen, and the search ends with what it knows. Between entries.
+  virtual void overrun(double now) = 0;
+
   /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
   /// threads may make other calls meanwhile; of this one there is one at a time.
   virtual void await_ranks() {}

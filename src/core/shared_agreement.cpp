@@ -110,6 +110,7 @@ BatchReport SharedTuning::report(double now, bool bounded) const {
   report.options = options_;
   report.bounded = bounded;
   report.elapsed_seconds = now - first_now_;
+  report.overran = overran_;
   for (const Site& site : sites_) {
     if (!site.reported) {
       report.new_sites.push_back({site.shared, site.ready, site.unusable,
@@ -221,6 +222,7 @@ void SharedTuning::take(Batch&& batch) {
   pause_until_ = entries_ + pause_entries_;
   if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
   if (batch.finished) finished_at_ = last_now_;
+  overran_ = false;
   batch_ = std::move(batch);
   batch_.events.clear();
   commit_leases();

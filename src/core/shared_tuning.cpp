@@ -243,6 +243,17 @@ void SharedTuning::lose_result(std::uint64_t number, double now) {
   }
 }
 
+void SharedTuning::overrun(double now) {
+  last_now_ = std::max(last_now_, now);
+  if (batch_is_through() || failed_) return;
+  overran_ = true;
+  next_ = batch_.passes.size();
+  for (Seen& seen : seen_) {
+    seen.report.lost = seen.report.lost || !seen.in;
+    seen.ended = seen.in = true;
+  }
+}
+
 void SharedTuning::close_open_pass() {
   entered_ = false;
   if (!open_) return;

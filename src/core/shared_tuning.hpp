@@ -51,6 +51,7 @@ class SharedTuning final : public RegionTuning {
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
+  void overrun(double now) override;
   void await_ranks() override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override;
@@ -151,6 +152,7 @@ class SharedTuning final : public RegionTuning {
   bool holding_ = false;
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
+  bool overran_ = false;             ///< passes of the batch did not end in time
   std::optional<Agreement> answer_;  ///< heard in await_ranks
   bool closed_ = false;              ///< what comes after the winners is not agreed on any more
   bool rest_ = false;                ///< nothing to run: the next entry asks again, not this one

@@ -23,7 +23,10 @@ void RegionReplay::tune(Replayer& replayer) {
   if (!same) decline_for(FallbackReason::NotDeterministic, {});
   finish_builds();
   screen(replayer);
-  while (!must_stop() && search_.begin_waiting([this] { finish_builds(); })) {
+  while (!must_stop() && search_.begin_waiting([this] {
+    finish_builds();
+    return true;  // a replay waits for its own work
+  })) {
     Trials tried;
     for (const Site* site : replayer.sites()) {
       if (!site->pinned && site->planned() != 0) tried.emplace_back(site, site->planned());

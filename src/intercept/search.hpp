@@ -71,8 +71,9 @@ class Search {
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
-  /// work, and the other ranks are heard.
-  bool begin_waiting(const std::function<void()>& synchronise);
+  /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
+  /// search ends.
+  bool begin_waiting(const std::function<bool()>& synchronise);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
 

@@ -4,6 +4,7 @@
 
 #include "gpu/l2_flush.hpp"
 #include "intercept/clock.hpp"
+#include "intercept/idle_wait.hpp"
 #include "intercept/tunable_launch.hpp"
 
 namespace contextune::intercept {
@@ -16,6 +17,7 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
+      trial_timeout_(options.trial_timeout),
       search_(
           this->name(),
           [&](TuningObserver& observer) {
@@ -86,9 +88,13 @@ void TunedRegion::abandoned() noexcept {
   }
 }
 
-void TunedRegion::synchronise() noexcept {
-  (void)services().driver.cuCtxSynchronize();
+bool TunedRegion::synchronise() {
+  CUcontext context = nullptr;
+  if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
+      !ends_within(services().driver, context, trial_timeout_))
+    return false;
   (void)services().builds.wait_idle(build_wait_seconds);
+  return true;
 }
 
 bool TunedRegion::begin_pass() noexcept {
@@ -98,8 +104,9 @@ bool TunedRegion::begin_pass() noexcept {
   try {
     table_.finish_builds();
     counts = !services().captures.any() && search_.begin_waiting([this] {
-      synchronise();
+      const bool idle = synchronise();
       table_.finish_builds();
+      return idle;
     });
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
   } catch (const std::exception& error) {

@@ -1,0 +1,54 @@
+// Entries of a body or a replay: what the next pass depends on is waited for.
+#include "intercept/clock.hpp"
+#include "intercept/search.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// That may come without a pass, in one entry.
+constexpr int most_agreements = 64;
+
+}  // namespace
+
+bool Search::begin_waiting(const std::function<bool()>& synchronise) {
+  // Each round brings everything that is under way, so the next one goes on; the bound is for an
+  // engine that waits for something else.
+  int agreements = 0;
+  for (int round = 0; round < 8;) {
+    bool waits_for_ranks = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (nothing_to_do()) return false;
+      if (round == 0) {
+        measurement_.poll(false);
+        drain(false, now_seconds());
+      }
+      const PassPlan plan = plan_entry(now_seconds(), false);
+      after_change();
+      if (plan.counted) return true;
+      waits_for_ranks = plan.waiting == Waiting::Ranks;
+      open_.reset();
+      watch_.store(Watch::Nothing, std::memory_order_release);
+      if (nothing_to_do()) return false;
+    }
+    // Each agreement brings a pass or a reason why there is none.
+    if (waits_for_ranks) {
+      tuning_->await_ranks();
+      if (++agreements < most_agreements) continue;
+    }
+    ++round;
+    const bool idle = synchronise();
+    if (idle) measurement_.poll(true);
+    const std::lock_guard lock(mutex_);
+    if (idle) {
+      drain(true, now_seconds());
+    } else {
+      pending_.clear();
+      tuning_->overrun(now_seconds());
+    }
+    after_change();
+  }
+  return false;
+}
+
+}  // namespace contextune::intercept
