@@ -55,6 +55,7 @@ class SocketCoordinator final : public Coordinator {
   [[nodiscard]] Agreement poll(const Topic& topic) noexcept override;
   [[nodiscard]] Agreement wait(const Topic& topic, double seconds) noexcept override;
   void withdraw(const Topic& topic, std::string why) noexcept override;
+  void occupied(const Topic& topic, double seconds, std::string why) noexcept override;
   [[nodiscard]] std::string lost() const override;
 
  private:

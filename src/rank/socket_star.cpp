@@ -86,7 +86,9 @@ void SocketStar::post(Outbox out) {
 void SocketStar::wait_for(const Topic& topic, double seconds) {
   const Clock::time_point until = Clock::now() + to_duration(seconds);
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, until, [&] { return ended_ || member_.is_settled(topic); });
+  changed_.wait_until(lock, until, [&] {
+    return ended_ || member_.is_settled(topic) || member_.has_patience(topic);
+  });
 }
 
 bool SocketStar::stop(double seconds) noexcept {
