@@ -95,8 +95,15 @@ void BatchPlanner::Events::fallback(FallbackReason reason, SiteIndex site,
   list.emplace_back(FallbackEvent{reason, site, text + where});
 }
 
-Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
-                           std::span<const BatchReport> reports, std::string& why) {
+Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks, std::span<const BatchReport> said,
+                           std::string& why) {
+  if (refused_.empty()) refused_ = hopeless(ranks, said);
+  if (!refused_.empty()) return refusal(refused_);
+  const auto pauses = [](const BatchReport& report) { return report.pausing; };
+  const bool paused = std::any_of(said.begin(), said.end(), pauses);
+  const std::vector<BatchReport> without =
+      paused ? without_pauses(said) : std::vector<BatchReport>();
+  const std::span<const BatchReport> reports = paused ? std::span(without) : said;
   why = fault_of(ranks, reports);
   if (!why.empty()) return {};
   std::uint64_t first_entry = 0;
@@ -116,7 +123,9 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
 
   Batch batch;
   batch.number = last_.number + 1;
-  if (has_passes_ || collectives_are_ready()) {
+  if (paused) {
+    batch.paused = true;
+  } else if (has_passes_ || collectives_are_ready()) {
     plan_passes(batch, bounded, passes_ahead(reports));
   } else {
     batch.waiting = Waiting::Builds;  // all that is there from the start is admitted together
@@ -132,6 +141,12 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
   before_passes_ = last_.passes.size();
   last_ = std::move(batch);
   return issue(last_, first_entry);
+}
+
+Payload BatchPlanner::refusal(std::string why) {
+  Batch batch;
+  batch.refused = std::move(why);
+  return encode(batch);
 }
 
 Payload BatchPlanner::issue(Batch& batch, std::uint64_t first_entry) {
@@ -341,8 +356,7 @@ Payload GroupPlanners::decide(const Topic& topic, std::span<const Payload> said,
   std::vector<BatchReport> reports(said.size());
   for (std::size_t r = 0; r < said.size(); ++r) {
     if (decode(said[r], reports[r])) continue;
-    why = "what " + name_of_rank(topic.ranks[r]) + " said cannot be read";
-    return {};
+    return BatchPlanner::refusal("what " + name_of_rank(topic.ranks[r]) + " said cannot be read");
   }
   if (planners_.size() >= most_groups && !planners_.contains({topic.group, topic.ranks})) {
     why = "there are more than " + std::to_string(most_groups) + " groups of ranks";

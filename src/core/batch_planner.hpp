@@ -24,7 +24,11 @@ class BatchPlanner {
   /// @param ranks their numbers in the job, for messages; as many as reports, always the same
   /// @param why   a sentence, if it is empty: the ranks have not run or do not mean the same
   [[nodiscard]] Payload plan(std::span<const std::uint32_t> ranks,
-                             std::span<const BatchReport> reports, std::string& why);
+                             std::span<const BatchReport> said, std::string& why);
+
+  /// In place of a batch: why there will never be one. Given to all ranks like a batch, so that
+  /// none of them asks again.
+  [[nodiscard]] static Payload refusal(std::string why);
 
  private:
   /// Collects what the tuning reports.
@@ -50,6 +54,11 @@ class BatchPlanner {
 
   [[nodiscard]] std::string fault_of(std::span<const std::uint32_t> ranks,
                                      std::span<const BatchReport> reports) const;
+  /// Why these ranks will never run the same; empty: nothing says so.
+  [[nodiscard]] std::string hopeless(std::span<const std::uint32_t> ranks,
+                                     std::span<const BatchReport> reports) const;
+  /// What ranks that pause would say if they had lost all that was to be run.
+  [[nodiscard]] std::vector<BatchReport> without_pauses(std::span<const BatchReport> reports) const;
   [[nodiscard]] Payload issue(Batch& batch, std::uint64_t first_entry);
   void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void take_up(const BatchReport::NewSite& seen, std::size_t rank, std::size_t num_ranks,
@@ -66,6 +75,7 @@ class BatchPlanner {
   [[nodiscard]] bool collectives_are_ready() const;
   [[nodiscard]] std::size_t passes_ahead(std::span<const BatchReport> reports) const;
 
+  std::string refused_;
   Events events_;
   std::optional<Tuning> tuning_;
   std::vector<Site> sites_;

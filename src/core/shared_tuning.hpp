@@ -52,7 +52,10 @@ class SharedTuning final : public RegionTuning {
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
   void overrun(double now) override;
-  void await_ranks() override;
+  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  void occupied(double seconds, const std::string& why) override;
+  void pause() override;
+  void leave(const std::string& why) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override;
   void explain_unfinished() override;
@@ -90,6 +93,11 @@ class SharedTuning final : public RegionTuning {
     bool in = false;  ///< its result has come, or never will
   };
 
+  /// For a verdict where a collective is due that it is about, and to guess would have ranks hang
+  /// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
+  /// for which the collective itself would wait; of one that has ended, all hear at once.
+  static constexpr double held_verdict_seconds = 600;
+
   // shared_tuning.cpp: entries
   [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
   void join(SiteIndex here, SharedIndex index);
@@ -108,15 +116,17 @@ class SharedTuning final : public RegionTuning {
   void add_standings(BatchReport& report) const;
   void hold_decisions(bool bounded);
   void release_decisions();
-  void commit_leases();
+  void commit_leases(const Batch& batch);
 
-  // shared_agreement.cpp: what is said and heard
-  void advance(double now, bool bounded);
+  // shared_parts.cpp: what is said
   void ask(double now, bool bounded);
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
   void note_said(const BatchReport& report);
+
+  // shared_agreement.cpp: what is heard
+  void advance(double now, bool bounded);
   [[nodiscard]] Agreement take_back(const char* why);
-  [[nodiscard]] Agreement await_verdict();
+  [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
   void heard(Agreement agreement, bool bounded);
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);
@@ -152,12 +162,17 @@ class SharedTuning final : public RegionTuning {
   bool holding_ = false;
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
-  bool overran_ = false;             ///< passes of the batch did not end in time
-  std::optional<Agreement> answer_;  ///< heard in await_ranks
-  bool closed_ = false;              ///< what comes after the winners is not agreed on any more
-  bool rest_ = false;                ///< nothing to run: the next entry asks again, not this one
-  std::uint64_t margin_ = 4;         ///< entries in which an answer is expected
-  int refusals_ = 0;                 ///< since the last agreement
+  bool overran_ = false;  ///< passes of the batch did not end in time
+  /// Heard in await_ranks, or not taken in yet for want of memory.
+  std::optional<Agreement> answer_;
+  std::size_t leases_committed_ = 0;  ///< of the batch in it
+  double settling_since_ = std::numeric_limits<double>::quiet_NaN();
+  std::optional<std::uint64_t> pause_said_;  ///< as the part of that question
+  bool pausing_ = false;                     ///< the answer is to that
+  bool closed_ = false;       ///< what comes after the winners is not agreed on any more
+  bool rest_ = false;         ///< nothing to run: the next entry asks again, not this one
+  std::uint64_t margin_ = 4;  ///< entries in which an answer is expected
+  int refusals_ = 0;          ///< since the last agreement
   std::string last_refusal_;
   bool explained_ = false;
   std::uint64_t asked_entry_ = 0;
@@ -166,6 +181,7 @@ class SharedTuning final : public RegionTuning {
 
   Stage stage_ = Stage::Table;
   bool failed_ = false;
+  bool left_ = false;
   bool said_too_many_ = false;
   bool entered_ = false;
   std::uint64_t entries_ = 0;

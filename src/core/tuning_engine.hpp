@@ -38,7 +38,8 @@ struct TuningSite {
 };
 
 /// The state behind Tuning; see there. tuning_engine.cpp holds entries and results,
-/// tuning_failures.cpp what is given up, tuning_stages.cpp what follows from them, tuning_experiments.cpp refine and confirm.
+/// tuning_failures.cpp what is given up, tuning_stages.cpp what follows from them,
+/// tuning_experiments.cpp refine and confirm.
 class Tuning::Engine {
  public:
   Engine(const TuningOptions& options, TuningObserver& observer);

@@ -90,7 +90,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
                               : plan.measure;
   if (plan.counted && measure == Measure::Activity) {
     if (!measurement_.want(id_, true)) {
-      stopped_ = true;
+      leave("single launches can be timed no longer");
       settle_all();
       after_change();
       return {};
@@ -158,18 +158,6 @@ void Search::spoil(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (open_ != nullptr && open_->counted) open_->spoiled = true;
   log_.fallback(reason, region_, {}, text);
-}
-
-void Search::stop(FallbackReason reason, const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_) return;
-  log_.fallback(reason, region_, {}, text);
-  stopped_ = true;
-  open_.reset();
-  pending_.clear();
-  watch_.store(Watch::Nothing, std::memory_order_release);
-  settle_all();
-  after_change();
 }
 
 void Search::after_change() {

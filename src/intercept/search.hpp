@@ -73,7 +73,14 @@ class Search {
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
   /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
   /// search ends.
-  bool begin_waiting(const std::function<bool()>& synchronise);
+  /// @param interrupted unless it is empty, whether to go on with something else than waiting for
+  ///        the others; pause() says so to them
+  bool begin_waiting(const std::function<bool()>& synchronise,
+                     const std::function<bool()>& interrupted = {});
+  /// There are no more passes before the region comes round again.
+  void pause();
+  /// Something takes a while before the next pass; `why` is a clause for the other ranks.
+  void occupied(double seconds, const std::string& why);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
 
@@ -131,6 +138,7 @@ class Search {
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
+  void leave(std::string why);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
   [[nodiscard]] bool nothing_to_do() const;

@@ -93,6 +93,7 @@ bool TunedRegion::synchronise() {
   if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
       !ends_within(services().driver, context, trial_timeout_))
     return false;
+  if (table_.has_builds()) search_.occupied(build_wait_seconds, "builds its variants");
   (void)services().builds.wait_idle(build_wait_seconds);
   return true;
 }
