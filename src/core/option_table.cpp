@@ -39,6 +39,10 @@ struct Words<Distributed> {
   static constexpr std::array<std::string_view, 3> list{"auto", "off", "on"};
 };
 template <>
+struct Words<Scope> {
+  static constexpr std::array<std::string_view, 2> list{"global", "local"};
+};
+template <>
 struct Words<Exactness> {
   static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
 };

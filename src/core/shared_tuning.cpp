@@ -129,6 +129,13 @@ void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
   sites_[index].wrong.insert(config);
 }
 
+void SharedTuning::pass_by(double now) {
+  count_decisions(!entered_);
+  if (entered_) close_open_pass();
+  last_now_ = now;
+  ++entries_;
+}
+
 PassPlan SharedTuning::begin_pass(double now, bool bounded) {
   awaiting_ = false;
   count_decisions(!entered_);

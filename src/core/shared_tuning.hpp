@@ -47,6 +47,9 @@ class SharedTuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  /// In place of begin_pass, and without an end: an entry in which nothing is to be done about this
+  /// search. It counts as one all the same, since ranks name entries by their number.
+  void pass_by(double now);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;

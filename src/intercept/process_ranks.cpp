@@ -8,6 +8,7 @@
 #include <contextune/version.hpp>
 
 #include "core/batch_planner.hpp"
+#include "core/scoped_tuning.hpp"
 #include "core/shared_tuning.hpp"
 #include "core/stable_hash.hpp"
 #include "core/tuning.hpp"
@@ -49,6 +50,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(static_cast<std::uint64_t>(options.exactness));
   hash.add(static_cast<std::uint64_t>(options.allow_rounding));
   hash.add(static_cast<std::uint64_t>(options.auto_knobs));
+  hash.add(static_cast<std::uint64_t>(options.scope));
   for (std::size_t start = 0; start < options.space.size();) {
     const std::size_t end = std::min(options.space.find(':', start), options.space.size());
     std::ifstream file(options.space.substr(start, end - start), std::ios::binary);
@@ -84,6 +86,8 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
   settings.kind = batch_kind;
   settings.inputs_hash = hash_of_inputs(options);
   settings.presync_timeout = options.presync_timeout;
+  if (options.scope == Scope::Local)
+    return std::make_unique<ScopedTuning>(tuning, std::move(settings), *others, observer);
   return std::make_unique<SharedTuning>(tuning, std::move(settings), *others, observer);
 }
 
