@@ -112,6 +112,7 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
     known.ranks = of_it->ranks;
     known.nodes = of_it->nodes;
   }
+  if (!all_at_once && known.ranks > 1) has_peers_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   if (call.config == nullptr && known.parent != nullptr) {
     const auto parent = communicators_.find(known.parent);

@@ -117,6 +117,10 @@ class CollectiveCalls {
   [[nodiscard]] contextune_tuner_state tuner_state() const noexcept {
     return tuner_state_.load(std::memory_order_relaxed);
   }
+  /// Whether there was ever a communicator whose other ranks may be other processes.
+  [[nodiscard]] bool has_peers() const noexcept {
+    return has_peers_.load(std::memory_order_relaxed);
+  }
   /// Operations outside of groups about which NCCL asked nobody: on one rank, of no elements, on
   /// symmetric memory, or without our plugin.
   [[nodiscard]] std::uint64_t unasked() const noexcept {
@@ -144,6 +148,7 @@ class CollectiveCalls {
   std::atomic<CollectiveDecider*> decider_{nullptr};
   std::atomic<contextune_tuner_state> tuner_state_{contextune_tuner_not_yet};
   std::atomic<std::uint64_t> unasked_{0};
+  std::atomic<bool> has_peers_{false};
   std::array<Tuner, max_tuners> tuners_;
   mutable std::mutex mutex_;
   std::map<const void*, KnownCommunicator> communicators_;

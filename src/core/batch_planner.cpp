@@ -123,8 +123,12 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks, std::span<const
 
   Batch batch;
   batch.number = last_.number + 1;
+  // Ranks that have seen nothing yet have only met.
+  const bool meets = sites_.empty() && !bounded && last_.number == 0;
   if (paused) {
     batch.paused = true;
+  } else if (meets) {
+    batch.waiting = Waiting::Results;
   } else if (has_passes_ || collectives_are_ready()) {
     plan_passes(batch, bounded, passes_ahead(reports));
   } else {

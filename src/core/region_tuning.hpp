@@ -154,6 +154,10 @@ class RegionTuning {
   /// @return false: there is nobody to keep in step with, so they keep their default
   [[nodiscard]] virtual bool keep_in_step(DecisionPort& /*port*/) { return false; }
 
+  /// What a pass of this region does is known to wait for other ranks: where its entries are made
+  /// for it, all ranks have to make the same number of them. Before the first of them.
+  virtual void repeat_together() {}
+
   /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
   /// question back, or waits for the verdict where that is too late, which others' programs cannot
   /// delay.

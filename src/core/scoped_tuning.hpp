@@ -14,7 +14,7 @@ namespace contextune {
 /// The search in a region of `scope = local`: its kernels are decided by this rank alone, whatever
 /// the others do, and its collectives with all ranks together, once the kernels are through. Where
 /// the region is repeated for us and has collectives, ranks have to repeat it alike: then all of it
-/// is decided together, from the pass on in which the first collective came up.
+/// is decided together, from the first pass on, or the one in which the first collective came up.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
 class ScopedTuning final : public RegionTuning {
@@ -39,6 +39,7 @@ class ScopedTuning final : public RegionTuning {
   void pause() override;
   void leave(const std::string& why) override { shared_.leave(why); }
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
+  void repeat_together() override { decide_together(); }
   bool settle(double now) override { return shared_.settle(now); }
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;

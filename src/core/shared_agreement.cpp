@@ -53,8 +53,9 @@ void SharedTuning::advance(double now, bool bounded) {
       heard(std::move(agreement), bounded);
       continue;
     }
-    const bool seen_sites = entries_ > 1 || !sites_.empty();
-    if (!seen_sites || !batch_is_through() || finished()) return;
+    const bool seen_sites = observed_ || !sites_.empty() || (bounded && entries_ > 1);
+    const bool meets = !bounded && batch_.number == 0;
+    if ((!seen_sites && !meets) || !batch_is_through() || finished()) return;
     if (bounded && entries_ < pause_until_) return;
     ask(now, bounded);
   }

@@ -159,7 +159,8 @@ PassPlan SharedTuning::begin_pass(double now, bool bounded) {
                 {}};
   if (next_pass_is_due(bounded)) {
     plan_pass(plan);
-  } else if (batch_.number == 0 && sites_.empty() && !asked_ && !failed_) {
+  } else if (sites_.empty() && !asked_ && !failed_ && (bounded ? batch_.number == 0 : !observed_)) {
+    observed_ = true;
     plan.pass = observation_passes + entries_;
     plan.counted = true;
   } else if (!finished()) {

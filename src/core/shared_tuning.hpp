@@ -32,8 +32,10 @@ struct SharedTuningSettings {
 ///
 /// Where the program makes the entries, it is never kept waiting for a rank that has not spoken: a
 /// batch holds from an entry that none of them has reached, and a rank that gets there without
-/// having been told takes its word back; they ask again later, with more room. Once agreement has
-/// failed for good, every site runs its default, at once where nothing was committed.
+/// having been told takes its word back; they ask again later, with more room. Where entries are
+/// made for it, none is made before all ranks are known to take part: the program's own collectives
+/// would wait for one that does not. Once agreement has failed for good, every site runs its
+/// default, at once where nothing was committed.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
 class SharedTuning final : public RegionTuning {
@@ -187,6 +189,7 @@ class SharedTuning final : public RegionTuning {
   bool left_ = false;
   bool said_too_many_ = false;
   bool entered_ = false;
+  bool observed_ = false;  ///< an entry that showed which sites there are
   std::uint64_t entries_ = 0;
   std::uint64_t passes_ = 0;
   std::uint64_t waited_entries_ = 0;

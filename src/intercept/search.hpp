@@ -79,6 +79,8 @@ class Search {
                      const std::function<bool()>& interrupted = {});
   /// There are no more passes before the region comes round again.
   void pause();
+  /// As RegionTuning says.
+  void repeat_together();
   /// Something takes a while before the next pass; `why` is a clause for the other ranks.
   void occupied(double seconds, const std::string& why);
   /// The entry ends: all its work was issued. Without a begin it does nothing.

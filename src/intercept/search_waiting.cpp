@@ -60,6 +60,11 @@ void Search::pause() {
   if (!stopped_) tuning_->pause();
 }
 
+void Search::repeat_together() {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->repeat_together();
+}
+
 void Search::occupied(double seconds, const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!stopped_) tuning_->occupied(seconds, why);

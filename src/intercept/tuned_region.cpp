@@ -4,6 +4,7 @@
 
 #include "gpu/l2_flush.hpp"
 #include "intercept/clock.hpp"
+#include "intercept/collective_hooks.hpp"
 #include "intercept/idle_wait.hpp"
 #include "intercept/tunable_launch.hpp"
 
@@ -98,8 +99,27 @@ bool TunedRegion::synchronise() {
   return true;
 }
 
+bool TunedRegion::may_repeat() noexcept {
+  // What the body has in common with other processes they have to repeat as often.
+  if (collectives_ == nullptr || !collective_calls().has_peers()) return true;
+  try {
+    if (!collectives_->is_shared()) {
+      services().log.fallback(FallbackReason::NoRendezvous, name(), {},
+                              "The program has communicators with other processes, which do not "
+                              "tune the region together: its body is not repeated.");
+      return false;
+    }
+    search_.repeat_together();
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+    return false;
+  }
+  return true;
+}
+
 bool TunedRegion::begin_pass() noexcept {
   if (finished() && !table_.has_builds()) return false;
+  if (!may_repeat()) return false;
   if (this_thread().is_in(this) || !claim_entry()) return false;
   bool counts = false;
   try {

@@ -44,6 +44,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
+  /// Whether the body may be run more than once.
+  [[nodiscard]] bool may_repeat() noexcept;
   /// False: work of the GPU has not ended within trial_timeout.
   [[nodiscard]] bool synchronise();
   CUresult launch_captured(const contextune_launch& call, const Launch& launch,

@@ -13,6 +13,7 @@ import faults
 import job
 
 PROGRAM = job.BUILD / "apps" / "rank_bodies"
+NOISIER = {"SIMCUDA_NOISE": "0.4", "CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true"}
 NOISY = {"SIMCUDA_NOISE": "0.2", "SIMNCCL_NOISE": "0.2"}
 
 
@@ -128,6 +129,29 @@ class RankBodies(unittest.TestCase):
                     self.assertEqual(len(texts), 1, logs[rank])
                     self.assertIn(f"rank {victim}", texts[0])
                     self.assertIn("left early", texts[0])
+
+    def test_ranks_with_collectives_that_do_not_all_tune_together_run_their_body_once(self):
+        """As often as one without contextune does, or they would wait in NCCL for ever."""
+        kinds = {
+            "all apart": {rank: {"CONTEXTUNE_DISTRIBUTED": "off"} for rank in range(2)},
+            "one apart": {1: {"CONTEXTUNE_DISTRIBUTED": "off"}},
+            "one disabled": {1: {"CONTEXTUNE_DISABLE": "true"}},
+            "one with other options": {1: {"CONTEXTUNE_N_REPEAT": "3"}},
+            "one live": {0: {"CONTEXTUNE_MODE": "live"}},
+            "one of another scope": {0: {"CONTEXTUNE_SCOPE": "local"}},
+        }
+        for name, of_ranks in kinds.items():
+            with self.subTest(name):
+                peculiar = {rank: job.Peculiar(variables=own) for rank, own in of_ranks.items()}
+                _, logs = self.run_job(Bodies(3, 1), 2, faults.SHORT | NOISIER, peculiar)
+                # The one that waited for the other, or both.
+                waits = 0 if name in ("one apart", "one disabled") else 1
+                self.assertNotEqual(job.told(logs[waits]), [], logs[waits])
+
+    def test_kernels_of_scope_local_beside_collectives_are_repeated_together(self):
+        _, logs = self.run_job(Bodies(2, 1), 2, {"CONTEXTUNE_SCOPE": "local"})
+        for log in logs:
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
 
     def test_kernels_of_scope_local_are_each_ranks_own(self):
         with job.Job(2, "body", 0, {"CONTEXTUNE_SCOPE": "local"}, program=Bodies(2, 0)) as ranks:

@@ -27,7 +27,7 @@ TEST_CASE("a rank that leaves is waited for by nobody, and each log says why it 
       CHECK(ranks.meeting.num_waits() == 0);
       for (const std::size_t rank : {0U, 2U}) {
         REQUIRE(ranks[rank].tuning.finished());
-        CHECK(ranks[rank].tuning.winners()[0] == 0);
+        CHECK(ranks[rank].winner(0) == 0);
         require_told(ranks[rank], "the body was left early");
       }
       require_same_passes(ranks);
@@ -41,7 +41,7 @@ TEST_CASE("a rank that leaves once there are winners costs nobody theirs") {
   ranks.run();
   ranks[1].tuning.leave("its winners are wrong");
   for (int entry = 0; entry < 20; ++entry) ranks[0].entry(true);
-  CHECK(ranks[0].tuning.winners()[0] == 1);
+  CHECK(ranks[0].winner(0) == 1);
   CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 0);
 }
 
@@ -84,7 +84,7 @@ TEST_CASE("ranks in other modes tune nothing, and are told which is in which") {
         if (!ranks[rank].tuning.finished()) ranks[rank].entry(rank == live);
     CHECK(ranks.meeting.num_waits() == 0);
     for (auto& rank : ranks.ranks) {
-      CHECK(rank->tuning.winners()[0] == 0);
+      CHECK(rank->winner(0) == 0);
       require_told(*rank, "rank " + std::to_string(live) + " tunes it live");
     }
   }
@@ -112,7 +112,7 @@ TEST_CASE("a rank that pauses is waited for by nobody until it goes on, and then
       CHECK_FALSE(ranks[2].tuning.finished());
       ranks.run();
       for (auto& rank : ranks.ranks) {
-        CHECK(rank->tuning.winners()[0] == 2);
+        CHECK(rank->winner(0) == 2);
         CHECK(rank->recorder.count(FallbackReason::NoAgreement) == 0);
       }
       require_same_passes(ranks);

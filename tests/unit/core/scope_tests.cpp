@@ -18,8 +18,8 @@ TEST_CASE("with scope local every rank has the winners of its own kernels, and a
       for (auto& rank : ranks.ranks)
         if (!rank->tuning.finished()) rank->entry(live);
     REQUIRE(ranks.all_finished());
-    CHECK(ranks[0].tuning.winners()[0] == 1);
-    CHECK(ranks[1].tuning.winners()[0] == 2);
+    CHECK(ranks[0].winner(0) == 1);
+    CHECK(ranks[1].winner(0) == 2);
     CHECK(ranks.meeting.num_decided() == 0);
     for (auto& rank : ranks.ranks) {
       CHECK(rank->recorder.syncs.empty());
@@ -36,8 +36,8 @@ TEST_CASE("kernels of scope local are tuned on a rank that no other answers") {
   ranks.meeting.lose(1);
   for (int entry = 0; entry < 3000 && !ranks[0].tuning.finished(); ++entry) ranks[0].entry(true);
   REQUIRE(ranks[0].tuning.finished());
-  CHECK(ranks[0].tuning.winners()[0] == 1);
-  CHECK(ranks[0].tuning.winners()[1] == 0);
+  CHECK(ranks[0].winner(0) == 1);
+  CHECK(ranks[0].winner(1) == 0);
   CHECK(ranks[0].decisions.leases == 0);
   CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
 }
@@ -57,12 +57,12 @@ TEST_CASE("live, collectives beside kernels of scope local are tuned by all rank
   for (auto& rank : ranks.ranks) {
     CHECK(rank->decisions.late == std::vector<std::string>{});
     CHECK(rank->decisions.told("all_gather").back() == 1);
-    CHECK(rank->tuning.winners()[1] == 1);
+    CHECK(rank->winner(1) == 1);
   }
-  CHECK(ranks[0].tuning.winners()[0] == 1);
-  CHECK(ranks[1].tuning.winners()[0] == 1);
-  CHECK(ranks[0].tuning.winners()[2] == 1);
-  CHECK(ranks[1].tuning.winners()[2] == 0);
+  CHECK(ranks[0].winner(0) == 1);
+  CHECK(ranks[1].winner(0) == 1);
+  CHECK(ranks[0].winner(2) == 1);
+  CHECK(ranks[1].winner(2) == 0);
 }
 
 TEST_CASE("a repeated body with collectives is repeated alike on all ranks, whatever the scope") {
@@ -73,8 +73,8 @@ TEST_CASE("a repeated body with collectives is repeated alike on all ranks, what
   CHECK(ranks[0].decisions.told("all_gather") == ranks[1].decisions.told("all_gather"));
   CHECK(ranks[0].entries == ranks[1].entries);
   for (auto& rank : ranks.ranks) {
-    CHECK(rank->tuning.winners()[0] == 1);
-    CHECK(rank->tuning.winners()[1] == 1);
+    CHECK(rank->winner(0) == 1);
+    CHECK(rank->winner(1) == 1);
   }
 }
 

@@ -168,6 +168,10 @@ class FakeRank {
     bool added = false;
   };
 
+  /// What a site runs when nothing is tried; its default where it never came up.
+  [[nodiscard]] std::uint32_t winner(SiteIndex site) const {
+    return site < tuning.winners().size() ? tuning.winners()[site] : 0;
+  }
   /// One entry. False: it was no pass.
   bool entry(bool live) {
     const PassPlan plan = tuning.begin_pass(now, live);

@@ -35,7 +35,7 @@ TEST_CASE(
   ranks.add("kernel", {{4, 1, 3}, {4, 9, 3}, {4, 1, 3}});
   ranks.run();
   for (std::size_t rank = 0; rank < 3; ++rank) {
-    CHECK(ranks[rank].tuning.winners()[0] == 2);
+    CHECK(ranks[rank].winner(0) == 2);
     REQUIRE(ranks[rank].recorder.count(FallbackReason::TrialTimeout) == 1);
     CHECK(ranks[rank].recorder.fallbacks[0].text.find("rank 1") != std::string::npos);
   }
@@ -79,8 +79,8 @@ TEST_CASE("where a pass does not end on one rank, all keep the winners so far, t
     }
     REQUIRE(ranks.all_finished());
     for (std::size_t r = 0; r < 2; ++r) {
-      CHECK(ranks[r].tuning.winners()[0] == 1);
-      CHECK(ranks[r].tuning.winners()[1] == 1);
+      CHECK(ranks[r].winner(0) == 1);
+      CHECK(ranks[r].winner(1) == 1);
       CHECK(ranks[r].recorder.count(FallbackReason::NoAgreement) == 0);
       REQUIRE(ranks[r].recorder.count(FallbackReason::TrialTimeout) == 2);
       const std::string& text = ranks[r].recorder.fallbacks[0].text;
