@@ -129,6 +129,10 @@ class RegionTuning {
   /// Nothing will come for that pass.
   virtual void lose_result(std::uint64_t pass, double now) = 0;
 
+  /// Whether the next begin_pass may depend on results that have not come. To ask the GPU's clock
+  /// for them halts the program a little, and with it every rank that is to meet it.
+  [[nodiscard]] virtual bool wants_results() const { return true; }
+
   /// The passes whose results are due have not ended within trial_timeout, and perhaps never will:
   /// what they try is never chosen, and the search ends with what it knows. Between entries.
   virtual void overrun(double now) = 0;

@@ -56,6 +56,8 @@ class SharedTuning final : public RegionTuning {
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
+  /// Between batches only, where all ranks are at the same entry.
+  [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }
   void overrun(double now) override;
   void await_ranks(const std::function<bool()>& interrupted = {}) override;
   void occupied(double seconds, const std::string& why) override;

@@ -118,7 +118,7 @@ bool Search::begin(double now) {
   if (finished()) return false;
   const std::lock_guard lock(mutex_);
   if (nothing_to_do()) return false;
-  measurement_.poll(false);
+  if (tuning_->wants_results()) measurement_.poll(false);
   drain(false, now);
   const bool counted = plan_entry(now, true).counted;
   after_change();

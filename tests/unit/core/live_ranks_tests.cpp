@@ -31,6 +31,25 @@ TEST_CASE("live, no rank waits for one that is behind, and batches begin at the 
   }
 }
 
+TEST_CASE("live, results are asked for between batches only, where all ranks are at one entry") {
+  SeveralRanks ranks(2, ancestor(1, 4));
+  ranks.add("kernel", {{4e-3, 3e-3, 1e-3}, {4e-3, 3e-3, 1e-3}});
+  std::set<std::uint64_t> asked_at[2];
+  for (int round = 0; round < 500 && !ranks.all_finished(); ++round) {
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+      const bool wanted = ranks[rank].tuning.wants_results();
+      const auto before = ranks[rank].ran.size();
+      ranks[rank].entry(true);
+      if (ranks[rank].ran.size() > before && wanted)
+        asked_at[rank].insert(ranks[rank].ran.rbegin()->first);
+    }
+  }
+  REQUIRE(ranks.all_finished());
+  CHECK(asked_at[0] == asked_at[1]);
+  CHECK(asked_at[0].size() <= ranks.meeting.num_decided());
+  CHECK(ranks[0].ran.size() > asked_at[0].size());
+}
+
 TEST_CASE("live, a program that ends before the others came has it said why, once") {
   SeveralRanks ranks(2, ancestor(1, 2));
   ranks.add("kernel", {{4e-3, 1e-3}, {4e-3, 1e-3}});
