@@ -240,7 +240,7 @@ class Job:
         """Whether it waited for the others, in NCCL or before, until it had to give up."""
         status, errors = self.ranks[rank].poll(), self.errors(rank).read_text()
         in_nccl = status == 86 and errors.startswith("simnccl: waited")
-        before = status == 1 and re.search(r"cannot be reached|came for the id", errors)
+        before = status == 1 and re.search(r"cannot be reached|came for the id|ncclCommInitRank failed", errors)
         return bool(in_nccl or before) and not self.output(rank).read_text()
 
     def faults_of(self, rank):
