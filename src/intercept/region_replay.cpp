@@ -282,6 +282,7 @@ void RegionReplay::end_visit() noexcept {
   drop_memory();
   services_.gate.open();
   finish_visit();
+  search_.occupied(0, {});  // what other ranks were to wait for is over
 }
 
 void RegionReplay::wait_for_others() noexcept {
