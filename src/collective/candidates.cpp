@@ -79,20 +79,6 @@ void add_cell(std::vector<Candidate>& candidates, Cell cell, const CandidateSour
 
 }  // namespace
 
-CellSet legal_on_all(std::span<const CellSet> ranks) noexcept {
-  if (ranks.empty()) return {};
-  CellSet legal = ranks.front();
-  for (const CellSet& rank : ranks) legal = legal & rank;
-  return legal;
-}
-
-std::optional<Cell> same_on_all(std::span<const std::optional<Cell>> ranks) noexcept {
-  if (ranks.empty()) return std::nullopt;
-  const bool same = std::all_of(ranks.begin(), ranks.end(),
-                                [&](const auto& cell) { return cell == ranks.front(); });
-  return same ? ranks.front() : std::nullopt;
-}
-
 std::vector<Config> candidates_of(const CandidateSources& sources) {
   const CellSet may_run = sources.legal & sources.permission.cells;
   std::vector<Candidate> candidates;

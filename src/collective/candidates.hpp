@@ -13,19 +13,13 @@
 
 namespace contextune::collective {
 
-/// What is legal on all ranks. Nothing, if there are none.
-[[nodiscard]] CellSet legal_on_all(std::span<const CellSet> ranks) noexcept;
-
-/// What all ranks take by themselves; absent where one differs.
-[[nodiscard]] std::optional<Cell> same_on_all(std::span<const std::optional<Cell>> ranks) noexcept;
-
 /// What the configs of a collective site are made of: facts that all ranks share.
 struct CandidateSources {
   Function function = Function::AllReduce;
   std::uint64_t bytes = 0;  ///< message_bytes
   int nodes = 1;
-  CellSet legal;                     ///< legal_on_all
-  std::optional<Cell> default_cell;  ///< same_on_all
+  CellSet legal;                     ///< that may be tried
+  std::optional<Cell> default_cell;  ///< what NCCL takes by itself; absent: not known
   CostTable costs;                   ///< of the rank that decides; a hint for the order only
   Permission permission;
   ChannelLimits limits;

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "collective/cell.hpp"
@@ -20,7 +18,6 @@ struct LeaseKey {
   /// sizes that were not seen yet find the lease of their bucket.
   std::uint64_t bytes = 0;
   std::uint32_t operations = 0;  ///< in the group: what NCCL calls numPipeOps
-  std::uint16_t region = 0;      ///< tells counts apart; 0 where the whole process counts as one
   Function function = Function::Broadcast;
   std::uint8_t kind = 0;  ///< kind_of(); 0: not known, or of several
 
@@ -67,13 +64,5 @@ struct Lease {
 
   [[nodiscard]] bool operator==(const Lease& other) const = default;
 };
-
-/// How many decisions the spans are for.
-[[nodiscard]] std::uint64_t length_of(const Lease& lease) noexcept;
-
-/// The same on all ranks for leases of the same content in the same order. A communicator and a
-/// region have other numbers in other processes, so only the rest of a key counts: who proposes
-/// leases names those two in the order that all ranks know.
-[[nodiscard]] std::uint64_t lockstep_hash(std::span<const Lease> leases) noexcept;
 
 }  // namespace contextune::collective

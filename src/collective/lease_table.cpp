@@ -19,8 +19,7 @@ constexpr std::uint64_t mix(std::uint64_t word) noexcept {
 /// 64 bits for a key: that two of a few hundred keys share them is left to chance (1e-14), so that
 /// a place is taken by one exchange of one word.
 std::uint64_t fingerprint_of(const LeaseKey& key) noexcept {
-  const std::uint64_t small = std::uint64_t{key.operations} << 32U |
-                              std::uint64_t{key.region} << 16U | std::uint64_t{key.kind} << 8U |
+  const std::uint64_t small = std::uint64_t{key.operations} << 32U | std::uint64_t{key.kind} << 8U |
                               static_cast<std::uint64_t>(key.function);
   const std::uint64_t mixed = mix(mix(mix(key.communicator) + key.bytes) + small);
   return mixed > left_place ? mixed : mixed + left_place + 1;

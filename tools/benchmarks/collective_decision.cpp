@@ -1,5 +1,5 @@
-// What one getCollInfo call costs: finding the answer in the leases, writing it into NCCL's cost
-// table, and reporting it. No GPU, no NCCL: it is host work.
+// What one getCollInfo call costs: finding the answer in the leases and writing it into NCCL's cost
+// table. No GPU, no NCCL: it is host work.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "collective/apply_decision.hpp"
-#include "collective/decision_log.hpp"
 #include "collective/lease_table.hpp"
 
 using namespace contextune::collective;
@@ -20,17 +19,16 @@ namespace {
 
 constexpr int num_keys = 200;
 constexpr int turns = 101;
-constexpr int decisions_per_turn = 2'000;  // fewer than there is room for reports
+constexpr int decisions_per_turn = 2'000;
 
 constexpr double target = 100e-9;
 
 constexpr Decision chosen{true, {Algorithm::Ring, Protocol::LL128}, 16};
 
 constinit LeaseTable table;
-constinit DecisionLog reports;
 
 LeaseKey key_number(std::uint64_t number) {
-  return {1 + number / 8, std::uint64_t{4096} << number % 8, 1, 0, Function::AllReduce, 0};
+  return {1 + number / 8, std::uint64_t{4096} << number % 8, 1, Function::AllReduce, 0};
 }
 
 void install(const LeaseKey& key, std::uint64_t epoch, std::vector<LeaseSpan> spans) {
@@ -48,25 +46,14 @@ std::vector<LeaseSpan> long_trial() {
 }
 
 /// What getCollInfo does.
-std::uint64_t answer(const LeaseKey& key, std::uint64_t call) {
+std::uint64_t answer(const LeaseKey& key) {
   float costs[num_cells];
   std::fill(std::begin(costs), std::end(costs), 10.0F);
   int channels = 0;
   const Grant grant = table.decide(key);
   const bool applied =
       apply_decision(grant.decision, 1, {costs, num_algorithms, num_protocols, &channels});
-  DecisionReport report;
-  report.key = key;
-  report.number = grant.number;
-  report.epoch = grant.epoch;
-  report.call = call;
-  report.was_refused = !applied;
-  if (applied) {
-    report.decision = grant.decision;
-    report.config = grant.config;
-  }
-  reports.push(report);
-  return static_cast<std::uint64_t>(channels) + grant.config;
+  return static_cast<std::uint64_t>(channels) + (applied ? grant.config : 0);
 }
 
 /// Seconds of one call of `work`, as it is over some turns.
@@ -78,8 +65,6 @@ void print(const char* name, const std::function<std::uint64_t(std::uint64_t)>& 
     for (std::uint64_t i = 0; i < decisions_per_turn; ++i) used += work(i);
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     seconds.push_back(took.count() / decisions_per_turn);
-    DecisionReport report;
-    while (reports.pop(report)) used += report.number;
   }
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[turns / 2];
@@ -98,13 +83,12 @@ void run() {
   print("winners, all keys in turn",
         [](std::uint64_t i) { return table.decide(key_number(i % num_keys)).number; });
   LeaseKey other = one;
-  other.region = 1;
+  other.kind = 1;
   static_cast<void>(table.decide(other));
   print("a key without a lease", [&](std::uint64_t) { return table.decide(other).number; });
   install(one, 2, long_trial());
   print("a trial of 256 spans", [&](std::uint64_t) { return table.decide(one).number; });
-  print("getCollInfo decision, applied and reported",
-        [&](std::uint64_t i) { return answer(one, i); });
+  print("getCollInfo decision, applied", [&](std::uint64_t) { return answer(one); });
 }
 
 }  // namespace

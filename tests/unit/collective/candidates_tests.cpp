@@ -82,24 +82,11 @@ TEST_CASE("The most promising candidates come first", "[candidates]") {
   CHECK(texts == expected);
 }
 
-TEST_CASE("A cell that is illegal on one rank runs on none", "[candidates]") {
-  const CellSet first = table_of({{ring_simple, 1}, {nvls_simple, 1}}).legal();
-  const CellSet second = table_of({{ring_simple, 1}, {tree_simple, 1}}).legal();
-  const CellSet both = legal_on_all(std::vector<CellSet>{first, second});
-  CHECK(both == table_of({{ring_simple, 1}}).legal());
-  CHECK(legal_on_all({}) == CellSet());
-
+TEST_CASE("A cell that is not legal is no candidate", "[candidates]") {
   CandidateSources sources = sources_of(table_of({{ring_simple, 10}, {nvls_simple, 5}}));
-  sources.legal = both;
+  sources.legal = table_of({{ring_simple, 1}}).legal();
   CHECK_FALSE(has_algorithm(candidates_of(sources), "NVLS"));
-}
-
-TEST_CASE("NCCL's own choice is known where all ranks take the same", "[candidates]") {
-  using Choices = std::vector<std::optional<Cell>>;
-  CHECK(same_on_all(Choices{nvls_simple, nvls_simple}) == nvls_simple);
-  CHECK_FALSE(same_on_all(Choices{nvls_simple, ring_ll}).has_value());
-  CHECK_FALSE(same_on_all(Choices{nvls_simple, std::nullopt}).has_value());
-  CHECK_FALSE(same_on_all({}).has_value());
+  CHECK(has_algorithm(candidates_of(sources), "Ring"));
 }
 
 TEST_CASE("The default has no second name", "[candidates]") {

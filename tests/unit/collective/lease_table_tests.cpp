@@ -13,7 +13,7 @@ namespace {
 using Refusal = LeaseTable::Refusal;
 
 LeaseKey key_of(std::uint64_t communicator) {
-  return {communicator, 65536, 1, 0, Function::AllReduce, 0};
+  return {communicator, 65536, 1, Function::AllReduce, 0};
 }
 const LeaseKey key = key_of(100);
 
@@ -237,8 +237,8 @@ TEST_CASE("Keys are told apart by all that they hold", "[lease_table]") {
   SECTION("operations in the group") {
     other.operations = 2;
   }
-  SECTION("region") {
-    other.region = 1;
+  SECTION("kind") {
+    other.kind = 1;
   }
   SECTION("function") {
     other.function = Function::Reduce;

@@ -1,4 +1,4 @@
-// Leases and reports between threads: getCollInfo of several communicators at once, and the owner.
+// Leases between threads: getCollInfo of several communicators at once, and the owner.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "collective/decision_log.hpp"
 #include "collective/lease_table.hpp"
 
 using namespace contextune::collective;
@@ -21,7 +20,7 @@ constexpr std::uint64_t decisions_each = 30'000;
 constexpr std::uint64_t ahead = 100;  // decisions between the starts of two leases
 
 LeaseKey key_of_reader(std::size_t reader) {
-  return {reader + 10, 4096, 1, 0, Function::AllGather, 0};
+  return {reader + 10, 4096, 1, Function::AllGather, 0};
 }
 
 /// A lease whose every answer shows which lease and which span it came from.
@@ -229,46 +228,4 @@ TEST_CASE("Places are given back and taken again while others decide", "[lease_t
   }
   done = true;
   other.join();
-}
-
-TEST_CASE("Reports of several threads arrive, each once, or are counted as dropped",
-          "[lease_threads]") {
-  const auto log = std::make_unique<DecisionLog>();
-  constexpr std::uint64_t reports_each = 20'000;
-  std::atomic<std::size_t> running{num_readers};
-  std::vector<std::thread> writers;
-  for (std::size_t writer = 0; writer < num_readers; ++writer) {
-    writers.emplace_back([&, writer] {
-      for (std::uint64_t i = 0; i < reports_each; ++i) {
-        DecisionReport report;
-        report.key = key_of_reader(writer);
-        report.number = i;
-        report.call = ~i;
-        log->push(report);
-        if (i % 512 == 0) std::this_thread::yield();
-      }
-      --running;
-    });
-  }
-  std::uint64_t received = 0;
-  std::vector<std::uint64_t> next(num_readers, 0);
-  const auto take = [&] {
-    DecisionReport report;
-    while (log->pop(report)) {
-      ++received;
-      const std::size_t writer = report.key.communicator - 10;
-      REQUIRE(writer < next.size());
-      REQUIRE(report.call == ~report.number);
-      REQUIRE(report.number >= next[writer]);  // in each thread's own order
-      next[writer] = report.number + 1;
-    }
-  };
-  while (running > 0) {
-    take();
-    std::this_thread::yield();
-  }
-  for (std::thread& writer : writers) writer.join();
-  take();
-  CHECK(received + log->dropped() == num_readers * reports_each);
-  CHECK(received > 0);
 }
