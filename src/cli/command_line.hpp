@@ -22,6 +22,7 @@ struct LogsRequest {
   std::string run;     ///< empty: the last one of each rank; "all"
   int rank = -1;       ///< whose passes are shown; -1: of each, or of the first that tuned together
   bool json = false;
+  std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
 };
 
 struct DoctorRequest {

@@ -159,11 +159,12 @@ Options
 }
 
 std::string logs_help() {
-  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--json]
+  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--json | --nccl-csv FILE]
 
   contextune logs                      the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
   contextune logs /jobs/17 --run 7f3a21
   contextune logs --run all --json | python3 -m json.tool
+  contextune logs --nccl-csv nccl_tuner.conf
 
 Rebuilds, for each rank, how every region was tuned (replayed, or live and why), which config every
 site ran in every pass, the winners with their times, and what was not tuned and why. Ranks that tuned
@@ -176,6 +177,10 @@ with the reason.
   --run ID   only that run; `all`: every run that the logs hold
   --rank R   the passes of that rank; by default of each, or of the first of those that tuned together
   --json     for programs; times in seconds, null where there is none
+  --nccl-csv FILE
+             writes what the collectives run now for NCCL's example tuner plugin, which does it without
+             contextune; that plugin knows no datatypes, so a winner then holds for sums of
+             floating-point numbers as well, and it gives one channel to what has no row
 
 Exit status: 0; 1 if there is no log, or no line in it that can be read; 2 if the command was not
 understood.

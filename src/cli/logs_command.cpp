@@ -1,16 +1,19 @@
 #include "cli/logs_command.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <contextune/error.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
 #include <map>
 #include <set>
 
 #include "cli/iteration_table.hpp"
 #include "cli/log_json.hpp"
+#include "cli/nccl_csv.hpp"
 #include "cli/rank_comparison.hpp"
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
@@ -140,6 +143,17 @@ void print_text(const LogContents& contents, int rank) {
   }
 }
 
+void write_nccl_csv(const LogContents& contents, const std::string& path) {
+  std::size_t rows = 0;
+  const std::string text = nccl_csv(contents.processes, rows);
+  if (rows == 0) throw Error("no collective was tuned in these logs; " + path + " is not written");
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Error("cannot write " + path + ": " + std::strerror(errno));
+  std::cout << count_text(rows, "row", "rows") << " for NCCL_TUNER_CONFIG_FILE=" << path << "\n";
+}
+
 bool has_rank(const LogContents& contents, int rank) {
   return rank < 0 || std::any_of(contents.processes.begin(), contents.processes.end(),
                                  [&](const auto& process) { return process.rank == rank; });
@@ -165,7 +179,9 @@ int logs_command(const LogsRequest& request) {
     select_run(contents, request.run);
     const bool unknown = !nothing && contents.processes.empty();
     const bool no_rank = !nothing && !unknown && !has_rank(contents, request.rank);
-    if (request.json) {
+    if (!request.nccl_csv.empty()) {
+      write_nccl_csv(contents, request.nccl_csv);
+    } else if (request.json) {
       std::cout << to_json(contents) << std::endl;
     } else {
       print_text(contents, request.rank);

@@ -108,7 +108,28 @@ Key::Part SizeBuckets::key_part(std::uint64_t bytes) const {
   if (bucket.high_bytes == SizeBucket::no_limit) {
     return "over:" + std::to_string(bucket.low_bytes - 1);
   }
-  return "to:" + std::to_string(bucket.high_bytes);
+  return std::to_string(bucket.low_bytes) + '-' + std::to_string(bucket.high_bytes);
+}
+
+std::optional<SizeBucket> SizeBuckets::bucket_of_key(std::string_view text) noexcept {
+  const bool is_open = text.starts_with("over:");
+  if (is_open) text.remove_prefix(std::string_view("over:").size());
+  const char* const end = text.data() + text.size();
+  SizeBucket bucket;
+  auto [stop, error] = std::from_chars(text.data(), end, bucket.low_bytes);
+  if (error != std::errc{}) return std::nullopt;
+  if (is_open) {
+    if (stop != end || bucket.low_bytes == SizeBucket::no_limit) return std::nullopt;
+    ++bucket.low_bytes;
+    return bucket;
+  }
+  bucket.high_bytes = bucket.low_bytes;
+  if (stop == end) return bucket;
+  if (*stop != '-') return std::nullopt;
+  const auto high = std::from_chars(stop + 1, end, bucket.high_bytes);
+  if (high.ec != std::errc{} || high.ptr != end || bucket.high_bytes < bucket.low_bytes)
+    return std::nullopt;
+  return bucket;
 }
 
 std::optional<std::size_t> nearest_size(std::span<const std::uint64_t> known,

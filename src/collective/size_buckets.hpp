@@ -38,8 +38,11 @@ class SizeBuckets {
 
   [[nodiscard]] SizeBucket bucket_of(std::uint64_t bytes) const noexcept;
 
-  /// The bucket in a key: "to:65536", "over:1048576", or the size itself where sizes are exact.
+  /// The bucket in a key: "32769-65536", "over:1048576", or the size itself where sizes are exact.
   [[nodiscard]] Key::Part key_part(std::uint64_t bytes) const;
+
+  /// The bucket that a text of key_part stands for; absent: it is none.
+  [[nodiscard]] static std::optional<SizeBucket> bucket_of_key(std::string_view text) noexcept;
 
   [[nodiscard]] bool operator==(const SizeBuckets& other) const = default;
 

@@ -61,7 +61,7 @@ std::string to_tuner_csv(std::span<const TunerRow> rows) {
     if (!taken.insert(calls + ',' + surroundings).second) text += "# ";
     text += calls + ',' + std::string(csv_name(row.cell.algorithm)) + ',' +
             std::string(csv_name(row.cell.protocol)) + ',' +
-            std::to_string(sets_channels ? row.channels : -1) + ',' + surroundings + '\n';
+            std::to_string(sets_channels ? row.channels : 0) + ',' + surroundings + '\n';
   }
   return text;
 }

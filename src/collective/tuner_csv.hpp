@@ -24,7 +24,8 @@ struct TunerRow {
 
 /// The rows in the CSV format of that plugin, which takes the first row that a call fits; so of
 /// rows for the same calls (it knows neither datatype, operator nor in place) the later ones become
-/// comments. It gives one channel to calls that no row fits: write rows for defaults, too.
+/// comments. It gives one channel to calls that no row fits: write rows for defaults, too. Channels
+/// that NCCL is to choose are 0, which is what NCCL has there: -1 would leave that one channel.
 [[nodiscard]] std::string to_tuner_csv(std::span<const TunerRow> rows);
 
 }  // namespace contextune::collective

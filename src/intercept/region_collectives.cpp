@@ -30,6 +30,13 @@ collective::Collective collective_of(const DecisionMade& made) {
   return one;
 }
 
+/// "Ring Simple"; empty: NCCL has no choice.
+std::string default_choice_of(const DecisionMade& made) {
+  if (!made.default_cell) return {};
+  return std::string(name_of(made.default_cell->algorithm)) + ' ' +
+         std::string(name_of(made.default_cell->protocol));
+}
+
 }  // namespace
 
 RegionCollectives::RegionCollectives(std::string region, Search& search, SiteTable& table,
@@ -76,7 +83,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
   spec.collective = true;
   spec.n_warmup = space.of(what.function).n_warmup;
   spec.n_repeat = space.of(what.function).n_repeat;
-  return table_.collective(std::move(spec), configs.unusable);
+  return table_.collective(std::move(spec), default_choice_of(made), configs.unusable);
 }
 
 void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noexcept {

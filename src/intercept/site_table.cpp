@@ -296,10 +296,11 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
   return resolved->variant(config);
 }
 
-Site* SiteTable::named(SiteSpec spec, const char* provider,
+Site* SiteTable::named(SiteSpec spec, log::SiteFacts facts,
                        std::span<const std::uint32_t> unusable) {
   const std::lock_guard lock(mutex_);
-  const std::string label = spec.name + "{" + spec.key.to_string() + "} " + provider;
+  const std::string label =
+      spec.name + "{" + spec.key.to_string() + "} " + std::string(facts.provider);
   if (const auto known = by_label_.find(label); known != by_label_.end()) return known->second;
   if (sites_.size() >= max_sites_) {
     (void)overflow(spec.name);
@@ -312,8 +313,6 @@ Site* SiteTable::named(SiteSpec spec, const char* provider,
   site.configs = spec.configs;
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   by_label_.emplace(label, &site);
-  log::SiteFacts facts;
-  facts.provider = provider;
   owner_.adopt(site, std::move(spec), facts, unusable);
   return &site;
 }

@@ -88,10 +88,20 @@ class SiteTable {
   }
 
   /// The site of a tunable; null if it cannot be tuned.
-  [[nodiscard]] Site* tunable(SiteSpec spec) { return named(std::move(spec), "tunable", {}); }
-  /// The same of a collective. @param unusable configs that cannot run here
-  [[nodiscard]] Site* collective(SiteSpec spec, std::span<const std::uint32_t> unusable) {
-    return named(std::move(spec), "collective", unusable);
+  [[nodiscard]] Site* tunable(SiteSpec spec) {
+    log::SiteFacts facts;
+    facts.provider = "tunable";
+    return named(std::move(spec), std::move(facts), {});
+  }
+  /// The same of a collective.
+  /// @param default_choice what the library takes by itself, for the log
+  /// @param unusable       configs that cannot run here
+  [[nodiscard]] Site* collective(SiteSpec spec, std::string default_choice,
+                                 std::span<const std::uint32_t> unusable) {
+    log::SiteFacts facts;
+    facts.provider = "collective";
+    facts.default_choice = std::move(default_choice);
+    return named(std::move(spec), std::move(facts), unusable);
   }
 
   [[nodiscard]] bool has_builds() const noexcept {
@@ -120,7 +130,7 @@ class SiteTable {
     bool ready = true;
   };
 
-  Site* named(SiteSpec spec, const char* provider, std::span<const std::uint32_t> unusable);
+  Site* named(SiteSpec spec, log::SiteFacts facts, std::span<const std::uint32_t> unusable);
   Found find_slowly(const Launch& launch);
   Binding* bind(const Launch& launch);
   void refresh(Binding& binding, const Launch& launch);

@@ -138,6 +138,7 @@ std::string ReportBuilder::add_site(const Record& record) {
   site.grid = record.text("grid");
   site.block = record.text("block");
   site.provider = record.text("provider");
+  site.default_choice = record.text("default");
   return {};
 }
 

@@ -41,6 +41,7 @@ struct SiteReport {
   std::string grid;
   std::string block;
   std::string provider;
+  std::string default_choice;  ///< what the default of a collective was: "Ring Simple"
   std::map<std::uint32_t, std::string> configs;  ///< number -> "block=256 per_sm=4"
   std::vector<TrialReport> trials;
   std::optional<WinnerReport> winner;

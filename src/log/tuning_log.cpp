@@ -51,6 +51,7 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
   fields.emplace_back("shared_bytes", facts.shared_bytes);
   fields.emplace_back("registers", facts.registers);
   fields.emplace_back("provider", facts.provider);
+  if (!facts.default_choice.empty()) fields.emplace_back("default", facts.default_choice);
   log_.write(LogLevel::Info, "site", fields);
 }
 

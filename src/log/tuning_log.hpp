@@ -22,6 +22,7 @@ struct SiteFacts {
   int registers = 0;
   std::uint32_t launches = 1;          ///< so far
   std::string_view provider = "none";  ///< declared, attributes, tunable, collective or none
+  std::string default_choice;  ///< what a collective's default was: "Ring Simple"; empty: not known
 };
 
 /// Writes what one region's tuning reports to the rank log.

@@ -47,6 +47,26 @@ class LogsOfRanks(CommandTest):
         self.assertIn("the ranks differ in nothing but times", self.logs(4))
         self.assertEqual(self.compared(4)["differences"], [])
 
+    def test_what_collectives_run_is_written_for_nccls_example_plugin(self):
+        file = self.folder / "nccl_tuner.conf"
+        said = self.logs(2, "collectives", "--nccl-csv", str(file))
+        self.assertEqual(said, f"3 rows for NCCL_TUNER_CONFIG_FILE={file}\n")
+        # The plugin does not know datatypes: what a float keeps, an integer keeps as well.
+        self.assertEqual(file.read_text().splitlines()[1:], [
+            "allreduce,4097,8192,tree,ll,8,1,4,1,-1",
+            "allreduce,8193,16384,ring,ll128,0,1,4,1,-1",
+            "# allreduce,8193,16384,tree,ll,8,1,4,1,-1",
+            "allreduce,1048577,18446744073709551615,nvls,simple,0,1,4,3,-1",
+        ])
+
+    def test_without_collectives_nothing_is_written_for_nccl(self):
+        folder = str(self.folder / "logs-2-")
+        self.logs(2)
+        result = self.contextune("logs", folder, "--nccl-csv", str(self.folder / "none.conf"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("no collective was tuned", result.stderr)
+        self.assertFalse((self.folder / "none.conf").exists())
+
     def test_what_ranks_differ_in_is_named(self):
         expected = {
             "winner": "winner of saxpy (n=1024) in region step: config-1 block=256 on ranks 0, 1; "

@@ -1,7 +1,8 @@
 // Writes the logs of a run of several ranks, as the core does: write_rank_logs FOLDER RANKS [WHAT]
 // In it rank R takes R percent longer for the winner than rank 0, and waits R ms for the others.
 // WHAT goes wrong on the last rank: "winner", "config", "site", "fallback", "hash", "verdict",
-// "question", "gpu", "killed"; or rank 1 says "nothing"; or each rank tunes "alone".
+// "question", "gpu", "killed"; or rank 1 says "nothing"; or each rank tunes "alone"; or all have
+// "collectives".
 #include <cstdlib>
 #include <string>
 
@@ -38,6 +39,38 @@ void write_agreements(log::TuningLog& tuning, int rank, const std::string& wrong
   tuning.sync(sync);
 }
 
+void write_collective(log::TuningLog& tuning, SiteIndex index, Key key, const char* own_choice,
+                      std::uint32_t winning) {
+  SiteSpec spec;
+  spec.name = "all_reduce";
+  spec.key = std::move(key);
+  spec.configs = {Config(), Config{{"algorithm", "Tree"}, {"protocol", "LL"}, {"channels", 8}},
+                  Config{{"algorithm", "NVLS"}, {"protocol", "Simple"}, {"channels", 0}}};
+  log::SiteFacts facts;
+  facts.provider = "collective";
+  facts.default_choice = own_choice;
+  tuning.add_site(index, spec, facts);
+  WinnerEvent winner;
+  winner.site = index;
+  winner.config = winning;
+  tuning.winner(winner);
+}
+
+void write_collectives(log::TuningLog& tuning) {
+  const Key of_four{{"ranks", 4}, {"nodes", 1}};
+  const auto key = [&](const char* type, const char* bytes) {
+    Key made{{"type", type}, {"op", "sum"}, {"bytes", bytes}};
+    for (const auto& [name, part] : of_four.entries()) made.add(name, part);
+    return made;
+  };
+  write_collective(tuning, 1, key("i32", "4097-8192"), "Ring LL", 1);
+  write_collective(tuning, 2, key("f32", "8193-16384"), "Ring LL128", 0);
+  write_collective(tuning, 3, key("i32", "8193-16384"), "Ring LL128", 1);
+  Key grouped = key("i32", "over:1048576");
+  grouped.add("grouped", 3);
+  write_collective(tuning, 4, grouped, "Ring Simple", 2);
+}
+
 void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   const char* const run = std::getenv("CONTEXTUNE_RUN_ID");
   log::RankLog log({folder, rank, run != nullptr ? run : "7f3a", LogLevel::Info});
@@ -52,10 +85,11 @@ void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   start.timer = "cupti";
   log::write_start(log, start);
   log::TuningLog tuning(log, "step", "cupti", true);
-  const log::SiteFacts facts{{8, 1, 1}, {64, 1, 1}, 0, 16, 1, "declared"};
+  const log::SiteFacts facts{{8, 1, 1}, {64, 1, 1}, 0, 16, 1, "declared", {}};
   tuning.add_site(0, site_named("saxpy", wrong == "config" ? 128 : 256), facts);
   if (wrong == "site") tuning.add_site(1, site_named("extra", 256), facts);
   if (wrong == "fallback") tuning.fallback(FallbackReason::NoKnobs, 0, "One config.");
+  if (wrong == "collectives") write_collectives(tuning);
   TrialEvent trial;
   trial.config = 1;
   trial.launches = 1;
@@ -80,6 +114,6 @@ int main(int argc, char** argv) {
   for (int rank = 0; rank < ranks; ++rank) {
     const bool last = rank == ranks - 1;
     if (rank == 1 && wrong == "nothing") continue;
-    write_rank(argv[1], rank, last || wrong == "alone" ? wrong : "");
+    write_rank(argv[1], rank, last || wrong == "alone" || wrong == "collectives" ? wrong : "");
   }
 }

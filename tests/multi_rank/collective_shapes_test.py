@@ -69,7 +69,7 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_groups(self):
         logs = self.check("groups")
-        self.assert_leased(logs, "type=u32 op=sum bytes=to:16384")
+        self.assert_leased(logs, "type=u32 op=sum bytes=8193-16384")
         self.assert_said(logs, "collective_fixed", "of several datatypes or operators")
 
     def test_a_group_after_a_collective_of_another_kind(self):

@@ -67,9 +67,25 @@ TEST_CASE("Buckets of each kind cover every size once", "[size_buckets]") {
 
 TEST_CASE("A key tells buckets apart, and not the sizes in them", "[size_buckets]") {
   using Part = contextune::Key::Part;
-  CHECK(SizeBuckets().key_part(5000) == Part(std::string("to:8192")));
+  CHECK(SizeBuckets().key_part(5000) == Part(std::string("4097-8192")));
   CHECK(SizeBuckets::parse("exact").key_part(5000) == Part(std::int64_t{5000}));
   CHECK(SizeBuckets::parse("4K").key_part(5000) == Part(std::string("over:4096")));
+}
+
+TEST_CASE("What a key says of a bucket is read back", "[size_buckets]") {
+  for (const char* text : {"pow2", "exact", "4096,65536,1048576"}) {
+    const SizeBuckets buckets = SizeBuckets::parse(text);
+    for (const std::uint64_t bytes : {0ULL, 1ULL, 4096ULL, 4097ULL, 5000000ULL}) {
+      const auto part = buckets.key_part(bytes);
+      const auto* const number = std::get_if<std::int64_t>(&part);
+      const std::string in_key =
+          number != nullptr ? std::to_string(*number) : std::get<std::string>(part);
+      CHECK(SizeBuckets::bucket_of_key(in_key) == buckets.bucket_of(bytes));
+    }
+  }
+  for (const char* text :
+       {"", "-", "4096-", "8192-4096", "4096-8192x", "over:", "to:8192", "4096 "})
+    CHECK_FALSE(SizeBuckets::bucket_of_key(text).has_value());
 }
 
 TEST_CASE("Buckets are written as they are read", "[size_buckets]") {

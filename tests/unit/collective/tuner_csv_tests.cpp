@@ -47,9 +47,9 @@ TEST_CASE("What a row does not say holds for any call", "[tuner_csv]") {
   TunerRow row;
   row.function = Function::Reduce;
   row.cell = {Algorithm::Tree, Protocol::LL};
-  CHECK(lines_of({row})[1] == "reduce,0,18446744073709551615,tree,ll,-1,-1,-1,-1,-1");
+  CHECK(lines_of({row})[1] == "reduce,0,18446744073709551615,tree,ll,0,-1,-1,-1,-1");
   row.registered_buffers = true;
-  CHECK(lines_of({row})[1] == "reduce,0,18446744073709551615,tree,ll,-1,-1,-1,-1,1");
+  CHECK(lines_of({row})[1] == "reduce,0,18446744073709551615,tree,ll,0,-1,-1,-1,1");
 }
 
 TEST_CASE("Rows use the words that the plugin knows", "[tuner_csv]") {
@@ -60,24 +60,24 @@ TEST_CASE("Rows use the words that the plugin knows", "[tuner_csv]") {
   };
   using P = Protocol;
   CHECK(start(Function::Broadcast, {Algorithm::CollnetDirect, P::Simple}) ==
-        "broadcast,collnet_direct,simple,-1,1,8,-1,-1");
+        "broadcast,collnet_direct,simple,0,1,8,-1,-1");
   CHECK(start(Function::AllGather, {Algorithm::CollnetChain, P::LL128}) ==
-        "allgather,collnet_chain,ll128,-1,1,8,-1,-1");
+        "allgather,collnet_chain,ll128,0,1,8,-1,-1");
   CHECK(start(Function::ReduceScatter, {Algorithm::Nvls, P::Simple}) ==
-        "reducescatter,nvls,simple,-1,1,8,-1,-1");
+        "reducescatter,nvls,simple,0,1,8,-1,-1");
   CHECK(start(Function::AllReduce, {Algorithm::NvlsTree, P::Simple}) ==
-        "allreduce,nvls_tree,simple,-1,1,8,-1,-1");
+        "allreduce,nvls_tree,simple,0,1,8,-1,-1");
   CHECK(start(Function::AllGather, {Algorithm::Pat, P::Simple}) ==
-        "allgather,pat,simple,-1,1,8,-1,-1");
+        "allgather,pat,simple,0,1,8,-1,-1");
 }
 
 TEST_CASE("Channels are not written where they must not be set", "[tuner_csv]") {
   TunerRow row = row_of(Function::AllReduce, {Algorithm::Nvls, Protocol::Simple}, 16);
   CHECK(lines_of({row})[1] == "allreduce,65537,131072,nvls,simple,16,1,8,-1,-1");
   row.nodes = 2;
-  CHECK(lines_of({row})[1] == "allreduce,65537,131072,nvls,simple,-1,2,8,-1,-1");
+  CHECK(lines_of({row})[1] == "allreduce,65537,131072,nvls,simple,0,2,8,-1,-1");
   row.nodes.reset();  // any number of nodes
-  CHECK(lines_of({row})[1] == "allreduce,65537,131072,nvls,simple,-1,-1,8,-1,-1");
+  CHECK(lines_of({row})[1] == "allreduce,65537,131072,nvls,simple,0,-1,8,-1,-1");
 }
 
 TEST_CASE("A row that the plugin would never reach is a comment", "[tuner_csv]") {
