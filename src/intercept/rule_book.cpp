@@ -41,7 +41,7 @@ void RuleBook::declare(const space::CollectiveDeclaration& declared) {
     collective::FunctionSpace& one = collectives_.functions[static_cast<std::size_t>(function)];
     one.is_tuned = true;
     one.declared = declared.configs;
-    one.buckets = collective::SizeBuckets::parse(declared.buckets);
+    if (!declared.buckets.empty()) one.buckets = collective::SizeBuckets::parse(declared.buckets);
     one.n_warmup = declared.n_warmup;
     one.n_repeat = declared.n_repeat;
   }

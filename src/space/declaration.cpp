@@ -98,7 +98,8 @@ std::string read_buckets(const DeclaredTable& table) {
   }
   if (!edges.empty()) return edges;
   constexpr std::array<std::string_view, 2> words = {"pow2", "exact"};
-  std::string word = table.text("buckets").value_or("pow2");
+  std::string word = table.text("buckets").value_or("");
+  if (word.empty()) return word;
   if (!knows(words, word)) {
     throw ScriptFault{0, "buckets = \"" + word + "\" is not known" + suggestion(word, words)};
   }

@@ -43,7 +43,7 @@ struct CollectiveDeclaration {
   std::string name;  ///< "all_gather", "all_reduce", "reduce_scatter", "broadcast" or "reduce"
   int line = 0;
   std::vector<Config> configs;
-  std::string buckets;  ///< "pow2", "exact", or upper edges in bytes: "4096,65536"
+  std::string buckets;  ///< "pow2", "exact", upper edges in bytes as "4096,65536"; empty: not said
   std::optional<int> n_warmup;
   std::optional<int> n_repeat;
 };
