@@ -126,10 +126,11 @@ Permission permission_for(Function function, std::optional<Datatype> datatype,
       compares ? "the smallest and the largest number have no order" : one_addition);
 }
 
-Permission both(const Permission& one, const Permission& other) noexcept {
-  const bool one_says_more = (one.cells & other.cells) == one.cells;
-  return {one.cells & other.cells, one.is_exact && other.is_exact,
-          one_says_more ? one.reason : other.reason};
+bool may_replace(std::optional<Cell> default_cell, Cell cell, Function function, Datatype datatype,
+                 Operator op, int ranks, RoundingOptions options) noexcept {
+  std::optional<Algorithm> algorithm;
+  if (default_cell) algorithm = default_cell->algorithm;
+  return permission_for(function, datatype, op, ranks, algorithm, options).cells.has(cell);
 }
 
 }  // namespace contextune::collective

@@ -31,7 +31,11 @@ struct Permission {
                                         std::optional<Algorithm> default_algorithm,
                                         RoundingOptions options) noexcept;
 
-/// What two collectives permit that cannot be told apart where it is decided.
-[[nodiscard]] Permission both(const Permission& one, const Permission& other) noexcept;
+/// Whether a cell that was chosen for many sizes may take the place of what NCCL would take at one
+/// of them: what is exact depends on that, and NCCL does not choose alike for all sizes. The same
+/// on all ranks, since a program whose ranks' own choices differ hangs in NCCL anyway.
+[[nodiscard]] bool may_replace(std::optional<Cell> default_cell, Cell cell, Function function,
+                               Datatype datatype, Operator op, int ranks,
+                               RoundingOptions options) noexcept;
 
 }  // namespace contextune::collective

@@ -31,6 +31,14 @@ struct LeaseKey {
                                    static_cast<unsigned>(op));
 }
 
+/// What it was made of. @param kind above 0, of a reduction
+[[nodiscard]] constexpr Datatype datatype_of(std::uint8_t kind) noexcept {
+  return static_cast<Datatype>((kind - 1U) / (static_cast<unsigned>(Operator::PreMulSum) + 1));
+}
+[[nodiscard]] constexpr Operator operator_of(std::uint8_t kind) noexcept {
+  return static_cast<Operator>((kind - 1U) % (static_cast<unsigned>(Operator::PreMulSum) + 1));
+}
+
 /// So many decisions in a row.
 struct LeaseSpan {
   Decision decision;

@@ -251,6 +251,14 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
     decision = {};
     config = 0;
   }
+  const bool is_exact =
+      decision.is_default() || !is_reduction(*function) || key.kind == 0 ||
+      may_replace(table.cheapest(), decision.cell, *function, collective::datatype_of(key.kind),
+                  collective::operator_of(key.kind), question.ranks, space_.rounding);
+  if (!is_exact) {
+    decision = {};
+    config = 0;
+  }
   const collective::TunerAnswer answer{question.table, question.algorithms, question.protocols,
                                        question.channels};
   const bool is_default = decision.is_default();

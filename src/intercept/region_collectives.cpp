@@ -19,10 +19,8 @@ collective::Collective collective_of(const DecisionMade& made) {
   collective::Collective one;
   one.function = made.key.function;
   if (is_reduction(one.function) && made.key.kind > 0) {
-    constexpr unsigned operators = static_cast<unsigned>(collective::Operator::PreMulSum) + 1;
-    const unsigned kind = made.key.kind - 1U;
-    one.datatype = static_cast<collective::Datatype>(kind / operators);
-    one.op = static_cast<collective::Operator>(kind % operators);
+    one.datatype = collective::datatype_of(made.key.kind);
+    one.op = collective::operator_of(made.key.kind);
   }
   one.bytes = std::min(made.key.bytes, largest_bucket);
   one.communicator.ranks = made.ranks;

@@ -181,19 +181,25 @@ TEST_CASE("What is not known or not asked of the tuner keeps the default", "[exa
   CHECK(exchange.reason == all_to_all_untunable);
 }
 
-TEST_CASE("Collectives that cannot be told apart permit what both do", "[exactness]") {
-  const Permission sum_of_ints = all_reduce(Datatype::I32, Operator::Sum, 8);
-  const Permission sum_of_floats = all_reduce(Datatype::F32, Operator::Sum, 8);
-  const Permission max_of_floats = all_reduce(Datatype::F32, Operator::Max, 8);
-  const Permission rounded = all_reduce(Datatype::F32, Operator::Sum, 8, Algorithm::Nvls,
-                                        {Exactness::SameAlgorithm, true});
-  CHECK(both(sum_of_ints, sum_of_floats).cells == no_cell);
-  CHECK(both(sum_of_ints, sum_of_floats).reason == sum_of_floats.reason);
-  CHECK(both(max_of_floats, sum_of_ints).cells == max_of_floats.cells);
-  CHECK(both(max_of_floats, sum_of_ints).reason == max_of_floats.reason);
-  CHECK(both(max_of_floats, sum_of_ints).is_exact);
-  // One stays by its switch, and the other out of it.
-  CHECK(both(max_of_floats, rounded).cells == no_cell);
-  CHECK_FALSE(both(sum_of_ints, rounded).is_exact);
-  CHECK(both(sum_of_ints, rounded).cells == cells_of(Algorithm::Nvls));
+TEST_CASE("What NCCL takes at a size says what may take its place there", "[exactness]") {
+  const Cell own_ring{Algorithm::Ring, Protocol::LL};
+  const Cell own_tree{Algorithm::Tree, Protocol::Simple};
+  const Cell in_switch{Algorithm::Nvls, Protocol::Simple};
+  const auto max_of_floats = [](std::optional<Cell> own, Cell cell) {
+    return may_replace(own, cell, Function::AllReduce, Datatype::F32, Operator::Max, 8, {});
+  };
+  CHECK(max_of_floats(own_ring, own_tree));
+  CHECK_FALSE(max_of_floats(in_switch, own_tree));
+  CHECK(max_of_floats(in_switch, in_switch));
+  CHECK_FALSE(max_of_floats(own_ring, in_switch));
+  CHECK_FALSE(max_of_floats(std::nullopt, own_tree));
+  CHECK(may_replace(in_switch, own_ring, Function::AllReduce, Datatype::I32, Operator::Sum, 8, {}));
+  CHECK(may_replace(own_ring, own_tree, Function::AllReduce, Datatype::F32, Operator::Sum, 2, {}));
+  CHECK_FALSE(
+      may_replace(in_switch, own_tree, Function::AllReduce, Datatype::F32, Operator::Sum, 2, {}));
+  const RoundingOptions keeps{Exactness::SameAlgorithm, true};
+  CHECK(may_replace(own_ring, {Algorithm::Ring, Protocol::Simple}, Function::AllReduce,
+                    Datatype::F32, Operator::Sum, 8, keeps));
+  CHECK_FALSE(
+      may_replace(own_tree, own_ring, Function::AllReduce, Datatype::F32, Operator::Sum, 8, keeps));
 }
