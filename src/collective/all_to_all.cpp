@@ -1,28 +1,30 @@
 #include "collective/all_to_all.hpp"
 
-#include <vector>
-
 namespace contextune::collective {
 
-std::optional<AllToAll> find_all_to_all(std::span<const PeerCall> calls, int ranks) {
-  if (ranks < 1) return std::nullopt;
-  const auto peers = static_cast<std::size_t>(ranks);
-  if (calls.size() != 2 * peers) return std::nullopt;
-  const PeerCall& first = calls.front();
-  if (first.count == 0) return std::nullopt;
-
-  // As many calls as there are places, none of them taken twice: so each is taken.
-  std::vector<bool> taken(2 * peers, false);
-  for (const PeerCall& call : calls) {
-    if (call.count != first.count || call.datatype != first.datatype) return std::nullopt;
-    if (call.peer < 0 || call.peer >= ranks) return std::nullopt;
-    const bool receives = call.direction == PeerCall::Direction::Recv;
-    const std::size_t place = static_cast<std::size_t>(call.peer) + (receives ? peers : 0);
-    if (taken[place]) return std::nullopt;
-    taken[place] = true;
+void PeerCalls::add(const PeerCall& call) noexcept {
+  if (num_calls_++ == 0) {
+    count_ = call.count;
+    datatype_ = call.datatype;
   }
-  return AllToAll{first.count, first.datatype,
-                  message_bytes(Function::AllToAll, first.datatype, first.count, ranks)};
+  const bool is_like_the_first = call.count == count_ && call.datatype == datatype_;
+  if (!is_like_the_first || call.count == 0 || call.peer < 0 || call.peer >= most_ranks) {
+    is_something_else_ = true;
+    return;
+  }
+  Peers& peers = call.direction == PeerCall::Direction::Send ? sent_to_ : received_from_;
+  const auto peer = static_cast<std::size_t>(call.peer);
+  is_something_else_ = is_something_else_ || peers[peer];
+  peers.set(peer);
+}
+
+std::optional<AllToAll> PeerCalls::all_to_all(int ranks) const noexcept {
+  if (is_something_else_ || ranks < 1 || ranks > most_ranks) return std::nullopt;
+  const auto all = static_cast<std::size_t>(ranks);
+  const std::size_t peers = sent_to_.count();
+  const bool is_whole = peers == all || (peers + 1 == all && peers > 0);
+  if (!is_whole || sent_to_ != received_from_ || (sent_to_ >> all).any()) return std::nullopt;
+  return AllToAll{count_, datatype_, message_bytes(Function::AllToAll, datatype_, count_, ranks)};
 }
 
 }  // namespace contextune::collective

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <bitset>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string_view>
 
 #include "collective/collective.hpp"
@@ -11,7 +12,7 @@ namespace contextune::collective {
 
 /// Why an exchange between all ranks keeps the default.
 inline constexpr std::string_view all_to_all_untunable =
-    "lowered to point-to-point; the tuner plugin is not asked";
+    "NCCL makes messages of it, and asks no tuner about those";
 
 /// One Send or Recv of a group.
 struct PeerCall {
@@ -31,9 +32,29 @@ struct AllToAll {
   [[nodiscard]] bool operator==(const AllToAll& other) const = default;
 };
 
-/// The exchange that the Sends and Recvs of one communicator in one group are, in any order: each
-/// of its `ranks`, this one included, is sent to once and received from once, with one count and
-/// one datatype. Absent: they are something else.
-[[nodiscard]] std::optional<AllToAll> find_all_to_all(std::span<const PeerCall> calls, int ranks);
+/// The Sends and Recvs of one communicator in one group, as they come. Allocates nothing and needs
+/// no destructor.
+class PeerCalls {
+ public:
+  static constexpr int most_ranks = 512;
+
+  void add(const PeerCall& call) noexcept;
+  [[nodiscard]] bool empty() const noexcept { return num_calls_ == 0; }
+
+  /// The exchange that they are, in any order: each of the communicator's `ranks`, or each but
+  /// one, which is the caller, that copies its own part, is sent to once and received from once,
+  /// with one count and one datatype. Absent: they are something else.
+  [[nodiscard]] std::optional<AllToAll> all_to_all(int ranks) const noexcept;
+
+ private:
+  using Peers = std::bitset<static_cast<std::size_t>(most_ranks)>;
+
+  std::size_t num_calls_ = 0;
+  bool is_something_else_ = false;
+  std::uint64_t count_ = 0;
+  Datatype datatype_ = Datatype::U8;
+  Peers sent_to_;
+  Peers received_from_;
+};
 
 }  // namespace contextune::collective

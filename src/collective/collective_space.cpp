@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "collective/all_to_all.hpp"
 #include "collective/candidates.hpp"
 
 namespace contextune::collective {
@@ -78,6 +79,10 @@ SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& spac
   const FunctionSpace& wanted = space.of(collective.function);
   SiteConfigs site;
   site.configs.emplace_back();
+  if (collective.function == Function::AllToAll) {
+    site.why_none = all_to_all_untunable;
+    return site;
+  }
   if (!wanted.is_tuned) {
     site.why_none = "no space file declares it, and --auto is not given";
     return site;

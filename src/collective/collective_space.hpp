@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -26,13 +27,14 @@ struct FunctionSpace {
 
 /// What the user wants of all collectives.
 struct CollectiveSpace {
-  static constexpr std::size_t num_functions = 5;  ///< those with numbers of their own
+  /// Those with numbers of their own, and AllToAll, which only has buckets.
+  static constexpr std::size_t num_functions = 6;
 
   RoundingOptions rounding;
   std::array<FunctionSpace, num_functions> functions;
 
   [[nodiscard]] const FunctionSpace& of(Function function) const noexcept {
-    return functions[static_cast<std::size_t>(function)];
+    return functions[std::min(static_cast<std::size_t>(function), num_functions - 1)];
   }
 };
 

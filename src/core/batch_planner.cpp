@@ -238,7 +238,7 @@ void BatchPlanner::tell_ready() {
     const bool unready =
         std::find(site.unready.begin(), site.unready.end(), true) != site.unready.end();
     if (site.told_ready || unready) continue;
-    if (site.shared.collective) {
+    if (site.shared.collective && site.shared.num_configs > 1) {
       const std::string why = leases_.out_of_step(index);
       if (!why.empty() && ++site.out_of_step < most_batches_out_of_step) continue;
       if (!why.empty()) keep_default(index, why, events_.list);

@@ -4,6 +4,7 @@
 #include <new>
 #include <thread>
 
+#include "collective/all_to_all.hpp"
 #include "collective/apply_decision.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/collective_hooks.hpp"
@@ -38,6 +39,23 @@ struct Described {
   const LaunchRegion* region;
 };
 
+/// An exchange of all ranks of one communicator, if it is that.
+struct OfferedExchange {
+  const void* communicator = nullptr;
+  bool is_something_else = false;  ///< several of them, or of several communicators
+  collective::PeerCalls messages;
+  collective::AllToAll called;  ///< of ncclAlltoAll; 0 elements: none
+
+  [[nodiscard]] std::optional<collective::AllToAll> whole(int ranks) const noexcept {
+    if (is_something_else || called.count == 0) {
+      return is_something_else ? std::nullopt : messages.all_to_all(ranks);
+    }
+    collective::AllToAll one = called;
+    one.bytes = message_bytes(Function::AllToAll, one.datatype, one.count, ranks);
+    return one;
+  }
+};
+
 /// Trivially destructible: the program may call NCCL from destructors that run after ours would.
 struct ThreadCollectives {
   LaunchRegion* region;
@@ -50,6 +68,7 @@ struct ThreadCollectives {
   std::array<DecisionMade, most_made> made;
   std::uint32_t num_described;  ///< ever; the last of them are kept
   std::array<Described, most_described> described;
+  OfferedExchange exchange;
 };
 constinit thread_local ThreadCollectives this_call{};
 
@@ -122,6 +141,39 @@ std::optional<std::uint8_t> kind_of_question(const collective::TunerQuestion& qu
   return kind;
 }
 
+/// Takes note of messages, and of what is made of them.
+void note_messages(const contextune_nccl_call& call) noexcept {
+  const bool is_send = call.fn == contextune_fn_ncclSend;
+  const bool is_message = is_send || call.fn == contextune_fn_ncclRecv;
+  const bool is_exchange = call.fn == contextune_fn_ncclAlltoAll;
+  if (!is_message && !is_exchange) return;
+  OfferedExchange& here = this_call.exchange;
+  const bool is_first = here.communicator == nullptr;
+  const auto datatype = collective::datatype_of_nccl(call.datatype);
+  if (!datatype || (!is_first && here.communicator != call.comm)) here.is_something_else = true;
+  here.communicator = call.comm;
+  if (here.is_something_else) return;
+  if (is_exchange) {
+    here.is_something_else = !is_first;
+    here.called = {call.count, *datatype, 0};
+  } else {
+    using Direction = collective::PeerCall::Direction;
+    here.is_something_else = here.called.count != 0;
+    here.messages.add(
+        {is_send ? Direction::Send : Direction::Recv, call.root, call.count, *datatype});
+  }
+}
+
+void forget_operations() noexcept {
+  this_call.num_operations = 0;
+  this_call.captured = false;
+  if (this_call.exchange.communicator != nullptr) this_call.exchange = {};
+}
+
+collective::CostTable table_of(const collective::TunerQuestion& question) noexcept {
+  return {question.table, question.algorithms, question.protocols};
+}
+
 bool ends_group(const contextune_nccl_call& call) noexcept {
   return call.kind == contextune_nccl_group && call.fn != contextune_fn_ncclGroupStart &&
          call.group_depth <= 1;
@@ -159,9 +211,9 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
   this_call.num_made = 0;
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
   if (lone) {
-    this_call.num_operations = 0;
-    this_call.captured = false;
+    forget_operations();
   }
+  note_messages(call);
   if (const auto function = function_of(call.fn)) {
     this_call.captured = this_call.captured || captured;
     if (this_call.num_operations < most_grouped)
@@ -170,10 +222,31 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
     ++this_call.num_operations;
   }
   enter(call, 1);
+  if (lone || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd)) show_exchange();
   const bool decides =
       (lone && function_of(call.fn)) || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd);
   // In one order with what a region does: it forbids decisions, and then looks who is inside.
   if (decides && holds_.load(std::memory_order_seq_cst) != 0) await_permission(call);
+}
+
+void ProcessCollectives::show_exchange() noexcept {
+  const OfferedExchange& offered = this_call.exchange;
+  if (offered.communicator == nullptr) return;
+  const auto known = collective_calls().find(offered.communicator);
+  if (!known || known->tuner < 0 || known->ranks < 2) return;
+  const auto exchange = offered.whole(known->ranks);
+  if (!exchange) return;
+  DecisionMade& made = this_call.made[this_call.num_made++];
+  made = {};
+  made.key.communicator = static_cast<std::uint64_t>(known->tuner) + 1;
+  made.key.bytes = space_.of(Function::AllToAll).buckets.bucket_of(exchange->bytes).high_bytes;
+  made.key.operations = 1;
+  made.key.function = Function::AllToAll;
+  made.key.kind = movement_kind;
+  made.communicator = known->tuner_id;
+  made.handle = offered.communicator;
+  made.ranks = known->ranks;
+  made.nodes = known->nodes;
 }
 
 void ProcessCollectives::await_permission(const contextune_nccl_call& call) noexcept {
@@ -199,8 +272,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
   if (lone || ends_group(call)) {
     // What comes next, a group as well, begins with nothing.
-    this_call.num_operations = 0;
-    this_call.captured = false;
+    forget_operations();
   }
   RegionCollectives* const region =
       this_call.region == nullptr ? nullptr : this_call.region->collectives();
@@ -239,9 +311,7 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   }
   // Before an answer is written into it.
   const bool describes = this_call.region != nullptr && !is_described(key, this_call.region);
-  const collective::CostTable table =
-      describes ? collective::CostTable(question.table, question.algorithms, question.protocols)
-                : collective::CostTable();
+  const collective::CostTable table = describes ? table_of(question) : collective::CostTable();
   const collective::Grant grant = leases.decide(key);
   if (!grant.is_counted) return false;
   collective::Decision decision = grant.decision;
@@ -253,8 +323,10 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   }
   const bool is_exact =
       decision.is_default() || !is_reduction(*function) || key.kind == 0 ||
-      may_replace(table.cheapest(), decision.cell, *function, collective::datatype_of(key.kind),
-                  collective::operator_of(key.kind), question.ranks, space_.rounding);
+      !is_floating(collective::datatype_of(key.kind)) ||
+      may_replace(table_of(question).cheapest(), decision.cell, *function,
+                  collective::datatype_of(key.kind), collective::operator_of(key.kind),
+                  question.ranks, space_.rounding);
   if (!is_exact) {
     decision = {};
     config = 0;

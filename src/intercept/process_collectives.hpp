@@ -83,6 +83,8 @@ class ProcessCollectives final : public collective::CollectiveDecider {
 
   void enter(const contextune_nccl_call& call, int step) noexcept;
   void await_permission(const contextune_nccl_call& call) noexcept;
+  /// Shows an exchange between all ranks, of which NCCL asks nobody, as if it were a decision.
+  void show_exchange() noexcept;
   void confuse(std::uint64_t context) noexcept;
 
   collective::CollectiveSpace space_;

@@ -57,7 +57,10 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
   std::string why(configs.why_none);
   FallbackReason reason = FallbackReason::NoKnobs;
   if (configs.needs_rounding) reason = FallbackReason::Rounding;
-  if (made.key.kind == 0) {
+  const bool is_exchange = what.function == collective::Function::AllToAll;
+  if (is_exchange) {
+    reason = FallbackReason::CollectiveFixed;
+  } else if (made.key.kind == 0) {
     reason = FallbackReason::CollectiveFixed;
     why = "operations of several datatypes or operators are one group";
   } else if (is_foreign) {
@@ -181,6 +184,7 @@ std::vector<DecisionStanding> RegionCollectives::standings() {
   for (const Stream& stream : streams_) {
     if (stream.site == nullptr || stream.site->index == no_site || stream.is_gone) continue;
     if (stream.communicator == 0 || stream.key.kind == 0) continue;
+    if (stream.key.function == collective::Function::AllToAll) continue;  // nobody asks
     const DecisionStanding one{stream.site->index,
                                stream.communicator,
                                stream.ranks,

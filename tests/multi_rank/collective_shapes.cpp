@@ -34,7 +34,9 @@ void check(ncclResult_t result, const char* what) {
 
 class Buffer {
  public:
-  Buffer() { CHECK(cuMemAlloc(&memory_, most_elements * sizeof(std::uint32_t))); }
+  explicit Buffer(std::size_t elements = most_elements) {
+    CHECK(cuMemAlloc(&memory_, elements * sizeof(std::uint32_t)));
+  }
   [[nodiscard]] CUdeviceptr at() const { return memory_; }
   [[nodiscard]] void* pointer() const { return reinterpret_cast<void*>(memory_); }
 
@@ -212,6 +214,47 @@ void sizes(Rank& rank, int steps) {
   });
 }
 
+// Of one bucket, but NCCL itself chooses another algorithm for the large one.
+void own_choices(Rank& rank, int steps) {
+  constexpr std::size_t large = std::size_t{1} << 18U;
+  const Buffer sent(large), got(large);
+  in_steps(rank, steps, [&](int number) {
+    const auto value = static_cast<unsigned>(1 + number * rank.place.ranks + rank.place.rank);
+    CHECK(cuMemsetD32Async(sent.at(), value, large, rank.stream));
+    for (const std::size_t count : {std::size_t{64}, large}) {
+      CHECK(ncclAllReduce(sent.pointer(), got.pointer(), count, ncclFloat32, ncclMax, rank.world,
+                          rank.stream));
+    }
+    CHECK(cuMemcpyDtoDAsync(rank.got.at(), got.at(), 64 * sizeof(std::uint32_t), rank.stream));
+  });
+}
+
+// Exchanges of all ranks: as such, as a group of messages with and without that to itself, and in a
+// group with an all-reduce; and messages that are none.
+void exchanges(Rank& rank, int steps) {
+  constexpr std::size_t part = 64;
+  const auto at = [&](const Buffer& buffer, int peer) {
+    return static_cast<std::uint32_t*>(buffer.pointer()) + static_cast<std::size_t>(peer) * part;
+  };
+  const auto messages = [&](int count, bool itself) {
+    CHECK(ncclGroupStart());
+    for (int peer = 0; peer < count; ++peer) {
+      if (peer == rank.place.rank && !itself) continue;
+      CHECK(ncclSend(at(rank.sent, peer), part, ncclUint32, peer, rank.world, rank.stream));
+      CHECK(ncclRecv(at(rank.got, peer), part, ncclUint32, peer, rank.world, rank.stream));
+    }
+    CHECK(ncclGroupEnd());
+  };
+  in_steps(rank, steps, [&](int) {
+    rank.sum(rank.world, usual);
+    CHECK(ncclAlltoAll(rank.sent.pointer(), rank.got.pointer(), part / 2, ncclUint32, rank.world,
+                       rank.stream));
+    messages(rank.place.ranks, true);
+    messages(rank.place.ranks, false);
+    if (rank.place.rank < 2) messages(2, false);
+  });
+}
+
 // The same collective in two regions, which are tuned apart from each other.
 void two_regions(Rank& rank, int steps) {
   in_steps(rank, steps, [&](int) {
@@ -318,6 +361,8 @@ const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &ove
                                                             {"group_of_one", &group_of_one},
                                                             {"groups", &groups},
                                                             {"outside", &outside},
+                                                            {"own_choices", &own_choices},
+                                                            {"exchanges", &exchanges},
                                                             {"sizes", &sizes},
                                                             {"ahead", &ahead},
                                                             {"captured", &captured},

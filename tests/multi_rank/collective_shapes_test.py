@@ -30,9 +30,9 @@ class Shape(job.TensorParallel):
 class CollectiveShapes(unittest.TestCase):
     maxDiff = None
 
-    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step"):
+    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step", **more):
         """The ranks' logs."""
-        variables = {"CONTEXTUNE_REGION": regions}
+        variables = {"CONTEXTUNE_REGION": regions, **more}
         with job.Job(num_ranks, "live", steps, variables, program=Shape(name)) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
         self.assertEqual(outcome.wrong, [])
@@ -88,6 +88,28 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_another_size_in_every_entry(self):
         self.check("sizes")
+
+    def test_sizes_of_one_bucket_for_which_nccl_chooses_differently(self):
+        logs = self.check("own_choices", 4, steps=300,
+                          CONTEXTUNE_SPACE=str(job.HERE / "one_bucket.lua"))
+        for log in logs:
+            tried = [line for line in job.lines(log, "trial") if job.field(line, "config") != "0"]
+            self.assertTrue(tried)
+            # A tree for the smaller one; in the larger one the switch compares, and goes on to.
+            self.assertEqual({job.field(line, "status") for line in tried}, {"missing"}, log)
+
+    def test_exchanges_between_all_ranks_are_named_and_timed(self):
+        logs = self.check("exchanges", 3)
+        self.assert_leased(logs)
+        self.assert_said(logs, "collective_fixed", "asks no tuner")
+        for log in logs:
+            keys = {job.field(line, "key") for line in job.lines(log, "site")
+                    if job.field(line, "site") == "all_to_all"}
+            self.assertEqual(keys, {"bytes=257-512 ranks=3 nodes=1", "bytes=513-1024 ranks=3 nodes=1"})
+            winners = [line for line in job.lines(log, "winner") if job.field(line, "key") in keys]
+            self.assertEqual(len(winners), 2)
+            for line in winners:
+                self.assertGreater(float(job.field(line, "time_us")), 0)
 
     def test_one_collective_in_two_regions(self):
         logs = self.check("two_regions", regions="nvtx:step;nvtx:other")

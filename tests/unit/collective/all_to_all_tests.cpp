@@ -1,5 +1,6 @@
 // Exchanges between all ranks, found among grouped Sends and Recvs.
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "catch.hpp"
@@ -20,6 +21,13 @@ std::vector<PeerCall> exchange(int ranks, std::uint64_t count, Datatype datatype
   return calls;
 }
 
+std::optional<AllToAll> find_all_to_all(const std::vector<PeerCall>& calls, int ranks) {
+  PeerCalls of_group;
+  CHECK(of_group.empty());
+  for (const PeerCall& call : calls) of_group.add(call);
+  return of_group.all_to_all(ranks);
+}
+
 }  // namespace
 
 TEST_CASE("As much to and from every rank is an all-to-all", "[all_to_all]") {
@@ -32,13 +40,24 @@ TEST_CASE("As much to and from every rank is an all-to-all", "[all_to_all]") {
   CHECK(find_all_to_all(calls, 4) == expected);
 }
 
-TEST_CASE("An exchange that leaves a rank out, or the own one, is something else", "[all_to_all]") {
+TEST_CASE("Who copies its own part does an all-to-all with the others", "[all_to_all]") {
+  std::vector<PeerCall> calls = exchange(4, 100, Datatype::F32);
+  calls.erase(calls.begin() + 2, calls.begin() + 4);
+  CHECK(find_all_to_all(calls, 4) == AllToAll{100, Datatype::F32, 1600});
+  CHECK_FALSE(find_all_to_all(exchange(1, 100, Datatype::F32), 3).has_value());
+}
+
+TEST_CASE("An exchange that leaves a rank out is something else", "[all_to_all]") {
   std::vector<PeerCall> calls = exchange(4, 100, Datatype::F32);
   SECTION("without one send") {
     calls.erase(calls.begin() + 2);
   }
-  SECTION("without one rank") {
-    calls.erase(calls.begin() + 2, calls.begin() + 4);
+  SECTION("without two ranks") {
+    calls.erase(calls.begin() + 2, calls.begin() + 6);
+  }
+  SECTION("without one rank's send and another's receive") {
+    calls.erase(calls.begin() + 5);
+    calls.erase(calls.begin() + 2);
   }
   SECTION("without sends") {
     calls.erase(std::remove_if(calls.begin(), calls.end(),
@@ -66,7 +85,10 @@ TEST_CASE("An exchange that is not the same for all is something else", "[all_to
     calls[3].direction = Direction::Send;
   }
   SECTION("a peer out of range") {
-    calls[6].peer = 4;
+    calls[6].peer = calls[7].peer = 4;
+  }
+  SECTION("a peer out of any range") {
+    calls[6].peer = PeerCalls::most_ranks;
   }
   SECTION("a negative peer") {
     calls[6].peer = -1;
