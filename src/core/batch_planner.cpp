@@ -268,7 +268,8 @@ void BatchPlanner::keep_default(SharedIndex index, const std::string& why,
 void BatchPlanner::put_in_step(Batch& batch) {
   std::vector<SharedIndex> collectives;
   for (SharedIndex index = 0; index < sites_.size(); ++index)
-    if (sites_[index].shared.collective) collectives.push_back(index);
+    if (sites_[index].shared.collective && sites_[index].shared.num_configs > 1)
+      collectives.push_back(index);
   for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
     // Perhaps a call of another thread was under way: its samples are taken again.
     if (!batch.finished && ++sites_[one.site].out_of_step < most_batches_out_of_step) continue;

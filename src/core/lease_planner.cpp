@@ -69,6 +69,15 @@ std::string LeasePlanner::out_of_step(SharedIndex site) const {
   return known ? std::string() : "no rank has said where it stands";
 }
 
+void LeasePlanner::lease_to_new_streams(SharedIndex site, std::uint32_t held, Batch& batch) const {
+  for (const auto& [key, members] : streams_) {
+    if (key.first != site || last_first_.contains(key)) continue;
+    if (!out_of_step(key, members).empty()) continue;
+    const Member& any = members.front();
+    batch.leases.push_back({site, key.second, any.start, any.standing.per_entry, held});
+  }
+}
+
 std::vector<LeasePlanner::OutOfStep> LeasePlanner::lease(std::span<const SharedIndex> sites,
                                                          Batch& batch) {
   std::vector<OutOfStep> failed;
@@ -82,8 +91,15 @@ std::vector<LeasePlanner::OutOfStep> LeasePlanner::lease(std::span<const SharedI
         std::any_of(batch.passes.begin(), batch.passes.end(), [&](const Batch::Pass& pass) {
           return site < pass.configs.size() && pass.configs[site] != held;
         });
-    if (!is_tried && afterwards == held) continue;
+    // What is measured as its default must be that, and not what won at another size.
+    const bool is_first = held_at == held_.end() && !batch.passes.empty();
+    const bool must_be_told = is_tried || afterwards != held;
+    if (!must_be_told && !is_first) {
+      if (held != 0) lease_to_new_streams(site, held, batch);
+      continue;
+    }
     std::string why = out_of_step(site);
+    if (!must_be_told && !why.empty()) continue;
     if (why.empty()) {
       for (const auto& [key, members] : streams_) {
         if (key.first != site) continue;

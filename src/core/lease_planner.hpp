@@ -45,6 +45,8 @@ class LeasePlanner {
   };
   using StreamKey = std::pair<SharedIndex, std::uint64_t>;  ///< site and communicator
 
+  /// Streams that came after the winner, of a communicator made since, are told it as well.
+  void lease_to_new_streams(SharedIndex site, std::uint32_t held, Batch& batch) const;
   [[nodiscard]] std::string out_of_step(const StreamKey& key,
                                         std::span<const Member> members) const;
 

@@ -115,6 +115,10 @@ class RegionTuning {
   ///        it is never kept waiting for a rank that has not spoken
   [[nodiscard]] virtual PassPlan begin_pass(double now, bool bounded = true) = 0;
 
+  /// So many entries came and went, with the winners, of which begin_pass was not told: ranks that
+  /// found the winners in different ones mean the same one by a number all the same.
+  virtual void skip_entries(std::uint64_t) {}
+
   /// The entry ended: all its work was issued.
   /// @param launched sites that were launched in it, each once
   /// @param failed those among them whose config could not be launched (and that ran the default

@@ -27,6 +27,7 @@ class ScopedTuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  void skip_entries(std::uint64_t entries) override { shared_.skip_entries(entries); }
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;

@@ -162,6 +162,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   }
   release_decisions();
   observer_.sync(event);
+  note_untold();
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
                              coordinator_.lost().empty() &&
                              ++refusals_ <= (batch_.finished ? most_late_refusals : most_refusals);
@@ -194,10 +195,11 @@ void SharedTuning::take(Batch&& batch) {
   pause_until_ = entries_ + pause_entries_;
   if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
   if (batch.paused) batch.waiting = Waiting::Pause;
-  if (batch.finished) finished_at_ = last_now_;
+  if (batch.finished && !batch_.finished) finished_at_ = last_now_;
   overran_ = false;
   batch_ = std::move(batch);
   batch_.events.clear();
+  note_untold();
   for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
 }
 
@@ -254,9 +256,8 @@ void SharedTuning::mirror(const TuningEvent& event) {
 
 void SharedTuning::close(const std::string& why) {
   closed_ = true;
-  observer_.fallback(
-      FallbackReason::NoAgreement, no_site,
-      "The winners stay, and sites that came after them keep their default: " + why + ".");
+  observer_.fallback(FallbackReason::NoAgreement, no_site,
+                     "The winners stay, and what came after them keeps its default: " + why + ".");
 }
 
 void SharedTuning::fail(const std::string& why) {

@@ -28,6 +28,24 @@ void SharedTuning::count_decisions(bool entry_was_made) {
   }
 }
 
+// A communicator may be of some of the ranks only, and to each question that those ask alone the
+// others hear a refusal when they have something to ask, of which they take most_late_refusals.
+bool SharedTuning::has_new_streams() const {
+  constexpr int most_untold = 4;
+  return std::any_of(standings_.begin(), standings_.end(), [&](const DecisionStanding& one) {
+    if (one.site >= sites_.size() || sites_[one.site].leased == 0) return false;
+    const Period& period = periods_.at({one.site, one.communicator});
+    return !period.leased && period.untold < most_untold;
+  });
+}
+
+void SharedTuning::note_untold() {
+  if (!batch_.finished) return;
+  for (const DecisionStanding& one : standings_)
+    if (one.site < sites_.size() && sites_[one.site].leased != 0)
+      ++periods_.at({one.site, one.communicator}).untold;
+}
+
 void SharedTuning::hold_decisions(bool bounded) {
   said_.standings.clear();
   if (port_ == nullptr) return;
@@ -80,6 +98,8 @@ void SharedTuning::commit_leases(const Batch& batch) {
       own.configs.push_back(lease.site < pass.configs.size() ? pass.configs[lease.site] : 0);
     const std::string why = port_->commit(own);
     sites_[here].leased = lease.afterwards;
+    if (const auto period = periods_.find({here, lease.communicator}); period != periods_.end())
+      period->second.leased = true;
     if (why.empty()) continue;
     observer_.fallback(FallbackReason::InternalError, here,
                        "What all ranks agreed on cannot be kept here: " + why + ".");

@@ -299,7 +299,9 @@ bool SharedTuning::batch_is_through() const {
 }
 
 bool SharedTuning::has_news() const {
-  return !closed_ && std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
+  if (closed_) return false;
+  if (batch_.finished && has_new_streams()) return true;
+  return std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
     if (site.trivial()) return false;
     return !site.reported || (site.index && ((site.ready && !site.reported_ready) ||
                                              site.wrong != site.reported_wrong));

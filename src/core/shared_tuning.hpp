@@ -52,6 +52,7 @@ class SharedTuning final : public RegionTuning {
   /// In place of begin_pass, and without an end: an entry in which nothing is to be done about this
   /// search. It counts as one all the same, since ranks name entries by their number.
   void pass_by(double now);
+  void skip_entries(std::uint64_t entries) override { entries_ += entries; }
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
@@ -92,6 +93,8 @@ class SharedTuning final : public RegionTuning {
     std::uint64_t decisions = 0;
     std::uint32_t per_entry = 0;
     std::uint32_t before = 0;  ///< per_entry of the entry before; 0: there was none
+    bool leased = false;       ///< it was told something
+    int untold = 0;            ///< agreements and refusals since there is something to tell
   };
   /// What this rank has of one pass of the batch.
   struct Seen {
@@ -120,6 +123,8 @@ class SharedTuning final : public RegionTuning {
 
   // shared_decisions.cpp: collective sites
   void count_decisions(bool entry_was_made);
+  [[nodiscard]] bool has_new_streams() const;
+  void note_untold();
   void add_standings(BatchReport& report) const;
   void hold_decisions(bool bounded);
   void release_decisions();

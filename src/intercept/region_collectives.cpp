@@ -122,11 +122,13 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
           stream.is_gone = is_foreign;
         }
       }
+      if (is_new && !is_foreign && is_shared_ && site->configs.size() > 1) search_.reopen();
       if (!is_watched || site->index == no_site) continue;
       const std::uint64_t tag = search_.tag(site->index);
       search_.launched(tag, site->index, 1, 0);
       if (made.was_refused) search_.failed(tag, site->index);
-      if (made.grant.config != site->planned()) search_.ran_another(tag, site->index);
+      const bool is_tried = site->configs.size() > 1;
+      if (is_tried && made.grant.config != site->planned()) search_.ran_another(tag, site->index);
     }
   } catch (const std::exception&) {
     // No memory to know it: what it ran counts for nobody.

@@ -63,11 +63,6 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   if (!tuning_->finished()) sites_when_finished_ = 0;
 }
 
-bool Search::nothing_to_do() const {
-  return stopped_ ||
-         (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
-}
-
 void Search::settle_all() {
   const auto winners = tuning_->winners();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
@@ -115,11 +110,12 @@ PassPlan Search::plan_entry(double now, bool bounded) {
 }
 
 bool Search::begin(double now) {
-  if (finished()) return false;
+  if (finished()) return skip_entry();
   const std::lock_guard lock(mutex_);
-  if (nothing_to_do()) return false;
+  if (nothing_to_do()) return skip_entry();
   if (tuning_->wants_results()) measurement_.poll(false);
   drain(false, now);
+  tuning_->skip_entries(skipped_.exchange(0));
   const bool counted = plan_entry(now, true).counted;
   after_change();
   return counted;

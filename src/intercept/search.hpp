@@ -86,6 +86,14 @@ class Search {
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
 
+  /// Something came that ranks may have to agree on after they had winners.
+  void reopen() {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    sites_when_finished_ = 0;
+    finished_.store(false, std::memory_order_release);
+  }
+
   /// Makes no pass of the entry under way, for that reason.
   void spoil(FallbackReason reason, const std::string& text);
 
@@ -143,7 +151,15 @@ class Search {
   void leave(std::string why);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
-  [[nodiscard]] bool nothing_to_do() const;
+  [[nodiscard]] bool nothing_to_do() const {
+    return stopped_ ||
+           (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
+  }
+  /// False: it is no pass.
+  bool skip_entry() noexcept {
+    skipped_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
   void drain(bool everything, double now);
   void collect_spans(double now);
   void after_change();
@@ -173,6 +189,7 @@ class Search {
   std::vector<SpanTimer::Span> span_results_;
   std::optional<SearchFigures> summarised_;
   std::uint64_t losses_seen_ = 0;
+  std::atomic<std::uint64_t> skipped_{0};  ///< entries of which the tuning was not told yet
   std::size_t sites_when_finished_ = 0;
   bool ever_finished_ = false;
   int idle_entries_ = 0;  ///< with nothing to do, while sites may still come

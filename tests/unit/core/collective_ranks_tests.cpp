@@ -49,6 +49,39 @@ TEST_CASE("a collective's winner is found among configs that all ranks are told 
   }
 }
 
+TEST_CASE("a communicator that is made after the winners is told them, at one decision") {
+  for (const bool of_all : {true, false}) {
+    SeveralRanks ranks(3, ancestor(1, 2));
+    add_collective(ranks, "all_gather", {4e-3, 3e-3, 1e-3, 2e-3}, 2);
+    for (int round = 0; round < 3000 && !ranks.all_finished(); ++round)
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    REQUIRE(ranks.all_finished());
+    const double tuning_seconds = ranks[0].tuning.tuning_seconds();
+    for (std::size_t rank = 0; rank < 3; ++rank)
+      if (of_all || rank > 0) ranks[rank].decisions.communicator = 78;
+    for (int after = 0; after < 60; ++after)
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    if (of_all) {
+      require_lockstep(ranks, "all_gather");
+    } else {
+      // Not all of its ranks are asked: nobody is told anything, and nobody asks for ever.
+      CHECK(ranks[1].decisions.told("all_gather") == ranks[2].decisions.told("all_gather"));
+    }
+    for (auto& rank : ranks.ranks) {
+      const auto& told = rank->decisions.told("all_gather");
+      CHECK(rank->decisions.late == std::vector<std::string>{});
+      if (of_all) CHECK(told.front() == 0);
+      CHECK(told.back() == (of_all || rank->decisions.communicator == 77 ? 2 : 0));
+      CHECK(rank->tuning.finished());
+    }
+    CHECK(ranks[0].tuning.tuning_seconds() == tuning_seconds);
+    const std::size_t syncs = ranks[1].recorder.syncs.size();
+    for (int after = 0; after < 60; ++after)
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    CHECK(ranks[1].recorder.syncs.size() == syncs);
+  }
+}
+
 TEST_CASE("of a collective the rank that waits least tells how long it takes") {
   SeveralRanks ranks(2, ancestor(0, 1));
   // Rank 1 comes late to the second config only, and rank 0 waits for it.

@@ -4,24 +4,25 @@
 #include <map>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/region_tuning.hpp"
 
 namespace contextune::tests {
 
-/// Counts the decisions of one rank and tells them configs, as collectives' are, for one
-/// communicator of all ranks; and keeps what each was told.
+/// Counts the decisions of one rank and tells them configs, as collectives' are, for communicators
+/// of all ranks; and keeps what each was told.
 class FakeDecisions final : public DecisionPort {
  public:
-  static constexpr std::uint64_t communicator = 77;
+  std::uint64_t communicator = 77;  ///< of the decisions to come
 
   FakeDecisions(RegionTuning& tuning, std::uint32_t num_ranks)
       : tuning_(tuning), num_ranks_(num_ranks) {}
 
   /// The next decision of the site, inside the region or (`outside`) not.
   std::uint32_t decide(const std::string& name, SiteIndex site, double now) {
-    Stream& stream = streams_[name];
+    Stream& stream = streams_[{name, communicator}];
     if (site != no_site && stream.site == no_site) {
       stream.site = site;
       stream.first = stream.told.size();
@@ -49,31 +50,33 @@ class FakeDecisions final : public DecisionPort {
     return config;
   }
   [[nodiscard]] const std::vector<std::uint32_t>& told(const std::string& name) {
-    return streams_[name].told;
+    return streams_[{name, communicator}].told;
   }
 
   std::vector<DecisionStanding> standings() override {
     std::vector<DecisionStanding> all;
-    for (const auto& [name, stream] : streams_) {
+    for (const auto& [which, stream] : streams_) {
       if (stream.site == no_site) continue;
       all.push_back(
-          {stream.site, communicator, num_ranks_, 1, stream.told.size(), stream.first, !unsound});
+          {stream.site, which.second, num_ranks_, 1, stream.told.size(), stream.first, !unsound});
     }
     return all;
   }
   void hold(std::span<const Limit> limits) override {
     held_ = true;
-    for (auto& [name, stream] : streams_) {
+    for (auto& [which, stream] : streams_) {
       stream.limit = ~0ULL;
       for (const Limit& limit : limits)
-        if (limit.site == stream.site) stream.limit = limit.decisions;
+        if (limit.site == stream.site && limit.communicator == which.second)
+          stream.limit = limit.decisions;
     }
   }
   void release() override { held_ = false; }
   std::string commit(const DecisionLease& lease) override {
     if (no_memory > 0 && no_memory-- > 0) throw std::bad_alloc();
-    for (auto& [name, stream] : streams_) {
-      if (stream.site != lease.site) continue;
+    for (auto& [which, stream] : streams_) {
+      const auto& [name, communicator_of_it] = which;
+      if (stream.site != lease.site || communicator_of_it != lease.communicator) continue;
       ++leases;
       if (lease.first_decision < stream.told.size()) late.push_back(name);
       if (stream.told.size() < stream.lease.first_decision) late.push_back(name + ", not begun");
@@ -101,7 +104,7 @@ class FakeDecisions final : public DecisionPort {
   };
   RegionTuning& tuning_;
   std::uint32_t num_ranks_;
-  std::map<std::string, Stream> streams_;
+  std::map<std::pair<std::string, std::uint64_t>, Stream> streams_;
   bool held_ = false;
 };
 
