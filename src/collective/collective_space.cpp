@@ -61,9 +61,10 @@ CostTable common_estimate(std::uint64_t bytes) noexcept {
   return {costs.data(), num_algorithms, num_protocols};
 }
 
-/// Whether it is worth a pass where nobody has declared it: a channel moves some 12 GB/s, so that
-/// few of them make of a large message the 50 times slower configs that were measured; and a
-/// protocol that sends as many flags as data halves the bandwidth.
+}  // namespace
+
+// A channel moves some 12 GB/s, so that few of them make of a large message the 50 times slower
+// configs that were measured; and a protocol that sends as many flags as data halves the bandwidth.
 bool is_worth_a_pass(const Decision& decision, std::uint64_t bytes) noexcept {
   constexpr std::uint64_t most_bytes_a_channel = 512 << 10U;
   constexpr std::uint64_t most_bytes_with_flags = 8 << 20U;
@@ -71,8 +72,6 @@ bool is_worth_a_pass(const Decision& decision, std::uint64_t bytes) noexcept {
   const std::uint64_t fewest = std::min<std::uint64_t>(bytes / most_bytes_a_channel, 16);
   return decision.channels == 0 || decision.channels >= fewest;
 }
-
-}  // namespace
 
 SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& space, CellSet legal,
                        std::optional<Cell> default_cell) {

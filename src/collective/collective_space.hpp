@@ -31,12 +31,16 @@ struct CollectiveSpace {
   static constexpr std::size_t num_functions = 6;
 
   RoundingOptions rounding;
+  bool takes_nearest = true;  ///< a size without a winner of its own is done as the nearest one
   std::array<FunctionSpace, num_functions> functions;
 
   [[nodiscard]] const FunctionSpace& of(Function function) const noexcept {
     return functions[std::min(static_cast<std::size_t>(function), num_functions - 1)];
   }
 };
+
+/// Whether it is worth a pass where nobody has declared it: not what is hopeless at that size.
+[[nodiscard]] bool is_worth_a_pass(const Decision& decision, std::uint64_t bytes) noexcept;
 
 /// The configs of a site. The list is the same on all ranks; which of it this rank cannot run, or
 /// must not, is not.

@@ -16,13 +16,31 @@ constexpr std::uint64_t mix(std::uint64_t word) noexcept {
   return word ^ (word >> 33U);
 }
 
+/// What keys have to have in common for one to take after another.
+std::uint64_t family_of(const LeaseKey& key) noexcept {
+  return std::uint64_t{key.operations} << 32U | std::uint64_t{key.kind} << 8U |
+         static_cast<std::uint64_t>(key.function);
+}
+
 /// 64 bits for a key: that two of a few hundred keys share them is left to chance (1e-14), so that
 /// a place is taken by one exchange of one word.
 std::uint64_t fingerprint_of(const LeaseKey& key) noexcept {
-  const std::uint64_t small = std::uint64_t{key.operations} << 32U | std::uint64_t{key.kind} << 8U |
-                              static_cast<std::uint64_t>(key.function);
-  const std::uint64_t mixed = mix(mix(mix(key.communicator) + key.bytes) + small);
+  const std::uint64_t mixed = mix(mix(mix(key.communicator) + key.bytes) + family_of(key));
   return mixed > left_place ? mixed : mixed + left_place + 1;
+}
+
+// A decision in 32 bits; 0: none.
+std::uint32_t packed(const Decision& decision) noexcept {
+  constexpr std::uint32_t some = 1U << 31U;
+  if (decision.is_default()) return some;
+  return some | 1U << 30U | static_cast<std::uint32_t>(decision.cell.algorithm) << 16U |
+         static_cast<std::uint32_t>(decision.cell.protocol) << 8U | decision.channels;
+}
+Decision unpacked(std::uint32_t word) noexcept {
+  if ((word >> 30U & 1U) == 0) return {};
+  return {true,
+          {static_cast<Algorithm>(word >> 16U & 0xffU), static_cast<Protocol>(word >> 8U & 0xffU)},
+          static_cast<std::uint8_t>(word & 0xffU)};
 }
 
 constexpr std::size_t place_at(std::uint64_t fingerprint, std::size_t step) noexcept {
@@ -53,8 +71,7 @@ std::size_t LeaseTable::find(std::uint64_t fingerprint) const noexcept {
   return nowhere;
 }
 
-std::size_t LeaseTable::find_or_claim(std::uint64_t fingerprint,
-                                      std::uint64_t communicator) noexcept {
+std::size_t LeaseTable::find_or_claim(std::uint64_t fingerprint, const LeaseKey& key) noexcept {
   const std::size_t known = find(fingerprint);
   if (known != nowhere || is_full_.load(std::memory_order_relaxed)) return known;
   for (std::size_t step = 0; step < places_to_look; ++step) {
@@ -63,7 +80,9 @@ std::size_t LeaseTable::find_or_claim(std::uint64_t fingerprint,
     const bool is_unused = there == free_place || there == left_place;
     if (is_unused &&
         places_[at].key.compare_exchange_strong(there, fingerprint, std::memory_order_acq_rel)) {
-      places_[at].communicator.store(communicator, std::memory_order_release);
+      places_[at].family.store(family_of(key), std::memory_order_relaxed);
+      places_[at].bytes.store(key.bytes, std::memory_order_relaxed);
+      places_[at].communicator.store(key.communicator, std::memory_order_release);
       return at;
     }
     if (there == fingerprint) return at;  // another thread made it meanwhile
@@ -72,10 +91,52 @@ std::size_t LeaseTable::find_or_claim(std::uint64_t fingerprint,
   return nowhere;
 }
 
-Grant LeaseTable::decide(const LeaseKey& key) noexcept {
+void LeaseTable::hold(Place& place, const Decision& afterwards) noexcept {
+  const std::uint32_t word = packed(afterwards);
+  if (place.holding.load(std::memory_order_relaxed) == word) return;
+  place.holding.store(word, std::memory_order_relaxed);
+  changes_.fetch_add(1, std::memory_order_release);
+}
+
+std::uint32_t LeaseTable::nearest_of(const LeaseKey& key) const noexcept {
+  const std::uint64_t family = family_of(key);
+  std::uint32_t nearest = 0;
+  std::uint64_t nearest_bytes = 0;
+  for (const Place& place : places_) {
+    if (place.communicator.load(std::memory_order_acquire) != key.communicator ||
+        place.family.load(std::memory_order_relaxed) != family) {
+      continue;
+    }
+    const std::uint32_t holding = place.holding.load(std::memory_order_relaxed);
+    const std::uint64_t bytes = place.bytes.load(std::memory_order_relaxed);
+    if (holding == 0 || !are_within(bytes, key.bytes, nearest_within)) continue;
+    if (nearest != 0 && !is_nearer(bytes, nearest_bytes, key.bytes)) continue;
+    nearest = holding;
+    nearest_bytes = bytes;
+  }
+  return nearest;
+}
+
+void LeaseTable::take_nearest(const LeaseKey& key, Place* place, Grant& grant) noexcept {
+  // What another communicator changes meanwhile is not looked at; it only has this looked up again.
+  const std::uint64_t changes = changes_.load(std::memory_order_acquire);
+  if (changes == 0) return;
+  std::uint64_t known = place == nullptr ? 0 : place->nearest.load(std::memory_order_relaxed);
+  if (known >> 32U != changes) {
+    known = changes << 32U | nearest_of(key);
+    if (place != nullptr) place->nearest.store(known, std::memory_order_relaxed);
+  }
+  grant.decision = unpacked(static_cast<std::uint32_t>(known));
+  grant.is_nearest = !grant.decision.is_default();
+}
+
+Grant LeaseTable::decide(const LeaseKey& key, bool takes_nearest) noexcept {
   Grant grant;
-  const std::size_t at = find_or_claim(fingerprint_of(key), key.communicator);
-  if (at == nowhere) return grant;
+  const std::size_t at = find_or_claim(fingerprint_of(key), key);
+  if (at == nowhere) {
+    if (takes_nearest) take_nearest(key, nullptr, grant);
+    return grant;
+  }
   Place& place = places_[at];
   grant.is_counted = true;
   // With the load that follows, and with the two in prepare() and commit(), in one order for all
@@ -85,7 +146,12 @@ Grant LeaseTable::decide(const LeaseKey& key) noexcept {
   if (which != 0 && grant.number < stored(at, which).first_decision) {
     which = stored(at, which).before;
   }
-  if (which != 0) stored(at, which).answer(grant);
+  if (which != 0) {
+    stored(at, which).answer(grant);
+    hold(place, stored(at, which).afterwards);
+  } else if (takes_nearest) {
+    take_nearest(key, &place, grant);
+  }
   place.left.fetch_add(1, std::memory_order_release);
   return grant;
 }
@@ -169,6 +235,8 @@ void LeaseTable::forget(std::uint64_t communicator) noexcept {
     place.entered.store(0, std::memory_order_relaxed);
     place.left.store(0, std::memory_order_relaxed);
     place.prepared = 0;
+    place.holding.store(0, std::memory_order_relaxed);
+    place.nearest.store(0, std::memory_order_relaxed);
     place.communicator.store(0, std::memory_order_relaxed);
     place.key.store(left_place, std::memory_order_release);
   }

@@ -15,6 +15,7 @@ struct Grant {
   Decision decision;
   std::uint32_t config = 0;  ///< number of the config; 0: the default
   bool is_trial = false;     ///< it ends; false: the default or a winner
+  bool is_nearest = false;   ///< what won at the nearest size; `config` is 0 then
   bool is_counted = false;   ///< false: the table has no place for the key, which stays untuned
   std::uint64_t number = 0;  ///< of the decision, counted from 0 for its key
   std::uint64_t epoch = 0;   ///< of the lease that answered; 0: none did
@@ -31,6 +32,8 @@ class LeaseTable {
  public:
   static constexpr std::size_t capacity = 512;  ///< keys
   static constexpr std::size_t max_spans = 256;
+  /// How many times smaller or larger a size may be whose winner another takes.
+  static constexpr std::uint32_t nearest_within = 4;
 
   constexpr LeaseTable() noexcept = default;
   LeaseTable(const LeaseTable&) = delete;
@@ -40,7 +43,14 @@ class LeaseTable {
   /// it: the default where there is none. The first decision of a key makes a place for it. Once a
   /// key found none, no other key gets one: it would be counted from a later decision on than the
   /// same key of other ranks.
-  [[nodiscard]] Grant decide(const LeaseKey& key) noexcept;
+  ///
+  /// With `takes_nearest`, a key for which no lease has begun is told what holds at the nearest
+  /// size of the same communicator, function and kind that has one. In lockstep, although nobody
+  /// agreed on it: decisions of all keys of a communicator come in one order on all its ranks. So
+  /// at this one they have all made the same decisions of the other key, the last of which was
+  /// answered by the same lease; what that lease gives afterwards is taken, never a trial. It does
+  /// not matter whether this rank has a place for the key itself.
+  [[nodiscard]] Grant decide(const LeaseKey& key, bool takes_nearest = false) noexcept;
 
   /// Why a lease cannot be prepared, which a rank has to say before anyone commits.
   enum class Refusal {
@@ -109,19 +119,30 @@ class LeaseTable {
     std::atomic<std::uint64_t> left;     ///< decisions ended
     std::atomic<std::uint32_t> latest;   ///< which lease is the last; 0: none
     std::atomic<std::uint64_t> communicator;
+    // What decisions of the same communicator read, which come one after another.
+    std::atomic<std::uint64_t> family;  ///< all of the key but size and communicator
+    std::atomic<std::uint64_t> bytes;
+    std::atomic<std::uint32_t>
+        holding;  ///< what the last decision's lease gives afterwards, packed
+    /// What holds at the nearest size, packed, as of that number of changes; above it the number.
+    std::atomic<std::uint64_t> nearest;
     // The owner's own.
     std::uint32_t prepared;  ///< which lease is prepared; 0: none
   };
 
   [[nodiscard]] std::size_t find(std::uint64_t fingerprint) const noexcept;
-  [[nodiscard]] std::size_t find_or_claim(std::uint64_t fingerprint,
-                                          std::uint64_t communicator) noexcept;
+  [[nodiscard]] std::size_t find_or_claim(std::uint64_t fingerprint, const LeaseKey& key) noexcept;
+  void hold(Place& place, const Decision& afterwards) noexcept;
+  [[nodiscard]] std::uint32_t nearest_of(const LeaseKey& key) const noexcept;
+  void take_nearest(const LeaseKey& key, Place* place, Grant& grant) noexcept;
   [[nodiscard]] StoredLease& stored(std::size_t place, std::uint32_t which) noexcept {
     return leases_[place][which - 1];
   }
   [[nodiscard]] static bool is_busy(const Place& place) noexcept;
 
   std::atomic<bool> is_full_{false};  ///< a key found no place
+  /// How often it changed what holds of any key; 0: there never was a lease.
+  std::atomic<std::uint32_t> changes_{0};
   std::array<Place, capacity> places_{};
   std::array<std::array<StoredLease, leases_of_key>, capacity> leases_{};
 };

@@ -132,21 +132,17 @@ std::optional<SizeBucket> SizeBuckets::bucket_of_key(std::string_view text) noex
   return bucket;
 }
 
-std::optional<std::size_t> nearest_size(std::span<const std::uint64_t> known,
-                                        std::uint64_t bytes) noexcept {
-  std::optional<std::size_t> nearest;
-  for (std::size_t i = 0; i < known.size(); ++i) {
-    if (!nearest) {
-      nearest = i;
-      continue;
-    }
-    const Ratio best(known[*nearest], bytes);
-    const Ratio here(known[i], bytes);
-    const Product a = here.times(best.smaller);
-    const Product b = best.times(here.smaller);
-    if (a < b || (a == b && known[i] < known[*nearest])) nearest = i;
-  }
-  return nearest;
+bool is_nearer(std::uint64_t one, std::uint64_t other, std::uint64_t bytes) noexcept {
+  const Ratio of_one(one, bytes);
+  const Ratio of_other(other, bytes);
+  const Product a = of_one.times(of_other.smaller);
+  const Product b = of_other.times(of_one.smaller);
+  return a < b || (a == b && one < other);
+}
+
+bool are_within(std::uint64_t one, std::uint64_t other, std::uint32_t times) noexcept {
+  const Ratio ratio(one, other);
+  return ratio.larger <= Product{ratio.smaller} * times;
 }
 
 }  // namespace contextune::collective

@@ -1,10 +1,8 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +51,12 @@ class SizeBuckets {
   std::vector<std::uint64_t> edges_;
 };
 
-/// Which of `known` sizes is nearest to one that was not seen yet, by their ratio; the smaller of
-/// two that are as near. Absent: there is none. In whole numbers, so every rank finds the same.
-[[nodiscard]] std::optional<std::size_t> nearest_size(std::span<const std::uint64_t> known,
-                                                      std::uint64_t bytes) noexcept;
+// Sizes are near by their ratio; in whole numbers, so that every rank finds the same.
+
+/// Whether `one` is nearer to `bytes` than `other` is. Of two that are as near it is the smaller.
+[[nodiscard]] bool is_nearer(std::uint64_t one, std::uint64_t other, std::uint64_t bytes) noexcept;
+
+/// Whether one size is at most `times` times the other.
+[[nodiscard]] bool are_within(std::uint64_t one, std::uint64_t other, std::uint32_t times) noexcept;
 
 }  // namespace contextune::collective

@@ -22,7 +22,8 @@ constexpr std::size_t most_made = 16;
 constexpr std::size_t most_grouped = 64;
 constexpr std::size_t most_described = 8;
 constexpr std::uint8_t movement_kind = 1;  // any number above 0: what is only moved has one kind
-constexpr double busy_seconds = 2;         // for which a decision may be under way elsewhere
+constexpr std::uint32_t nearest_config = ~0U;  // of another size: no number in a site's list
+constexpr double busy_seconds = 2;             // for which a decision may be under way elsewhere
 // A verdict comes from control threads alone, and long before; see SharedTuning.
 constexpr double permission_seconds = 620;
 
@@ -312,10 +313,13 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   // Before an answer is written into it.
   const bool describes = this_call.region != nullptr && !is_described(key, this_call.region);
   const collective::CostTable table = describes ? table_of(question) : collective::CostTable();
-  const collective::Grant grant = leases.decide(key);
-  if (!grant.is_counted) return false;
+  const collective::Grant grant = leases.decide(key, space_.takes_nearest);
   collective::Decision decision = grant.decision;
-  std::uint32_t config = grant.config;
+  std::uint32_t config = grant.is_nearest ? nearest_config : grant.config;
+  if (grant.is_nearest && !is_worth_a_pass(decision, question.bytes)) {
+    decision = {};
+    config = 0;
+  }
   if (this_call.captured && grant.is_trial) {
     // A graph would keep it; all ranks capture it or none does.
     decision = {};
@@ -335,6 +339,7 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
                                        question.channels};
   const bool is_default = decision.is_default();
   const bool applied = !is_default && apply_decision(decision, question.nodes, answer);
+  if (!grant.is_counted) return applied;
   if (this_call.num_made < most_made) {
     DecisionMade& made = this_call.made[this_call.num_made];
     made = {key, grant, question.communicator,   communicator, question.ranks, question.nodes,

@@ -58,6 +58,7 @@ void RuleBook::start_collectives(const Options& options, EventLog& log) {
     one.is_tuned = options.auto_knobs;
     one.buckets = buckets;
   }
+  collectives_.takes_nearest = options.nearest_size;
   collectives_.rounding = {options.exactness, options.allow_rounding};
 }
 

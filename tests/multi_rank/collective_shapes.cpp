@@ -255,6 +255,27 @@ void exchanges(Rank& rank, int steps) {
   });
 }
 
+// Later on, between the steps, sizes that no step has.
+void later_sizes(Rank& rank, int steps) {
+  constexpr std::size_t large = std::size_t{1} << 17U;
+  const Buffer sent(4 * large), got(4 * large);
+  const auto sum = [&](std::size_t count) {
+    CHECK(ncclAllReduce(sent.pointer(), got.pointer(), count, ncclUint32, ncclSum, rank.world,
+                        rank.stream));
+  };
+  in_steps(rank, steps, [&](int number) {
+    CHECK(cuMemsetD32Async(sent.at(), static_cast<unsigned>(number), 4 * large, rank.stream));
+    sum(large);
+    CHECK(cuMemcpyDtoDAsync(rank.got.at(), got.at(), 64 * sizeof(std::uint32_t), rank.stream));
+    if (number < steps - 8) return;
+    nvtxRangePop();
+    sum(large / 2);
+    sum(2 * large);
+    sum(large / 64);
+    nvtxRangePushA("step");
+  });
+}
+
 // The same collective in two regions, which are tuned apart from each other.
 void two_regions(Rank& rank, int steps) {
   in_steps(rank, steps, [&](int) {
@@ -305,6 +326,14 @@ void anew(Rank& rank, int steps) {
     in_steps(rank, 60, [&](int) { rank.sum(comm, usual); });
     CHECK(ncclCommDestroy(comm));
   }
+}
+
+// In the end another communicator of all ranks, in steps of its own.
+void made_later(Rank& rank, int steps) {
+  in_steps(rank, steps, [&](int) { rank.sum(rank.world, usual); });
+  ncclComm_t later = split(rank, 0);
+  in_steps(rank, 600, [&](int) { rank.sum(later, usual - 1); });
+  CHECK(ncclCommDestroy(later));
 }
 
 // Two threads, each with a communicator of its own, in steps of their own.
@@ -362,11 +391,13 @@ const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &ove
                                                             {"groups", &groups},
                                                             {"outside", &outside},
                                                             {"own_choices", &own_choices},
+                                                            {"later_sizes", &later_sizes},
                                                             {"exchanges", &exchanges},
                                                             {"sizes", &sizes},
                                                             {"ahead", &ahead},
                                                             {"captured", &captured},
                                                             {"anew", &anew},
+                                                            {"made_later", &made_later},
                                                             {"threads", &threads},
                                                             {"devices", &devices},
                                                             {"two_regions", &two_regions},

@@ -24,7 +24,8 @@ class Shape(job.TensorParallel):
         return [PROGRAM, self.name, steps, folder / "meet"]
 
     def own_variables(self, rank, num_ranks):
-        return super().own_variables(rank, num_ranks) | {"SIMCUDA_DEVICES": "4"}
+        return super().own_variables(rank, num_ranks) | {"SIMCUDA_DEVICES": "4",
+                                                         "SIMNCCL_TRACE": "trace"}
 
 
 class CollectiveShapes(unittest.TestCase):
@@ -35,6 +36,8 @@ class CollectiveShapes(unittest.TestCase):
         variables = {"CONTEXTUNE_REGION": regions, **more}
         with job.Job(num_ranks, "live", steps, variables, program=Shape(name)) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
+            self.done = [file.read_text().splitlines()
+                         for file in sorted(ranks.folder.glob("trace.*"))]
         self.assertEqual(outcome.wrong, [])
         return outcome.logs
 
@@ -44,6 +47,11 @@ class CollectiveShapes(unittest.TestCase):
             tried = [line for line in job.lines(log, "trial")
                      if job.field(line, "config") != "0" and key in line]
             self.assertNotEqual(tried, [], log)
+
+    def last_done(self, what):
+        """How each process has done that last, as NCCL saw it: `what` begins the line."""
+        return [[line for line in lines if line.startswith(what)][-1].removeprefix(what + " ")
+                for lines in self.done]
 
     def assert_said(self, logs, reason, sentence=""):
         for log in logs:
@@ -98,6 +106,23 @@ class CollectiveShapes(unittest.TestCase):
             # A tree for the smaller one; in the larger one the switch compares, and goes on to.
             self.assertEqual({job.field(line, "status") for line in tried}, {"missing"}, log)
 
+    def test_a_size_that_no_step_has_is_done_as_the_nearest_one(self):
+        few = {"CONTEXTUNE_SPACE": str(job.HERE / "only_ring.lua"), "SIMNCCL_FAULTS": "slow:TREE;slow:NVLS"}
+        self.check("later_sizes", 4, steps=120, **few)
+        self.assertEqual(len(self.done), 4)
+        tuned = set(self.last_done("AllReduce 524288 ranks=4"))
+        self.assertEqual(len(tuned), 1)
+        self.assertIn("RING/LL128", tuned.pop())
+        for near in (262144, 1048576):
+            self.assertEqual({line.split()[0] for line in self.last_done(f"AllReduce {near} ranks=4")},
+                             {"RING/LL128"})
+        # Too far away to say anything about it.
+        self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 8192 ranks=4")},
+                         {"TREE/LL"})
+        self.check("later_sizes", 4, steps=120, CONTEXTUNE_NEAREST_SIZE="off", **few)
+        self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 1048576 ranks=4")},
+                         {"NVLS/SIMPLE"})
+
     def test_exchanges_between_all_ranks_are_named_and_timed(self):
         logs = self.check("exchanges", 3)
         self.assert_leased(logs)
@@ -124,6 +149,14 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_communicators_that_end_and_begin_anew(self):
         self.assert_leased(self.check("anew"))
+
+    def test_a_communicator_that_is_made_after_the_winners(self):
+        logs = self.check("made_later", steps=1000, CONTEXTUNE_SPACE=str(job.HERE / "only_ring.lua"),
+                          SIMNCCL_FAULTS="slow:RING/LL")
+        self.assert_leased(logs)
+        before = set(self.last_done("AllReduce 4096 ranks=2"))
+        self.assertEqual({done.split()[0] for done in before}, {"RING/LL128"})
+        self.assertEqual(set(self.last_done("AllReduce 4092 ranks=2")), before)
 
     def test_two_threads_with_communicators_of_their_own(self):
         self.check("threads")

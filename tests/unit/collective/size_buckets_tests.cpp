@@ -112,28 +112,23 @@ TEST_CASE("A text that gives no buckets is refused with what is wrong in it", "[
   CHECK(refusal_of("99999999999G").find("too large") != std::string::npos);
 }
 
-TEST_CASE("A size that was not seen takes after the nearest by ratio", "[size_buckets]") {
-  const std::vector<std::uint64_t> known = {1024, 16384, 1U << 20U};
-  CHECK(nearest_size(known, 1024) == 0U);
-  CHECK(nearest_size(known, 5000) == 1U);  // 16384 is 3.3 times as large, 1024 4.9 times as small
-  CHECK(nearest_size(known, 3000) == 0U);
-  CHECK(nearest_size(known, 1) == 0U);
-  CHECK(nearest_size(known, 0) == 0U);
-  CHECK(nearest_size(known, largest) == 2U);
+TEST_CASE("The nearest size is that of the smallest ratio", "[size_buckets]") {
+  CHECK(is_nearer(16384, 1024, 5000));  // 3.3 times as large; 1024 is 4.9 times as small
+  CHECK(is_nearer(1024, 16384, 3000));
+  CHECK(is_nearer(1024, 16384, 0));
+  CHECK(is_nearer(16384, 1024, largest));
+  CHECK_FALSE(is_nearer(1024, 1024, 5000));
+  // As near as each other.
+  CHECK(is_nearer(2048, 8192, 4096));
+  CHECK_FALSE(is_nearer(8192, 2048, 4096));
 }
 
-TEST_CASE("Of two sizes that are as near the smaller is taken, in any order", "[size_buckets]") {
-  CHECK(nearest_size(std::vector<std::uint64_t>{1024, 4096}, 2048) == 0U);
-  CHECK(nearest_size(std::vector<std::uint64_t>{4096, 1024}, 2048) == 1U);
-}
-
-TEST_CASE("Ratios of the largest sizes are compared exactly", "[size_buckets]") {
-  // In floating point both are at the same distance.
-  const std::uint64_t middle = 1ULL << 62U;
-  CHECK(nearest_size(std::vector<std::uint64_t>{middle / 2, 2 * middle - 1}, middle) == 1U);
-  CHECK(nearest_size(std::vector<std::uint64_t>{middle / 2 - 1, 2 * middle}, middle) == 1U);
-}
-
-TEST_CASE("Without a size that is known there is no nearest", "[size_buckets]") {
-  CHECK_FALSE(nearest_size({}, 4096).has_value());
+TEST_CASE("Sizes are within a factor both ways", "[size_buckets]") {
+  CHECK(are_within(1024, 4096, 4));
+  CHECK(are_within(4096, 1024, 4));
+  CHECK_FALSE(are_within(1024, 4097, 4));
+  CHECK(are_within(0, 4, 4));
+  CHECK(are_within(largest, largest, 4));
+  CHECK_FALSE(are_within(largest, largest / 5, 4));
+  CHECK(are_within(largest, largest / 3, 4));
 }

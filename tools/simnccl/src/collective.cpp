@@ -1,6 +1,9 @@
 #include "collective.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -222,6 +225,19 @@ class CollectivePlan final : public KernelPlan {
   double seconds_;
 };
 
+/// A line of SIMNCCL_TRACE: what the collective is done with.
+void trace(const Communicator& comm, const Signature& signature) {
+  const std::string& path = Settings::instance().trace;
+  if (path.empty()) return;
+  static std::FILE* const file = std::fopen((path + '.' + std::to_string(getpid())).c_str(), "ae");
+  if (file == nullptr) return;
+  std::fprintf(file, "%s %zu ranks=%d %s/%s %d\n", name_of_function(signature.function),
+               static_cast<std::size_t>(signature.bytes), comm.ranks(),
+               name_of_algorithm(signature.algorithm), name_of_protocol(signature.protocol),
+               signature.channels);
+  std::fflush(file);
+}
+
 }  // namespace
 
 std::size_t bytes_of_collective(const Collective& one, int ranks) {
@@ -261,6 +277,7 @@ void enqueue_collectives(const std::shared_ptr<Communicator>& comm,
           Settings::instance().faults.find(Fault::Kind::slow, comm->rank(), choice))
     seconds *= fault->factor;
 
+  trace(*comm, signature);
   launch_kernel(
       std::make_unique<CollectivePlan>(comm, bin, signature, seconds),
       {kernel_name(first.function, decision.algorithm, first.type),

@@ -16,6 +16,7 @@ struct Settings {
   std::uint64_t seed = 1;                          // SIMNCCL_SEED
   double deadline_seconds = 0;                     // SIMNCCL_DEADLINE_S; 0: none
   int channels = 24;                               // SIMNCCL_CHANNELS: of a communicator
+  std::string trace;                               // SIMNCCL_TRACE; empty: none
   Faults faults;                                   // SIMNCCL_FAULTS
   std::array<bool, algorithm_count> algorithms{};  // NCCL_ALGO and NCCL_NVLS_ENABLE leave these
   std::array<bool, protocol_count> protocols{};    // NCCL_PROTO leaves these
