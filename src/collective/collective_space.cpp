@@ -73,6 +73,20 @@ bool is_worth_a_pass(const Decision& decision, std::uint64_t bytes) noexcept {
   return decision.channels == 0 || decision.channels >= fewest;
 }
 
+std::vector<std::uint32_t> configs_to_connect(const SiteConfigs& site, CellSet connected) {
+  std::array<bool, num_algorithms> is_connected{};
+  for (const Cell& cell : all_cells())
+    if (connected.has(cell)) is_connected[static_cast<std::size_t>(cell.algorithm)] = true;
+  std::vector<std::uint32_t> list;
+  for (std::uint32_t i = 1; i < site.configs.size(); ++i) {
+    const Algorithm algorithm = decision_of(site.configs[i]).cell.algorithm;
+    const bool is_tried =
+        std::find(site.unusable.begin(), site.unusable.end(), i) == site.unusable.end();
+    if (is_tried && !is_connected[static_cast<std::size_t>(algorithm)]) list.push_back(i);
+  }
+  return list;
+}
+
 SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& space, CellSet legal,
                        std::optional<Cell> default_cell) {
   const FunctionSpace& wanted = space.of(collective.function);

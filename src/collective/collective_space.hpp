@@ -32,6 +32,7 @@ struct CollectiveSpace {
 
   RoundingOptions rounding;
   bool takes_nearest = true;  ///< a size without a winner of its own is done as the nearest one
+  std::uint64_t connection_bytes = std::uint64_t{512} << 20U;  ///< that an algorithm may take
   std::array<FunctionSpace, num_functions> functions;
 
   [[nodiscard]] const FunctionSpace& of(Function function) const noexcept {
@@ -50,6 +51,11 @@ struct SiteConfigs {
   std::string_view why_none;            ///< a clause, if there is nothing but the default
   bool needs_rounding = false;          ///< and that is because the result would change
 };
+
+/// The configs of which the algorithm has no connections yet, which would take memory.
+/// @param connected cells that the communicator has used
+[[nodiscard]] std::vector<std::uint32_t> configs_to_connect(const SiteConfigs& site,
+                                                            CellSet connected);
 
 /// @param collective   with the upper edge of its bucket as its size
 /// @param legal        in NCCL's table on this rank

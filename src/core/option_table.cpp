@@ -56,6 +56,10 @@ std::string_view word_of(Enum value) {
   return Words<Enum>::list[static_cast<std::size_t>(value)];
 }
 
+bool is_bytes(std::string_view name) {
+  return name == "replay_memory" || name == "comm_memory";
+}
+
 std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -80,7 +84,7 @@ Range range_of(std::string_view name) {
   if (name == "margin") return {0, 1};
   if (name == "max_slowdown") return {0, 1000};
   if (name == "presync_timeout" || name == "trial_timeout") return {0.001, 3600};
-  if (name == "replay_memory") return {0, 1e15};
+  if (is_bytes(name)) return {0, 1e15};
   return {0, 1e9};
 }
 
@@ -119,7 +123,7 @@ std::string allowed_of(std::string_view name, const int*) {
 }
 std::string allowed_of(std::string_view name, const double*) {
   const Range range = range_of(name);
-  if (name == "replay_memory") return "a number of bytes, such as 16G or 512M";
+  if (is_bytes(name)) return "a number of bytes, such as 16G or 512M";
   return "a number, " + plain(range.least) + " to " + plain(range.most);
 }
 
@@ -161,7 +165,7 @@ bool read(std::string_view name, const std::string& text, double& value) {
   if (error != std::errc{}) return false;
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
   const bool is_time = name == "max_time" || name == "presync_timeout" || name == "trial_timeout";
-  if (name == "replay_memory") {
+  if (is_bytes(name)) {
     const auto factor = bytes_of_unit(unit);
     if (!factor) return false;
     number *= *factor;

@@ -35,6 +35,19 @@ std::vector<Allocation> AllocationMap::all() const {
   return list;
 }
 
+std::size_t AllocationMap::device_bytes_since(std::uint64_t serial) const noexcept {
+  const std::lock_guard lock(mutex_);
+  std::size_t bytes = 0;
+  for (const auto& [begin, entry] : live_) {
+    const Allocation& one = entry.allocation;
+    const bool is_on_device = one.kind == AllocationKind::Device ||
+                              one.kind == AllocationKind::Pool ||
+                              one.kind == AllocationKind::Virtual;
+    if (one.serial > serial && is_on_device) bytes += one.bytes;
+  }
+  return bytes;
+}
+
 std::optional<Allocation> AllocationMap::find(CUdeviceptr address) const noexcept {
   const std::lock_guard lock(mutex_);
   auto place = live_.upper_bound(address);

@@ -58,6 +58,12 @@ class AllocationMap {
   [[nodiscard]] std::vector<Allocation> all() const;
   /// The one that holds `address`.
   [[nodiscard]] std::optional<Allocation> find(CUdeviceptr address) const noexcept;
+  /// That of the allocation that came last. Takes no lock.
+  [[nodiscard]] std::uint64_t last_serial() const noexcept {
+    return last_serial_.load(std::memory_order_acquire);
+  }
+  /// Bytes of this process that came after that one, on devices, and are there still.
+  [[nodiscard]] std::size_t device_bytes_since(std::uint64_t serial) const noexcept;
   /// Grows with every change.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
@@ -155,7 +161,7 @@ class AllocationMap {
   std::map<const void*, Array> arrays_;
   std::map<const void*, const void*> library_of_module_;
   MemoryHandles handles_;
-  std::uint64_t last_serial_ = 0;
+  std::atomic<std::uint64_t> last_serial_{0};  ///< changed under the lock
   static constexpr int most_devices = 64;
   std::array<std::atomic<std::ptrdiff_t>, most_devices> own_bytes_{};
   std::atomic<std::uint64_t> version_{0};

@@ -4,11 +4,11 @@
 #include <new>
 #include <thread>
 
-#include "collective/all_to_all.hpp"
 #include "collective/apply_decision.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/launch_region.hpp"
+#include "intercept/offered_operations.hpp"
 #include "intercept/region_collectives.hpp"
 
 namespace contextune::intercept {
@@ -19,20 +19,11 @@ using collective::Function;
 constinit collective::LeaseTable leases;
 
 constexpr std::size_t most_made = 16;
-constexpr std::size_t most_grouped = 64;
 constexpr std::size_t most_described = 8;
-constexpr std::uint8_t movement_kind = 1;  // any number above 0: what is only moved has one kind
 constexpr std::uint32_t nearest_config = ~0U;  // of another size: no number in a site's list
 constexpr double busy_seconds = 2;             // for which a decision may be under way elsewhere
 // A verdict comes from control threads alone, and long before; see SharedTuning.
 constexpr double permission_seconds = 620;
-
-/// An operation of the group that this thread has open, or the one that it is in.
-struct OfferedOperation {
-  const void* communicator;
-  Function function;
-  std::uint8_t kind;  ///< 0: not known
-};
 
 /// A key that a region has a site for.
 struct Described {
@@ -40,68 +31,20 @@ struct Described {
   const LaunchRegion* region;
 };
 
-/// An exchange of all ranks of one communicator, if it is that.
-struct OfferedExchange {
-  const void* communicator = nullptr;
-  bool is_something_else = false;  ///< several of them, or of several communicators
-  collective::PeerCalls messages;
-  collective::AllToAll called;  ///< of ncclAlltoAll; 0 elements: none
-
-  [[nodiscard]] std::optional<collective::AllToAll> whole(int ranks) const noexcept {
-    if (is_something_else || called.count == 0) {
-      return is_something_else ? std::nullopt : messages.all_to_all(ranks);
-    }
-    collective::AllToAll one = called;
-    one.bytes = message_bytes(Function::AllToAll, one.datatype, one.count, ranks);
-    return one;
-  }
-};
-
 /// Trivially destructible: the program may call NCCL from destructors that run after ours would.
 struct ThreadCollectives {
   LaunchRegion* region;
   bool counts;
   bool is_inside;
-  bool captured;                 ///< one of the operations goes into a graph
-  std::uint32_t num_operations;  ///< beyond most_grouped: not all of them are kept
+  bool captured;  ///< one of the operations goes into a graph
   std::uint32_t num_made;
-  std::array<OfferedOperation, most_grouped> operations;
+  std::uint64_t last_allocation;  ///< before the call
+  OfferedOperations offered;
   std::array<DecisionMade, most_made> made;
   std::uint32_t num_described;  ///< ever; the last of them are kept
   std::array<Described, most_described> described;
-  OfferedExchange exchange;
 };
 constinit thread_local ThreadCollectives this_call{};
-
-std::optional<Function> function_of(contextune_nccl_fn fn) noexcept {
-  switch (fn) {
-    case contextune_fn_ncclAllReduce:
-      return Function::AllReduce;
-    case contextune_fn_ncclAllGather:
-      return Function::AllGather;
-    case contextune_fn_ncclReduceScatter:
-      return Function::ReduceScatter;
-    case contextune_fn_ncclBroadcast:
-    case contextune_fn_ncclBcast:
-      return Function::Broadcast;
-    case contextune_fn_ncclReduce:
-      return Function::Reduce;
-    default:
-      return std::nullopt;
-  }
-}
-
-std::uint8_t kind_of_call(Function function, const contextune_nccl_call& call) noexcept {
-  if (!is_reduction(function)) return movement_kind;
-  const auto datatype = collective::datatype_of_nccl(call.datatype);
-  const auto op = collective::operator_of_nccl(call.op);
-  return datatype && op ? kind_of(*datatype, *op) : std::uint8_t{0};
-}
-
-std::span<const OfferedOperation> operations_here() noexcept {
-  return {this_call.operations.data(),
-          std::min<std::size_t>(this_call.num_operations, most_grouped)};
-}
 
 /// Whether this thread need not tell the region again what NCCL's table said of the key.
 bool is_described(const collective::LeaseKey& key, const LaunchRegion* region) noexcept {
@@ -116,59 +59,14 @@ std::size_t slot_of(const void* handle) noexcept {
 /// @return the program's communicator that NCCL asks about; null: not known
 const void* communicator_of(const collective::TunerQuestion& question) noexcept {
   if (question.handle != nullptr || question.in_flight->call == nullptr) return question.handle;
-  const auto kept = operations_here();
-  if (kept.empty()) return nullptr;
-  const void* const only = kept.front().communicator;
-  const bool several = std::any_of(kept.begin(), kept.end(), [&](const OfferedOperation& one) {
-    return one.communicator != only;
-  });
-  if (several || this_call.num_operations > most_grouped) return nullptr;
-  collective_calls().learn_handle(question.tuner, only);
+  const void* const only = this_call.offered.only_communicator();
+  if (only != nullptr) collective_calls().learn_handle(question.tuner, only);
   return only;
 }
 
-/// @return of all operations that it can be about, 0 if of several kinds; absent: not known
-std::optional<std::uint8_t> kind_of_question(const collective::TunerQuestion& question,
-                                             const void* communicator) noexcept {
-  if (this_call.num_operations > most_grouped) return std::nullopt;
-  std::optional<std::uint8_t> kind;
-  for (const OfferedOperation& one : operations_here()) {
-    if (one.communicator != communicator || static_cast<int>(one.function) != question.function)
-      continue;
-    if (kind && *kind != one.kind)
-      return std::uint8_t{0};  // never tuned, but counted, on all ranks
-    kind = one.kind;
-  }
-  return kind;
-}
-
-/// Takes note of messages, and of what is made of them.
-void note_messages(const contextune_nccl_call& call) noexcept {
-  const bool is_send = call.fn == contextune_fn_ncclSend;
-  const bool is_message = is_send || call.fn == contextune_fn_ncclRecv;
-  const bool is_exchange = call.fn == contextune_fn_ncclAlltoAll;
-  if (!is_message && !is_exchange) return;
-  OfferedExchange& here = this_call.exchange;
-  const bool is_first = here.communicator == nullptr;
-  const auto datatype = collective::datatype_of_nccl(call.datatype);
-  if (!datatype || (!is_first && here.communicator != call.comm)) here.is_something_else = true;
-  here.communicator = call.comm;
-  if (here.is_something_else) return;
-  if (is_exchange) {
-    here.is_something_else = !is_first;
-    here.called = {call.count, *datatype, 0};
-  } else {
-    using Direction = collective::PeerCall::Direction;
-    here.is_something_else = here.called.count != 0;
-    here.messages.add(
-        {is_send ? Direction::Send : Direction::Recv, call.root, call.count, *datatype});
-  }
-}
-
 void forget_operations() noexcept {
-  this_call.num_operations = 0;
+  this_call.offered.clear();
   this_call.captured = false;
-  if (this_call.exchange.communicator != nullptr) this_call.exchange = {};
 }
 
 collective::CostTable table_of(const collective::TunerQuestion& question) noexcept {
@@ -200,7 +98,7 @@ void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexc
   const bool lone = call.kind == contextune_nccl_collective && call.group_depth == 0;
   if (lone) inside_[slot_of(call.comm)].fetch_add(step, std::memory_order_seq_cst);
   if (!ends_group(call)) return;
-  for (const OfferedOperation& one : operations_here())
+  for (const OfferedOperation& one : this_call.offered.kept())
     inside_[slot_of(one.communicator)].fetch_add(step, std::memory_order_seq_cst);
 }
 
@@ -211,17 +109,10 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
   this_call.is_inside = true;
   this_call.num_made = 0;
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
-  if (lone) {
-    forget_operations();
-  }
-  note_messages(call);
-  if (const auto function = function_of(call.fn)) {
-    this_call.captured = this_call.captured || captured;
-    if (this_call.num_operations < most_grouped)
-      this_call.operations[this_call.num_operations] = {call.comm, *function,
-                                                        kind_of_call(*function, call)};
-    ++this_call.num_operations;
-  }
+  if (lone) forget_operations();
+  this_call.captured = this_call.captured || (captured && function_of(call.fn));
+  this_call.offered.add(call);
+  this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
   enter(call, 1);
   if (lone || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd)) show_exchange();
   const bool decides =
@@ -231,11 +122,11 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
 }
 
 void ProcessCollectives::show_exchange() noexcept {
-  const OfferedExchange& offered = this_call.exchange;
-  if (offered.communicator == nullptr) return;
-  const auto known = collective_calls().find(offered.communicator);
+  const OfferedOperations& offered = this_call.offered;
+  if (offered.exchanging() == nullptr) return;
+  const auto known = collective_calls().find(offered.exchanging());
   if (!known || known->tuner < 0 || known->ranks < 2) return;
-  const auto exchange = offered.whole(known->ranks);
+  const auto exchange = offered.exchange(known->ranks);
   if (!exchange) return;
   DecisionMade& made = this_call.made[this_call.num_made++];
   made = {};
@@ -244,8 +135,9 @@ void ProcessCollectives::show_exchange() noexcept {
   made.key.operations = 1;
   made.key.function = Function::AllToAll;
   made.key.kind = movement_kind;
+  made.is_described = is_described(made.key, this_call.region);
   made.communicator = known->tuner_id;
-  made.handle = offered.communicator;
+  made.handle = offered.exchanging();
   made.ranks = known->ranks;
   made.nodes = known->nodes;
 }
@@ -257,9 +149,9 @@ void ProcessCollectives::await_permission(const contextune_nccl_call& call) noex
     if (holds_.load(std::memory_order_seq_cst) == 0) return;
     for (const auto& one : regions_) {
       RegionCollectives* const region = one.load(std::memory_order_acquire);
-      if (region == nullptr || region->permits(this_call.num_operations)) continue;
+      if (region == nullptr || region->permits(this_call.offered.count())) continue;
       enter(call, -1);  // while it waits, it makes no decision
-      region->await_permission(this_call.num_operations, until);
+      region->await_permission(this_call.offered.count(), until);
       enter(call, 1);
       waited = true;  // and another question may have been asked meanwhile
     }
@@ -279,6 +171,9 @@ void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
       this_call.region == nullptr ? nullptr : this_call.region->collectives();
   if (region == nullptr || call.fn == contextune_fn_ncclGroupSimulateEnd) return;
   if (this_call.num_made > most_made) return region->too_many_at_once();
+  for (DecisionMade& made : std::span(this_call.made.data(), this_call.num_made))
+    if (made.is_first_use && memory_ != nullptr)
+      made.connection_bytes = memory_->device_bytes_since(this_call.last_allocation);
   region->made(made(), this_call.counts && call.result == 0);
   for (const DecisionMade& one : made())
     if (!one.is_described)
@@ -305,7 +200,7 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   key.function = *function;
   key.kind = movement_kind;
   if (is_reduction(*function)) {
-    const auto kind = kind_of_question(question, communicator);
+    const auto kind = this_call.offered.kind_of(question.function, communicator);
     key.kind = kind.value_or(0);
     // Other ranks may know what this one does not, and count it as something else.
     if (!kind) confuse(key.communicator);
@@ -342,20 +237,37 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   if (!grant.is_counted) return applied;
   if (this_call.num_made < most_made) {
     DecisionMade& made = this_call.made[this_call.num_made];
-    made = {key, grant, question.communicator,   communicator, question.ranks, question.nodes,
-            {},  {},    !is_default && !applied, !describes};
+    made = {};
+    made.key = key;
+    made.grant = grant;
     made.grant.config = config;
+    made.communicator = question.communicator;
+    made.handle = communicator;
+    made.ranks = question.ranks;
+    made.nodes = question.nodes;
+    made.was_refused = !is_default && !applied;
+    made.is_described = !describes;
     if (describes) {
       made.legal = table.legal();
       made.default_cell = table.cheapest();
     }
+    made.ran = applied ? decision.cell : made.default_cell;
+    made.is_first_use = made.ran && use(key.communicator, *made.ran);
   }
   ++this_call.num_made;
   return applied;
 }
 
+bool ProcessCollectives::use(std::uint64_t context, collective::Cell cell) noexcept {
+  std::atomic<std::uint32_t>& used = used_[slot_of_context(context)];
+  const std::uint32_t bit = 1U << cell.index();
+  return (used.load(std::memory_order_relaxed) & bit) == 0 &&
+         (used.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
+}
+
 void ProcessCollectives::forget(std::int64_t tuner) noexcept {
   const auto context = static_cast<std::uint64_t>(tuner) + 1;
+  used_[slot_of_context(context)].store(0, std::memory_order_relaxed);
   for (const auto& one : regions_)
     if (RegionCollectives* const region = one.load(std::memory_order_acquire))
       region->forget(context);

@@ -12,6 +12,7 @@
 #include "collective/collective_space.hpp"
 #include "collective/lease_table.hpp"
 #include "core/decision_port.hpp"
+#include "intercept/allocation_map.hpp"
 
 namespace contextune::intercept {
 
@@ -31,6 +32,9 @@ struct DecisionMade {
   bool was_refused = false;  ///< what it was told is not legal in this call, so the default ran
   /// The region, if there is one, has a site for it: nothing is said of cells again.
   bool is_described = false;
+  std::optional<collective::Cell> ran;  ///< absent: nothing is known of it
+  bool is_first_use = false;            ///< of that cell on the communicator: it may have connected
+  std::size_t connection_bytes = 0;     ///< of device memory that came in the call, then
 };
 
 /// What this process tells NCCL through its tuner plugin, and what came of it: finds out which
@@ -45,6 +49,14 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// Before any decision is made.
   void set_space(collective::CollectiveSpace space) { space_ = std::move(space); }
   [[nodiscard]] const collective::CollectiveSpace& space() const noexcept { return space_; }
+
+  /// As above. @param memory what this process has of the device; outlives this
+  void watch_memory(const AllocationMap& memory) noexcept { memory_ = &memory; }
+  /// The cells that a communicator has used.
+  /// @param context LeaseKey::communicator
+  [[nodiscard]] collective::CellSet connected(std::uint64_t context) const noexcept {
+    return collective::CellSet(used_[slot_of_context(context)].load(std::memory_order_relaxed));
+  }
 
   /// The program calls NCCL.
   /// @param region   which the call belongs to; null: none
@@ -80,6 +92,14 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   static constexpr std::size_t most_regions = 64;
   static constexpr std::size_t num_slots = 64;  ///< that communicators share
   static constexpr std::size_t most_confused = 64;
+  static constexpr auto most_contexts =
+      static_cast<std::size_t>(collective::CollectiveCalls::max_tuners);
+
+  static std::size_t slot_of_context(std::uint64_t context) noexcept {
+    return static_cast<std::size_t>((context - 1) % most_contexts);  // of live ones each its own
+  }
+  /// @return whether the communicator never used that cell before
+  bool use(std::uint64_t context, collective::Cell cell) noexcept;
 
   void enter(const contextune_nccl_call& call, int step) noexcept;
   void await_permission(const contextune_nccl_call& call) noexcept;
@@ -93,7 +113,9 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// Contexts about which NCCL asked what cannot be told to be one key on all ranks.
   std::array<std::atomic<std::uint64_t>, most_confused> confused_{};
   std::atomic<bool> all_confused_{false};
-  std::mutex owner_;  ///< of the lease table
+  const AllocationMap* memory_ = nullptr;
+  std::array<std::atomic<std::uint32_t>, most_contexts> used_{};  ///< cells, by context
+  std::mutex owner_;                                              ///< of the lease table
   std::array<std::atomic<RegionCollectives*>, most_regions> regions_{};
 };
 

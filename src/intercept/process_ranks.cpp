@@ -49,6 +49,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(options.buckets);
   hash.add(static_cast<std::uint64_t>(options.exactness));
   hash.add(static_cast<std::uint64_t>(options.nearest_size));
+  hash.add(static_cast<std::uint64_t>(options.comm_memory));
   hash.add(static_cast<std::uint64_t>(options.allow_rounding));
   hash.add(static_cast<std::uint64_t>(options.auto_knobs));
   hash.add(static_cast<std::uint64_t>(options.scope));

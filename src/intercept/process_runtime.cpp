@@ -101,6 +101,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   rules_.start_collectives(options, log_);
   rules_.load(options.space, device_facts(), log_);
   process_collectives().set_space(rules_.collectives());
+  process_collectives().watch_memory(allocations_);
   collective_calls().set_decider(&process_collectives());
   if (frontend_ != nullptr) {
     start_marks();

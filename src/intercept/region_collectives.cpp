@@ -37,9 +37,10 @@ std::string default_choice_of(const DecisionMade& made) {
 
 }  // namespace
 
-RegionCollectives::RegionCollectives(std::string region, Search& search, SiteTable& table,
-                                     EventLog& log)
+RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driver, Search& search,
+                                     SiteTable& table, EventLog& log)
     : region_(std::move(region)),
+      driver_(driver),
       search_(search),
       table_(table),
       log_(log),
@@ -80,6 +81,8 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
     log_.fallback(reason, region_, spec.name + "{" + spec.key.to_string() + "}",
                   "'" + spec.name + "' keeps its default: " + why + ".");
   }
+  if (why.empty())
+    leave_out_unconnected(made, spec.name + "{" + spec.key.to_string() + "}", configs);
   spec.configs = std::move(configs.configs);
   spec.collective = true;
   spec.n_warmup = space.of(what.function).n_warmup;
@@ -124,15 +127,61 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
       }
       if (is_new && !is_foreign && is_shared_ && site->configs.size() > 1) search_.reopen();
       if (!is_watched || site->index == no_site) continue;
-      const std::uint64_t tag = search_.tag(site->index);
-      search_.launched(tag, site->index, 1, 0);
-      if (made.was_refused) search_.failed(tag, site->index);
-      const bool is_tried = site->configs.size() > 1;
-      if (is_tried && made.grant.config != site->planned()) search_.ran_another(tag, site->index);
+      count(made, *site);
     }
   } catch (const std::exception&) {
     // No memory to know it: what it ran counts for nobody.
   }
+}
+
+void RegionCollectives::count(const DecisionMade& made, const Site& site) {
+  const std::uint64_t tag = search_.tag(site.index);
+  search_.launched(tag, site.index, 1, 0);
+  if (made.was_refused || is_given_up(made)) search_.failed(tag, site.index);
+  if (site.configs.size() == 1) return;
+  // What connects on its way is no sample of what it takes.
+  const bool is_sample = made.grant.config == site.planned() && !made.is_first_use;
+  if (!is_sample) search_.ran_another(tag, site.index);
+}
+
+bool RegionCollectives::is_given_up(const DecisionMade& made) {
+  if (!made.ran || made.grant.config == 0 || !made.grant.is_trial) return false;
+  const std::pair which(made.key.communicator, made.ran->algorithm);
+  const std::uint64_t most = process_collectives().space().connection_bytes;
+  const bool takes_too_much = made.is_first_use && made.connection_bytes > most;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!takes_too_much) return given_up_.contains(which);
+    given_up_.insert(which);
+  }
+  log_.fallback(FallbackReason::CommMemory, region_, std::string(name_of(made.key.function)),
+                std::string(name_of(made.ran->algorithm)) + " took " +
+                    std::to_string(made.connection_bytes >> 20U) +
+                    " MiB of device memory for its connections, which stay until the communicator "
+                    "ends; its configs are given up on all ranks.");
+  return true;
+}
+
+void RegionCollectives::leave_out_unconnected(const DecisionMade& made, const std::string& label,
+                                              collective::SiteConfigs& configs) {
+  const auto to_connect =
+      configs_to_connect(configs, process_collectives().connected(made.key.communicator));
+  std::set<collective::Algorithm> algorithms;
+  for (const std::uint32_t config : to_connect)
+    algorithms.insert(collective::decision_of(configs.configs[config]).cell.algorithm);
+  const std::uint64_t needed =
+      process_collectives().space().connection_bytes * std::uint64_t{algorithms.size()};
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (algorithms.empty() || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
+      free_bytes >= needed) {
+    return;
+  }
+  configs.unusable.insert(configs.unusable.end(), to_connect.begin(), to_connect.end());
+  log_.fallback(FallbackReason::CommMemory, region_, label,
+                "Algorithms without connections are not tried: " +
+                    std::to_string(free_bytes >> 20U) + " MiB of device memory are free, and " +
+                    std::to_string(needed >> 20U) + " MiB may be needed.");
 }
 
 bool RegionCollectives::has(const collective::LeaseKey& key) const noexcept {

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <deque>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "intercept/process_collectives.hpp"
@@ -18,7 +20,8 @@ namespace contextune::intercept {
 /// stand. Lives as long as the process. Any thread.
 class RegionCollectives final : public DecisionPort {
  public:
-  RegionCollectives(std::string region, Search& search, SiteTable& table, EventLog& log);
+  RegionCollectives(std::string region, const gpu::Driver& driver, Search& search, SiteTable& table,
+                    EventLog& log);
 
   /// A call of NCCL inside the region has ended.
   /// @param counts the call belongs to the entry under way
@@ -60,13 +63,21 @@ class RegionCollectives final : public DecisionPort {
   };
 
   [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign);
+  /// Leaves out what would have to be connected where there may be no memory for it.
+  void leave_out_unconnected(const DecisionMade& made, const std::string& label,
+                             collective::SiteConfigs& configs);
+  /// Whether the algorithm has taken more for its connections than it may, now or before.
+  [[nodiscard]] bool is_given_up(const DecisionMade& made);
+  void count(const DecisionMade& made, const Site& site);
 
   const std::string region_;
+  const gpu::Driver& driver_;
   Search& search_;
   SiteTable& table_;
   EventLog& log_;
   mutable std::mutex mutex_;
   std::deque<Stream> streams_;
+  std::set<std::pair<std::uint64_t, collective::Algorithm>> given_up_;  ///< by context
   std::atomic<bool> holding_{false};
   const bool is_shared_;  ///< there are ranks to keep in step with; last: making it shows the rest
 };

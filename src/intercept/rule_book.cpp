@@ -59,6 +59,7 @@ void RuleBook::start_collectives(const Options& options, EventLog& log) {
     one.buckets = buckets;
   }
   collectives_.takes_nearest = options.nearest_size;
+  collectives_.connection_bytes = static_cast<std::uint64_t>(options.comm_memory);
   collectives_.rounding = {options.exactness, options.allow_rounding};
 }
 

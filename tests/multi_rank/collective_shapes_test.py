@@ -158,6 +158,29 @@ class CollectiveShapes(unittest.TestCase):
         self.assertEqual({done.split()[0] for done in before}, {"RING/LL128"})
         self.assertEqual(set(self.last_done("AllReduce 4092 ranks=2")), before)
 
+    def test_an_algorithm_whose_connections_take_too_much_memory_on_one_rank(self):
+        logs = self.check("group_of_one", CONTEXTUNE_COMM_MEMORY="16M",
+                          SIMNCCL_FAULTS="connect_memory:TREE:rank=1,memory=33554432")
+        self.assert_said(logs[1:], "comm_memory", "Tree took 32 MiB of device memory")
+        for log in logs:
+            trees = [line for line in job.lines(log, "trial")
+                     if job.field(line, "algorithm") == "Tree"]
+            self.assertEqual({job.field(line, "status") for line in trees}, {"failed"}, log)
+        self.assert_leased(logs)
+
+    def test_too_little_memory_for_what_is_not_connected(self):
+        logs = self.check("group_of_one", CONTEXTUNE_COMM_MEMORY="1000G")
+        self.assert_said(logs, "comm_memory", "are not tried")
+        self.assertEqual([line for lines in self.done for line in lines if "TREE" in line], [])
+        self.assert_leased(logs)
+
+    def test_what_connects_is_no_sample(self):
+        variables = {"CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_N_REPEAT": "1"}
+        for log in self.check("group_of_one", **variables):
+            for config in ("Tree protocol=LL", "Tree protocol=Simple"):
+                first = [line for line in job.lines(log, "trial") if config in line][0]
+                self.assertEqual(job.field(first, "status"), "missing", log)
+
     def test_two_threads_with_communicators_of_their_own(self):
         self.check("threads")
 

@@ -43,8 +43,7 @@ TEST_CASE("Ranks with other legal cells have the same configs, and others that t
 }
 
 TEST_CASE("A config that is the default by its name is not tried") {
-  const SiteConfigs site =
-      configs_of(all_gather_of(4 << 20U), all_tuned(), everything, nccls_own);
+  const SiteConfigs site = configs_of(all_gather_of(4 << 20U), all_tuned(), everything, nccls_own);
   const auto at =
       std::find(site.configs.begin(), site.configs.end(), config_of({true, nccls_own, 0}));
   REQUIRE(at != site.configs.end());
@@ -71,9 +70,8 @@ TEST_CASE("Large messages are not sent through few channels, nor with a flag for
 }
 
 TEST_CASE("What nobody asked for, and what would round in another way, has its default only") {
-  CHECK(
-      configs_of(all_gather_of(4096), CollectiveSpace(), everything, nccls_own).configs.size() ==
-      1);
+  CHECK(configs_of(all_gather_of(4096), CollectiveSpace(), everything, nccls_own).configs.size() ==
+        1);
   Collective sum = all_gather_of(4096);
   sum.function = Function::AllReduce;
   sum.datatype = Datatype::F32;
@@ -86,4 +84,17 @@ TEST_CASE("What nobody asked for, and what would round in another way, has its d
   const SiteConfigs allowed = configs_of(sum, rounding, everything, nccls_own);
   CHECK(allowed.configs.size() > 4);
   CHECK(allowed.why_none.empty());
+}
+
+TEST_CASE("What has no connections yet is told from what runs anyway") {
+  const SiteConfigs site = configs_of(all_gather_of(4 << 20U), all_tuned(), everything, nccls_own);
+  CellSet connected;
+  connected.add({Algorithm::Ring, Protocol::LL});  // whatever the protocol
+  const auto to_connect = configs_to_connect(site, connected);
+  CHECK_FALSE(to_connect.empty());
+  for (const std::uint32_t config : to_connect)
+    CHECK(decision_of(site.configs[config]).cell.algorithm != Algorithm::Ring);
+  for (const std::uint32_t config : site.unusable)
+    CHECK(std::find(to_connect.begin(), to_connect.end(), config) == to_connect.end());
+  CHECK(configs_to_connect(site, CellSet(~0U)).empty());
 }

@@ -98,6 +98,8 @@ TEST_CASE("A number of bytes may be written with a unit", "[options]") {
     CHECK(parse_option(options, "replay_memory", text).empty());
     CHECK(options.replay_memory == bytes);
   }
+  CHECK(parse_option(options, "comm_memory", "1G").empty());
+  CHECK(options.comm_memory == 1024.0 * mebibyte);
   CHECK(parse_option(options, "CONTEXTUNE_REPLAY_MEMORY", "16G").empty());
   CHECK(option_text(options, "replay_memory") == "17179869184");
   for (const char* text :

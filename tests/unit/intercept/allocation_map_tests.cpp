@@ -64,6 +64,19 @@ TEST_CASE("The version tells whether anything has changed", "[allocations]") {
   CHECK(program.map.version() > allocated);
 }
 
+TEST_CASE("What came since an allocation is told in bytes, as far as it is there", "[allocations]") {
+  Calls program;
+  program.allocate(0x1000, 0x100);
+  const std::uint64_t serial = program.map.last_serial();
+  CHECK(program.map.device_bytes_since(serial) == 0);
+  program.allocate(0x2000, 0x10);
+  program.allocate_async(0x3000, 0x20);
+  CHECK(program.map.device_bytes_since(serial) == 0x30);
+  program.free(0x2000);
+  CHECK(program.map.device_bytes_since(serial) == 0x20);
+  CHECK(program.map.device_bytes_since(0) == 0x120);
+}
+
 TEST_CASE("A pitched allocation is as long as its rows", "[allocations]") {
   Calls program;
   CUdeviceptr pointer = 0x1000;

@@ -1,0 +1,104 @@
+#include "intercept/offered_operations.hpp"
+
+#include "collective/lease.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+using collective::Function;
+
+std::uint8_t kind_of_call(Function function, const contextune_nccl_call& call) noexcept {
+  if (!is_reduction(function)) return movement_kind;
+  const auto datatype = collective::datatype_of_nccl(call.datatype);
+  const auto op = collective::operator_of_nccl(call.op);
+  return datatype && op ? collective::kind_of(*datatype, *op) : std::uint8_t{0};
+}
+
+}  // namespace
+
+std::optional<Function> function_of(contextune_nccl_fn fn) noexcept {
+  switch (fn) {
+    case contextune_fn_ncclAllReduce:
+      return Function::AllReduce;
+    case contextune_fn_ncclAllGather:
+      return Function::AllGather;
+    case contextune_fn_ncclReduceScatter:
+      return Function::ReduceScatter;
+    case contextune_fn_ncclBroadcast:
+    case contextune_fn_ncclBcast:
+      return Function::Broadcast;
+    case contextune_fn_ncclReduce:
+      return Function::Reduce;
+    default:
+      return std::nullopt;
+  }
+}
+
+void OfferedOperations::clear() noexcept {
+  count_ = 0;
+  if (exchanging_ == nullptr) return;
+  exchanging_ = nullptr;
+  exchanges_otherwise_ = false;
+  messages_ = {};
+  called_ = {};
+}
+
+void OfferedOperations::add(const contextune_nccl_call& call) noexcept {
+  add_message(call);
+  const auto function = function_of(call.fn);
+  if (!function) return;
+  if (count_ < most_kept) kept_[count_] = {call.comm, *function, kind_of_call(*function, call)};
+  ++count_;
+}
+
+void OfferedOperations::add_message(const contextune_nccl_call& call) noexcept {
+  const bool is_send = call.fn == contextune_fn_ncclSend;
+  const bool is_message = is_send || call.fn == contextune_fn_ncclRecv;
+  const bool is_exchange = call.fn == contextune_fn_ncclAlltoAll;
+  if (!is_message && !is_exchange) return;
+  const bool is_first = exchanging_ == nullptr;
+  const auto datatype = collective::datatype_of_nccl(call.datatype);
+  if (!datatype || (!is_first && exchanging_ != call.comm)) exchanges_otherwise_ = true;
+  exchanging_ = call.comm;
+  if (exchanges_otherwise_) return;
+  if (is_exchange) {
+    exchanges_otherwise_ = !is_first;
+    called_ = {call.count, *datatype, 0};
+  } else {
+    using Direction = collective::PeerCall::Direction;
+    exchanges_otherwise_ = called_.count != 0;
+    messages_.add({is_send ? Direction::Send : Direction::Recv, call.root, call.count, *datatype});
+  }
+}
+
+std::optional<collective::AllToAll> OfferedOperations::exchange(int ranks) const noexcept {
+  if (exchanges_otherwise_) return std::nullopt;
+  if (called_.count == 0) return messages_.all_to_all(ranks);
+  collective::AllToAll one = called_;
+  one.bytes = message_bytes(Function::AllToAll, one.datatype, one.count, ranks);
+  return one;
+}
+
+const void* OfferedOperations::only_communicator() const noexcept {
+  if (count_ == 0 || count_ > most_kept) return nullptr;
+  const void* const only = kept_.front().communicator;
+  const bool several = std::any_of(kept().begin(), kept().end(), [&](const OfferedOperation& one) {
+    return one.communicator != only;
+  });
+  return several ? nullptr : only;
+}
+
+std::optional<std::uint8_t> OfferedOperations::kind_of(int function,
+                                                       const void* communicator) const noexcept {
+  if (count_ > most_kept) return std::nullopt;
+  std::optional<std::uint8_t> kind;
+  for (const OfferedOperation& one : kept()) {
+    if (one.communicator != communicator || static_cast<int>(one.function) != function) continue;
+    if (kind && *kind != one.kind)
+      return std::uint8_t{0};  // never tuned, but counted, on all ranks
+    kind = one.kind;
+  }
+  return kind;
+}
+
+}  // namespace contextune::intercept

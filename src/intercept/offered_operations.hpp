@@ -1,0 +1,67 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "collective/all_to_all.hpp"
+#include "collective/collective.hpp"
+#include "preload/contextune_abi.h"
+
+namespace contextune::intercept {
+
+/// What is only moved has one kind; any number above 0.
+inline constexpr std::uint8_t movement_kind = 1;
+
+struct OfferedOperation {
+  const void* communicator = nullptr;
+  collective::Function function = collective::Function::Broadcast;
+  std::uint8_t kind = 0;  ///< of a LeaseKey; 0: not known
+};
+
+/// The collective that the function asks for and NCCL asks a tuner about; absent: it is none.
+[[nodiscard]] std::optional<collective::Function> function_of(contextune_nccl_fn fn) noexcept;
+
+/// The operations of the group that a thread has open, or the one that it is in. Allocates nothing
+/// and needs no destructor.
+class OfferedOperations {
+ public:
+  static constexpr std::size_t most_kept = 64;
+
+  /// Takes note of an operation; other calls are none.
+  void add(const contextune_nccl_call& call) noexcept;
+  void clear() noexcept;
+
+  /// All of them, or the first most_kept.
+  [[nodiscard]] std::span<const OfferedOperation> kept() const noexcept {
+    return {kept_.data(), std::min<std::size_t>(count_, most_kept)};
+  }
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+
+  /// The communicator of all; null: there are several, or not all are known.
+  [[nodiscard]] const void* only_communicator() const noexcept;
+  /// Of all that NCCL's question can be about, 0 if of several kinds; absent: not known.
+  /// @param function NCCL's number
+  [[nodiscard]] std::optional<std::uint8_t> kind_of(int function,
+                                                    const void* communicator) const noexcept;
+
+  /// Whose messages there are; null: there are none.
+  [[nodiscard]] const void* exchanging() const noexcept { return exchanging_; }
+  /// The exchange between all `ranks` of that communicator that they are; absent: another thing.
+  [[nodiscard]] std::optional<collective::AllToAll> exchange(int ranks) const noexcept;
+
+ private:
+  void add_message(const contextune_nccl_call& call) noexcept;
+
+  std::uint32_t count_ = 0;
+  std::array<OfferedOperation, most_kept> kept_{};
+  const void* exchanging_ = nullptr;
+  bool exchanges_otherwise_ = false;  ///< several exchanges, or of several communicators
+  collective::PeerCalls messages_;
+  collective::AllToAll called_;  ///< of ncclAlltoAll; 0 elements: none
+};
+
+}  // namespace contextune::intercept
