@@ -59,7 +59,7 @@ TEST_CASE("a communicator that is made after the winners is told them, at one de
     const double tuning_seconds = ranks[0].tuning.tuning_seconds();
     for (std::size_t rank = 0; rank < 3; ++rank)
       if (of_all || rank > 0) ranks[rank].decisions.communicator = 78;
-    for (int after = 0; after < 60; ++after)
+    for (int after = 0; after < 300; ++after)
       for (auto& rank : ranks.ranks) rank->entry(true);
     if (of_all) {
       require_lockstep(ranks, "all_gather");
