@@ -24,8 +24,7 @@ class Shape(job.TensorParallel):
         return [PROGRAM, self.name, steps, folder / "meet"]
 
     def own_variables(self, rank, num_ranks):
-        return super().own_variables(rank, num_ranks) | {"SIMCUDA_DEVICES": "4",
-                                                         "SIMNCCL_TRACE": "trace"}
+        return super().own_variables(rank, num_ranks) | {"SIMCUDA_DEVICES": "4"}
 
 
 class CollectiveShapes(unittest.TestCase):
@@ -33,7 +32,7 @@ class CollectiveShapes(unittest.TestCase):
 
     def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step", **more):
         """The ranks' logs."""
-        variables = {"CONTEXTUNE_REGION": regions, **more}
+        variables = {"CONTEXTUNE_REGION": regions, "SIMNCCL_TRACE": "trace", **more}
         with job.Job(num_ranks, "live", steps, variables, program=Shape(name)) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
             self.done = [file.read_text().splitlines()
