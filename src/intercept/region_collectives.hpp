@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "intercept/process_collectives.hpp"
+#include "intercept/process_ranks.hpp"
 #include "intercept/search.hpp"
 #include "intercept/site_table.hpp"
 
@@ -18,7 +19,8 @@ namespace contextune::intercept {
 /// stand. Lives as long as the process. Any thread.
 class RegionCollectives final : public DecisionPort {
  public:
-  RegionCollectives(std::string region, Search& search, SiteTable& table, EventLog& log);
+  RegionCollectives(std::string region, Search& search, SiteTable& table, ProcessRanks& ranks,
+                    const Options& options, EventLog& log);
 
   /// A call of NCCL inside the region has ended.
   /// @param counts the call belongs to the entry under way
@@ -61,6 +63,9 @@ class RegionCollectives final : public DecisionPort {
   const std::string region_;
   Search& search_;
   SiteTable& table_;
+  ProcessRanks& ranks_;
+  const Distributed distributed_;
+  const bool repeats_;  ///< entries are made for the search, which ranks unknown to it would not do
   EventLog& log_;
   mutable std::mutex mutex_;
   std::deque<Stream> streams_;

@@ -312,7 +312,18 @@ void devices(Rank& first, int steps) {
   for (const Rank& rank : all) first.add(&rank.hash, sizeof rank.hash);
 }
 
+// A communicator begins inside the region, after some steps without any.
+void late(Rank& rank, int steps) {
+  ncclComm_t own = nullptr;
+  in_steps(rank, steps, [&](int number) {
+    if (number == 3) own = split(rank, 0);
+    if (number >= 3) rank.sum(own, usual);
+  });
+  CHECK(ncclCommDestroy(own));
+}
+
 const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &overlapping},
+                                                            {"late", &late},
                                                             {"some_enter", &some_enter},
                                                             {"some_mark", &some_mark},
                                                             {"group_of_one", &group_of_one},
