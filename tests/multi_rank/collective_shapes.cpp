@@ -114,6 +114,18 @@ void overlapping(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(other));
 }
 
+// All, and each half.
+void halves(Rank& rank, int steps) {
+  ncclComm_t half = split(rank, 2 * rank.place.rank / rank.place.ranks);
+  in_steps(rank, steps, [&](int) {
+    for (ncclComm_t comm : {rank.world, half}) {
+      rank.sum(comm, usual);
+      rank.look();
+    }
+  });
+  CHECK(ncclCommDestroy(half));
+}
+
 // Those of the first half enter a region; the second half has the same collectives outside.
 void some_enter(Rank& rank, int steps) {
   const bool enters = 2 * rank.place.rank < rank.place.ranks;
@@ -324,6 +336,7 @@ void late(Rank& rank, int steps) {
 
 const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &overlapping},
                                                             {"late", &late},
+                                                            {"halves", &halves},
                                                             {"some_enter", &some_enter},
                                                             {"some_mark", &some_mark},
                                                             {"group_of_one", &group_of_one},

@@ -1,6 +1,7 @@
 """Collectives in shapes that are hard to tune: each rank prints what it prints without contextune, no
 rank hangs, and the logs say what was tuned, or why it was not."""
 
+import secrets
 import unittest
 
 import faults
@@ -30,10 +31,10 @@ class Shape(job.TensorParallel):
 class CollectiveShapes(unittest.TestCase):
     maxDiff = None
 
-    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step"):
+    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step", peculiar=None):
         """The ranks' logs."""
         variables = {"CONTEXTUNE_REGION": regions}
-        with job.Job(num_ranks, "live", steps, variables, program=Shape(name)) as ranks:
+        with job.Job(num_ranks, "live", steps, variables, peculiar, Shape(name)) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
         self.assertEqual(outcome.wrong, [])
         return outcome.logs
@@ -55,6 +56,29 @@ class CollectiveShapes(unittest.TestCase):
         logs = self.check("overlapping", 4)
         self.assert_leased(logs, "ranks=2")
         self.assert_leased(logs, "ranks=4")
+
+    def test_a_communicator_of_more_ranks_than_were_declared(self):
+        # Two jobs of two ranks: the second half of the program's ranks meets elsewhere.
+        first = {"CONTEXTUNE_WORLD_SIZE": "2"}
+        second = first | {"CONTEXTUNE_ADDRESS": "unix:contextune-test-" + secrets.token_hex(8)}
+        peculiar = {rank: job.Peculiar(variables=(first if rank < 2 else second) |
+                                       {"CONTEXTUNE_RANK": str(rank % 2), "CONTEXTUNE_LOG_DIR": f"logs-{rank}"})
+                    for rank in range(4)}
+        logs = {}
+        variables = {"CONTEXTUNE_REGION": "nvtx:step"}
+        with job.Job(4, "live", 1500, variables, peculiar, Shape("halves")) as ranks:
+            self.assertEqual(ranks.unfinished(range(4)), [])
+            for rank in range(4):
+                self.assertEqual(ranks.faults_of(rank), [])
+                file = ranks.folder / f"logs-{rank}" / f"rank-{rank % 2}.log"
+                logs[rank] = file.read_text()
+        for half in ([logs[0], logs[1]], [logs[2], logs[3]]):
+            self.assertEqual(job.contradictions(half), [])
+            self.assert_leased(half, "ranks=2")
+            self.assert_said(half, "no_rendezvous", "its 4 ranks are more than the 2")
+            for log in half:
+                self.assertEqual([line for line in job.lines(log, "trial") if "ranks=4" in line], [])
+                self.assertEqual(len(job.told(log)), 1, log)
 
     def test_a_region_that_only_some_ranks_enter(self):
         logs = self.check("some_enter", 4)
