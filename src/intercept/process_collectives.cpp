@@ -107,16 +107,19 @@ const void* communicator_of(const collective::TunerQuestion& question) noexcept 
   return only;
 }
 
+/// @param communicator null: not known, but where all operations are of one kind it is that
 /// @return of all operations that it can be about, 0 if of several kinds; absent: not known
 std::optional<std::uint8_t> kind_of_question(const collective::TunerQuestion& question,
                                              const void* communicator) noexcept {
   if (this_call.num_operations > most_grouped) return std::nullopt;
   std::optional<std::uint8_t> kind;
   for (const OfferedOperation& one : operations_here()) {
-    if (one.communicator != communicator || static_cast<int>(one.function) != question.function)
-      continue;
-    if (kind && *kind != one.kind)
+    const bool is_it = communicator == nullptr || one.communicator == communicator;
+    if (!is_it || static_cast<int>(one.function) != question.function) continue;
+    if (kind && *kind != one.kind) {
+      if (communicator == nullptr) return std::nullopt;
       return std::uint8_t{0};  // never tuned, but counted, on all ranks
+    }
     kind = one.kind;
   }
   return kind;
@@ -300,9 +303,13 @@ std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) con
 
 bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
                                   const void* handle) const noexcept {
-  if (handle == nullptr || all_confused_.load() ||
-      inside_[slot_of(handle)].load(std::memory_order_seq_cst) != 0)
-    return false;
+  const auto is_busy = [](const std::atomic<int>& calls) {
+    return calls.load(std::memory_order_seq_cst) != 0;
+  };
+  // Any call may be about a communicator of which only the number is known.
+  const bool busy = handle == nullptr ? std::any_of(inside_.begin(), inside_.end(), is_busy)
+                                      : is_busy(inside_[slot_of(handle)]);
+  if (busy || all_confused_.load()) return false;
   for (const auto& one : confused_)
     if (one.load() == key.communicator) return false;
   return true;

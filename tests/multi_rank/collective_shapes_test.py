@@ -131,7 +131,9 @@ class CollectiveShapes(unittest.TestCase):
         self.check("threads")
 
     def test_one_process_with_two_devices(self):
-        self.check("devices", num_ranks=1)
+        logs = self.check("devices", num_ranks=1)
+        self.assert_leased(logs, "ranks=2")
+        self.assertEqual(job.told(logs[0]), [])
 
 
 if __name__ == "__main__":
