@@ -29,6 +29,9 @@ class CompanionSource {
   /// it needs them.
   [[nodiscard]] virtual bool may_be_any() = 0;
 
+  /// Whether it has them even in a region without collectives.
+  [[nodiscard]] virtual bool are_certain() = 0;
+
   /// Asks; at each entry, until they are known. Waits for nobody.
   /// @param used    where the process stands in the streams of decisions of the region
   /// @param entries since it was asked first

@@ -67,7 +67,8 @@ void JoiningTuning::reject_config(SiteIndex index, std::uint32_t config,
 PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
   ++entries_;
   seeks_ = false;
-  if (!joined_ && has_collectives_) {
+  const bool is_needed = has_collectives_ || (entries_ > 1 && source_->are_certain());
+  if (!joined_ && is_needed) {
     std::vector<DecisionStanding> used;
     if (port_ != nullptr) used = port_->standings();
     if (sought_since_ == 0) sought_since_ = entries_;
@@ -96,6 +97,7 @@ PassPlan JoiningTuning::idle_entry(bool counted) {
 }
 
 void JoiningTuning::join(Companions&& companions) {
+  companions.settings.entries_before = entries_ - 1;
   auto shared = std::make_unique<SharedTuning>(options_, std::move(companions.settings),
                                                *companions.coordinator, observer_);
   if (port_ != nullptr) (void)shared->keep_in_step(*port_);

@@ -11,7 +11,8 @@
 namespace contextune {
 
 /// The search in a region of which is not known from the start whether other ranks have to do with
-/// it: that of this process alone until a collective shows up in it, and then, from an entry on and
+/// it: that of this process alone until a collective shows up in it (or, where it is certain that
+/// it has companions, an entry has shown what is in the region), and then, from an entry on and
 /// from the beginning, that of all ranks which find() names. What was learnt alone is dropped.
 ///
 /// Alone, collectives run their default: whatever they are told has to be told to all their ranks.

@@ -1,6 +1,7 @@
 // How collective sites are kept in step: what this rank says of its decisions, and what it forbids
 // and commits.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/shared_tuning.hpp"
@@ -17,7 +18,7 @@ void SharedTuning::count_decisions(bool entry_was_made) {
   standings_ = port_->standings();
   for (const DecisionStanding& one : standings_) {
     // How many entries those before the first one here are spread over is not known.
-    const std::uint64_t from = entries_ == 0 ? one.decisions : one.first;
+    const std::uint64_t from = std::isnan(first_now_) ? one.decisions : one.first;
     Period& period =
         periods_.try_emplace({one.site, one.communicator}, Period{from, 0, 0}).first->second;
     const std::uint64_t made = one.decisions - period.decisions;

@@ -9,10 +9,12 @@
 #include <contextune/version.hpp>
 
 #include "core/batch_planner.hpp"
+#include "core/domain_planner.hpp"
 #include "core/joining_tuning.hpp"
 #include "core/shared_tuning.hpp"
 #include "core/stable_hash.hpp"
 #include "intercept/collective_hooks.hpp"
+#include "intercept/region_companions.hpp"
 #include "rank/make_coordinator.hpp"
 
 namespace contextune::intercept {
@@ -60,6 +62,12 @@ std::uint64_t hash_of_inputs(const Options& options) {
   return hash.value();
 }
 
+std::optional<std::uint32_t> declared_ranks() {
+  const char* const text = std::getenv("CONTEXTUNE_WORLD_SIZE");
+  if (text == nullptr) return std::nullopt;
+  return whole_number(text).value_or(0);
+}
+
 SharedTuningSettings settings_of(std::uint64_t region, const Options& options) {
   SharedTuningSettings settings;
   settings.group = region;
@@ -87,24 +95,6 @@ std::uint32_t ranks_here(std::uint64_t communicator) {
       [&](const collective::TunedCommunicator& one) { return one.id == communicator; }));
 }
 
-/// With whom one region is tuned.
-class RegionCompanions final : public CompanionSource {
- public:
-  RegionCompanions(ProcessRanks& ranks, const std::string& region, Options options)
-      : ranks_(ranks), region_(number_of_region(region)), options_(std::move(options)) {}
-  [[nodiscard]] bool may_be_any() override { return ranks_.may_have_others(); }
-  [[nodiscard]] Companions find(std::span<const DecisionStanding> used, std::uint64_t /*entries*/,
-                                bool /*bounded*/, double /*now*/) override {
-    return ranks_.companions(region_, options_, used);
-  }
-  void wait() override {}
-
- private:
-  ProcessRanks& ranks_;
-  const std::uint64_t region_;
-  const Options options_;
-};
-
 }  // namespace
 
 std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
@@ -122,9 +112,9 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
       others = coordinator_.get();
     }
   }
-  if (others == nullptr) {
-    return std::make_unique<JoiningTuning>(
-        tuning, std::make_unique<RegionCompanions>(*this, region, options), observer);
+  if (others == nullptr || (has_parts() && others->num_ranks() > 1)) {
+    auto companions = std::make_unique<RegionCompanions>(*this, number_of_region(region), options);
+    return std::make_unique<JoiningTuning>(tuning, std::move(companions), observer);
   }
   SharedTuningSettings settings = settings_of(number_of_region(region), options);
   add_all_ranks(settings, others->num_ranks());
@@ -132,17 +122,17 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
 }
 
 bool ProcessRanks::is_declared() noexcept {
-  return std::getenv("CONTEXTUNE_WORLD_SIZE") != nullptr;
+  return declared_ranks().has_value();
 }
 
 std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) const {
-  auto planners = std::make_shared<GroupPlanners>();
-  return rank::make_coordinator(
-      where,
-      rank::Deciders{{batch_kind, [planners](const Topic& topic, std::span<const Payload> said,
-                                             std::string& refused) {
-                        return planners->decide(topic, said, refused);
-                      }}});
+  const auto decider = [](auto planner) -> Coordinator::Decide {
+    return [planner](const Topic& topic, std::span<const Payload> said, std::string& refused) {
+      return planner->decide(topic, said, refused);
+    };
+  };
+  return rank::make_coordinator(where, {{batch_kind, decider(std::make_shared<GroupPlanners>())},
+                                        {domain_kind, decider(std::make_shared<DomainPlanner>())}});
 }
 
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
@@ -167,6 +157,7 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
 }
 
 void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
+  if (call.num_made == 1 && call.comm != nullptr) has_parts_.store(true);
   if (call.unique_id == 0 || call.num_made != 1 || call.rank < 0 || call.nranks <= 1) return;
   const std::lock_guard lock(mutex_);
   if (founder_.unique_id == 0) {
@@ -174,15 +165,20 @@ void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
                 static_cast<std::uint32_t>(call.rank), 0};
     may_found_.store(!is_declared());
   }
+  const std::uint32_t job = declared_ranks().value_or(founder_.ranks);
+  if (static_cast<std::uint32_t>(call.nranks) != job) has_parts_.store(true);
   if (founder_.unique_id == call.unique_id) ++founder_.here;
 }
 
 void ProcessRanks::nccl_ended(const contextune_nccl_call& call, bool has_regions) noexcept {
-  if (!has_regions || !may_found_.load(std::memory_order_relaxed)) return;
+  if (!has_regions) return;
+  const bool declared = has_parts() && is_declared() && distributed_ == Distributed::Auto;
+  if (!declared && !may_found_.load(std::memory_order_relaxed)) return;
   const bool ends_group = call.kind == contextune_nccl_group && call.group_depth <= 1 &&
                           call.fn != contextune_fn_ncclGroupStart;
   if (!ends_group && (call.num_made == 0 || call.group_depth != 0)) return;
   try {
+    if (std::string why; declared && !joined_early_.exchange(true)) (void)joined(false, why);
     const std::lock_guard lock(mutex_);
     (void)found();
   } catch (const std::exception&) {

@@ -43,6 +43,12 @@ class ProcessRanks {
                                      Distributed distributed);
 
   // What the regions ask that look for others.
+  /// The number of DomainPlanner among the coordinator's deciders.
+  static constexpr std::uint32_t domain_kind = 2;
+  /// Whether variables say which ranks the job has.
+  [[nodiscard]] static bool is_declared() noexcept;
+  /// Whether communicators of only some of the job's ranks are made, as far as this one can see.
+  [[nodiscard]] bool has_parts() const noexcept { return has_parts_.load(); }
   /// Whether there is a job, or will be.
   [[nodiscard]] bool may_have_others();
   [[nodiscard]] Companions companions(std::uint64_t region, const Options& options,
@@ -60,7 +66,6 @@ class ProcessRanks {
   [[nodiscard]] Coordinator* joined(bool by_launcher, std::string& why);
   [[nodiscard]] Coordinator* found();
   [[nodiscard]] std::unique_ptr<Coordinator> meet(const rank::Rendezvous& where) const;
-  [[nodiscard]] static bool is_declared() noexcept;
 
   EventLog& log_;
   const Distributed distributed_;
@@ -69,7 +74,9 @@ class ProcessRanks {
   std::unique_ptr<Coordinator> own_devices_;  ///< agrees for ranks that are all in this process
   Founder founder_;
   std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet
-  std::atomic<bool> may_found_{false};  ///< nccl_ended has something to do
+  std::atomic<bool> has_parts_{false};
+  std::atomic<bool> joined_early_{false};  ///< the declared ranks were joined before any region
+  std::atomic<bool> may_found_{false};     ///< nccl_ended has something to do
 };
 
 }  // namespace contextune::intercept

@@ -31,10 +31,11 @@ class Shape(job.TensorParallel):
 class CollectiveShapes(unittest.TestCase):
     maxDiff = None
 
-    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step", peculiar=None):
+    def check(self, name, num_ranks=2, steps=1500, regions="nvtx:step", variables=None,
+              declared=True):
         """The ranks' logs."""
-        variables = {"CONTEXTUNE_REGION": regions}
-        with job.Job(num_ranks, "live", steps, variables, peculiar, Shape(name)) as ranks:
+        variables = {"CONTEXTUNE_REGION": regions} | (variables or {})
+        with job.Job(num_ranks, "live", steps, variables, None, Shape(name), declared) as ranks:
             outcome = faults.judge(ranks, range(num_ranks), 0.0)
         self.assertEqual(outcome.wrong, [])
         return outcome.logs
@@ -80,10 +81,42 @@ class CollectiveShapes(unittest.TestCase):
                 self.assertEqual([line for line in job.lines(log, "trial") if "ranks=4" in line], [])
                 self.assertEqual(len(job.told(log)), 1, log)
 
+    def assert_same_winners(self, logs):
+        for log in logs:
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
+            self.assertNotEqual(job.winners(log), [], log)
+
     def test_a_region_that_only_some_ranks_enter(self):
-        logs = self.check("some_enter", 4)
-        self.assert_said(logs[:2], "no_agreement", "entered again before all had spoken")
-        self.assert_said(logs[2:], "region_never_entered")
+        for declared in (True, False):
+            logs = self.check("some_enter", 4, declared=declared)
+            self.assert_leased(logs[:2])
+            self.assert_same_winners(logs[:2])
+            self.assert_said(logs[2:], "region_never_entered")
+
+    def test_a_communicator_some_of_whose_ranks_stay_out_of_the_region(self):
+        logs = self.check("some_stay_out", 4, 6000, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "0.5"})
+        self.assert_leased(logs[:2], "ranks=2")
+        self.assert_same_winners(logs[:2])
+        self.assert_said(logs[:2], "ranks_differ", "2 of the 4 ranks of their communicator")
+        for log in logs[:2]:
+            self.assertEqual([line for line in job.lines(log, "trial")
+                              if "ranks=4" in line and job.field(line, "config") != "0"], [])
+
+    def test_pairs_of_ranks_that_begin_at_different_times(self):
+        for declared in (True, False):
+            logs = self.check("stages", 4, declared=declared)
+            self.assert_leased(logs)
+            self.assert_same_winners(logs[:2])
+            self.assert_same_winners(logs[2:])
+
+    def test_ranks_with_different_collectives_in_one_region(self):
+        logs = self.check("different_sites", 4)
+        self.assert_leased(logs)
+        for pair, own, others in ((logs[:2], "to:512", "to:64 "), (logs[2:], "to:64 ", "to:512")):
+            self.assert_same_winners(pair)
+            self.assert_leased(pair, own)
+            for log in pair:
+                self.assertNotIn(others, log)
 
     def test_steps_that_ranks_mark_differently(self):
         self.assert_said(self.check("some_mark"), "ranks_differ", "will be at number")

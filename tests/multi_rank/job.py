@@ -273,7 +273,7 @@ def field(line, name):
 
 
 def site_of(line):
-    return field(line, "site"), field(line, "key")
+    return field(line, "region"), field(line, "site"), field(line, "key")
 
 
 def winners(log):

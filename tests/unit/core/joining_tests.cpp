@@ -23,6 +23,7 @@ class SilentCoordinator final : public Coordinator {
 
 struct Answers {
   bool any = false;
+  bool certain = false;
   Companions::State state = Companions::State::Alone;
   int questions = 0;
   int waits = 0;
@@ -33,6 +34,7 @@ class FakeSource final : public CompanionSource {
  public:
   explicit FakeSource(Answers& answers) : answers_(answers) {}
   [[nodiscard]] bool may_be_any() override { return answers_.any; }
+  [[nodiscard]] bool are_certain() override { return answers_.certain; }
   [[nodiscard]] Companions find(std::span<const DecisionStanding>, std::uint64_t, bool,
                                 double) override {
     ++answers_.questions;
@@ -140,4 +142,16 @@ TEST_CASE("A collective that comes when all is settled brings the others in", "[
   // What comes in of the search alone now is about passes that are no more.
   region.tuning.add_result({0, {{kernel, 0, 1, 1.0}}, 1.0}, region.now);
   CHECK_FALSE(region.tuning.finished());
+}
+
+TEST_CASE("Certain companions are asked for after one entry, without any collective", "[joining]") {
+  Region region;
+  region.answers.any = region.answers.certain = true;
+  region.answers.state = Companions::State::Known;
+  (void)region.tuning.add_site(site("kernel", false));
+  CHECK(region.enter().configs.empty());
+  CHECK(region.answers.questions == 0);
+  (void)region.enter();
+  CHECK(region.answers.questions == 1);
+  CHECK(region.answers.coordinator.asked == 1);
 }
