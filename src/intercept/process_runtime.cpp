@@ -151,6 +151,7 @@ void ProcessRuntime::write_start() {
   event.mode = options_.mode;
   event.regions = options_.region;
   event.timer = measurement_.timer_name();
+  event.world_size = log::ranks_of_environment();
   log::write_start(log_.lines(), event);
 }
 
