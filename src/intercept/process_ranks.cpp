@@ -171,14 +171,15 @@ void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
 }
 
 void ProcessRanks::nccl_ended(const contextune_nccl_call& call, bool has_regions) noexcept {
-  if (!has_regions) return;
-  const bool declared = has_parts() && is_declared() && distributed_ == Distributed::Auto;
-  if (!declared && !may_found_.load(std::memory_order_relaxed)) return;
   const bool ends_group = call.kind == contextune_nccl_group && call.group_depth <= 1 &&
                           call.fn != contextune_fn_ncclGroupStart;
-  if (!ends_group && (call.num_made == 0 || call.group_depth != 0)) return;
+  const bool makes = ends_group || (call.num_made != 0 && call.group_depth == 0);
+  if (!has_regions || !makes) return;
+  const bool declared = has_parts() && !joined_early_.exchange(true) &&
+                        distributed_ == Distributed::Auto && is_declared();
+  if (!declared && !may_found_.load(std::memory_order_relaxed)) return;
   try {
-    if (std::string why; declared && !joined_early_.exchange(true)) (void)joined(false, why);
+    if (std::string why; declared) (void)joined(false, why);
     const std::lock_guard lock(mutex_);
     (void)found();
   } catch (const std::exception&) {

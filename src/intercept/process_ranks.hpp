@@ -75,7 +75,7 @@ class ProcessRanks {
   Founder founder_;
   std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet
   std::atomic<bool> has_parts_{false};
-  std::atomic<bool> joined_early_{false};  ///< the declared ranks were joined before any region
+  std::atomic<bool> joined_early_{false};  ///< declared ranks were, if there are any
   std::atomic<bool> may_found_{false};     ///< nccl_ended has something to do
 };
 

@@ -104,6 +104,7 @@ void RegionCompanions::ask(double now) {
 
 void RegionCompanions::wait() {
   std::this_thread::sleep_for(look_again);
+  may_go_alone_ = true;  // no entry is made meanwhile
   const double until = asked_first_ + options_.presync_timeout + slack_seconds;
   while (asked_ && !answer_) {
     Agreement agreement = coordinator_->wait(topic_, std::max(until - now_seconds(), 0.0));
@@ -111,7 +112,7 @@ void RegionCompanions::wait() {
       coordinator_->withdraw(topic_, "rank 0 did not answer");
       agreement.verdict = Verdict::Aborted;
     }
-    const bool is_final = agreement.verdict != Verdict::Committed ||
+    const bool is_final = agreement.verdict != Verdict::Committed || now_seconds() > until ||
                           decode_domain(agreement.decision) != std::vector<std::uint32_t>();
     if (is_final) {
       answer_ = std::move(agreement);
