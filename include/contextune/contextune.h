@@ -35,6 +35,21 @@ CONTEXTUNE_EXPORT enum contextune_state contextune_current_state(void);
 /* A sentence on why the state is not full; "" when it is. Valid for ever. */
 CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
 
+/* --- Ranks --------------------------------------------------------------------------------------
+ *
+ * Tunes the regions of this process together with those of the other ranks of an NCCL communicator
+ * (an ncclComm_t). For programs whose launcher does not say which ranks there are, or whose ranks
+ * are on several hosts. Each rank calls it once, before its first region, as it would call
+ * ncclCommSplit: nothing else is under way on the communicator, no group is open, no stream is being
+ * captured. A rank on which contextune is switched off must call it as well, and says so.
+ *
+ * NCCL carries a few bytes of each rank, over a communicator that is split off and ended again;
+ * from then on the ranks talk through sockets. Waits at most `seconds` (30 is plenty) for the others.
+ * Fails on all ranks that can still be told; no region is then tuned, and the program goes on. Where
+ * it fails because a rank did not come in time, NCCL may still wait for that rank in the background:
+ * the communicator must be neither split nor destroyed any more. */
+CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
+
 /* --- Regions ------------------------------------------------------------------------------------
  *
  *   contextune_entry entry;

@@ -4,6 +4,7 @@
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/error.hpp>
+#include <contextune/join.hpp>
 #include <contextune/kernel.hpp>
 #include <contextune/key.hpp>
 #include <contextune/options.hpp>

@@ -9,6 +9,8 @@ enum class ScheduleKind { Table, Interleaved, Racing };
 enum class Selection { Median, Mean, Min };
 enum class TimerKind { Auto, Cupti, Events };
 enum class Distributed { Auto, Off, On };
+/// Who decides on the kernels of a region that several ranks have; see the option.
+enum class Scope { Global, Local };
 /// How far from its default a collective's result may be led; see the option.
 enum class Exactness { Exact, SameAlgorithm, Any };
 enum class LogLevel { Debug, Info, Warn };

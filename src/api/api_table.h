@@ -32,6 +32,7 @@ struct contextune_api {
   uint32_t (*tunable_begin)(contextune_tunable* tunable, uint32_t key, contextune_call* call);
   int (*tunable_end)(contextune_call* call, int launched);
   int (*declare_kernel)(const contextune_kernel* kernel);
+  int (*join)(void* communicator, double seconds);
 };
 
 /* Exported; never NULL. */

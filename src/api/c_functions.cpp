@@ -6,6 +6,7 @@
 #include "api/api_table.h"
 #include "api/declared_kernel.hpp"
 #include "api/entry.hpp"
+#include "api/join.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable_registry.hpp"
@@ -42,6 +43,7 @@ constexpr contextune_api table{
     .tunable_begin = &begin_call,
     .tunable_end = &end_call,
     .declare_kernel = &declare_kernel,
+    .join = &join,
 };
 
 /// What another copy says of a failure is said again here.
@@ -143,6 +145,11 @@ int contextune_tunable_end(contextune_call* call, int launched) {
 int contextune_declare_kernel(const contextune_kernel* kernel) {
   const contextune_api* api = active_api();
   return forwarded(*api, api->declare_kernel(kernel));
+}
+
+int contextune_join(void* communicator, double seconds) {
+  const contextune_api* api = active_api();
+  return forwarded(*api, api->join(communicator, seconds));
 }
 
 }  // extern "C"

@@ -1,5 +1,7 @@
 #include "collective/collective_calls.hpp"
 
+#include <limits>
+
 namespace contextune::collective {
 namespace {
 
@@ -18,6 +20,22 @@ bool ends_communicator(contextune_nccl_fn fn) noexcept {
 
 bool is_operation(const contextune_nccl_call& call) noexcept {
   return call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+}
+
+/// ncclConfig_t::splitShare; absent: the config does not say.
+std::optional<bool> split_share_in(const void* config) noexcept {
+  struct Config {  // as since NCCL 2.18; it grows at the end only
+    std::size_t size;
+    unsigned magic, version;
+    int until_net_name[4];
+    const char* net_name;
+    int split_share;
+  };
+  const auto* settings = static_cast<const Config*>(config);
+  if (settings == nullptr || settings->magic != 0xcafebeef || settings->size < sizeof(Config) ||
+      settings->split_share == std::numeric_limits<int>::min())
+    return std::nullopt;
+  return settings->split_share != 0;
 }
 
 }  // namespace
@@ -79,6 +97,7 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
   known.rank = all_at_once ? index : call.rank;
   known.color = call.color;
   known.key = call.key;
+  known.shares_with_splits = split_share_in(call.config).value_or(false);
   if (all_at_once) {
     known.device = call.devices != nullptr ? call.devices[index] : index;
   } else {
@@ -93,7 +112,12 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
     known.ranks = of_it->ranks;
     known.nodes = of_it->nodes;
   }
+  if (!all_at_once && known.ranks > 1) has_peers_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
+  if (call.config == nullptr && known.parent != nullptr) {
+    const auto parent = communicators_.find(known.parent);
+    known.shares_with_splits = parent != communicators_.end() && parent->second.shares_with_splits;
+  }
   communicators_.insert_or_assign(known.handle, known);
 }
 

@@ -26,6 +26,7 @@ struct KnownCommunicator {
   int device = -1;               ///< -1: not known
   int color = -1;
   int key = 0;
+  bool shares_with_splits = false;  ///< what is split off it is aborted with it, and it with that
 };
 
 /// The call of NCCL that this thread is in. Everything is as of the call that the program made;
@@ -127,6 +128,10 @@ class CollectiveCalls {
   [[nodiscard]] contextune_tuner_state tuner_state() const noexcept {
     return tuner_state_.load(std::memory_order_relaxed);
   }
+  /// Whether there was ever a communicator whose other ranks may be other processes.
+  [[nodiscard]] bool has_peers() const noexcept {
+    return has_peers_.load(std::memory_order_relaxed);
+  }
   /// Operations outside of groups about which NCCL asked nobody: on one rank, of no elements, on
   /// symmetric memory, or without our plugin.
   [[nodiscard]] std::uint64_t unasked() const noexcept {
@@ -154,6 +159,7 @@ class CollectiveCalls {
   std::atomic<CollectiveDecider*> decider_{nullptr};
   std::atomic<contextune_tuner_state> tuner_state_{contextune_tuner_not_yet};
   std::atomic<std::uint64_t> unasked_{0};
+  std::atomic<bool> has_peers_{false};
   std::array<Tuner, max_tuners> tuners_;
   mutable std::mutex mutex_;
   std::map<const void*, KnownCommunicator> communicators_;

@@ -45,7 +45,8 @@ struct PassReport {
   std::vector<SiteResult> sites;  ///< by SharedIndex; those that were launched, each once
 };
 
-/// What a rank says when it has run a batch: the first time, before any.
+/// What a rank says when it has run a batch: the first time, before any. Of one that leaves or
+/// pauses, nothing but that counts, and its options.
 struct BatchReport {
   struct NewSite {
     SharedSite site;
@@ -73,11 +74,14 @@ struct BatchReport {
     std::uint32_t per_entry = 0;  ///< of late; 0: not the same in each
   };
 
+  std::string leaving;            ///< not empty: why this rank is out of it, a clause
+  bool pausing = false;           ///< it runs no more passes now, and goes on later
   std::uint64_t batch = 0;        ///< number of the batch that was run; 0: none
   std::uint64_t batch_hash = 0;   ///< of its bytes
   std::uint64_t inputs_hash = 0;  ///< of what was declared: space, version, options
   TuningOptions options;
   bool bounded = false;            ///< the program makes the entries; see RegionTuning::begin_pass
+  bool overran = false;            ///< passes of the batch did not end within trial_timeout
   double elapsed_seconds = 0;      ///< since this rank's first entry
   std::uint64_t horizon = 0;       ///< entry up to which this rank runs only what it has been given
   std::uint64_t margin = 0;        ///< entries that it left for the answer
@@ -119,6 +123,9 @@ struct Batch {
     std::uint32_t afterwards = 0;
   };
 
+  /// Not empty: why nothing will ever be agreed on, a sentence; nothing else counts.
+  std::string refused;
+  bool paused = false;  ///< no passes now: a rank goes on later
   std::uint64_t number = 0;
   /// Where the program makes the entries: the entry that is the first pass, above every rank's
   /// horizon.

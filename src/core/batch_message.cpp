@@ -26,7 +26,7 @@ constexpr Measure last(Measure) {
   return Measure::Span;
 }
 constexpr Waiting last(Waiting) {
-  return Waiting::Ranks;
+  return Waiting::Pause;
 }
 constexpr ScheduleKind last(ScheduleKind) {
   return ScheduleKind::Racing;
@@ -171,8 +171,9 @@ void travel(Wire& wire, TuningOptions& options) {
   wire(options.n_warmup, options.n_repeat, options.schedule, options.selection, options.margin,
        options.refine, options.refine_candidates, options.refine_rounds, options.confirm,
        options.confirm_min_pairs, options.confirm_max_pairs, options.cutoff, options.max_sites,
-       options.max_slowdown, options.max_passes, options.max_time, options.generation_window,
-       options.stall_passes, options.result_patience, options.result_patience_seconds);
+       options.max_slowdown, options.max_passes, options.max_time, options.trial_timeout,
+       options.generation_window, options.stall_passes, options.result_patience,
+       options.result_patience_seconds);
 }
 template <class Wire>
 void travel(Wire& wire, SiteResult& result) {
@@ -201,9 +202,10 @@ void travel(Wire& wire, BatchReport::Standing& standing) {
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport& report) {
-  wire(report.batch, report.batch_hash, report.inputs_hash, report.options, report.bounded,
-       report.elapsed_seconds, report.horizon, report.margin, report.new_sites, report.readied,
-       report.rejections, report.standings, report.passes);
+  wire(report.leaving, report.pausing, report.batch, report.batch_hash, report.inputs_hash,
+       report.options, report.bounded, report.overran, report.elapsed_seconds, report.horizon,
+       report.margin, report.new_sites, report.readied, report.rejections, report.standings,
+       report.passes);
 }
 template <class Wire>
 void travel(Wire& wire, StageEvent& event) {
@@ -237,8 +239,9 @@ void travel(Wire& wire, Batch::Lease& lease) {
 }
 template <class Wire>
 void travel(Wire& wire, Batch& batch) {
-  wire(batch.number, batch.first_entry, batch.new_sites, batch.winners, batch.passes, batch.leases,
-       batch.stage, batch.waiting, batch.finished, batch.tuning_seconds, batch.events);
+  wire(batch.refused, batch.paused, batch.number, batch.first_entry, batch.new_sites, batch.winners,
+       batch.passes, batch.leases, batch.stage, batch.waiting, batch.finished, batch.tuning_seconds,
+       batch.events);
 }
 
 template <class T>

@@ -23,19 +23,6 @@ constexpr int most_batches_out_of_step = 4;
 
 constexpr std::size_t most_groups = 4096;
 constexpr std::uint32_t most_configs = 1U << 20U;
-constexpr std::size_t most_sites_of_a_rank = 65536;
-
-std::string name_of(std::uint32_t rank) {
-  return "rank " + std::to_string(rank);
-}
-
-bool same_options(const BatchReport& a, const BatchReport& b) {
-  BatchReport first;
-  BatchReport second;
-  first.options = a.options;
-  second.options = b.options;
-  return a.inputs_hash == b.inputs_hash && encode(first) == encode(second);
-}
 
 /// What it took, by rank; absent: the site is no collective.
 using CollectiveCost = std::function<std::optional<double>(
@@ -48,7 +35,7 @@ using CollectiveCost = std::function<std::optional<double>(
 std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
                                   std::span<const std::uint32_t> ranks,
                                   const CollectiveCost& cost_of_collective, bool least_wait,
-                                  std::string& culprit) {
+                                  double timeout, std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
   std::map<SharedIndex, SiteResult> sites;
@@ -74,9 +61,9 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
       seconds[seen.site][ranks[r]] = seen.seconds;
       const auto [at, first] = sites.try_emplace(seen.site, seen);
       SiteResult& one = at->second;
-      if (seen.status == SiteResult::Status::LaunchFailed && culprit.empty()) {
-        culprit = name_of(ranks[r]);
-      }
+      const bool failed =
+          seen.status == SiteResult::Status::LaunchFailed || seen.seconds * seen.launches > timeout;
+      if (failed && culprit.empty()) culprit = name_of_rank(ranks[r]);
       if (first) continue;
       const auto severity = [](SiteResult::Status status) {
         return status == SiteResult::Status::LaunchFailed ? 2
@@ -107,53 +94,23 @@ void BatchPlanner::Events::stage(Stage stage, std::uint32_t generation) {
 
 void BatchPlanner::Events::fallback(FallbackReason reason, SiteIndex site,
                                     const std::string& text) {
-  const bool failed =
-      reason == FallbackReason::LaunchFailed || reason == FallbackReason::WrongResult;
+  const bool failed = reason == FallbackReason::LaunchFailed ||
+                      reason == FallbackReason::WrongResult ||
+                      reason == FallbackReason::TrialTimeout;
   const std::string where =
       failed && !culprit.empty() ? " It was seen on " + culprit + "." : std::string();
   list.emplace_back(FallbackEvent{reason, site, text + where});
 }
 
-std::string BatchPlanner::fault_of(std::span<const std::uint32_t> ranks,
-                                   std::span<const BatchReport> reports) const {
-  for (std::size_t r = 0; r < reports.size(); ++r) {
-    const BatchReport& report = reports[r];
-    const std::string rank = name_of(ranks[r]);
-    const bool last = report.batch == last_.number && report.batch_hash == last_hash_;
-    const bool before = report.batch + 1 == last_.number && report.batch_hash == before_hash_;
-    if ((!last && !before) || report.batch != reports.front().batch) {
-      return rank + " answers batch " + std::to_string(report.batch) + ", and batch " +
-             std::to_string(last_.number) + " was the last: it has not run what the others have";
-    }
-    if (!same_options(report, reports.front())) {
-      return rank + " has other options or another space than " + name_of(ranks.front());
-    }
-    const std::size_t due = last ? last_.passes.size() : before_passes_;
-    if (report.passes.size() != due) {
-      return rank + " reports " + std::to_string(report.passes.size()) + " passes of " +
-             std::to_string(due);
-    }
-    if (report.new_sites.size() > most_sites_of_a_rank) return rank + " reports too many sites";
-    const auto known = [&](SharedIndex site, std::uint32_t config) {
-      return site < sites_.size() && config < sites_[site].shared.num_configs;
-    };
-    bool sound = std::isfinite(report.elapsed_seconds);
-    for (const auto& one : report.readied) {
-      sound = sound && known(one.site, 0);
-      for (const std::uint32_t config : one.unusable) sound = sound && known(one.site, config);
-    }
-    for (const auto& one : report.rejections) sound = sound && known(one.site, one.config);
-    for (const BatchReport::Standing& one : report.standings)
-      sound = sound && known(one.site, 0) && one.here > 0 && one.entry <= report.horizon;
-    for (const PassReport& pass : report.passes)
-      for (const SiteResult& seen : pass.sites) sound = sound && known(seen.site, seen.config);
-    if (!sound) return rank + " reports on sites or configs that do not exist";
-  }
-  return {};
-}
-
-Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
-                           std::span<const BatchReport> reports, std::string& why) {
+Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks, std::span<const BatchReport> said,
+                           std::string& why) {
+  if (refused_.empty()) refused_ = hopeless(ranks, said);
+  if (!refused_.empty()) return refusal(refused_);
+  const auto pauses = [](const BatchReport& report) { return report.pausing; };
+  const bool paused = std::any_of(said.begin(), said.end(), pauses);
+  const std::vector<BatchReport> without =
+      paused ? without_pauses(said) : std::vector<BatchReport>();
+  const std::span<const BatchReport> reports = paused ? std::span(without) : said;
   why = fault_of(ranks, reports);
   if (!why.empty()) return {};
   std::uint64_t first_entry = 0;
@@ -173,7 +130,13 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
 
   Batch batch;
   batch.number = last_.number + 1;
-  if (has_passes_ || collectives_are_ready()) {
+  // Ranks that have seen nothing yet have only met.
+  const bool meets = sites_.empty() && !bounded && last_.number == 0;
+  if (paused) {
+    batch.paused = true;
+  } else if (meets) {
+    batch.waiting = Waiting::Results;
+  } else if (has_passes_ || collectives_are_ready()) {
     plan_passes(batch, bounded, passes_ahead(reports));
   } else {
     batch.waiting = Waiting::Builds;  // all that is there from the start is admitted together
@@ -189,6 +152,12 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks,
   before_passes_ = last_.passes.size();
   last_ = std::move(batch);
   return issue(last_, first_entry);
+}
+
+Payload BatchPlanner::refusal(std::string why) {
+  Batch batch;
+  batch.refused = std::move(why);
+  return encode(batch);
 }
 
 Payload BatchPlanner::issue(Batch& batch, std::uint64_t first_entry) {
@@ -246,7 +215,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
     // Its configs mean something else there: only the default is the same on all.
     events_.list.emplace_back(FallbackEvent{FallbackReason::RanksDiffer, index,
                                             "'" + seen.site.name + "' has other configs on " +
-                                                name_of(ranks[rank]) +
+                                                name_of_rank(ranks[rank]) +
                                                 " than on another rank; it keeps its default."});
     for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
       site.unusable.push_back(config);
@@ -263,7 +232,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
 }
 
 void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t rank) {
-  events_.culprit = name_of(rank);
+  events_.culprit = name_of_rank(rank);
   tuning_->reject_config(site, config,
                          "Config " + std::to_string(config) + " of '" + sites_[site].shared.name +
                              "' computes something else than the default and is never chosen.");
@@ -336,8 +305,9 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     }
     // What is kept has to be faster where it is slowest.
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
-    const auto result =
-        reduced(last_.passes[p], of_ranks, ranks, cost, least_wait, events_.culprit);
+    const auto result = reduced(last_.passes[p], of_ranks, ranks, cost, least_wait,
+                                reports.front().options.trial_timeout, events_.culprit);
+    if (!result && overrun_on(p, ranks, reports)) continue;
     if (!result) {
       tuning_->lose_result(last_.passes[p].number, now_);
     } else {
@@ -350,6 +320,19 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     events_.culprit.clear();
   }
   if (measured > 0) pass_seconds_ = seconds / static_cast<double>(measured);
+  if (!overran_on_.empty()) {
+    events_.culprit = std::exchange(overran_on_, {});
+    tuning_->overrun(now_);
+    events_.culprit.clear();
+  }
+}
+
+bool BatchPlanner::overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,
+                              std::span<const BatchReport> reports) {
+  if (!overran_on_.empty()) return false;  // the first one is to blame
+  for (std::size_t r = 0; r < reports.size(); ++r)
+    if (reports[r].overran && reports[r].passes[pass].lost) overran_on_ = name_of_rank(ranks[r]);
+  return !overran_on_.empty();
 }
 
 std::size_t BatchPlanner::passes_ahead(std::span<const BatchReport> reports) const {
@@ -387,8 +370,7 @@ Payload GroupPlanners::decide(const Topic& topic, std::span<const Payload> said,
   std::vector<BatchReport> reports(said.size());
   for (std::size_t r = 0; r < said.size(); ++r) {
     if (decode(said[r], reports[r])) continue;
-    why = "what " + name_of(topic.ranks[r]) + " said cannot be read";
-    return {};
+    return BatchPlanner::refusal("what " + name_of_rank(topic.ranks[r]) + " said cannot be read");
   }
   if (planners_.size() >= most_groups && !planners_.contains({topic.group, topic.ranks})) {
     why = "there are more than " + std::to_string(most_groups) + " groups of ranks";

@@ -24,7 +24,11 @@ class BatchPlanner {
   /// @param ranks their numbers in the job, for messages; as many as reports, always the same
   /// @param why   a sentence, if it is empty: the ranks have not run or do not mean the same
   [[nodiscard]] Payload plan(std::span<const std::uint32_t> ranks,
-                             std::span<const BatchReport> reports, std::string& why);
+                             std::span<const BatchReport> said, std::string& why);
+
+  /// In place of a batch: why there will never be one. Given to all ranks like a batch, so that
+  /// none of them asks again.
+  [[nodiscard]] static Payload refusal(std::string why);
 
  private:
   /// Collects what the tuning reports.
@@ -50,6 +54,11 @@ class BatchPlanner {
 
   [[nodiscard]] std::string fault_of(std::span<const std::uint32_t> ranks,
                                      std::span<const BatchReport> reports) const;
+  /// Why these ranks will never run the same; empty: nothing says so.
+  [[nodiscard]] std::string hopeless(std::span<const std::uint32_t> ranks,
+                                     std::span<const BatchReport> reports) const;
+  /// What ranks that pause would say if they had lost all that was to be run.
+  [[nodiscard]] std::vector<BatchReport> without_pauses(std::span<const BatchReport> reports) const;
   [[nodiscard]] Payload issue(Batch& batch, std::uint64_t first_entry);
   void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void take_up(const BatchReport::NewSite& seen, std::size_t rank, std::size_t num_ranks,
@@ -57,12 +66,16 @@ class BatchPlanner {
   void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank);
   void tell_ready();
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
+  /// Whether a rank waits no longer for that pass; notes which.
+  [[nodiscard]] bool overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,
+                                std::span<const BatchReport> reports);
   void plan_passes(Batch& batch, bool bounded, std::size_t most);
   void put_in_step(Batch& batch);
   void keep_default(SharedIndex site, const std::string& why, std::vector<TuningEvent>& events);
   [[nodiscard]] bool collectives_are_ready() const;
   [[nodiscard]] std::size_t passes_ahead(std::span<const BatchReport> reports) const;
 
+  std::string refused_;
   Events events_;
   std::optional<Tuning> tuning_;
   std::vector<Site> sites_;
@@ -76,6 +89,7 @@ class BatchPlanner {
   std::uint64_t before_hash_ = 0;
   std::size_t before_passes_ = 0;
   bool has_passes_ = false;  ///< a batch with passes was planned
+  std::string overran_on_;   ///< the rank on which a pass did not end in time
   double now_ = 0;
   double pass_seconds_ = 0;  ///< of the last batch's passes, on average; 0: not known
 };

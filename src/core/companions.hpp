@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include <contextune/options.hpp>
+
 #include "core/decision_port.hpp"
 #include "core/shared_tuning.hpp"
 
@@ -18,6 +20,7 @@ struct Companions {
   State state = State::Alone;
   Coordinator* coordinator = nullptr;  ///< if they are known; outlives the tuning
   SharedTuningSettings settings;       ///< the same
+  Scope scope = Scope::Global;         ///< the same
 };
 
 /// Whoever finds them, for one region; a port. Called under the region's lock but for wait().

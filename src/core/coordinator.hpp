@@ -39,6 +39,9 @@ struct Agreement {
   std::string why;                  ///< a sentence, unless committed or open
   std::uint32_t culprit = no_rank;  ///< the rank that it was for, where that is known
   double waited_seconds = 0;        ///< of this rank, inside wait()
+  /// While it is Open: for so long the coordinating rank waits for one that is occupied, as was
+  /// heard since it was asked last. 0: nothing was.
+  double granted_seconds = 0;
 
   static constexpr std::uint32_t no_rank = ~0U;
 };
@@ -82,13 +85,19 @@ class Coordinator {
   /// The verdict so far. Committed, Aborted and Unknown are final and can be asked for once;
   /// before this rank has spoken, and after that one time, it is Open.
   [[nodiscard]] virtual Agreement poll(const Topic& topic) noexcept = 0;
-  /// Waits for it, at most so long: then `Open`, and this rank's vote may still be counted unless
-  /// it withdraws. Returns at once where poll() has nothing to wait for.
+  /// Waits for it, at most so long, or until more time is granted: then `Open`, and this rank's
+  /// vote may still be counted unless it withdraws. Returns at once where poll() has nothing to
+  /// wait for.
   [[nodiscard]] virtual Agreement wait(const Topic& topic, double seconds) noexcept = 0;
 
   /// Takes this rank's part back, or says that none will come: the topic is aborted, here at once.
   /// Nothing if it has voted already: then the verdict has to be waited for.
   virtual void withdraw(const Topic& topic, std::string why) noexcept = 0;
+
+  /// Until it speaks on the topic, this rank is at something that takes a while: others that would
+  /// give it up are told, and wait for so long instead. Costs nothing unless they have to ask.
+  /// @param why a clause, for them: "it is ..."
+  virtual void occupied(const Topic& /*topic*/, double /*seconds*/, std::string /*why*/) noexcept {}
 
   /// Why this rank cannot agree on anything any more; empty: it can. Final.
   [[nodiscard]] virtual std::string lost() const = 0;

@@ -1,5 +1,7 @@
 #include "core/joining_tuning.hpp"
 
+#include "core/scoped_tuning.hpp"
+
 #include <utility>
 
 namespace contextune {
@@ -67,7 +69,8 @@ void JoiningTuning::reject_config(SiteIndex index, std::uint32_t config,
 PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
   ++entries_;
   seeks_ = false;
-  const bool is_needed = has_collectives_ || (entries_ > 1 && source_->are_certain());
+  const bool is_needed =
+      has_collectives_ || repeats_together_ || (entries_ > 1 && source_->are_certain());
   if (!joined_ && is_needed) {
     std::vector<DecisionStanding> used;
     if (port_ != nullptr) used = port_->standings();
@@ -98,8 +101,15 @@ PassPlan JoiningTuning::idle_entry(bool counted) {
 
 void JoiningTuning::join(Companions&& companions) {
   companions.settings.entries_before = entries_ - 1;
-  auto shared = std::make_unique<SharedTuning>(options_, std::move(companions.settings),
-                                               *companions.coordinator, observer_);
+  std::unique_ptr<RegionTuning> shared;
+  if (companions.scope == Scope::Local) {
+    shared = std::make_unique<ScopedTuning>(options_, std::move(companions.settings),
+                                            *companions.coordinator, observer_);
+  } else {
+    shared = std::make_unique<SharedTuning>(options_, std::move(companions.settings),
+                                            *companions.coordinator, observer_);
+  }
+  if (repeats_together_) shared->repeat_together();
   if (port_ != nullptr) (void)shared->keep_in_step(*port_);
   for (const Site& site : sites_) {
     SiteSpec spec = site.spec;
@@ -135,9 +145,14 @@ void JoiningTuning::lose_result(std::uint64_t pass, double now) {
   if (const auto number = inner_number(pass)) inner_->lose_result(*number, now);
 }
 
-void JoiningTuning::await_ranks() {
+void JoiningTuning::await_ranks(const std::function<bool()>& interrupted) {
   if (seeks_) return source_->wait();
-  inner_->await_ranks();
+  inner_->await_ranks(interrupted);
+}
+
+void JoiningTuning::repeat_together() {
+  repeats_together_ = true;
+  if (joined_) inner_->repeat_together();
 }
 
 bool JoiningTuning::keep_in_step(DecisionPort& port) {

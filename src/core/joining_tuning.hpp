@@ -32,7 +32,12 @@ class JoiningTuning final : public RegionTuning {
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
-  void await_ranks() override;
+  void overrun(double now) override { inner_->overrun(now); }
+  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }
+  void pause() override { inner_->pause(); }
+  void leave(const std::string& why) override { inner_->leave(why); }
+  void repeat_together() override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override { return inner_->settle(now); }
   void explain_unfinished() override;
@@ -67,6 +72,7 @@ class JoiningTuning final : public RegionTuning {
   std::vector<SiteIndex> undecided_;  ///< collectives that came since find() was asked
   DecisionPort* port_ = nullptr;
   bool has_collectives_ = false;
+  bool repeats_together_ = false;
   bool joined_ = false;
   bool seeks_ = false;  ///< its companions are not known yet
   bool said_ = false;   ///< that they were not found to the end

@@ -3,13 +3,10 @@
 #include <algorithm>
 
 namespace contextune {
-namespace {
 
 std::string name_of_rank(std::uint32_t rank) {
   return "rank " + std::to_string(rank);
 }
-
-}  // namespace
 
 void LeasePlanner::hear(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports,
                         std::uint64_t first_entry) {

@@ -11,6 +11,9 @@
 
 namespace contextune {
 
+/// "rank 3".
+[[nodiscard]] std::string name_of_rank(std::uint32_t rank);
+
 /// Turns what a batch plans for collective sites into leases, and says where that cannot be done.
 /// A function of what ranks have said. Not thread-safe.
 class LeasePlanner {

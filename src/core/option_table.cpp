@@ -39,6 +39,10 @@ struct Words<Distributed> {
   static constexpr std::array<std::string_view, 3> list{"auto", "off", "on"};
 };
 template <>
+struct Words<Scope> {
+  static constexpr std::array<std::string_view, 2> list{"global", "local"};
+};
+template <>
 struct Words<Exactness> {
   static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
 };
@@ -75,7 +79,7 @@ Range range_of(std::string_view name) {
   if (name == "confirm_max_pairs") return {2, 100000};
   if (name == "margin") return {0, 1};
   if (name == "max_slowdown") return {0, 1000};
-  if (name == "presync_timeout") return {0.001, 3600};
+  if (name == "presync_timeout" || name == "trial_timeout") return {0.001, 3600};
   if (name == "replay_memory") return {0, 1e15};
   return {0, 1e9};
 }
@@ -156,7 +160,7 @@ bool read(std::string_view name, const std::string& text, double& value) {
   const auto [stop, error] = std::from_chars(text.data(), end, number);
   if (error != std::errc{}) return false;
   const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
-  const bool is_time = name == "max_time" || name == "presync_timeout";
+  const bool is_time = name == "max_time" || name == "presync_timeout" || name == "trial_timeout";
   if (name == "replay_memory") {
     const auto factor = bytes_of_unit(unit);
     if (!factor) return false;

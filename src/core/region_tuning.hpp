@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,7 +50,8 @@ enum class Waiting {
   Results,  ///< of earlier passes
   Builds,   ///< no site is ready yet
   Budget,   ///< trials have cost max_slowdown; runs what is known so far
-  Ranks     ///< the other ranks have not agreed yet; see await_ranks
+  Ranks,    ///< the other ranks have not agreed yet; see await_ranks
+  Pause     ///< one of them goes on later: there is no pass before the region comes round again
 };
 
 /// What every site runs in one entry. `configs` is indexed by site; a site beyond its end runs
@@ -127,18 +129,39 @@ class RegionTuning {
   /// Nothing will come for that pass.
   virtual void lose_result(std::uint64_t pass, double now) = 0;
 
+  /// The passes whose results are due have not ended within trial_timeout, and perhaps never will:
+  /// what they try is never chosen, and the search ends with what it knows. Between entries.
+  virtual void overrun(double now) = 0;
+
   /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
   /// threads may make other calls meanwhile; of this one there is one at a time.
-  virtual void await_ranks() {}
+  /// @param interrupted asked now and then, unless it is empty: whether to return without it
+  virtual void await_ranks(const std::function<bool()>& /*interrupted*/ = {}) {}
+
+  /// This process is at something that takes a while before its next pass: other ranks are to wait
+  /// for it so long instead of giving it up. `why` is a clause: "is ...".
+  virtual void occupied(double /*seconds*/, const std::string& /*why*/) {}
+
+  /// There are no more passes now, and will be when the region comes round again: no rank waits for
+  /// this one until then.
+  virtual void pause() {}
+
+  /// There are no more passes, ever, for that reason, a clause: no rank waits for this one. Nothing
+  /// but settle() may follow. Also while another thread is in await_ranks, which returns soon.
+  virtual void leave(const std::string& /*why*/) {}
 
   /// Collective sites are told through `port` from now on, which outlives this.
   /// @return false: there is nobody to keep in step with, so they keep their default
   [[nodiscard]] virtual bool keep_in_step(DecisionPort& /*port*/) { return false; }
 
+  /// What a pass of this region does is known to wait for other ranks: where its entries are made
+  /// for it, all ranks have to make the same number of them. Before the first of them.
+  virtual void repeat_together() {}
+
   /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
   /// question back, or waits for the verdict where that is too late, which others' programs cannot
   /// delay.
-  /// @return false: another thread is about to hear the verdict (see await_ranks)
+  /// @return false: not yet; ask again in a moment, without the region's lock in between
   virtual bool settle(double /*now*/) { return true; }
 
   /// The program is about to end: reports, once, what has kept this from being finished if nothing

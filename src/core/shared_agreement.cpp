@@ -1,4 +1,4 @@
-// What a rank says to the others about its region, and what it is told.
+// What a rank is told about its region, and how it waits for that.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -13,14 +13,10 @@ namespace {
 
 // Beyond presync_timeout: the coordinating rank's own limit is to be heard, not to be met.
 constexpr double slack_seconds = 1;
+// How often somebody who waits looks whether to go on with something else.
+constexpr double interruption_seconds = 0.02;
 // A rank that has voted gets its verdict from control threads alone, whatever programs do.
 constexpr double verdict_seconds = 15;
-// The same where a collective is due that the verdict is about, and to guess would have ranks hang
-// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
-// for which the collective itself would wait; of one that has ended, all hear at once.
-constexpr double held_verdict_seconds = 600;
-// For an answer that nobody waits for; a rank withdraws long before, at its horizon.
-constexpr double unhurried_seconds = 3600;
 // Each time the room for an answer doubles.
 constexpr int most_refusals = 12;
 // Once there are winners: what comes after them may be this rank's alone.
@@ -57,8 +53,9 @@ void SharedTuning::advance(double now, bool bounded) {
       heard(std::move(agreement), bounded);
       continue;
     }
-    const bool seen_sites = entries_ > 1 || !sites_.empty();
-    if (!seen_sites || !batch_is_through() || finished()) return;
+    const bool seen_sites = observed_ || !sites_.empty() || (bounded && entries_ > 1);
+    const bool meets = !bounded && batch_.number == 0;
+    if ((!seen_sites && !meets) || !batch_is_through() || finished()) return;
     if (bounded && entries_ < pause_until_) return;
     ask(now, bounded);
   }
@@ -75,14 +72,25 @@ Agreement SharedTuning::take_back(const char* why) {
   return agreement;
 }
 
-void SharedTuning::await_ranks() {
-  if (asked_ && !answer_) answer_ = await_verdict();
+void SharedTuning::await_ranks(const std::function<bool()>& interrupted) {
+  if (asked_ && !answer_) {
+    Agreement agreement = await_verdict(interrupted);
+    if (agreement.verdict != Verdict::Open) answer_ = std::move(agreement);
+  }
   awaiting_ = false;
 }
 
-Agreement SharedTuning::await_verdict() {
+Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) {
   const double limit = settings_.presync_timeout + slack_seconds;
-  Agreement agreement = coordinator_.wait(topic_, limit);
+  Agreement agreement;
+  for (double left = limit; left > 0 && agreement.verdict == Verdict::Open;) {
+    const double slice = interrupted ? std::min(left, interruption_seconds) : left;
+    agreement = coordinator_.wait(topic_, slice);
+    left -= slice;
+    if (agreement.granted_seconds > 0)
+      left = std::max(left, agreement.granted_seconds + slack_seconds);
+    if (agreement.verdict == Verdict::Open && interrupted && interrupted()) return agreement;
+  }
   if (agreement.verdict == Verdict::Open) {
     const double waited = agreement.waited_seconds;
     // It would have named a rank that has not come.
@@ -102,64 +110,22 @@ void SharedTuning::explain_unfinished() {
                          "before: " + last_refusal_ + ".");
 }
 
-BatchReport SharedTuning::report(double now, bool bounded) const {
-  BatchReport report;
-  report.batch = batch_.number;
-  report.batch_hash = batch_hash_;
-  report.inputs_hash = settings_.inputs_hash;
-  report.options = options_;
-  report.bounded = bounded;
-  report.elapsed_seconds = now - first_now_;
-  for (const Site& site : sites_) {
-    if (!site.reported) {
-      report.new_sites.push_back({site.shared, site.ready, site.unusable,
-                                  std::vector(site.wrong.begin(), site.wrong.end())});
-    } else if (site.index) {
-      if (site.ready && !site.reported_ready)
-        report.readied.push_back({*site.index, site.unusable});
-      for (const std::uint32_t config : site.wrong)
-        if (!site.reported_wrong.contains(config))
-          report.rejections.push_back({*site.index, config});
-    }
-  }
-  for (const Seen& seen : seen_) report.passes.push_back(seen.report);
-  return report;
-}
-
-void SharedTuning::ask(double now, bool bounded) {
-  // After a refusal the very same is said again: the planner may have taken it in.
-  if (!std::exchange(say_again_, false)) said_ = report(now, bounded);
-  said_.horizon = entries_ + margin_;
-  said_.margin = margin_;
-  asked_entry_ = entries_;
-  asked_bounded_ = bounded;
-  asked_ = true;
-  hold_decisions(bounded);
-  coordinator_.say(topic_, settings_.kind, encode(said_),
-                   bounded ? unhurried_seconds : settings_.presync_timeout);
-}
-
-void SharedTuning::note_said(const BatchReport& report) {
-  std::size_t next = 0;
-  for (Site& site : sites_) {
-    if (!site.reported) {
-      if (next == report.new_sites.size()) break;  // it came after that
-      const BatchReport::NewSite& said = report.new_sites[next++];
-      site.reported = true;
-      site.reported_ready = said.ready;
-      site.reported_wrong.insert(said.wrong.begin(), said.wrong.end());
-    } else if (site.index) {
-      for (const auto& one : report.readied)
-        site.reported_ready = site.reported_ready || one.site == *site.index;
-      for (const auto& one : report.rejections)
-        if (one.site == *site.index) site.reported_wrong.insert(one.config);
-    }
-  }
-}
-
 void SharedTuning::heard(Agreement agreement, bool bounded) {
-  asked_ = false;
+  Batch batch;
+  bool is_read = false;
+  if (agreement.verdict == Verdict::Committed) {
+    // The others have it: where there is no memory to take it in, it is still there to be asked
+    // for.
+    answer_ = std::move(agreement);
+    is_read = decode(answer_->decision, batch) &&
+              (batch.number == batch_.number + 1 || !batch.refused.empty());
+    if (is_read) commit_leases(batch);
+    agreement = std::move(*answer_);
+  }
   answer_.reset();
+  asked_ = false;
+  leases_committed_ = 0;
+  settling_since_ = std::numeric_limits<double>::quiet_NaN();
   SyncEvent event;
   event.group = topic_.group;
   event.group_rank = static_cast<std::uint32_t>(
@@ -171,18 +137,25 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   event.why = agreement.why;
   const std::uint32_t culprit = agreement.culprit;
   ++topic_.question;
-  Batch batch;
+  const bool paused_here = std::exchange(pausing_, false);
   if (agreement.verdict == Verdict::Committed) {
     event.hash = hash_of(agreement.decision);
-    if (decode(agreement.decision, batch) && batch.number == batch_.number + 1) {
+    if (is_read) {
       observer_.sync(event);
+      if (!batch.refused.empty()) {
+        release_decisions();
+        return batch_.finished ? close(batch.refused) : fail(batch.refused);
+      }
       batch_hash_ = event.hash;
       refusals_ = 0;
       // Less room where the answer came at once, and no more than that.
       if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
       note_said(said_);
       take(std::move(batch));
-      return release_decisions();  // not before: they are told by what was committed just now
+      // What others were told to wait for is past.
+      if (paused_here) rest_ = false;
+      if (!bounded && !batch_.passes.empty()) occupied(options_.trial_timeout, "runs trials");
+      return release_decisions();
     }
     event.why = "what the ranks agreed on cannot be read";
     event.verdict = Verdict::Unknown;
@@ -220,10 +193,11 @@ void SharedTuning::take(Batch&& batch) {
       batch.passes.empty() ? std::clamp<std::uint64_t>(2 * pause_entries_, 1, most_pause) : 0;
   pause_until_ = entries_ + pause_entries_;
   if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
+  if (batch.paused) batch.waiting = Waiting::Pause;
   if (batch.finished) finished_at_ = last_now_;
+  overran_ = false;
   batch_ = std::move(batch);
   batch_.events.clear();
-  commit_leases();
   for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
 }
 

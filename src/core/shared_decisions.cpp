@@ -70,17 +70,18 @@ void SharedTuning::release_decisions() {
   if (std::exchange(holding_, false)) port_->release();
 }
 
-void SharedTuning::commit_leases() {
+void SharedTuning::commit_leases(const Batch& batch) {
   if (port_ == nullptr) return;
-  for (const Batch::Lease& lease : batch_.leases) {
+  for (; leases_committed_ < batch.leases.size(); ++leases_committed_) {
+    const Batch::Lease& lease = batch.leases[leases_committed_];
     const SiteIndex here = local(lease.site);
     if (here == no_site) continue;
-    DecisionLease own{here, lease.communicator, batch_.number, lease.first_decision, lease.per_pass,
+    DecisionLease own{here, lease.communicator, batch.number, lease.first_decision, lease.per_pass,
                       {},   lease.afterwards};
-    for (const Batch::Pass& pass : batch_.passes)
+    for (const Batch::Pass& pass : batch.passes)
       own.configs.push_back(lease.site < pass.configs.size() ? pass.configs[lease.site] : 0);
-    sites_[here].leased = lease.afterwards;
     const std::string why = port_->commit(own);
+    sites_[here].leased = lease.afterwards;
     if (why.empty()) continue;
     observer_.fallback(FallbackReason::InternalError, here,
                        "What all ranks agreed on cannot be kept here: " + why + ".");
@@ -98,7 +99,22 @@ bool SharedTuning::settle(double now) {
     coordinator_.withdraw(topic_, why);
     return false;
   }
-  heard(answer_ ? *std::exchange(answer_, std::nullopt) : take_back(why), asked_bounded_);
+  if (!answer_) {
+    if (std::isnan(settling_since_)) {
+      settling_since_ = now;
+      coordinator_.withdraw(topic_, why);
+    }
+    Agreement agreement = coordinator_.poll(topic_);
+    if (agreement.verdict == Verdict::Open) {
+      // This rank has voted. A decision that was agreed on must not be missed: the others, inside
+      // NCCL, would never return.
+      if (now - settling_since_ < held_verdict_seconds) return false;
+      agreement.verdict = Verdict::Unknown;
+    }
+    agreement.waited_seconds += now - settling_since_;
+    answer_ = std::move(agreement);
+  }
+  heard(*answer_, asked_bounded_);
   return true;
 }
 

@@ -130,6 +130,13 @@ void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
   sites_[index].wrong.insert(config);
 }
 
+void SharedTuning::pass_by(double now) {
+  count_decisions(!entered_);
+  if (entered_) close_open_pass();
+  last_now_ = now;
+  ++entries_;
+}
+
 PassPlan SharedTuning::begin_pass(double now, bool bounded) {
   awaiting_ = false;
   count_decisions(!entered_);
@@ -153,7 +160,8 @@ PassPlan SharedTuning::begin_pass(double now, bool bounded) {
                 {}};
   if (next_pass_is_due(bounded)) {
     plan_pass(plan);
-  } else if (batch_.number == 0 && sites_.empty() && !asked_ && !failed_) {
+  } else if (sites_.empty() && !asked_ && !failed_ && (bounded ? batch_.number == 0 : !observed_)) {
+    observed_ = true;
     plan.pass = observation_passes + entries_;
     plan.counted = true;
   } else if (!finished()) {
@@ -241,6 +249,17 @@ void SharedTuning::lose_result(std::uint64_t number, double now) {
   if (Seen* seen = seen_of(number)) {
     seen->in = true;
     seen->report.lost = true;
+  }
+}
+
+void SharedTuning::overrun(double now) {
+  last_now_ = std::max(last_now_, now);
+  if (batch_is_through() || failed_) return;
+  overran_ = true;
+  next_ = batch_.passes.size();
+  for (Seen& seen : seen_) {
+    seen.report.lost = seen.report.lost || !seen.in;
+    seen.ended = seen.in = true;
   }
 }
 

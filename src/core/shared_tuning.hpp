@@ -33,8 +33,10 @@ struct SharedTuningSettings {
 ///
 /// Where the program makes the entries, it is never kept waiting for a rank that has not spoken: a
 /// batch holds from an entry that none of them has reached, and a rank that gets there without
-/// having been told takes its word back; they ask again later, with more room. Once agreement has
-/// failed for good, every site runs its default, at once where nothing was committed.
+/// having been told takes its word back; they ask again later, with more room. Where entries are
+/// made for it, none is made before all ranks are known to take part: the program's own collectives
+/// would wait for one that does not. Once agreement has failed for good, every site runs its
+/// default, at once where nothing was committed.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
 class SharedTuning final : public RegionTuning {
@@ -48,11 +50,18 @@ class SharedTuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  /// In place of begin_pass, and without an end: an entry in which nothing is to be done about this
+  /// search. It counts as one all the same, since ranks name entries by their number.
+  void pass_by(double now);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
-  void await_ranks() override;
+  void overrun(double now) override;
+  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  void occupied(double seconds, const std::string& why) override;
+  void pause() override;
+  void leave(const std::string& why) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override;
   void explain_unfinished() override;
@@ -90,6 +99,11 @@ class SharedTuning final : public RegionTuning {
     bool in = false;  ///< its result has come, or never will
   };
 
+  /// For a verdict where a collective is due that it is about, and to guess would have ranks hang
+  /// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
+  /// for which the collective itself would wait; of one that has ended, all hear at once.
+  static constexpr double held_verdict_seconds = 600;
+
   // shared_tuning.cpp: entries
   [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
   void join(SiteIndex here, SharedIndex index);
@@ -108,15 +122,17 @@ class SharedTuning final : public RegionTuning {
   void add_standings(BatchReport& report) const;
   void hold_decisions(bool bounded);
   void release_decisions();
-  void commit_leases();
+  void commit_leases(const Batch& batch);
 
-  // shared_agreement.cpp: what is said and heard
-  void advance(double now, bool bounded);
+  // shared_parts.cpp: what is said
   void ask(double now, bool bounded);
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
   void note_said(const BatchReport& report);
+
+  // shared_agreement.cpp: what is heard
+  void advance(double now, bool bounded);
   [[nodiscard]] Agreement take_back(const char* why);
-  [[nodiscard]] Agreement await_verdict();
+  [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
   void heard(Agreement agreement, bool bounded);
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);
@@ -152,11 +168,17 @@ class SharedTuning final : public RegionTuning {
   bool holding_ = false;
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
-  std::optional<Agreement> answer_;  ///< heard in await_ranks
-  bool closed_ = false;              ///< what comes after the winners is not agreed on any more
-  bool rest_ = false;                ///< nothing to run: the next entry asks again, not this one
-  std::uint64_t margin_ = 4;         ///< entries in which an answer is expected
-  int refusals_ = 0;                 ///< since the last agreement
+  bool overran_ = false;  ///< passes of the batch did not end in time
+  /// Heard in await_ranks, or not taken in yet for want of memory.
+  std::optional<Agreement> answer_;
+  std::size_t leases_committed_ = 0;  ///< of the batch in it
+  double settling_since_ = std::numeric_limits<double>::quiet_NaN();
+  std::optional<std::uint64_t> pause_said_;  ///< as the part of that question
+  bool pausing_ = false;                     ///< the answer is to that
+  bool closed_ = false;       ///< what comes after the winners is not agreed on any more
+  bool rest_ = false;         ///< nothing to run: the next entry asks again, not this one
+  std::uint64_t margin_ = 4;  ///< entries in which an answer is expected
+  int refusals_ = 0;          ///< since the last agreement
   std::string last_refusal_;
   bool explained_ = false;
   std::uint64_t asked_entry_ = 0;
@@ -165,8 +187,10 @@ class SharedTuning final : public RegionTuning {
 
   Stage stage_ = Stage::Table;
   bool failed_ = false;
+  bool left_ = false;
   bool said_too_many_ = false;
   bool entered_ = false;
+  bool observed_ = false;  ///< an entry that showed which sites there are
   std::uint64_t entries_;
   std::uint64_t passes_ = 0;
   std::uint64_t waited_entries_ = 0;

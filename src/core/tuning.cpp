@@ -22,6 +22,7 @@ TuningOptions tuning_options(const Options& options) {
   out.max_slowdown = options.max_slowdown;
   out.max_passes = static_cast<std::uint64_t>(options.max_passes);
   out.max_time = options.max_time;
+  out.trial_timeout = options.trial_timeout;
   return out;
 }
 
@@ -66,6 +67,9 @@ void Tuning::add_result(const PassResult& result, double now) {
 }
 void Tuning::lose_result(std::uint64_t pass, double now) {
   engine_->lose_result(pass, now);
+}
+void Tuning::overrun(double now) {
+  engine_->overrun(now);
 }
 bool Tuning::finished() const {
   return engine_->finished();

@@ -35,6 +35,7 @@ class Tuning final : public RegionTuning {
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
+  void overrun(double now) override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] Stage stage() const override;
   [[nodiscard]] std::span<const std::uint32_t> winners() const override;

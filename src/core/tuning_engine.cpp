@@ -264,6 +264,8 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
     if (seen != nullptr && seen->status == SiteResult::Status::LaunchFailed && !trial.failed) {
       fail_config(trial.site, trial.runs, trial.step.iteration);
     }
+    if (seen != nullptr && took_too_long(*seen))
+      time_out(trial.site, trial.runs, trial.step.iteration, took(*seen));
     const bool tried = trial.runs == trial.step.config && !trial.failed;
     const bool measured = seen != nullptr && tried && usable(*seen, trial.runs);
     if (measured && seen->launches > 0) site.launches = seen->launches;
@@ -315,48 +317,17 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
     fail_config(seen.site, pass.configs[seen.site], 0);
     seconds = std::numeric_limits<double>::infinity();
   }
+  for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
+    const SiteResult& seen = result->sites[i];
+    if (!took_too_long(seen) || seen.config == 0 || seen.site >= pass.configs.size()) continue;
+    time_out(seen.site, pass.configs[seen.site], 0, took(seen));
+    seconds = std::numeric_limits<double>::infinity();
+  }
+  const bool is_default = std::all_of(pass.configs.begin(), pass.configs.end(),
+                                      [](std::uint32_t config) { return config == 0; });
+  if (seconds > options_.trial_timeout && !is_default)
+    seconds = std::numeric_limits<double>::infinity();
   experiment_.settle(pass.slot, {seconds, pass.situation});
-}
-
-void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {
-  TuningSite& site = sites_[index];
-  if (site.progress && config < site.spec.configs.size()) site.progress->fail(config, iteration);
-  const bool was_winner = stage_ == Stage::Finished && site.known == config;
-  if (!give_up_config(index, config)) return;
-  observer_.fallback(was_winner ? FallbackReason::WinnerFailed : FallbackReason::LaunchFailed,
-                     index,
-                     "Config " + std::to_string(config) + " of '" + site.spec.name +
-                         "' could not be launched; the default ran in its place.");
-}
-
-void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config,
-                                   const std::string& detail) {
-  if (index >= sites_.size() || config >= sites_[index].spec.configs.size()) return;
-  if (!give_up_config(index, config)) return;
-  TuningSite& site = sites_[index];
-  if (site.progress) {
-    site.progress->fail(config, -site.spec.n_warmup.value_or(options_.n_warmup),
-                        TrialStatus::WrongResult);
-  }
-  site.wrong.insert(config);
-  observer_.fallback(FallbackReason::WrongResult, index, detail);
-}
-
-bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config) {
-  TuningSite& site = sites_[index];
-  // The default that fails is the program's own affair.
-  if (config == 0 || !site.failed.insert(config).second) return false;
-  if (site.known == config) {
-    site.known = winners_[index] = 0;
-    site.reason = WinnerReason::Failed;
-  }
-  if (refine_) {
-    const auto at = std::find(refined_sites_.begin(), refined_sites_.end(), index);
-    if (at != refined_sites_.end()) {
-      refine_->exclude(static_cast<std::size_t>(at - refined_sites_.begin()), config);
-    }
-  }
-  return true;
 }
 
 void Tuning::Engine::abandon_open_pass() {
@@ -370,15 +341,6 @@ void Tuning::Engine::abandon_open_pass() {
   at->second.ended = true;
   if (stage_ == Stage::Table) ++generation_passes_;
   resolve(at, nullptr);
-}
-
-void Tuning::Engine::give_up_waiting() {
-  const std::uint64_t waited = std::exchange(waited_, 0);
-  observer_.fallback(FallbackReason::LateResults, no_site,
-                     "The results of " + std::to_string(pending_.size()) +
-                         " passes did not come in " + std::to_string(waited) +
-                         " entries and count as missing.");
-  while (!pending_.empty()) resolve(pending_.begin(), nullptr);
 }
 
 bool Tuning::Engine::finished() const {

@@ -38,7 +38,8 @@ struct TuningSite {
 };
 
 /// The state behind Tuning; see there. tuning_engine.cpp holds entries and results,
-/// tuning_stages.cpp what follows from them, tuning_experiments.cpp refine and confirm.
+/// tuning_failures.cpp what is given up, tuning_stages.cpp what follows from them,
+/// tuning_experiments.cpp refine and confirm.
 class Tuning::Engine {
  public:
   Engine(const TuningOptions& options, TuningObserver& observer);
@@ -51,6 +52,7 @@ class Tuning::Engine {
                 std::span<const SiteIndex> failed, double now);
   void add_result(const PassResult& result, double now);
   void lose_result(std::uint64_t pass, double now);
+  void overrun(double now);
 
   [[nodiscard]] bool finished() const;
   [[nodiscard]] Stage stage() const { return stage_; }
@@ -87,12 +89,18 @@ class Tuning::Engine {
                     std::uint64_t number, bool counts);
   void settle_experiment(const PendingPass& pass, const PassResult* result);
   void resolve(std::map<std::uint64_t, PendingPass>::iterator at, const PassResult* result);
+  void abandon_open_pass();
+  [[nodiscard]] std::vector<std::uint32_t> known_configs() const;
+
+  // tuning_failures.cpp
   void fail_config(SiteIndex index, std::uint32_t config, int iteration);
   /// False: that was known, or it is the default.
   bool give_up_config(SiteIndex index, std::uint32_t config);
-  void abandon_open_pass();
+  /// @param seconds NaN: it has not ended
+  void time_out(SiteIndex index, std::uint32_t config, int iteration, double seconds);
+  [[nodiscard]] static double took(const SiteResult& seen);
+  [[nodiscard]] bool took_too_long(const SiteResult& seen) const;
   void give_up_waiting();
-  [[nodiscard]] std::vector<std::uint32_t> known_configs() const;
 
   // tuning_stages.cpp
   void advance();
@@ -145,6 +153,7 @@ class Tuning::Engine {
   ConfirmEvent confirm_event_;
   std::vector<SiteIndex> tried_sites_;
   bool said_over_budget_ = false;
+  bool overran_ = false;  ///< a pass did not end in time: nothing more is tried
 
   std::map<std::uint64_t, PendingPass> pending_;
   std::optional<std::uint64_t> open_;  ///< the counted pass that is going on

@@ -24,6 +24,7 @@ struct TuningOptions {
   double max_slowdown = 0;       ///< of passes that are bounded; 0: no limit
   std::uint64_t max_passes = 0;  ///< 0: no limit
   double max_time = 0;           ///< 0: no limit
+  double trial_timeout = 30;     ///< a config that takes longer in one pass counts as failed
 
   /// Sites that first appear after this many passes of a generation form the next one.
   std::uint64_t generation_window = 16;

@@ -113,7 +113,7 @@ void Tuning::Engine::advance() {
         if (experiment_.complete()) {
           comparison_->complete(experiment_.samples());
           if (!experiment_advances()) finish_try();
-        } else if (experiment_.has_next() && over_budget(true)) {
+        } else if ((overran_ || experiment_.has_next()) && over_budget(true)) {
           finish_confirm(ConfirmVerdict::Defaults);
         } else {
           return;
@@ -156,6 +156,7 @@ void Tuning::Engine::settle_sites(bool even_unfinished) {
 }
 
 bool Tuning::Engine::over_budget(bool for_confirm) const {
+  if (overran_) return true;
   if (options_.max_passes > 0) {
     const std::uint64_t kept =
         options_.confirm && !for_confirm

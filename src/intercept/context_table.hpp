@@ -6,6 +6,8 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <vector>
 
 namespace contextune::intercept {
 
@@ -32,6 +34,14 @@ class ContextTable {
     return lost_ || std::any_of(devices_.begin(), devices_.end(), [&](const auto& one) {
              return one.first != than && one.second == device;
            });
+  }
+  /// All of them; absent: one may be missing.
+  [[nodiscard]] std::optional<std::vector<CUcontext>> all() const {
+    const std::lock_guard lock(mutex_);
+    if (lost_) return std::nullopt;
+    std::vector<CUcontext> contexts;
+    for (const auto& [context, device] : devices_) contexts.push_back(context);
+    return contexts;
   }
 
  private:

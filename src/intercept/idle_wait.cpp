@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 namespace contextune::intercept {
@@ -18,10 +19,8 @@ struct Wait {
   CUresult result = CUDA_SUCCESS;
 };
 
-}  // namespace
-
-bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
-                     std::string& why) {
+/// Absent: it was still at work.
+std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, double seconds) {
   // The driver has no such call with a deadline, so another thread makes the one without. If it
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
@@ -40,11 +39,26 @@ bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double second
   std::unique_lock lock(wait->mutex);
   if (!wait->ended.wait_for(lock, std::chrono::duration<double>(seconds),
                             [&] { return wait->through; })) {
+    return std::nullopt;
+  }
+  return wait->result;
+}
+
+}  // namespace
+
+bool ends_within(const gpu::Driver& driver, CUcontext context, double seconds) {
+  return wait_for(driver, context, seconds).has_value();
+}
+
+bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
+                     std::string& why) {
+  const std::optional<CUresult> result = wait_for(driver, context, seconds);
+  if (!result) {
     why = "it was still at work after " + std::to_string(static_cast<int>(seconds)) + " s";
     return false;
   }
-  if (wait->result != CUDA_SUCCESS) why = gpu::describe(driver, wait->result);
-  return wait->result == CUDA_SUCCESS;
+  if (*result != CUDA_SUCCESS) why = gpu::describe(driver, *result);
+  return *result == CUDA_SUCCESS;
 }
 
 }  // namespace contextune::intercept

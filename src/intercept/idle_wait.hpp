@@ -10,4 +10,7 @@ namespace contextune::intercept {
 [[nodiscard]] bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
                                    std::string& why);
 
+/// @return false: it is not complete by then. An error of the driver ends it as well.
+[[nodiscard]] bool ends_within(const gpu::Driver& driver, CUcontext context, double seconds);
+
 }  // namespace contextune::intercept

@@ -8,6 +8,12 @@
 #include "intercept/thread_census.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+// To look costs the program some microseconds each time.
+constexpr int most_release_attempts = 64;
+
+}  // namespace
 
 Measurement::Measurement(TimerKind kind, Timers timers, EventLog& log)
     : timers_(std::move(timers)), log_(log), name_("events") {
@@ -123,15 +129,39 @@ bool Measurement::program_has_other_threads() {
 
 void Measurement::release_cupti() {
   const std::lock_guard lock(mutex_);
-  if (!attached_ || num_wanted_ != 0 || !timers_.release_cupti) return;
-  const double begin = now_seconds();
+  release_wanted_.store(attached_ && timers_.release_cupti, std::memory_order_relaxed);
+  release_attempts_ = 0;
+  try_release_locked();
+}
+
+void Measurement::try_release_locked() {
+  if (!release_wanted_.load(std::memory_order_relaxed) || num_wanted_ != 0) return;
   const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
-  if (!other_threads_may_call_driver(cupti_threads_, servants) && timers_.release_cupti()) {
+  const bool alone = !other_threads_may_call_driver(cupti_threads_, servants);
+  if (alone && !timers_.gpu_is_idle() && ++release_attempts_ < most_release_attempts) return;
+  release_wanted_.store(false, std::memory_order_relaxed);
+  const double begin = now_seconds();
+  if (alone && release_attempts_ < most_release_attempts && timers_.release_cupti()) {
     attached_ = false;
     say("release", begin);
     return;
   }
-  log_.fallback(FallbackReason::CuptiStays, {}, {}, {});
+  log_.fallback(FallbackReason::CuptiStays, {}, {},
+                alone ? "The GPU was at work whenever that was tried." : "");
+}
+
+void Measurement::retry_release() noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    try_release_locked();
+  } catch (const std::exception&) {
+    // No memory to look: later, then.
+  }
+}
+
+void Measurement::say_what_stays() {
+  if (release_wanted_.exchange(false))
+    log_.fallback(FallbackReason::CuptiStays, {}, {}, "The GPU was at work until the end.");
 }
 
 void Measurement::poll(bool wait) {

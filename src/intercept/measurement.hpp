@@ -47,6 +47,8 @@ class Measurement {
     std::function<std::unique_ptr<SpanTimer>()> make_span_timer;
     /// Takes CUPTI out of the process; false: it refuses. May be empty.
     std::function<bool()> release_cupti;
+    /// Whether all work of the program on its GPUs is complete; never waits.
+    std::function<bool()> gpu_is_idle;
     /// Threads that use the driver only in calls of the program to NCCL. May be empty.
     std::function<std::vector<pid_t>()> nccl_threads;
   };
@@ -85,8 +87,15 @@ class Measurement {
   void take(std::uint16_t search, std::vector<TimedWork>& work);
 
   /// A search is over: if nobody measures any more and nobody else can be inside the driver, CUPTI
-  /// leaves the process, so that launches cost what they did before. Not inside a call of NCCL.
+  /// leaves the process, so that launches cost what they did before. As CUPTI waits for the GPU
+  /// then, which may itself be waiting for this thread, that happens here or in a later call of
+  /// release_when_idle. Not inside a call of NCCL.
   void release_cupti();
+  void release_when_idle() noexcept {
+    if (release_wanted_.load(std::memory_order_relaxed)) retry_release();
+  }
+  /// Nothing more is to come: says if CUPTI stayed because the GPU was never idle.
+  void say_what_stays();
 
   /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours
   /// or CUPTI's.
@@ -112,6 +121,8 @@ class Measurement {
   void say(const char* action, double begin);
   void close_locked();
   void collect_locked();
+  void retry_release() noexcept;
+  void try_release_locked();
 
   Timers timers_;
   EventLog& log_;
@@ -119,6 +130,8 @@ class Measurement {
   std::atomic<LaunchTimer*> open_{nullptr};
   std::atomic<const char*> name_;
   std::atomic<std::uint64_t> losses_{0};
+  std::atomic<bool> release_wanted_{false};
+  int release_attempts_ = 0;
   bool attached_ = false;  ///< CUPTI was opened since it was last released
   std::vector<pid_t> cupti_threads_;
   LaunchTimer* chosen_ = nullptr;  ///< to be opened when wanted

@@ -1,6 +1,9 @@
 // What happens to the process as a whole: things go away, break, end.
 #include <exception>
 
+#include "intercept/collective_hooks.hpp"
+#include "intercept/communicator_join.hpp"
+#include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
 #include "log/events.hpp"
 
@@ -72,6 +75,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 }
 
 void ProcessRuntime::synchronised() noexcept {
+  if (!ProcessCollectives::is_inside()) measurement_.release_when_idle();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : all_regions()) region->synchronised();
 }
@@ -132,10 +136,20 @@ void ProcessRuntime::exiting() noexcept {
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }
   for (LaunchRegion* region : regions) region->write_summary();
+  measurement_.say_what_stays();
   forced_.report_unmatched();
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
   if (frontend_ != nullptr) outside += frontend_->launches_passed();
   log::write_exit(log_.lines(), outside, log_.simulated());
+}
+
+std::string ProcessRuntime::join(void* communicator, double seconds) {
+  const auto known = collective_calls().find(communicator);
+  const rank::Rendezvous met = meet_over(
+      driver_, {communicator, known ? known->library : nullptr, known && known->shares_with_splits},
+      seconds, stopped_.load() ? rank::Standing{"its tuning has ended", 0} : ranks_.standing());
+  ranks_.join(met);
+  return met.error;
 }
 
 }  // namespace contextune::intercept

@@ -11,6 +11,7 @@
 #include "core/batch_planner.hpp"
 #include "core/domain_planner.hpp"
 #include "core/joining_tuning.hpp"
+#include "core/scoped_tuning.hpp"
 #include "core/shared_tuning.hpp"
 #include "core/stable_hash.hpp"
 #include "intercept/collective_hooks.hpp"
@@ -53,6 +54,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(static_cast<std::uint64_t>(options.exactness));
   hash.add(static_cast<std::uint64_t>(options.allow_rounding));
   hash.add(static_cast<std::uint64_t>(options.auto_knobs));
+  hash.add(static_cast<std::uint64_t>(options.scope));
   for (std::size_t start = 0; start < options.space.size();) {
     const std::size_t end = std::min(options.space.find(':', start), options.space.size());
     std::ifstream file(options.space.substr(start, end - start), std::ios::binary);
@@ -118,6 +120,8 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
   }
   SharedTuningSettings settings = settings_of(number_of_region(region), options);
   add_all_ranks(settings, others->num_ranks());
+  if (options.scope == Scope::Local)
+    return std::make_unique<ScopedTuning>(tuning, std::move(settings), *others, observer);
   return std::make_unique<SharedTuning>(tuning, std::move(settings), *others, observer);
 }
 
@@ -137,9 +141,10 @@ std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) c
 
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
   const std::lock_guard lock(mutex_);
+  has_regions_ = true;
+  if (coordinator_ != nullptr && (by_launcher || !is_founded_)) return coordinator_.get();
   // Ranks of a launcher may have nothing to do with one another.
   if (!by_launcher && !is_declared()) return nullptr;
-  if (coordinator_ != nullptr) return coordinator_.get();
   const rank::Rendezvous found = rank::find_rendezvous();
   if (!found.error.empty()) {
     why = found.error;
@@ -150,10 +155,34 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
       why = "distributed is on, and nothing in the environment says which rank this is";
     }
   } else {
-    coordinator_ = meet(found);
+    start(found);
     return coordinator_.get();
   }
   return nullptr;
+}
+
+void ProcessRanks::start(const rank::Rendezvous& found) {
+  coordinator_ = meet(found);
+  StableHash job;
+  job.add(found.job);
+  job_ = job.value() | 1;
+}
+
+rank::Standing ProcessRanks::standing() {
+  const std::lock_guard lock(mutex_);
+  if (coordinator_ != nullptr) return {"it has joined other ranks before", job_};
+  return {has_regions_ ? "it has entered a region before" : "", 0};
+}
+
+void ProcessRanks::join(const rank::Rendezvous& met) {
+  if (!met.error.empty()) log_.fallback(FallbackReason::NoRendezvous, {}, {}, met.error);
+  const std::lock_guard lock(mutex_);
+  if (coordinator_ != nullptr) return;
+  if (!met.error.empty()) {
+    coordinator_ = std::make_unique<NoCoordinator>(met.error);
+  } else if (!met.address.empty()) {
+    start(met);
+  }
 }
 
 void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
@@ -208,12 +237,18 @@ Coordinator* ProcessRanks::found() {
     const rank::Rendezvous where =
         rank::find_communicator_rendezvous(founder_.rank, founder_.ranks, founder_.unique_id);
     if (where.error.empty()) {
-      coordinator_ = meet(where);
+      start(where);
+      is_founded_ = true;
     } else {
       why_alone_ = where.error;
     }
   }
   return coordinator_.get();
+}
+
+bool ProcessRanks::are_certain() {
+  const std::lock_guard lock(mutex_);
+  return is_declared() || (coordinator_ != nullptr && !is_founded_);
 }
 
 bool ProcessRanks::may_have_others() {
@@ -255,6 +290,7 @@ Companions ProcessRanks::companions(std::uint64_t region, const Options& options
   }
   if (all.coordinator == nullptr) return all;
   all.state = Companions::State::Known;
+  all.scope = options.scope;
   all.settings = settings_of(region, options);
   add_all_ranks(all.settings, all.coordinator->num_ranks());
   return all;

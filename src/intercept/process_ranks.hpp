@@ -12,6 +12,7 @@
 #include "core/companions.hpp"
 #include "intercept/event_log.hpp"
 #include "preload/contextune_abi.h"
+#include "rank/gathered_rendezvous.hpp"
 #include "rank/rendezvous.hpp"
 
 namespace contextune::intercept {
@@ -31,6 +32,12 @@ class ProcessRanks {
                                                         const Options& options,
                                                         TuningObserver& observer);
 
+  /// Whether the ranks of a communicator can still be joined.
+  [[nodiscard]] rank::Standing standing();
+  /// Joins those who meet there, or, where the rendezvous failed, nobody for good. Regions that are
+  /// entered from now on are tuned with them, unless the process has joined others meanwhile.
+  void join(const rank::Rendezvous& met);
+
   /// The program calls NCCL, and has.
   void nccl_begins(const contextune_nccl_call& call) noexcept;
   /// @param has_regions some part of the program is marked: it is joined for all that come to it,
@@ -45,14 +52,14 @@ class ProcessRanks {
   // What the regions ask that look for others.
   /// The number of DomainPlanner among the coordinator's deciders.
   static constexpr std::uint32_t domain_kind = 2;
-  /// Whether variables say which ranks the job has.
-  [[nodiscard]] static bool is_declared() noexcept;
   /// Whether communicators of only some of the job's ranks are made, as far as this one can see.
   [[nodiscard]] bool has_parts() const noexcept { return has_parts_.load(); }
   /// Whether there is a job, or will be.
   [[nodiscard]] bool may_have_others();
   [[nodiscard]] Companions companions(std::uint64_t region, const Options& options,
                                       std::span<const DecisionStanding> used);
+  /// Whether the job's ranks are tuned together in every region, with collectives or without.
+  [[nodiscard]] bool are_certain();
 
  private:
   /// The communicator that is the job where no variable declares one.
@@ -63,14 +70,19 @@ class ProcessRanks {
     std::uint32_t here = 0;  ///< of its ranks, in this process
   };
 
+  void start(const rank::Rendezvous& found);
   [[nodiscard]] Coordinator* joined(bool by_launcher, std::string& why);
   [[nodiscard]] Coordinator* found();
+  [[nodiscard]] static bool is_declared() noexcept;
   [[nodiscard]] std::unique_ptr<Coordinator> meet(const rank::Rendezvous& where) const;
 
   EventLog& log_;
   const Distributed distributed_;
   std::mutex mutex_;
+  bool has_regions_ = false;
+  std::uint64_t job_ = 0;  ///< that was joined
   std::unique_ptr<Coordinator> coordinator_;
+  bool is_founded_ = false;  ///< by the program's first communicator: for collectives only
   std::unique_ptr<Coordinator> own_devices_;  ///< agrees for ranks that are all in this process
   Founder founder_;
   std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet

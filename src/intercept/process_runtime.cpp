@@ -8,6 +8,7 @@
 
 #include "gpu/activity_timer.hpp"
 #include "gpu/clock_monitor.hpp"
+#include "gpu/context_idle.hpp"
 #include "gpu/span_timer.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/discovered_region.hpp"
@@ -115,6 +116,7 @@ Measurement::Timers ProcessRuntime::make_timers() {
   events_ = events.get();
   activity_ = cupti.get();
   timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
+  timers.gpu_is_idle = [this] { return is_idle(); };
   timers.nccl_threads = [this] { return nccl_threads_.ids(); };
   timers.cupti = std::move(cupti);
   timers.events = std::move(events);
@@ -124,6 +126,14 @@ Measurement::Timers ProcessRuntime::make_timers() {
   }
   timers.make_span_timer = [this] { return std::make_unique<gpu::EventSpanTimer>(driver_); };
   return timers;
+}
+
+bool ProcessRuntime::is_idle() {
+  if (captures_.any()) return false;  // to ask would end them
+  auto contexts = contexts_.all();
+  if (contexts && contexts->empty()) contexts->push_back(gpu::context_of(driver_, nullptr));
+  return contexts && std::all_of(contexts->begin(), contexts->end(),
+                                 [&](CUcontext context) { return gpu::is_idle(driver_, context); });
 }
 
 DeviceFacts ProcessRuntime::device_facts() noexcept {

@@ -35,6 +35,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] Region& region(std::string_view name, const Options& author) override;
   [[nodiscard]] Region* current_region() noexcept override;
   void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
+  [[nodiscard]] std::string join(void* communicator, double seconds) override;
   [[nodiscard]] DeviceFacts device_facts() noexcept override;
   void fault(std::string_view text) noexcept override { log_.fault(text); }
   void fallback(FallbackReason reason, std::string_view region,
@@ -93,6 +94,8 @@ class ProcessRuntime final : public Runtime {
   void write_start();
   [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
   [[nodiscard]] Measurement::Timers make_timers();
+  /// Whether no GPU has work of the program, as far as that can be told without waiting for it.
+  [[nodiscard]] bool is_idle();
 
   const contextune_frontend* const frontend_;
   const Options options_;

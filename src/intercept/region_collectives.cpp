@@ -9,6 +9,9 @@
 namespace contextune::intercept {
 namespace {
 
+// Between two looks at whether a decision is permitted.
+constexpr std::chrono::microseconds least_pause{50};
+constexpr std::chrono::microseconds most_pause{1000};
 constexpr std::uint64_t largest_bucket = std::uint64_t{1} << 40U;
 
 /// The collective that a key stands for.
@@ -161,13 +164,14 @@ bool RegionCollectives::permits(std::uint32_t decisions) const noexcept {
 }
 
 void RegionCollectives::await_permission(std::uint32_t decisions, double until) noexcept {
-  try {
-    while (!permits(decisions) && now_seconds() < until) {
+  for (auto pause = least_pause; !permits(decisions) && now_seconds() < until;) {
+    try {
       if (search_.settle(now_seconds())) return;
-      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    } catch (const std::exception&) {
+      // No memory to take in what was agreed on, which all others have: it is tried again.
     }
-  } catch (const std::exception&) {
-    // No memory to take in what was agreed on. Asked again, the search lifts what it forbade.
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, most_pause);
   }
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t most_entries_without = 8;
 // Where the program makes the entries: a rank may be late by some of its own, however long.
 constexpr std::uint64_t least_entries = 16;
-constexpr std::uint64_t most_pause = 16;
+constexpr std::uint64_t most_entries_between = 16;
 // A rank's answer comes from control threads alone, and nobody waits for it in live mode.
 constexpr double answer_seconds = 3600;
 constexpr double slack_seconds = 1;
@@ -66,7 +66,7 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
   if (!ranks) return found;
   if (ranks->empty()) {
     ask_again_ = entries + pause_;
-    pause_ = std::min(2 * pause_, most_pause);
+    pause_ = std::min(2 * pause_, most_entries_between);
     return sought;
   }
   if (*ranks != found.settings.ranks) {

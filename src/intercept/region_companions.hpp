@@ -18,7 +18,7 @@ class RegionCompanions final : public CompanionSource {
   RegionCompanions(ProcessRanks& ranks, std::uint64_t region, Options options);
   [[nodiscard]] bool may_be_any() override { return ranks_.may_have_others(); }
   [[nodiscard]] bool are_certain() override {
-    return options_.distributed == Distributed::On || ProcessRanks::is_declared();
+    return options_.distributed == Distributed::On || ranks_.are_certain();
   }
   [[nodiscard]] Companions find(std::span<const DecisionStanding> used, std::uint64_t entries,
                                 bool bounded, double now) override;

@@ -21,9 +21,14 @@ void RegionReplay::tune(Replayer& replayer) {
     decline_for(FallbackReason::HostMemory, "A kernel writes to host memory.");
   }
   if (!same) decline_for(FallbackReason::NotDeterministic, {});
+  search_.occupied(build_seconds, "gets its variants ready");
   finish_builds();
   screen(replayer);
-  while (!must_stop() && search_.begin_waiting([this] { finish_builds(); })) {
+  const auto wait_for_builds = [this] {
+    finish_builds();
+    return true;  // a replay waits for its own work
+  };
+  while (!must_stop() && search_.begin_waiting(wait_for_builds, [this] { return must_stop(); })) {
     Trials tried;
     for (const Site* site : replayer.sites()) {
       if (!site->pinned && site->planned() != 0) tried.emplace_back(site, site->planned());
@@ -34,6 +39,7 @@ void RegionReplay::tune(Replayer& replayer) {
     // Once right is not always right: a config may race with what it does not know of.
     if (!is_right(replayer)) blame(replayer, tried);
   }
+  if (must_stop()) search_.pause();
   // What was right one config at a time has to be right together.
   Trials winners;
   for (const Site* site : replayer.sites()) {

@@ -56,6 +56,10 @@ class Runtime {
   /// kernel the last declared counts.
   virtual void declare(std::shared_ptr<KernelRule> rule) = 0;
 
+  /// Tunes with the other ranks of an NCCL communicator, all of which must call it.
+  /// @return a sentence where they do not meet within so many seconds; empty: they do
+  [[nodiscard]] virtual std::string join(void* communicator, double seconds) = 0;
+
   /// Facts of the current device; all zero while no context is current.
   [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;
 

@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
-// That may come without a pass, in one entry.
-constexpr int most_agreements = 64;
 
 }  // namespace
 
@@ -92,7 +90,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
                               : plan.measure;
   if (plan.counted && measure == Measure::Activity) {
     if (!measurement_.want(id_, true)) {
-      stopped_ = true;
+      leave("single launches can be timed no longer");
       settle_all();
       after_change();
       return {};
@@ -125,42 +123,6 @@ bool Search::begin(double now) {
   const bool counted = plan_entry(now, true).counted;
   after_change();
   return counted;
-}
-
-bool Search::begin_waiting(const std::function<void()>& synchronise) {
-  // Each round brings everything that is under way, so the next one goes on; the bound is for an
-  // engine that waits for something else.
-  int agreements = 0;
-  for (int round = 0; round < 8;) {
-    bool waits_for_ranks = false;
-    {
-      const std::lock_guard lock(mutex_);
-      if (nothing_to_do()) return false;
-      if (round == 0) {
-        measurement_.poll(false);
-        drain(false, now_seconds());
-      }
-      const PassPlan plan = plan_entry(now_seconds(), false);
-      after_change();
-      if (plan.counted) return true;
-      waits_for_ranks = plan.waiting == Waiting::Ranks;
-      open_.reset();
-      watch_.store(Watch::Nothing, std::memory_order_release);
-      if (nothing_to_do()) return false;
-    }
-    // Each agreement brings a pass or a reason why there is none.
-    if (waits_for_ranks) {
-      tuning_->await_ranks();
-      if (++agreements < most_agreements) continue;
-    }
-    ++round;
-    synchronise();
-    measurement_.poll(true);
-    const std::lock_guard lock(mutex_);
-    drain(true, now_seconds());
-    after_change();
-  }
-  return false;
 }
 
 void Search::end(double now) {
@@ -196,18 +158,6 @@ void Search::spoil(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (open_ != nullptr && open_->counted) open_->spoiled = true;
   log_.fallback(reason, region_, {}, text);
-}
-
-void Search::stop(FallbackReason reason, const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (stopped_) return;
-  log_.fallback(reason, region_, {}, text);
-  stopped_ = true;
-  open_.reset();
-  pending_.clear();
-  watch_.store(Watch::Nothing, std::memory_order_release);
-  settle_all();
-  after_change();
 }
 
 void Search::after_change() {

@@ -71,8 +71,18 @@ class Search {
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
-  /// work, and the other ranks are heard.
-  bool begin_waiting(const std::function<void()>& synchronise);
+  /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
+  /// search ends.
+  /// @param interrupted unless it is empty, whether to go on with something else than waiting for
+  ///        the others; pause() says so to them
+  bool begin_waiting(const std::function<bool()>& synchronise,
+                     const std::function<bool()>& interrupted = {});
+  /// There are no more passes before the region comes round again.
+  void pause();
+  /// As RegionTuning says.
+  void repeat_together();
+  /// Something takes a while before the next pass; `why` is a clause for the other ranks.
+  void occupied(double seconds, const std::string& why);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
 
@@ -130,6 +140,7 @@ class Search {
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
+  void leave(std::string why);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
   [[nodiscard]] bool nothing_to_do() const;

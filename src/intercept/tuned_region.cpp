@@ -4,6 +4,8 @@
 
 #include "gpu/l2_flush.hpp"
 #include "intercept/clock.hpp"
+#include "intercept/collective_hooks.hpp"
+#include "intercept/idle_wait.hpp"
 #include "intercept/tunable_launch.hpp"
 
 namespace contextune::intercept {
@@ -16,6 +18,7 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
+      trial_timeout_(options.trial_timeout),
       search_(
           this->name(),
           [&](TuningObserver& observer) {
@@ -45,6 +48,7 @@ bool TunedRegion::finished() const noexcept {
 }
 
 void TunedRegion::entered(bool thread_bound) noexcept {
+  services().measurement.release_when_idle();
   // What another region records, it repeats with all that is in it.
   if (services().recorder.active()) {
     if (!search_.finished()) services().log.fallback(FallbackReason::OtherRegion, name(), {}, {});
@@ -86,20 +90,45 @@ void TunedRegion::abandoned() noexcept {
   }
 }
 
-void TunedRegion::synchronise() noexcept {
-  (void)services().driver.cuCtxSynchronize();
+bool TunedRegion::synchronise() {
+  CUcontext context = nullptr;
+  if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
+      !ends_within(services().driver, context, trial_timeout_))
+    return false;
+  if (table_.has_builds()) search_.occupied(build_wait_seconds, "builds its variants");
   (void)services().builds.wait_idle(build_wait_seconds);
+  return true;
+}
+
+bool TunedRegion::may_repeat() noexcept {
+  // What the body has in common with other processes they have to repeat as often.
+  if (collectives_ == nullptr || !collective_calls().has_peers()) return true;
+  try {
+    if (!collectives_->is_shared()) {
+      services().log.fallback(FallbackReason::NoRendezvous, name(), {},
+                              "The program has communicators with other processes, which do not "
+                              "tune the region together: its body is not repeated.");
+      return false;
+    }
+    search_.repeat_together();
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+    return false;
+  }
+  return true;
 }
 
 bool TunedRegion::begin_pass() noexcept {
   if (finished() && !table_.has_builds()) return false;
+  if (!may_repeat()) return false;
   if (this_thread().is_in(this) || !claim_entry()) return false;
   bool counts = false;
   try {
     table_.finish_builds();
     counts = !services().captures.any() && search_.begin_waiting([this] {
-      synchronise();
+      const bool idle = synchronise();
       table_.finish_builds();
+      return idle;
     });
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
   } catch (const std::exception& error) {

@@ -44,7 +44,10 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
-  void synchronise() noexcept;
+  /// Whether the body may be run more than once.
+  [[nodiscard]] bool may_repeat() noexcept;
+  /// False: work of the GPU has not ended within trial_timeout.
+  [[nodiscard]] bool synchronise();
   CUresult launch_captured(const contextune_launch& call, const Launch& launch,
                            const SiteTable::Found& found) noexcept;
   CUresult launch_in_collective(const contextune_launch& call, const Launch& launch,
@@ -53,6 +56,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
                           TunableCall& tunable) noexcept;
 
   const bool flush_l2_;
+  const double trial_timeout_;
   Search search_;
   SiteTable table_;
   TrialLaunch trial_;

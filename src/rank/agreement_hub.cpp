@@ -9,6 +9,9 @@
 namespace contextune::rank {
 namespace {
 
+// What a rank that is late is at, its control thread says at once.
+constexpr double inquiry_seconds = 0.5;
+constexpr double most_patience_seconds = 3600;
 // More are open at once only if something is broken.
 constexpr std::size_t max_topics = 65536;
 
@@ -71,6 +74,9 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
     case MessageType::Vote:
       take_vote(from, message.topic, out);
       return {};
+    case MessageType::Occupied:
+      be_patient(from, message, now, out);
+      return {};
     case MessageType::Acknowledge: {
       const auto place = entries_.find(message.topic);
       if (place == entries_.end()) return {};
@@ -127,6 +133,12 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
     entry.kind = message.kind;
     entry.seconds = message.seconds;
     entry.deadline = now + message.seconds;
+  } else if (!entry.inquired && now + message.seconds < entry.deadline) {
+    // Whoever is in a greater hurry.
+    entry.seconds = message.seconds;
+    entry.deadline = now + message.seconds;
+  } else if (!entry.occupied.empty() && entry.deadline > now) {
+    out.push_back({from, patience_of(place->first, entry.deadline - now)});
   }
   if (entry.kind != message.kind)
     return abort(place->first, entry, name_of(from) + " asks another kind of question", from, out);
@@ -135,7 +147,47 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
     const auto gone = gone_.find(rank);
     if (gone != gone_.end()) return abort(place->first, entry, gone->second, rank, out);
   }
-  if (entry.said.size() == place->first.ranks.size()) propose(place->first, entry, now, out);
+  if (entry.said.size() == place->first.ranks.size())
+    return propose(place->first, entry, now, out);
+  const bool others_occupied =
+      std::any_of(entry.occupied.begin(), entry.occupied.end(),
+                  [&](const auto& one) { return !entry.said.contains(one.first); });
+  // Who is still missing has asked for nothing.
+  if (!entry.occupied.empty() && !others_occupied)
+    entry.deadline = std::min(entry.deadline, now + entry.seconds);
+}
+
+void Hub::inquire(const Topic& topic, Entry& entry, double now, Outbox& out) {
+  entry.inquired = true;
+  entry.deadline = now + std::min(entry.seconds, inquiry_seconds);
+  for (const std::uint32_t rank : topic.ranks) {
+    if (entry.said.contains(rank)) continue;
+    Message message;
+    message.type = MessageType::Inquire;
+    message.topic = topic;
+    out.push_back({rank, std::move(message)});
+  }
+}
+
+void Hub::be_patient(std::uint32_t from, const Message& message, double now, Outbox& out) {
+  const auto place = entries_.find(message.topic);
+  if (place == entries_.end() || place->second.state != State::Collecting) return;
+  Entry& entry = place->second;
+  // Once: nobody puts the others off for ever.
+  if (!entry.inquired || entry.said.contains(from) ||
+      !entry.occupied.try_emplace(from, message.why).second)
+    return;
+  entry.deadline = std::max(entry.deadline, now + std::min(message.seconds, most_patience_seconds));
+  for (const auto& [rank, part] : entry.said)
+    out.push_back({rank, patience_of(place->first, entry.deadline - now)});
+}
+
+Message Hub::patience_of(const Topic& topic, double seconds) {
+  Message message;
+  message.type = MessageType::Occupied;
+  message.topic = topic;
+  message.seconds = seconds;
+  return message;
 }
 
 void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
@@ -204,6 +256,10 @@ void Hub::tick(double now, Outbox& out) {
   for (auto& [topic, entry] : entries_) {
     if (!is_open(entry) || now < entry.deadline) continue;
     const bool collecting = entry.state == State::Collecting;
+    if (collecting && !entry.inquired) {
+      inquire(topic, entry, now, out);
+      continue;
+    }
     const auto missing =
         std::find_if(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
           return collecting ? !entry.said.contains(rank) : !entry.voted.contains(rank);
@@ -211,7 +267,10 @@ void Hub::tick(double now, Outbox& out) {
     const std::uint32_t culprit = missing == topic.ranks.end() ? Agreement::no_rank : *missing;
     abort(topic, entry,
           name_of(culprit) + (collecting ? " did not come within " : " did not vote within ") +
-              in_seconds(collecting ? entry.seconds : vote_seconds_),
+              in_seconds(collecting ? entry.seconds : vote_seconds_) +
+              (entry.occupied.contains(culprit)
+                   ? ", nor in the time that it asked for: it " + entry.occupied.at(culprit)
+                   : ""),
           culprit, out);
   }
 }

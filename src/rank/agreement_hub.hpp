@@ -54,6 +54,8 @@ class Hub {
     std::set<std::uint32_t> acknowledged;
     double deadline = 0;
     double seconds = 0;  // as the first rank said
+    bool inquired = false;
+    std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that have not spoken
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;
   };
@@ -65,6 +67,9 @@ class Hub {
   [[nodiscard]] bool is_full_without(const Topic& topic) const;
   [[nodiscard]] Entries::iterator same_question(Entries::iterator place);
   void take_part(std::uint32_t from, Message message, double now, Outbox& out);
+  void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
+  void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
+  static Message patience_of(const Topic& topic, double seconds);
   void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
   void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);
   void give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out);

@@ -13,6 +13,7 @@ constexpr double ask_interval_seconds = 0.05;
 
 void Member::say(const Topic& topic, std::uint32_t kind, Payload part, double seconds,
                  Outbox& out) {
+  occupations_.erase(topic.group);
   const auto [place, is_new] = entries_.try_emplace(topic);
   Entry& entry = place->second;
   if (entry.said) return;
@@ -33,6 +34,10 @@ void Member::say(const Topic& topic, std::uint32_t kind, Payload part, double se
   out.push_back({0, std::move(message)});
 }
 
+void Member::occupied(const Topic& topic, double seconds, std::string why) {
+  occupations_[topic.group] = {topic, seconds, short_why(std::move(why))};
+}
+
 void Member::withdraw(const Topic& topic, std::string why, Outbox& out) {
   Entry& entry = entries_[topic];
   if (entry.state != State::Said) return;
@@ -50,7 +55,10 @@ Agreement Member::poll(const Topic& topic) {
     return agreement;
   }
   Entry& entry = place->second;
-  if (!is_final(entry)) return agreement;
+  if (!is_final(entry)) {
+    agreement.granted_seconds = std::exchange(entry.granted_seconds, 0);
+    return agreement;
+  }
   agreement.verdict = entry.state == State::Committed ? Verdict::Committed
                       : entry.state == State::Aborted ? Verdict::Aborted
                                                       : Verdict::Unknown;
@@ -68,6 +76,11 @@ bool Member::is_settled(const Topic& topic) const {
   const auto place = entries_.find(topic);
   return place == entries_.end() || !place->second.said || place->second.fetched ||
          is_final(place->second);
+}
+
+bool Member::has_patience(const Topic& topic) const {
+  const auto place = entries_.find(topic);
+  return place != entries_.end() && place->second.granted_seconds > 0;
 }
 
 void Member::add_waited(const Topic& topic, double seconds) {
@@ -92,6 +105,23 @@ std::string Member::receive(Message message, Outbox& out) {
     }
     case MessageType::Verdict:
       return take_verdict(message, out);
+    case MessageType::Inquire: {
+      const auto at = occupations_.find(message.topic.group);
+      if (at == occupations_.end() || at->second.topic != message.topic) return {};
+      Message answer;
+      answer.type = MessageType::Occupied;
+      answer.topic = message.topic;
+      answer.seconds = at->second.seconds;
+      answer.why = at->second.why;
+      out.push_back({0, std::move(answer)});
+      return {};
+    }
+    case MessageType::Occupied: {
+      const auto place = entries_.find(message.topic);
+      if (place != entries_.end() && place->second.state == State::Said)
+        place->second.granted_seconds = message.seconds;
+      return {};
+    }
     case MessageType::Done: {
       const auto place = entries_.find(message.topic);
       if (place == entries_.end()) return {};

@@ -24,10 +24,14 @@ class Member {
 
   void say(const Topic& topic, std::uint32_t kind, Payload part, double seconds, Outbox& out);
   void withdraw(const Topic& topic, std::string why, Outbox& out);
+  /// What it is at until it speaks on that topic.
+  void occupied(const Topic& topic, double seconds, std::string why);
   /// The verdict so far; a final one is given once.
   [[nodiscard]] Agreement poll(const Topic& topic);
   /// Whether it is final and not yet given, without giving it.
   [[nodiscard]] bool is_settled(const Topic& topic) const;
+  /// Whether the hub has granted more time since poll() was last asked.
+  [[nodiscard]] bool has_patience(const Topic& topic) const;
   void add_waited(const Topic& topic, double seconds);
 
   /// Takes what the hub sent. Returns what was wrong with it: the hub is then not to be trusted.
@@ -58,6 +62,7 @@ class Member {
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;
     double waited_seconds = 0;
+    double granted_seconds = 0;
     std::map<std::uint32_t, Answer> answers;  // while others are asked
     double ask_until = 0;
     double ask_again = 0;
@@ -76,8 +81,15 @@ class Member {
   std::uint32_t rank_;
   std::uint32_t num_ranks_;
   double recovery_seconds_;
+  struct Occupation {
+    Topic topic;
+    double seconds = 0;
+    std::string why;
+  };
+
   std::string lost_;
   Entries entries_;
+  std::map<std::uint64_t, Occupation> occupations_;  // by group
 };
 
 }  // namespace contextune::rank

@@ -91,14 +91,24 @@ bool split(std::string_view place, HostAndPort& parts, std::string& error) {
   }
   parts.host = place.substr(0, colon);
   parts.port = port;
-  if (parts.host.size() > 2 && parts.host.front() == '[' && parts.host.back() == ']')
-    parts.host = parts.host.substr(1, parts.host.size() - 2);
   return true;
+}
+
+// One of "A,B,[C]", without brackets; `attempt` then counts for its own addresses.
+std::string choose_host(std::string_view hosts, std::size_t& attempt) {
+  const auto count = static_cast<std::size_t>(std::count(hosts.begin(), hosts.end(), ',')) + 1;
+  for (std::size_t i = attempt % count; i > 0; --i) hosts.remove_prefix(hosts.find(',') + 1);
+  attempt /= count;
+  hosts = hosts.substr(0, hosts.find(','));
+  if (hosts.size() > 2 && hosts.front() == '[' && hosts.back() == ']')
+    hosts = hosts.substr(1, hosts.size() - 2);
+  return std::string(hosts);
 }
 
 bool find_tcp(std::string_view place, Endpoint& endpoint, std::string& error, std::size_t attempt) {
   HostAndPort parts;
   if (!split(place, parts, error)) return false;
+  parts.host = choose_host(parts.host, attempt);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
@@ -178,7 +188,9 @@ int bind_at(const std::string& address, std::string& error) {
   if (address.starts_with(tcp_prefix)) {
     HostAndPort parts;
     if (!split(std::string_view(address).substr(tcp_prefix.size()), parts, error)) return -1;
-    if (!names_interface(parts.host)) return bind_everywhere(parts.number, error);
+    std::size_t first = 0;
+    if (!names_interface(choose_host(parts.host, first)))
+      return bind_everywhere(parts.number, error);
   }
   Endpoint endpoint;
   if (!find_endpoint(address, endpoint, error)) return -1;

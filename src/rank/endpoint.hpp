@@ -13,7 +13,7 @@ namespace contextune::rank {
 
 /// Where ranks are reached: "unix:/FOLDER/NAME", a socket in a folder, or "unix:NAME", an abstract
 /// one of this host, both of which only processes of the same user are let into; or "tcp:HOST:PORT"
-/// ("tcp:[::1]:7000").
+/// ("tcp:[::1]:7000"), where HOST may be several with commas between, of one host.
 struct Endpoint {
   sockaddr_storage address{};
   socklen_t size = 0;
@@ -26,7 +26,7 @@ struct Endpoint {
 
 /// Looks `address` up, which blocks as long as the resolver does for a host's name.
 /// @param error a sentence, if it cannot be
-/// @param attempt from 0: a host with several addresses is tried at one after the other
+/// @param attempt from 0: of several hosts, and several addresses of one, each is tried in turn
 [[nodiscard]] bool find_endpoint(const std::string& address, Endpoint& endpoint, std::string& error,
                                  std::size_t attempt = 0);
 

@@ -15,6 +15,7 @@ std::unique_ptr<Coordinator> make_coordinator(const Rendezvous& rendezvous, Deci
   settings.job = rendezvous.job;
   settings.address = rendezvous.address;
   settings.secret = rendezvous.secret;
+  settings.listener = rendezvous.listener;
   return std::make_unique<SocketCoordinator>(settings, std::move(deciders));
 }
 

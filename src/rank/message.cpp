@@ -53,6 +53,11 @@ std::string read_rest(ByteReader& reader, std::uint32_t num_ranks, Message& mess
     case MessageType::Withdraw:
       message.why = reader.text();
       break;
+    case MessageType::Occupied:
+      message.seconds = std::bit_cast<double>(reader.number<std::uint64_t>());
+      message.why = reader.text();
+      if (!std::isfinite(message.seconds) || message.seconds < 0) return "seconds are no duration";
+      break;
     case MessageType::Verdict: {
       const auto committed = reader.number<std::uint8_t>();
       message.culprit = reader.number<std::uint32_t>();
@@ -107,6 +112,10 @@ std::vector<std::byte> encode(const Message& message) {
       writer.block(message.payload);
       break;
     case MessageType::Withdraw:
+      writer.text(message.why);
+      break;
+    case MessageType::Occupied:
+      writer.number(std::bit_cast<std::uint64_t>(message.seconds));
       writer.text(message.why);
       break;
     case MessageType::Verdict:

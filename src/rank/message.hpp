@@ -25,8 +25,10 @@ enum class MessageType : std::uint16_t {
   Done,           ///< hub to member: all have it, nobody will ask any more
   Ask,            ///< member to member that lost the hub: what do you know?
   Tell,           ///< the answer
+  Inquire,        ///< hub to member that has not spoken in time: what keeps it?
+  Occupied,  ///< the answer, if there is one; and hub to the others: how long they have to wait
 };
-inline constexpr auto last_message_type = MessageType::Tell;
+inline constexpr auto last_message_type = MessageType::Occupied;
 
 /// What a rank knows of a topic that another one asks about.
 enum class Knowledge : std::uint8_t {
@@ -41,10 +43,10 @@ struct Message {
   MessageType type = MessageType::Heartbeat;
   Topic topic;                                 ///< all but Heartbeat, Listening and Peers
   std::uint32_t kind = 0;                      ///< Say
-  double seconds = 0;                          ///< Say
+  double seconds = 0;                          ///< Say, Occupied
   Payload payload;                             ///< Say: the part; Propose: the decision
   bool committed = false;                      ///< Verdict
-  std::string why;                             ///< Withdraw; Verdict, if aborted; Tell, if aborted
+  std::string why;                             ///< Withdraw, Occupied; Verdict, Tell, if aborted
   std::uint32_t culprit = Agreement::no_rank;  ///< Verdict, Tell
   Knowledge knowledge = Knowledge::Waiting;    ///< Tell
   std::uint64_t epoch = 0;  ///< Peers, Ask: drawn by the hub, so that one started anew is another

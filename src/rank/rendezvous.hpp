@@ -3,11 +3,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "core/launcher.hpp"
+#include "rank/listener.hpp"
 
 namespace contextune::rank {
 
@@ -30,8 +32,9 @@ struct Rendezvous {
   std::string job;               ///< names the job; not empty if there are several ranks
   std::string address;  ///< of rank 0, as SocketSettings takes it; empty if there is one rank
   std::string secret;   ///< never to be printed
-  /// "api", "contextune", "torchrun", "open_mpi", "pmi", "slurm", "nccl", "none"
-  std::string source;
+  std::shared_ptr<Listener> listener;  ///< of rank 0, if it listens already
+  std::string source;  ///< "api", "contextune", "torchrun", "open_mpi", "pmi", "slurm",
+                       ///< "communicator", "nccl", "none"
   /// What nobody has said yet, a sentence: ranks meet only after with_unique_id. Empty: nothing.
   std::string missing;
   std::string error;  ///< a sentence; if there is one, nothing else counts, and it is final

@@ -125,6 +125,18 @@ void SocketCoordinator::withdraw(const Topic& topic, std::string why) noexcept {
   }
 }
 
+void SocketCoordinator::occupied(const Topic& topic, double seconds, std::string why) noexcept {
+  if (!usable()) return;
+  try {
+    star_->with_member([&](Member& member, Outbox&) {
+      member.occupied(topic, seconds, std::move(why));
+      return 0;
+    });
+  } catch (...) {
+    return;  // out of memory: to the others it is only late
+  }
+}
+
 std::string SocketCoordinator::lost() const {
   if (star_ == nullptr) return "no thread or no memory to agree with other ranks";
   if (getpid() != process_) return "this process is a child of the one that agrees";

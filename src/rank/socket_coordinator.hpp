@@ -8,6 +8,7 @@
 
 #include "core/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
+#include "rank/listener.hpp"
 
 namespace contextune::rank {
 
@@ -18,8 +19,9 @@ struct SocketSettings {
   std::uint32_t rank = 0;
   std::uint32_t num_ranks = 1;
   std::string job;      ///< the same on all ranks, another one for each job
-  std::string address;  ///< of rank 0: "unix:NAME" or "tcp:HOST:PORT"
-  std::string secret;   ///< at least min_secret_bytes for TCP; may be empty on one host
+  std::string address;  ///< of rank 0: "unix:NAME", "tcp:HOST:PORT" or "tcp:HOST,HOST:PORT"
+  std::shared_ptr<Listener> listener;  ///< of rank 0, at that address; null: it is opened there
+  std::string secret;  ///< at least min_secret_bytes for TCP; may be empty on one host
 
   double join_seconds = 30;      ///< until rank 0 must have been reached
   double heartbeat_seconds = 1;  ///< between signs of life
@@ -53,6 +55,7 @@ class SocketCoordinator final : public Coordinator {
   [[nodiscard]] Agreement poll(const Topic& topic) noexcept override;
   [[nodiscard]] Agreement wait(const Topic& topic, double seconds) noexcept override;
   void withdraw(const Topic& topic, std::string why) noexcept override;
+  void occupied(const Topic& topic, double seconds, std::string why) noexcept override;
   [[nodiscard]] std::string lost() const override;
 
  private:

@@ -86,7 +86,9 @@ void SocketStar::post(Outbox out) {
 void SocketStar::wait_for(const Topic& topic, double seconds) {
   const Clock::time_point until = Clock::now() + to_duration(seconds);
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, until, [&] { return ended_ || member_.is_settled(topic); });
+  changed_.wait_until(lock, until, [&] {
+    return ended_ || member_.is_settled(topic) || member_.has_patience(topic);
+  });
 }
 
 bool SocketStar::stop(double seconds) noexcept {
@@ -115,7 +117,8 @@ void SocketStar::start() {
   int socket = -1;
   if (fault.empty()) {
     const std::string anywhere = is_local_address(settings_.address) ? "unix:" : "tcp:";
-    socket = listen_at(hub_ ? settings_.address : anywhere, fault);
+    socket = settings_.listener ? settings_.listener->take()
+                                : listen_at(hub_ ? settings_.address : anywhere, fault);
   }
   if (socket < 0) {
     lose(fault);

@@ -110,11 +110,35 @@ torch_peers() {
   fi
 }
 
+# joined: two ranks that hand their communicator over to the library that they are linked with, and are told
+# nothing by a launcher of contextune's.
+joined() {
+  local name=joined_ranks meet status=0 rank processes=()
+  meet=$(mktemp -d)
+  for rank in 0 1; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 CONTEXTUNE_LOG_DIR=$runs/$name.log \
+      LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout --kill-after 5 "$most_seconds" \
+      "$build/apps/joined_ranks" --meet "$meet/socket" >"$runs/$name.out.$rank" 2>"$runs/$name.err.$rank" &
+    processes+=($!)
+  done
+  for process in "${processes[@]}"; do wait "$process" || status=$?; done
+  rm -rf "$meet"
+  printf '%s\n' "sum 3" ready joined filled "sum 3" end >"$runs/$name.wanted"
+  if [ "$status" -ne 0 ] || ! cmp -s "$runs/$name.wanted" "$runs/$name.out.0" || ! cmp -s "$runs/$name.wanted" "$runs/$name.out.1"; then
+    row "$name" failed "status $status: $(cat "$runs/$name".err.? "$runs/$name".out.? | tr '\n' ' ' | cut -c1-150)"
+  elif ! same_winners "$name" || ! has "$name" 'event=winner .* time_us='; then
+    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
+  else
+    row "$name" passed "$(agreements "$name")"
+  fi
+}
+
 if [ "$gpus" -lt 2 ]; then
-  for name in tensor_parallel all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel; do
+  for name in joined_ranks tensor_parallel all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel; do
     row "$name" skipped "one GPU here"
   done
 else
+  joined
   peers "$build/demo/tensor_parallel" 6000
   peers "$programs/all_gather_gemm" 12000
   without_room

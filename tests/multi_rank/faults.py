@@ -9,6 +9,7 @@ import threading
 import time
 
 import job
+import tampering
 from job import Job, Peculiar
 
 STEPS = {"replay": 6, "live": 60, "collectives": 200}
@@ -187,6 +188,17 @@ def called_by_a_stranger(mode, num_ranks, seed=0, steps=None, variables=None, pr
         if calls[0] == 0:
             outcome.wrong.append("nobody was called")
     return outcome
+
+
+def tampered(mode, num_ranks, victim, how, after, to_target=True, steps=None, variables=None,
+             program=None):
+    """After so many bytes somebody tampers with what the victim and rank 0 tell each other."""
+    start = time.monotonic()
+    ranks = Job(num_ranks, mode, steps or STEPS[mode], variables, program=program)
+    with tampering.Relay(ranks.address, how, after, to_target) as relay:
+        ranks.peculiar[victim] = Peculiar(variables={"CONTEXTUNE_ADDRESS": relay.address})
+        with ranks:
+            return judge(ranks, range(num_ranks), start)
 
 
 def with_a_child(steps):

@@ -8,6 +8,7 @@ import unittest
 
 import faults
 import job
+import tampering
 from faults import SHORT, Peculiar
 
 VICTIMS = (0, 1)  # 0 coordinates
@@ -183,6 +184,24 @@ class Faults(unittest.TestCase):
                 self.assert_well(outcome)
                 self.assert_tuned(outcome)
                 self.assertIn("reason=no_agreement", outcome.logs[victim])
+
+    def test_what_a_rank_says_is_cut_short_changed_said_again_or_late(self):
+        cases = {(mode, how): (faults.tampered, mode, 2, 1, how, after, how != "held", None, SHORT)
+                 for mode, after, hows in (("replay", 1500, tampering.HOWS),
+                                           ("collectives", 4000, ("cut", "delayed")))
+                 for how in hows}
+        for case, outcome in all_at_once(cases).items():
+            with self.subTest(case):
+                self.assert_well(outcome)
+
+    def test_a_rank_in_another_mode(self):
+        for victim, outcome in all_at_once(
+                {victim: (faults.peculiar, "replay", 2, victim, Peculiar(
+                    variables={"CONTEXTUNE_MODE": "live"}), {}, True, 1, 60)
+                 for victim in VICTIMS}).items():
+            with self.subTest(victim=victim):
+                self.assert_well(outcome)
+                self.assert_named(outcome, victim)
 
     def test_a_stranger_changes_nothing(self):
         for mode, outcome in all_at_once(

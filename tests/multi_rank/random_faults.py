@@ -17,6 +17,7 @@ import time
 
 import faults
 import job
+import tampering
 from faults import Peculiar
 
 MODES = ("replay", "live", "collectives")
@@ -48,6 +49,9 @@ def peculiarities(draw, mode, num_ranks, victim, steps, variables, program):
         ("another space", Peculiar(variables=OTHER_SPACE), True, 1),
         ("other options", Peculiar(variables={"CONTEXTUNE_N_REPEAT": "3"}), True, 1),
         ("another secret", Peculiar(variables={"CONTEXTUNE_SECRET": "x" * 32}), True, 1),
+        ("another mode", Peculiar(
+            variables={"CONTEXTUNE_MODE": "live" if mode == "replay" else "replay"}), True, 1),
+        ("10 s late", Peculiar(late=10), True, 1),
         ("no log", Peculiar(variables={"CONTEXTUNE_LOG_DIR": "/proc/nowhere"}), True, 1),
         ("fails to launch", Peculiar(
             variables={"SIMCUDA_FAULT": f"launch_fail:{kernel}:block=256,after={after},times=1"}
@@ -83,6 +87,7 @@ def peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program):
         ("a plugin of its own", of_variables(NCCL_TUNER_PLUGIN="none"), True),
         ("fewer algorithms", of_variables(SIMNCCL_FAULTS=f"illegal:NVLS:rank={victim}"), True),
         ("another secret", of_variables(CONTEXTUNE_SECRET="x" * 32), True),
+        ("kernels of its own", of_variables(CONTEXTUNE_SCOPE="local"), True),
         ("no log", of_variables(CONTEXTUNE_LOG_DIR="/proc/nowhere"), True),
         ("ends at once", Peculiar(argv=["sh", "-c", "exit 0"]), False),
         ("ends early", Peculiar(argv=early), False),
@@ -90,6 +95,17 @@ def peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program):
     ))
     return name, lambda: faults.peculiar("collectives", num_ranks, victim, what, variables, ends_well, 1,
                                          steps, program)
+
+
+def tamperings(draw, mode, num_ranks, victim, steps, variables, program):
+    victim = victim or 1  # rank 0 is whom the others talk to
+    how = draw.choice(tampering.HOWS)
+    after = draw.choice((draw.randrange(200), draw.randrange(5000), draw.randrange(60000)))
+    to_target = draw.choice((True, False))
+    way = "to" if to_target else "from"
+    return (f"{after} bytes {way} rank 0 of {victim}, then {how}",
+            lambda: faults.tampered(mode, num_ranks, victim, how, after, to_target, steps, variables,
+                                    program))
 
 
 def full_disks(draw, mode, num_ranks, victim, steps, variables, program):
@@ -127,7 +143,7 @@ def drawn(seed, modes=MODES):
         variables["CONTEXTUNE_MAX_SLOWDOWN"] = draw.choice(("0", "0", "0.1"))
         variables["SIMNCCL_NOISE"] = variables["SIMCUDA_NOISE"]
     kind = draw.choice((signals, signals, signals, peculiarities, peculiarities, peculiarities,
-                        strangers, full_disks))
+                        tamperings, tamperings, strangers, full_disks))
     text, act = kind(draw, mode, num_ranks, victim, steps, variables, program)
     straggler = f", straggler {program.straggler}" if program and program.straggler else ""
     return f"{mode}, {num_ranks} ranks, {steps} steps{straggler}, rank {victim}: {text}", act
@@ -139,7 +155,7 @@ def run(seed, modes=MODES):
     survivors = outcome.told
     for rank, told in survivors.items():
         if "collectives" not in text and not outcome.winners[rank] and told and not any(
-                re.search(r"rank \d|all had spoken", sentence) for _, sentence in told):
+                re.search(r"rank \d|all had spoken|cannot be read", sentence) for _, sentence in told):
             outcome.wrong.append(f"rank {rank} names nobody: {told}")
     tuned = sum(bool(winners) for winners in outcome.winners.values())
     outcome.kind = ("tuned" if tuned == len(survivors) else "in part" if tuned else

@@ -76,9 +76,11 @@ TEST_CASE("An abort ends a connection that other ranks do not make", "[simnccl]"
   }
 }
 
-TEST_CASE("An abort ends the creation of a communicator whose last rank does not come",
-          "[simnccl]") {
-  for (const RankEnd& end : run_ranks("abort_of_creation", 3)) {
+TEST_CASE(
+    "An abort ends the creation and the split of a communicator whose last rank does not come",
+    "[simnccl]") {
+  const std::string scenario = GENERATE("abort_of_creation", "abort_of_split");
+  for (const RankEnd& end : run_ranks(scenario, 3)) {
     INFO(end.output);
     CHECK(end.status == 0);
   }

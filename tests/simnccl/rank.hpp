@@ -67,6 +67,7 @@ void reductions_of_all_kinds(Rank& rank);  // rank_reductions.cpp
 void alone(Rank& rank);
 void non_blocking(Rank& rank);  // rank_non_blocking.cpp
 void abort_of_creation(Rank& rank);
+void abort_of_split(Rank& rank);
 void random_course(Rank& rank);  // rank_random.cpp
 void captured(Rank& rank);       // rank_capture.cpp
 void captured_kernel(Rank& rank);

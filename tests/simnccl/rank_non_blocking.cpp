@@ -42,8 +42,9 @@ void non_blocking(Rank& rank) {
   // A split takes over that it does not block, and a group of both is one.
   ncclComm_t twin = nullptr;
   const ncclResult_t splitting = ncclCommSplit(rank.comm, 0, rank.rank, &twin, nullptr);
-  finished(rank.comm, splitting);
-  finished(twin, splitting);
+  EXPECT(splitting == ncclSuccess);
+  finished(rank.comm, ncclInProgress);
+  finished(twin, ncclInProgress);
   EXPECT(ncclGroupStart() == ncclSuccess);
   EXPECT(all_reduce(rank.comm) == ncclSuccess);
   EXPECT(all_reduce(twin) == ncclSuccess);
@@ -69,5 +70,23 @@ void abort_of_creation(Rank& rank) {
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   ncclResult_t state = ncclSuccess;
   EXPECT(ncclCommGetAsyncError(rank.comm, &state) == ncclSuccess && state == ncclInProgress);
+  EXPECT(ncclCommAbort(rank.comm) == ncclSuccess);
+}
+
+// The last rank never splits: whether that blocks is the parent's matter, and the child has no
+// handle by which it could be aborted.
+void abort_of_split(Rank& rank) {
+  ncclConfig_t config = without_blocking();
+  const ncclResult_t begun =
+      ncclCommInitRankConfig(&rank.comm, rank.ranks, rank.id, rank.rank, &config);
+  finished(rank.comm, begun);
+  if (rank.rank < rank.ranks - 1) {
+    ncclComm_t child = nullptr;
+    EXPECT(ncclCommSplit(rank.comm, 0, rank.rank, &child, nullptr) == ncclSuccess);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ncclResult_t state = ncclSuccess;
+    EXPECT(ncclCommGetAsyncError(rank.comm, &state) == ncclSuccess && state == ncclInProgress);
+    EXPECT(child == nullptr);
+  }
   EXPECT(ncclCommAbort(rank.comm) == ncclSuccess);
 }

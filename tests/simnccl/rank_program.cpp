@@ -250,6 +250,7 @@ constexpr Named scenarios[] = {{"results", &all_results},
                                {"memory", &memory},
                                {"non_blocking", &non_blocking},
                                {"abort_of_creation", &abort_of_creation},
+                               {"abort_of_split", &abort_of_split},
                                {"refused_creation", &refused_creation}};
 
 }  // namespace

@@ -50,6 +50,11 @@ TEST_CASE("Without a driver a tunable runs its default", "[passthrough]") {
   CONTEXTUAL_AUTOTUNE("tunable", {.repeatable = true}) CHECK(tunable() == 7);
 }
 
+TEST_CASE("Without a driver nobody is joined", "[passthrough]") {
+  CHECK_FALSE(contextune::join(nullptr));
+  CHECK(std::string(contextune_error()) != "");
+}
+
 TEST_CASE("Without a driver a kernel can be declared", "[passthrough]") {
   CHECK_NOTHROW(contextune::Kernel("saxpy")
                     .space(ConfigSpace().parameter("block", {64, 128}))

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -182,6 +184,51 @@ TEST_CASE("A split knows its parent, and a rank without a colour gets none", "[c
   CHECK(part->ranks == 0);
   program.make(split, nullptr);
   CHECK_FALSE(program.calls->find(nullptr).has_value());
+}
+
+TEST_CASE("Whether one abort ends a communicator and its splits is read from its configuration",
+          "[collective]") {
+  struct {
+    std::size_t size = 48;
+    unsigned magic = 0xcafebeef;
+    unsigned version = 21801;
+    int blocking = 1, cga = 0, min_ctas = 0, max_ctas = 0;
+    const char* net_name = nullptr;
+    int split_share = 1;
+  } config;
+  contextune_nccl_call made =
+      Program::call(contextune_fn_ncclCommInitRankConfig, contextune_nccl_communicator);
+  contextune_nccl_call split =
+      Program::call(contextune_fn_ncclCommSplit, contextune_nccl_communicator);
+  split.comm = &one;
+  const auto shares = [](Program& program, void* handle) {
+    return program.calls->find(handle).value().shares_with_splits;
+  };
+  made.config = &config;
+  {
+    Program program;
+    program.make(made, &one);
+    CHECK(shares(program, &one));
+    program.make(split, &two);  // which has what its parent has
+    CHECK(shares(program, &two));
+  }
+  SECTION("which may say that it does not") {
+    config.split_share = 0;
+  }
+  SECTION("which may say nothing") {
+    config.split_share = std::numeric_limits<int>::min();
+  }
+  SECTION("which may be of an NCCL that had no such thing") {
+    config.size = offsetof(decltype(config), split_share);
+  }
+  SECTION("which may be none at all") {
+    config.magic = 0;
+  }
+  Program program;
+  program.make(made, &one);
+  CHECK_FALSE(shares(program, &one));
+  program.make(split, &two);
+  CHECK_FALSE(shares(program, &two));
 }
 
 TEST_CASE("Communicators that are made all at once have their devices", "[collective]") {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,14 @@ class FakeDecisions final : public DecisionPort {
     }
     if (held_ && stream.limit <= stream.told.size()) {
       ++settled;
-      (void)tuning_.settle(now);
+      // As a thread of the program does it: again and again, and whatever comes in between.
+      for (double later = now;; later += 1) {
+        try {
+          if (tuning_.settle(later)) break;
+        } catch (const std::bad_alloc&) {
+          ++out_of_memory;
+        }
+      }
     }
     std::uint32_t config = stream.lease.afterwards;
     const std::uint64_t number = stream.told.size();
@@ -63,6 +71,7 @@ class FakeDecisions final : public DecisionPort {
   }
   void release() override { held_ = false; }
   std::string commit(const DecisionLease& lease) override {
+    if (no_memory > 0 && no_memory-- > 0) throw std::bad_alloc();
     for (auto& [name, stream] : streams_) {
       if (stream.site != lease.site) continue;
       ++leases;
@@ -77,6 +86,8 @@ class FakeDecisions final : public DecisionPort {
   bool unsound = false;
   int leases = 0;
   int settled = 0;
+  int no_memory = 0;  ///< for so many leases
+  int out_of_memory = 0;
   std::vector<std::string> late;
 
  private:

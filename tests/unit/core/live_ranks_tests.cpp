@@ -25,8 +25,8 @@ TEST_CASE("live, no rank waits for one that is behind, and batches begin at the 
     REQUIRE(ranks.all_finished());
     CHECK(entry_of_pass[0] == entry_of_pass[1]);
     if (behind == 0) CHECK(ranks.meeting.num_waits() == 0);
-    CHECK(ranks[0].tuning.winners()[0] == 2);
-    CHECK(ranks[1].tuning.winners()[0] == 2);
+    CHECK(ranks[0].winner(0) == 2);
+    CHECK(ranks[1].winner(0) == 2);
     require_same_passes(ranks);
   }
 }
@@ -56,7 +56,7 @@ TEST_CASE("live, a decision that was not committed is issued again as it was") {
   REQUIRE(ranks.all_finished());
   CHECK(ranks[0].ran == ranks[1].ran);
   CHECK(ranks[0].ran.size() == 9);
-  CHECK(ranks[0].tuning.winners()[0] == 2);
+  CHECK(ranks[0].winner(0) == 2);
 }
 
 TEST_CASE("whatever the order of entries, late results and losses, ranks run the same or default") {
@@ -109,7 +109,7 @@ TEST_CASE("whatever the order of entries, late results and losses, ranks run the
         const auto a = ranks[0].sites[site].index;
         const auto b = ranks[rank].sites[site].index;
         if (a == no_site || b == no_site) continue;
-        CHECK(ranks[0].tuning.winners()[a] == ranks[rank].tuning.winners()[b]);
+        CHECK(ranks[0].winner(a) == ranks[rank].winner(b));
       }
     }
   }

@@ -21,8 +21,8 @@ TEST_CASE(
     }
     CHECK(second == Configs{0, 0, 1, 1, 2, 2});
     CHECK(Configs(first.begin(), first.begin() + 4) == Configs{0, 0, 1, 1});
-    CHECK(ranks[rank].tuning.winners()[0] == 1);
-    CHECK(ranks[rank].tuning.winners()[1] == 2);
+    CHECK(ranks[rank].winner(0) == 1);
+    CHECK(ranks[rank].winner(1) == 2);
   }
   require_same_passes(ranks);
 }
@@ -32,7 +32,7 @@ TEST_CASE("the slowest rank decides which config wins") {
   // Rank 0 alone would take config 1, rank 2 alone config 2.
   ranks.add("kernel", {{4, 1, 3}, {4, 2, 3}, {4, 9, 2}});
   ranks.run();
-  for (std::size_t rank = 0; rank < 3; ++rank) CHECK(ranks[rank].tuning.winners()[0] == 2);
+  for (std::size_t rank = 0; rank < 3; ++rank) CHECK(ranks[rank].winner(0) == 2);
 }
 
 TEST_CASE("every rank logs the same winners and hashes, and times of its own") {
@@ -72,9 +72,9 @@ TEST_CASE("a site that one rank lacks adds nothing there, and is tuned by the ot
   lone.seconds = {3, 2, 1};
   ranks[1].sites.push_front(lone);
   ranks.run();
-  CHECK(ranks[0].tuning.winners()[0] == 1);
-  CHECK(ranks[1].tuning.winners()[0] == 2);
-  CHECK(ranks[1].tuning.winners()[1] == 1);
+  CHECK(ranks[0].winner(0) == 1);
+  CHECK(ranks[1].winner(0) == 2);
+  CHECK(ranks[1].winner(1) == 1);
   require_same_passes(ranks);
 }
 
@@ -86,7 +86,7 @@ TEST_CASE(
     ranks[1].sites[0].failing = {failing};
     ranks.run();
     for (std::size_t rank = 0; rank < 3; ++rank) {
-      CHECK(ranks[rank].tuning.winners()[0] == (failing == 3 ? 2 : 3));
+      CHECK(ranks[rank].winner(0) == (failing == 3 ? 2 : 3));
       REQUIRE(ranks[rank].recorder.count(FallbackReason::LaunchFailed) == 1);
       CHECK(ranks[rank].recorder.fallbacks[0].text.find("rank 1") != std::string::npos);
     }
@@ -107,7 +107,7 @@ TEST_CASE("a winner that one rank cannot launch while it is confirmed is dropped
     return configs.empty() || configs[0] == 0 ? 4e-3 : 1e-3;
   };
   ranks.run();
-  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(ranks[rank].tuning.winners()[0] == 0);
+  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(ranks[rank].winner(0) == 0);
   CHECK(ranks[0].recorder.count(FallbackReason::LaunchFailed) == 1);
 }
 
@@ -124,8 +124,8 @@ TEST_CASE("what one rank could not build counts as failed on all") {
     return 1.0;
   };
   ranks.run();
-  CHECK(ranks[0].tuning.winners()[0] == 1);
-  CHECK(ranks[1].tuning.winners()[0] == 1);
+  CHECK(ranks[0].winner(0) == 1);
+  CHECK(ranks[1].winner(0) == 1);
 }
 
 TEST_CASE("a site waits until it is built on the last rank") {
@@ -138,7 +138,7 @@ TEST_CASE("a site waits until it is built on the last rank") {
   for (const auto& [pass, configs] : ranks[0].ran) CHECK(configs.at("kernel") == 0);
   ranks[1].tuning.site_ready(0);
   ranks.run();
-  CHECK(ranks[0].tuning.winners()[0] == 1);
+  CHECK(ranks[0].winner(0) == 1);
 }
 
 TEST_CASE("a config that one rank finds to compute something else wins nowhere") {
@@ -149,7 +149,7 @@ TEST_CASE("a config that one rank finds to compute something else wins nowhere")
   ranks[1].tuning.reject_config(0, 1, "it is wrong");
   ranks.run();
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    CHECK(ranks[rank].tuning.winners()[0] == 2);
+    CHECK(ranks[rank].winner(0) == 2);
     CHECK(ranks[rank].recorder.count(FallbackReason::WrongResult) == 1);
   }
 }
@@ -157,12 +157,15 @@ TEST_CASE("a config that one rank finds to compute something else wins nowhere")
 TEST_CASE("a config that is found wrong before anything was agreed on is never run, on any rank") {
   SeveralRanks ranks(2, ancestor(0, 2));
   ranks.add("kernel", {{4, 1, 3}, {4, 1, 3}});
+  // First they meet.
   ranks[0].entry(false);
+  ranks[1].entry(false);
+  while (!ranks[0].sites[0].added) ranks[0].entry(false);
   ranks[0].tuning.reject_config(0, 1, "it is wrong");
   ranks.run();
   for (std::size_t rank = 0; rank < 2; ++rank) {
     for (const auto& [pass, configs] : ranks[rank].ran) CHECK(configs.at("kernel") != 1);
-    CHECK(ranks[rank].tuning.winners()[0] == 2);
+    CHECK(ranks[rank].winner(0) == 2);
     REQUIRE(ranks[rank].recorder.count(FallbackReason::WrongResult) == 1);
     CHECK(ranks[rank].recorder.fallbacks[0].text.find("rank 0") != std::string::npos);
   }
@@ -183,7 +186,7 @@ TEST_CASE("a config that is found wrong in the middle of a batch is not run agai
       if (rank == ranks.ranks[0]) CHECK(rank->last["kernel"] == 0);
     }
   CHECK(ranks[0].ran.size() > before);
-  CHECK(ranks[1].tuning.winners()[0] == 0);
+  CHECK(ranks[1].winner(0) == 0);
 }
 
 TEST_CASE("a site that another rank met first is tuned here as well, once it comes up") {
@@ -193,8 +196,8 @@ TEST_CASE("a site that another rank met first is tuned here as well, once it com
   ranks[1].sites[1].when = [](std::uint64_t entry) { return entry >= 3; };
   ranks.run();
   // Rank 1's figures count: it is far slower with config 1.
-  CHECK(ranks[0].tuning.winners()[1] == 0);
-  CHECK(ranks[1].tuning.winners()[1] == 0);
+  CHECK(ranks[0].winner(1) == 0);
+  CHECK(ranks[1].winner(1) == 0);
   require_same_passes(ranks);
 }
 
@@ -206,7 +209,7 @@ TEST_CASE("a rank on which a site has fewer configs never runs what it does not 
   ranks.run();
   for (const auto& [pass, configs] : ranks[1].ran)
     if (configs.contains("other")) CHECK(configs.at("other") == 0);
-  CHECK(ranks[0].tuning.winners()[1] == 0);
+  CHECK(ranks[0].winner(1) == 0);
   CHECK(ranks[0].recorder.count(FallbackReason::RanksDiffer) == 1);
 }
 
@@ -223,8 +226,8 @@ TEST_CASE("a site that comes after the winners on one rank only costs nobody the
     ranks[0].tuning.await_ranks();
   }
   CHECK(ranks[0].tuning.finished());
-  CHECK(ranks[0].tuning.winners()[0] == 1);
-  CHECK(ranks[0].tuning.winners()[1] == 0);
+  CHECK(ranks[0].winner(0) == 1);
+  CHECK(ranks[0].winner(1) == 0);
   CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
 }
 
@@ -250,8 +253,8 @@ TEST_CASE("a sample that one rank lacks is taken again on all") {
   ranks[1].missing = {{2, "kernel"}};
   ranks.run();
   CHECK(ranks[0].ran.size() == 4);
-  CHECK(ranks[0].tuning.winners()[0] == 2);
-  CHECK(ranks[1].tuning.winners()[0] == 2);
+  CHECK(ranks[0].winner(0) == 2);
+  CHECK(ranks[1].winner(0) == 2);
   require_same_passes(ranks);
 }
 
@@ -263,7 +266,7 @@ TEST_CASE("a pass that was throttled on one rank counts on none") {
   int throttled = 0;
   for (const TrialEvent& trial : ranks[0].recorder.trials) throttled += trial.throttled;
   CHECK(throttled == 1);
-  CHECK(ranks[0].tuning.winners()[0] == 1);
+  CHECK(ranks[0].winner(0) == 1);
 }
 
 TEST_CASE("winners have to make the region faster on the slowest rank") {
@@ -278,7 +281,7 @@ TEST_CASE("winners have to make the region faster on the slowest rank") {
     };
     ranks.run();
     for (std::size_t rank = 0; rank < 2; ++rank) {
-      CHECK(ranks[rank].tuning.winners()[0] == 0);
+      CHECK(ranks[rank].winner(0) == 0);
       CHECK(ranks[rank].recorder.count(FallbackReason::NotConfirmed) == 1);
     }
   }
@@ -291,7 +294,7 @@ TEST_CASE("ranks with other options run their defaults, and every log says which
   ranks.add("kernel", {{4, 1}, {4, 1}});
   ranks.run();
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    CHECK(ranks[rank].tuning.winners()[0] == 0);
+    CHECK(ranks[rank].winner(0) == 0);
     REQUIRE(ranks[rank].recorder.count(FallbackReason::NoAgreement) == 1);
     CHECK(ranks[rank].recorder.fallbacks[0].text.find("rank 1") != std::string::npos);
   }
@@ -303,8 +306,8 @@ TEST_CASE("a site with other configs on one rank keeps its default, and the othe
   ranks.add("other", {{4, 1}, {4, 1, 1}});
   ranks.run();
   for (std::size_t rank = 0; rank < 2; ++rank) {
-    CHECK(ranks[rank].tuning.winners()[0] == 1);
-    CHECK(ranks[rank].tuning.winners()[1] == 0);
+    CHECK(ranks[rank].winner(0) == 1);
+    CHECK(ranks[rank].winner(1) == 0);
     CHECK(ranks[rank].recorder.count(FallbackReason::RanksDiffer) == 1);
   }
 }
@@ -320,7 +323,7 @@ TEST_CASE("once a rank is lost, the others finish their batch and run defaults")
       if (!ranks[rank].tuning.finished()) ranks[rank].entry(false);
   for (std::size_t rank = 0; rank < 2; ++rank) {
     CHECK(ranks[rank].tuning.finished());
-    CHECK(ranks[rank].tuning.winners()[0] == 0);
+    CHECK(ranks[rank].winner(0) == 0);
     CHECK(ranks[rank].recorder.count(FallbackReason::NoAgreement) == 1);
   }
   CHECK(ranks[0].ran == ranks[1].ran);
@@ -371,8 +374,8 @@ TEST_CASE("a site that appears after the winners is tuned by all ranks that go o
   }
   ranks.run();
   for (auto& rank : ranks.ranks) {
-    CHECK(rank->tuning.winners()[0] == 1);
-    CHECK(rank->tuning.winners()[1] == 2);
+    CHECK(rank->winner(0) == 1);
+    CHECK(rank->winner(1) == 2);
   }
 }
 

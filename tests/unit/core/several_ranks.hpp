@@ -11,6 +11,7 @@
 
 #include "catch.hpp"
 #include "core/batch_planner.hpp"
+#include "core/scoped_tuning.hpp"
 #include "core/shared_tuning.hpp"
 #include "fake_decisions.hpp"
 #include "fake_region.hpp"
@@ -137,9 +138,13 @@ class RankRecorder : public Recorder {
 class FakeRank {
  public:
   FakeRank(Meeting& meeting, std::uint32_t rank, std::uint32_t num_ranks,
-           const TuningOptions& options)
+           const TuningOptions& options, Scope scope = Scope::Global)
       : seat(meeting, rank),
-        tuning(options, settings(num_ranks), seat, recorder),
+        made(scope == Scope::Local
+                 ? std::unique_ptr<RegionTuning>(
+                       std::make_unique<ScopedTuning>(options, settings(num_ranks), seat, recorder))
+                 : std::make_unique<SharedTuning>(options, settings(num_ranks), seat, recorder)),
+        tuning(*made),
         decisions(tuning, num_ranks) {
     (void)tuning.keep_in_step(decisions);
   }
@@ -163,6 +168,10 @@ class FakeRank {
     bool added = false;
   };
 
+  /// What a site runs when nothing is tried; its default where it never came up.
+  [[nodiscard]] std::uint32_t winner(SiteIndex site) const {
+    return site < tuning.winners().size() ? tuning.winners()[site] : 0;
+  }
   /// One entry. False: it was no pass.
   bool entry(bool live) {
     const PassPlan plan = tuning.begin_pass(now, live);
@@ -227,7 +236,8 @@ class FakeRank {
 
   Meeting::Seat seat;
   RankRecorder recorder;
-  SharedTuning tuning;
+  std::unique_ptr<RegionTuning> made;
+  RegionTuning& tuning;
   FakeDecisions decisions;
   std::uint64_t off_plan = 0;  ///< passes in which a collective ran another config than planned
   std::deque<Site> sites;
@@ -246,9 +256,10 @@ class FakeRank {
 /// Ranks whose regions are tuned together.
 class SeveralRanks {
  public:
-  SeveralRanks(std::uint32_t num_ranks, const TuningOptions& options) : meeting(num_ranks) {
+  SeveralRanks(std::uint32_t num_ranks, const TuningOptions& options, Scope scope = Scope::Global)
+      : meeting(num_ranks) {
     for (std::uint32_t rank = 0; rank < num_ranks; ++rank)
-      ranks.push_back(std::make_unique<FakeRank>(meeting, rank, num_ranks, options));
+      ranks.push_back(std::make_unique<FakeRank>(meeting, rank, num_ranks, options, scope));
   }
   FakeRank& operator[](std::size_t rank) { return *ranks[rank]; }
 

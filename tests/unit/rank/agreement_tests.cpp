@@ -64,6 +64,56 @@ TEST_CASE("A rank that does not come is named, and gets the answer when it does"
   CHECK(ranks.num_topics_at_hub() == 0);
 }
 
+TEST_CASE("A rank that is occupied is waited for as long as it said, and no longer",
+          "[agreement]") {
+  SimulatedRanks ranks(3, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
+  const Topic topic = topic_of({0, 1, 2});
+  const auto wait = [&](double seconds) {
+    for (double waited = 0; waited < seconds; waited += 0.5) {
+      ranks.steps(1000);
+      ranks.pass_time(0.5);
+    }
+    ranks.steps(1000);
+  };
+  const bool comes = GENERATE(true, false);
+  ranks.occupied(2, topic, 20);
+  ranks.say(0, topic, 1);
+  ranks.say(1, topic, 1);
+  wait(15);
+  CHECK(verdicts(ranks, topic) == std::set{Verdict::Open});
+  if (comes) ranks.say(2, topic, 1);
+  wait(10);
+  for (const std::uint32_t rank : {0U, 1U})
+    CHECK(ranks.seen(rank, topic).verdict == (comes ? Verdict::Committed : Verdict::Aborted));
+  if (!comes)
+    CHECK(ranks.seen(0, topic).why ==
+          "rank 2 did not come within 1 s, nor in the time that it asked for: it is building");
+}
+
+TEST_CASE("One that was occupied with another question, or has spoken since, is not waited for",
+          "[agreement]") {
+  SimulatedRanks ranks(2, 1);
+  const Topic first = topic_of({0, 1});
+  const Topic second = topic_of({0, 1}, 2);
+  ranks.occupied(1, first, 1000);
+  ranks.say(0, first, 1);
+  ranks.say(1, first, 1);
+  ranks.settle();
+  CHECK(verdicts(ranks, first) == std::set{Verdict::Committed});
+  ranks.say(0, second, 1);
+  ranks.settle();
+  CHECK(ranks.seen(0, second).verdict == Verdict::Aborted);
+}
+
+TEST_CASE("Of several deadlines the earliest counts", "[agreement]") {
+  SimulatedRanks ranks(3, 1);
+  const Topic topic = topic_of({0, 1, 2});
+  ranks.say(0, topic, 1000);
+  ranks.say(1, topic, 1);
+  ranks.settle();
+  CHECK(ranks.seen(0, topic).verdict == Verdict::Aborted);
+}
+
 TEST_CASE("Whoever withdraws before it has voted aborts for all", "[agreement]") {
   SimulatedRanks ranks(3, 1);
   const Topic topic = topic_of({0, 1, 2});

@@ -14,7 +14,7 @@ using contextune::rank::LocalCoordinator;
 
 namespace {
 
-enum class Kind { Local, TwoOnOneHost, FourOnOneHost, ThreeOverTcp };
+enum class Kind { Local, TwoOnOneHost, FourOnOneHost, ThreeOverTcp, ThreeGathered };
 
 // Only one test of this process at a time listens there.
 int free_port() {
@@ -29,6 +29,7 @@ Ranks make(Kind kind) {
     ranks.push_back(std::make_unique<LocalCoordinator>(test_deciders()));
     return ranks;
   }
+  if (kind == Kind::ThreeGathered) return make_gathered_ranks();
   auto settings = test_settings(kind == Kind::TwoOnOneHost    ? 2
                                 : kind == Kind::FourOnOneHost ? 4
                                                               : 3);
@@ -37,7 +38,8 @@ Ranks make(Kind kind) {
 }
 
 Kind any_kind() {
-  return GENERATE(Kind::Local, Kind::TwoOnOneHost, Kind::FourOnOneHost, Kind::ThreeOverTcp);
+  return GENERATE(Kind::Local, Kind::TwoOnOneHost, Kind::FourOnOneHost, Kind::ThreeOverTcp,
+                  Kind::ThreeGathered);
 }
 
 Topic topic_of_all(const Ranks& ranks, std::uint64_t question = 1) {
@@ -160,7 +162,7 @@ TEST_CASE("A part of a mebibyte is no trouble", "[conformance]") {
 }
 
 TEST_CASE("What cannot be sent is aborted, on all ranks", "[conformance]") {
-  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::ThreeOverTcp));
+  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::ThreeOverTcp, Kind::ThreeGathered));
   const Topic topic = topic_of_all(ranks);
   ranks[0]->say(topic, join_parts, bytes_of("x"), 0.2);
   ranks[1]->say(topic, join_parts, contextune::Payload(std::size_t{9} << 20U), 0.2);
@@ -178,7 +180,8 @@ TEST_CASE("A group agrees without those that are not in it", "[conformance]") {
 }
 
 TEST_CASE("Who does not come in time is named, and hears the same when he comes", "[conformance]") {
-  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::FourOnOneHost, Kind::ThreeOverTcp));
+  Ranks ranks = make(
+      GENERATE(Kind::TwoOnOneHost, Kind::FourOnOneHost, Kind::ThreeOverTcp, Kind::ThreeGathered));
   const Topic topic = topic_of_all(ranks);
   for (std::size_t at = 0; at + 1 < ranks.size(); ++at)
     ranks[at]->say(topic, join_parts, bytes_of("x"), 0.2);
@@ -193,7 +196,7 @@ TEST_CASE("Who does not come in time is named, and hears the same when he comes"
 }
 
 TEST_CASE("A wait ends when it is told to, and the answer still comes", "[conformance]") {
-  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::ThreeOverTcp));
+  Ranks ranks = make(GENERATE(Kind::TwoOnOneHost, Kind::ThreeOverTcp, Kind::ThreeGathered));
   const Topic topic = topic_of_all(ranks);
   ranks[0]->say(topic, join_parts, bytes_of("x"), long_enough);
   CHECK(ranks[0]->wait(topic, 0.05).verdict == Verdict::Open);

@@ -1,10 +1,12 @@
 #include "rank/endpoint.hpp"
 
 #include <fcntl.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <string>
 
@@ -96,10 +98,27 @@ TEST_CASE("At the name of a host every interface is listened on, at an address o
   close(local);
 }
 
+TEST_CASE("Of several hosts each is tried in turn", "[endpoint]") {
+  std::string error;
+  const auto host_at = [&](std::size_t attempt) {
+    Endpoint endpoint;
+    REQUIRE(find_endpoint("tcp:127.0.0.2,[::1],127.0.0.3:7000", endpoint, error, attempt));
+    std::array<char, 64> text{};
+    getnameinfo(reinterpret_cast<const sockaddr*>(&endpoint.address), endpoint.size, text.data(),
+                text.size(), nullptr, 0, NI_NUMERICHOST);
+    return std::string(text.data());
+  };
+  CHECK(host_at(0) == "127.0.0.2");
+  CHECK(host_at(1) == "::1");
+  CHECK(host_at(2) == "127.0.0.3");
+  CHECK(host_at(3) == "127.0.0.2");
+}
+
 TEST_CASE("What is no address is said", "[endpoint]") {
   const std::string address =
       GENERATE("", "unix:", "here", "tcp:", "tcp:host", "tcp::7000", "tcp:host:", "tcp:host:0",
-               "tcp:host:70000", "tcp:host:7x", "unix:/" + std::string(200, 'x'));
+               "tcp:host:70000", "tcp:host:7x", "tcp:,:70", "tcp:127.0.0.1,:0",
+               "unix:/" + std::string(200, 'x'));
   Endpoint endpoint;
   std::string error;
   CHECK_FALSE(find_endpoint(address, endpoint, error));

@@ -6,6 +6,8 @@
 #include <span>
 #include <stdexcept>
 
+#include "rank/gathered_rendezvous.hpp"
+
 using contextune::Payload;
 using contextune::rank::SocketCoordinator;
 using contextune::rank::SocketSettings;
@@ -50,6 +52,30 @@ SocketSettings test_settings(std::uint32_t num_ranks) {
 SocketSettings of_rank(SocketSettings settings, std::uint32_t rank) {
   settings.rank = rank;
   return settings;
+}
+
+Ranks make_gathered_ranks() {
+  using contextune::rank::GatheredRendezvous;
+  constexpr std::uint32_t count = 3;
+  std::vector<GatheredRendezvous> meeting;
+  std::vector<std::byte> all;
+  for (std::uint32_t rank = 0; rank < count; ++rank) {
+    const std::string address = "127.0.0." + std::to_string(rank + 2);
+    meeting.emplace_back(rank, count, contextune::rank::Standing{},
+                         contextune::rank::HostIdentity{rank, {address}});
+    all.insert(all.end(), meeting.back().block().begin(), meeting.back().block().end());
+  }
+  Ranks ranks;
+  for (GatheredRendezvous& each : meeting) {
+    const contextune::rank::Rendezvous found = each.read(all);
+    SocketSettings settings = of_rank(test_settings(count), found.rank);
+    settings.job = found.job;
+    settings.address = found.address;
+    settings.secret = found.secret;
+    settings.listener = found.listener;
+    ranks.push_back(std::make_unique<SocketCoordinator>(settings, test_deciders()));
+  }
+  return ranks;
 }
 
 Ranks make_ranks(const SocketSettings& settings) {

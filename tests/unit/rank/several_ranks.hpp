@@ -26,6 +26,9 @@ inline constexpr std::uint32_t throw_error = 3;  ///< std::runtime_error("broken
 
 using Ranks = std::vector<std::unique_ptr<contextune::Coordinator>>;
 
+/// Three that met by gathering, as if each were on a host of its own.
+[[nodiscard]] Ranks make_gathered_ranks();
+
 [[nodiscard]] Ranks make_ranks(const contextune::rank::SocketSettings& settings);
 
 /// Of all ranks, below which no test comes.

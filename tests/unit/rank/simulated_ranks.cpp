@@ -48,6 +48,10 @@ void SimulatedRanks::withdraw(std::uint32_t rank, const Topic& topic) {
   look();
 }
 
+void SimulatedRanks::occupied(std::uint32_t rank, const Topic& topic, double seconds) {
+  members_[rank].occupied(topic, seconds, "is building");
+}
+
 bool SimulatedRanks::step() {
   std::erase_if(links_, [](const auto& link) { return link.second.empty(); });
   if (links_.empty()) return false;

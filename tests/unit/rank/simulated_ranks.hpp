@@ -19,6 +19,7 @@ class SimulatedRanks {
 
   void say(std::uint32_t rank, const contextune::Topic& topic, double seconds = 10);
   void withdraw(std::uint32_t rank, const contextune::Topic& topic);
+  void occupied(std::uint32_t rank, const contextune::Topic& topic, double seconds);
   /// Delivers one message of a random link. False: none is under way.
   bool step();
   /// Delivers up to so many.

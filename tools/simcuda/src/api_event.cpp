@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "capture.hpp"
+#include "contexts.hpp"
 #include "host_calls.hpp"
 #include "operation.hpp"
 #include "timeline.hpp"
@@ -23,6 +24,33 @@ CUresult record(Stream& stream, Event& event, unsigned flags) {
     capture_operation(stream, EventOperation{&event, false});
   else
     capture_event_record(stream, event);
+  return CUDA_SUCCESS;
+}
+
+/// As if a stream of its own waited for all others.
+CUresult record_all(Context& context, Event& event) {
+  require(event.context == &context, CUDA_ERROR_INVALID_HANDLE);
+  for (const Stream* const stream : context.streams) forbid_while_capturing(*stream);
+  Stream* const joined = make_stream(context, CU_STREAM_NON_BLOCKING, 0);
+  std::shared_ptr<HostCalls> pending;
+  std::uint64_t pending_before = 0;
+  for (Stream* const stream : context.streams) {
+    if (stream == joined) continue;
+    Event part;
+    part.context = &context;
+    part.flags = CU_EVENT_DISABLE_TIMING;
+    record_event(*stream, part);
+    wait_for_event(*joined, part);
+    if (part.host_calls->idle_since(part.host_calls_before)) continue;
+    pending = part.host_calls;
+    pending_before = part.host_calls_before;
+  }
+  record_event(*joined, event);
+  if (pending != nullptr) {
+    event.host_calls = pending;
+    event.host_calls_before = pending_before;
+  }
+  destroy_stream(joined);
   return CUDA_SUCCESS;
 }
 
@@ -73,6 +101,15 @@ SIMCUDA_BOTH_STREAMS(cuEventRecord, _ptsz, (CUevent hEvent, CUstream hStream),
 SIMCUDA_BOTH_STREAMS(cuEventRecordWithFlags, _ptsz,
                      (CUevent hEvent, CUstream hStream, unsigned int flags),
                      { return record(stream_of(hStream, null_stream), event_at(hEvent), flags); })
+
+#if CUDA_VERSION >= 12050
+SIMCUDA_ENTRY(cuCtxRecordEvent, (CUcontext hCtx, CUevent hEvent), {
+  Context& context = hCtx == nullptr
+                         ? current_context()
+                         : driver().handles.get<Context>(hCtx, CUDA_ERROR_INVALID_CONTEXT);
+  return record_all(context, event_at(hEvent));
+})
+#endif
 
 SIMCUDA_ENTRY(cuEventQuery, (CUevent hEvent), {
   const Event& event = event_at(hEvent);

@@ -21,6 +21,7 @@ void apply(CommunicatorPlan& plan, const ncclConfig_t* config) {
   if (given(config->blocking)) plan.blocking = config->blocking != 0;
   if (given(config->maxCTAs)) plan.channels = std::min(plan.channels, config->maxCTAs);
   if (given(config->minCTAs)) plan.channels = std::max(plan.channels, config->minCTAs);
+  if (given(config->splitShare)) plan.split_share = config->splitShare != 0;
   require(plan.channels >= 1 && plan.channels <= 64, ncclInvalidArgument,
           "minCTAs and maxCTAs are 1 to 64");
 }
@@ -130,21 +131,27 @@ SIMNCCL_FUNCTION(ncclResult_t, ncclCommSplit,
     CommunicatorPlan like = parent.plan;
     apply(like, config);
     *newcomm = nullptr;
-    ncclComm* child = nullptr;
+    auto child = std::make_shared<std::unique_ptr<ncclComm>>();
     if (color != NCCL_SPLIT_NOCOLOR) {
-      child = new ncclComm;
-      child->plan = like;
-      *newcomm = child;
+      *child = std::make_unique<ncclComm>();
+      (*child)->plan = like;
+      // Whoever aborts either of them aborts both; else the parent can end the creation only.
+      if (parent.plan.split_share) (*child)->aborted = parent.aborted;
+      parent.child_aborted.store((*child)->aborted);
     }
-    // A parent that waits can be aborted, and a child on its own.
-    return add(child == nullptr ? parent : *child,
-               [communicator = parent.communicator, child, like, color, key] {
-                 CommunicatorPlan plan;
-                 if (!communicator->split(color, key, plan)) return;
-                 plan.blocking = like.blocking;
-                 plan.channels = like.channels;
-                 make(*child, plan);
-               });
+    // The parent says whether the call blocks and how far it is; what has begun is a success. Until
+    // it is over there is no child.
+    const ncclResult_t result =
+        add(parent, [communicator = parent.communicator, child, newcomm, like, color, key] {
+          CommunicatorPlan plan;
+          if (!communicator->split(color, key, plan)) return;
+          plan.blocking = like.blocking;
+          plan.channels = like.channels;
+          plan.split_share = like.split_share;
+          make(**child, plan);
+          *newcomm = child->release();
+        });
+    return result == ncclInProgress ? ncclSuccess : result;
   });
 }
 
@@ -173,6 +180,7 @@ SIMNCCL_FUNCTION(ncclResult_t, ncclCommAbort, (ncclComm_t comm)) {
     if (comm == nullptr) return ncclSuccess;
     ncclComm& handle = live(comm);
     handle.aborted->store(true, std::memory_order_release);
+    if (const auto child = handle.child_aborted.load()) child->store(true);
     wait_for_threads(handle);
     if (handle.communicator != nullptr) handle.communicator->end();
     dispose(handle);

@@ -24,6 +24,7 @@ struct CommunicatorPlan {
   CUcontext context = nullptr;
   bool blocking = true;
   int channels = 0;
+  bool split_share = false;  // with its splits, so that one abort ends all
 };
 
 /// One rank of a communicator. Lives until its handle is gone and its last work on a stream is

@@ -23,9 +23,10 @@ struct ncclComm {
   unsigned magic = alive;
   simnccl::CommunicatorPlan plan;
   std::shared_ptr<std::atomic<bool>> aborted = std::make_shared<std::atomic<bool>>(false);
-  std::shared_ptr<simnccl::Communicator> communicator;  // published by `state`
-  std::atomic<ncclResult_t> state{ncclSuccess};         // ncclInProgress while a thread works on it
-  std::atomic<int> threads{0};                          // that work on it
+  std::atomic<std::shared_ptr<std::atomic<bool>>> child_aborted;  // of the last split
+  std::shared_ptr<simnccl::Communicator> communicator;            // published by `state`
+  std::atomic<ncclResult_t> state{ncclSuccess};  // ncclInProgress while a thread works on it
+  std::atomic<int> threads{0};                   // that work on it
   std::map<ncclRedOp_t, simnccl::UserOperation> operations;
 };
 

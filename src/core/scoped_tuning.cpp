@@ -1,0 +1,215 @@
+#include "core/scoped_tuning.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace contextune {
+namespace {
+
+// Passes that are agreed on count from here, to be told from those that are not.
+constexpr std::uint64_t first_shared_pass = std::uint64_t{1} << 30U;
+
+}  // namespace
+
+SiteIndex ScopedTuning::Reports::outer(SiteIndex site) const {
+  return site < half_.outer.size() ? half_.outer[site] : no_site;
+}
+
+void ScopedTuning::Reports::trial(const TrialEvent& event) {
+  TrialEvent own = event;
+  own.site = outer(event.site);
+  to_.trial(own);
+}
+
+void ScopedTuning::Reports::winner(const WinnerEvent& event) {
+  WinnerEvent own = event;
+  own.site = outer(event.site);
+  to_.winner(own);
+}
+
+void ScopedTuning::Reports::fallback(FallbackReason reason, SiteIndex site,
+                                     const std::string& text) {
+  to_.fallback(reason, outer(site), text);
+}
+
+std::vector<DecisionStanding> ScopedTuning::Decisions::standings() {
+  std::vector<DecisionStanding> all;
+  for (DecisionStanding one : port->standings()) {
+    if (one.site >= of_.sites_.size() || !of_.sites_[one.site].shared) continue;
+    one.site = of_.sites_[one.site].inner;
+    all.push_back(one);
+  }
+  return all;
+}
+
+void ScopedTuning::Decisions::hold(std::span<const Limit> limits) {
+  std::vector<Limit> all(limits.begin(), limits.end());
+  for (Limit& one : all) one.site = of_.shared_half_.outer[one.site];
+  port->hold(all);
+}
+
+std::string ScopedTuning::Decisions::commit(const DecisionLease& lease) {
+  DecisionLease own = lease;
+  own.site = of_.shared_half_.outer[lease.site];
+  return port->commit(own);
+}
+
+ScopedTuning::ScopedTuning(const TuningOptions& options, SharedTuningSettings settings,
+                           Coordinator& coordinator, TuningObserver& observer)
+    : local_reports_(local_half_, observer),
+      shared_reports_(shared_half_, observer),
+      local_(options, &local_reports_),
+      shared_(options, std::move(settings), coordinator, shared_reports_),
+      decisions_(*this) {}
+
+RegionTuning& ScopedTuning::half_of(bool shared) {
+  return shared ? static_cast<RegionTuning&>(shared_) : local_;
+}
+
+SiteIndex ScopedTuning::add_to_half(const SiteSpec& spec, SiteIndex outer, bool shared) {
+  // First its name: what is said of it while it is added is said by that.
+  std::vector<SiteIndex>& names = (shared ? shared_half_ : local_half_).outer;
+  names.push_back(outer);
+  const SiteIndex inner = half_of(shared).add_site(spec);
+  if (inner == no_site) names.pop_back();
+  return inner;
+}
+
+SiteIndex ScopedTuning::add_site(SiteSpec spec) {
+  if (spec.collective && repeated_) decide_together();
+  const bool shared = spec.collective || together_;
+  const auto outer = static_cast<SiteIndex>(sites_.size());
+  const SiteIndex inner = add_to_half(spec, outer, shared);
+  if (inner == no_site) return no_site;
+  sites_.push_back({std::move(spec), shared, inner, {}, {}});
+  return outer;
+}
+
+void ScopedTuning::decide_together() {
+  if (std::exchange(together_, true)) return;
+  for (SiteIndex outer = 0; outer < sites_.size(); ++outer) {
+    Site& site = sites_[outer];
+    if (site.shared) continue;
+    SiteSpec spec = site.spec;
+    spec.ready = site.spec.ready && site.unusable.empty();
+    site.shared = true;
+    site.inner = add_to_half(spec, outer, true);
+    if (site.inner == no_site) continue;
+    if (site.spec.ready && !spec.ready) shared_.site_ready(site.inner, site.unusable);
+    for (const std::uint32_t config : site.wrong) shared_.reject_config(site.inner, config, {});
+  }
+}
+
+void ScopedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {
+  if (index >= sites_.size()) return;
+  Site& site = sites_[index];
+  site.spec.ready = true;
+  site.unusable.assign(unusable.begin(), unusable.end());
+  half_of(site.shared).site_ready(site.inner, unusable);
+}
+
+void ScopedTuning::reject_config(SiteIndex index, std::uint32_t config, const std::string& detail) {
+  if (index >= sites_.size()) return;
+  sites_[index].wrong.insert(config);
+  half_of(sites_[index].shared).reject_config(sites_[index].inner, config, detail);
+}
+
+PassPlan ScopedTuning::begin_pass(double now, bool bounded) {
+  const auto collective = [](const Site& site) { return site.shared; };
+  const bool any_shared = std::any_of(sites_.begin(), sites_.end(), collective);
+  if (!bounded && any_shared) decide_together();
+  repeated_ = !bounded;
+  // What was begun together is ended together: the others count on it. Afterwards the kernels'
+  // search looks for new ones.
+  const bool shared_open = any_shared && !shared_.finished();
+  in_shared_ = together_ || (shared_open && (shared_begun_ || local_.finished()));
+  shared_begun_ = in_shared_;
+  if (!in_shared_) shared_.pass_by(now);
+  PassPlan plan = half_of(in_shared_).begin_pass(now, bounded);
+  const auto winners = this->winners();
+  plan_.assign(winners.begin(), winners.end());
+  const std::vector<SiteIndex>& outer = (in_shared_ ? shared_half_ : local_half_).outer;
+  for (std::size_t inner = 0; inner < plan.configs.size() && inner < outer.size(); ++inner)
+    if (sites_[outer[inner]].shared == in_shared_) plan_[outer[inner]] = plan.configs[inner];
+  plan.configs = plan_;
+  if (in_shared_) plan.pass += first_shared_pass;
+  return plan;
+}
+
+std::vector<SiteIndex> ScopedTuning::inner_of(std::span<const SiteIndex> outer) const {
+  std::vector<SiteIndex> inner;
+  for (const SiteIndex index : outer)
+    if (index < sites_.size() && sites_[index].shared == in_shared_)
+      inner.push_back(sites_[index].inner);
+  return inner;
+}
+
+void ScopedTuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                            std::span<const SiteIndex> failed, double now) {
+  if (in_shared_ && pass < first_shared_pass) return;
+  half_of(in_shared_)
+      .end_pass(in_shared_ ? pass - first_shared_pass : pass, inner_of(launched), inner_of(failed),
+                now);
+}
+
+void ScopedTuning::add_result(const PassResult& result, double now) {
+  const bool shared = result.pass >= first_shared_pass;
+  PassResult own = result;
+  if (shared) own.pass -= first_shared_pass;
+  own.sites.clear();
+  for (SiteResult one : result.sites) {
+    if (one.site >= sites_.size() || sites_[one.site].shared != shared) continue;
+    one.site = sites_[one.site].inner;
+    own.sites.push_back(one);
+  }
+  half_of(shared).add_result(own, now);
+}
+
+void ScopedTuning::lose_result(std::uint64_t pass, double now) {
+  const bool shared = pass >= first_shared_pass;
+  half_of(shared).lose_result(shared ? pass - first_shared_pass : pass, now);
+}
+
+void ScopedTuning::overrun(double now) {
+  half_of(in_shared_).overrun(now);
+}
+
+void ScopedTuning::pause() {
+  if (shared_begun_) shared_.pause();
+}
+
+bool ScopedTuning::keep_in_step(DecisionPort& port) {
+  decisions_.port = &port;
+  return shared_.keep_in_step(decisions_);
+}
+
+void ScopedTuning::explain_unfinished() {
+  if (shared_begun_) shared_.explain_unfinished();
+}
+
+bool ScopedTuning::finished() const {
+  const bool shared = !shared_half_.outer.empty();
+  return (together_ || local_.finished()) && (!shared || shared_.finished());
+}
+
+Stage ScopedTuning::stage() const {
+  const bool shared = together_ || (!shared_half_.outer.empty() && local_.finished());
+  return shared ? shared_.stage() : local_.stage();
+}
+
+std::span<const std::uint32_t> ScopedTuning::winners() const {
+  const auto local = local_.winners();
+  const auto shared = shared_.winners();
+  winners_.clear();
+  for (const Site& site : sites_) {
+    const auto& half = site.shared ? shared : local;
+    winners_.push_back(site.inner < half.size() ? half[site.inner] : 0);
+  }
+  return winners_;
+}
+
+double ScopedTuning::tuning_seconds() const {
+  return std::max(local_.tuning_seconds(), shared_.tuning_seconds());
+}
+
+}  // namespace contextune

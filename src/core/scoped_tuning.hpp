@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/shared_tuning.hpp"
+#include "core/tuning.hpp"
+
+namespace contextune {
+
+/// The search in a region of `scope = local`: its kernels are decided by this rank alone, whatever
+/// the others do, and its collectives with all ranks together, once the kernels are through. Where
+/// the region is repeated for us and has collectives, ranks have to repeat it alike: then all of it
+/// is decided together, from the first pass on, or the one in which the first collective came up.
+///
+/// Threads as RegionTuning says. The coordinator and the observer must outlive it.
+class ScopedTuning final : public RegionTuning {
+ public:
+  ScopedTuning(const TuningOptions& options, SharedTuningSettings settings,
+               Coordinator& coordinator, TuningObserver& observer);
+
+  SiteIndex add_site(SiteSpec spec) override;
+  [[nodiscard]] Key public_key(const Key& key) const override { return shared_.public_key(key); }
+  void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                std::span<const SiteIndex> failed, double now) override;
+  void add_result(const PassResult& result, double now) override;
+  void lose_result(std::uint64_t pass, double now) override;
+  void overrun(double now) override;
+  void await_ranks(const std::function<bool()>& interrupted = {}) override {
+    shared_.await_ranks(interrupted);
+  }
+  void occupied(double seconds, const std::string& why) override { shared_.occupied(seconds, why); }
+  void pause() override;
+  void leave(const std::string& why) override { shared_.leave(why); }
+  [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
+  void repeat_together() override { decide_together(); }
+  bool settle(double now) override { return shared_.settle(now); }
+  void explain_unfinished() override;
+  [[nodiscard]] bool finished() const override;
+  [[nodiscard]] Stage stage() const override;
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override;
+  [[nodiscard]] std::uint64_t passes() const override { return local_.passes() + shared_.passes(); }
+  [[nodiscard]] std::uint64_t entries() const override { return shared_.entries(); }
+  [[nodiscard]] double tuning_seconds() const override;
+
+ private:
+  /// One of the two searches, which have sites under numbers of their own.
+  struct Half {
+    std::vector<SiteIndex> outer;  ///< by number there
+  };
+  /// Tells what is reported by the numbers that the region knows.
+  class Reports final : public TuningObserver {
+   public:
+    Reports(const Half& half, TuningObserver& to) : half_(half), to_(to) {}
+    void stage(Stage stage, std::uint32_t generation) override { to_.stage(stage, generation); }
+    void trial(const TrialEvent& event) override;
+    void winner(const WinnerEvent& event) override;
+    void confirm(const ConfirmEvent& event) override { to_.confirm(event); }
+    void sync(const SyncEvent& event) override { to_.sync(event); }
+    void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
+
+   private:
+    [[nodiscard]] SiteIndex outer(SiteIndex site) const;
+    const Half& half_;
+    TuningObserver& to_;
+  };
+  /// The same for decisions.
+  class Decisions final : public DecisionPort {
+   public:
+    explicit Decisions(const ScopedTuning& of) : of_(of) {}
+    [[nodiscard]] std::vector<DecisionStanding> standings() override;
+    void hold(std::span<const Limit> limits) override;
+    void release() override { port->release(); }
+    [[nodiscard]] std::string commit(const DecisionLease& lease) override;
+    DecisionPort* port = nullptr;
+
+   private:
+    const ScopedTuning& of_;
+  };
+  struct Site {
+    SiteSpec spec;
+    bool shared = false;
+    SiteIndex inner = no_site;
+    std::vector<std::uint32_t> unusable;
+    std::set<std::uint32_t> wrong;
+  };
+
+  [[nodiscard]] RegionTuning& half_of(bool shared);
+  SiteIndex add_to_half(const SiteSpec& spec, SiteIndex outer, bool shared);
+  void decide_together();
+  [[nodiscard]] std::vector<SiteIndex> inner_of(std::span<const SiteIndex> outer) const;
+
+  Half local_half_;
+  Half shared_half_;
+  Reports local_reports_;
+  Reports shared_reports_;
+  Tuning local_;
+  SharedTuning shared_;
+  Decisions decisions_;
+  std::vector<Site> sites_;
+  bool repeated_ = false;  ///< the region's entries are made for us
+  bool together_ = false;
+  bool shared_begun_ = false;
+  bool in_shared_ = false;  ///< whose the entry is
+  std::vector<std::uint32_t> plan_;
+  mutable std::vector<std::uint32_t> winners_;
+};
+
+}  // namespace contextune

@@ -1,0 +1,115 @@
+// What is given up: configs that fail, are wrong or take too long, and results that do not come.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+#include "core/tuning_engine.hpp"
+
+namespace contextune {
+namespace {
+
+std::string text_of(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.3g s", seconds);
+  return text.data();
+}
+
+}  // namespace
+
+void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {
+  TuningSite& site = sites_[index];
+  if (site.progress && config < site.spec.configs.size()) site.progress->fail(config, iteration);
+  const bool was_winner = stage_ == Stage::Finished && site.known == config;
+  if (!give_up_config(index, config)) return;
+  observer_.fallback(was_winner ? FallbackReason::WinnerFailed : FallbackReason::LaunchFailed,
+                     index,
+                     "Config " + std::to_string(config) + " of '" + site.spec.name +
+                         "' could not be launched; the default ran in its place.");
+}
+
+double Tuning::Engine::took(const SiteResult& seen) {
+  return seen.seconds * std::max(1U, seen.launches);
+}
+
+bool Tuning::Engine::took_too_long(const SiteResult& seen) const {
+  return seen.status == SiteResult::Status::Measured && took(seen) > options_.trial_timeout;
+}
+
+void Tuning::Engine::time_out(SiteIndex index, std::uint32_t config, int iteration,
+                              double seconds) {
+  TuningSite& site = sites_[index];
+  // However slow the default is, the program has it.
+  if (config == 0) return;
+  if (site.progress) site.progress->fail(config, iteration);
+  if (!give_up_config(index, config)) return;
+  std::string took = " had not ended";
+  if (std::isfinite(seconds)) took = " took " + text_of(seconds) + " in one pass";
+  observer_.fallback(FallbackReason::TrialTimeout, index,
+                     "Config " + std::to_string(config) + " of '" + site.spec.name + "'" + took +
+                         ", and trial_timeout is " + text_of(options_.trial_timeout) +
+                         "; it is never chosen.");
+}
+
+void Tuning::Engine::overrun(double now) {
+  last_now_ = std::max(last_now_, now);
+  if (stage_ == Stage::Finished) return;
+  overran_ = said_over_budget_ = true;
+  // Whatever came after it had to wait for it.
+  const std::vector<std::uint32_t> tried =
+      pending_.empty() ? std::vector<std::uint32_t>() : pending_.begin()->second.configs;
+  for (SiteIndex index = 0; index < tried.size(); ++index) {
+    const TuningSite& site = sites_[index];
+    if (site.generation == generation_ && !site.trivial && tried[index] != site.known)
+      time_out(index, tried[index], 0, no_sample);
+  }
+  observer_.fallback(FallbackReason::TrialTimeout, no_site,
+                     "A pass had not ended after trial_timeout, " +
+                         text_of(options_.trial_timeout) +
+                         ", so the search ends with what it knows; nothing of contextune waits "
+                         "for it any more.");
+  while (!pending_.empty()) resolve(pending_.begin(), nullptr);
+  advance();
+}
+
+void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config,
+                                   const std::string& detail) {
+  if (index >= sites_.size() || config >= sites_[index].spec.configs.size()) return;
+  if (!give_up_config(index, config)) return;
+  TuningSite& site = sites_[index];
+  if (site.progress) {
+    site.progress->fail(config, -site.spec.n_warmup.value_or(options_.n_warmup),
+                        TrialStatus::WrongResult);
+  }
+  site.wrong.insert(config);
+  observer_.fallback(FallbackReason::WrongResult, index, detail);
+}
+
+bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config) {
+  TuningSite& site = sites_[index];
+  // The default that fails is the program's own affair.
+  if (config == 0 || !site.failed.insert(config).second) return false;
+  if (site.known == config) {
+    site.known = winners_[index] = 0;
+    site.reason = WinnerReason::Failed;
+  }
+  if (refine_) {
+    const auto at = std::find(refined_sites_.begin(), refined_sites_.end(), index);
+    if (at != refined_sites_.end()) {
+      refine_->exclude(static_cast<std::size_t>(at - refined_sites_.begin()), config);
+    }
+  }
+  return true;
+}
+
+void Tuning::Engine::give_up_waiting() {
+  const std::uint64_t waited = std::exchange(waited_, 0);
+  observer_.fallback(FallbackReason::LateResults, no_site,
+                     "The results of " + std::to_string(pending_.size()) +
+                         " passes did not come in " + std::to_string(waited) +
+                         " entries and count as missing.");
+  while (!pending_.empty()) resolve(pending_.begin(), nullptr);
+}
+
+}  // namespace contextune

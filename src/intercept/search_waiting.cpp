@@ -1,0 +1,91 @@
+// Entries of a body or a replay, where other ranks are waited for, and how a search ends early.
+#include "core/fallback_reason.hpp"
+#include "intercept/clock.hpp"
+#include "intercept/search.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// That may come without a pass, in one entry.
+constexpr int most_agreements = 64;
+
+}  // namespace
+
+bool Search::begin_waiting(const std::function<bool()>& synchronise,
+                           const std::function<bool()>& interrupted) {
+  // Each round brings everything that is under way, so the next one goes on; the bound is for an
+  // engine that waits for something else.
+  int agreements = 0;
+  for (int round = 0; round < 8;) {
+    bool waits_for_ranks = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (nothing_to_do()) return false;
+      if (round == 0) {
+        measurement_.poll(false);
+        drain(false, now_seconds());
+      }
+      const PassPlan plan = plan_entry(now_seconds(), false);
+      after_change();
+      if (plan.counted) return true;
+      waits_for_ranks = plan.waiting == Waiting::Ranks;
+      open_.reset();
+      watch_.store(Watch::Nothing, std::memory_order_release);
+      // Whoever is to wait for the others does so, though it may be for nothing: see leave().
+      if (plan.waiting == Waiting::Pause || (nothing_to_do() && !waits_for_ranks)) return false;
+    }
+    // Each agreement brings a pass or a reason why there is none.
+    if (waits_for_ranks) {
+      tuning_->await_ranks(interrupted);
+      if (interrupted && interrupted()) return false;
+      if (++agreements < most_agreements) continue;
+    }
+    ++round;
+    const bool idle = synchronise();
+    if (idle) measurement_.poll(true);
+    const std::lock_guard lock(mutex_);
+    if (idle) {
+      drain(true, now_seconds());
+    } else {
+      pending_.clear();
+      tuning_->overrun(now_seconds());
+    }
+    after_change();
+  }
+  return false;
+}
+
+void Search::pause() {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->pause();
+}
+
+void Search::repeat_together() {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->repeat_together();
+}
+
+void Search::occupied(double seconds, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->occupied(seconds, why);
+}
+
+void Search::stop(FallbackReason reason, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  log_.fallback(reason, region_, {}, text);
+  leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
+  open_.reset();
+  pending_.clear();
+  watch_.store(Watch::Nothing, std::memory_order_release);
+  settle_all();
+  after_change();
+}
+
+void Search::leave(std::string why) {
+  stopped_ = true;
+  if (why.ends_with('.')) why.pop_back();
+  tuning_->leave(why);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,167 @@
+"""Bodies that several ranks repeat until they are tuned, kernels and collectives mixed: the same
+winners and hashes on all ranks, and each prints what it prints without contextune."""
+
+import functools
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import faults
+import job
+
+PROGRAM = job.BUILD / "apps" / "rank_bodies"
+NOISIER = {"SIMCUDA_NOISE": "0.4", "CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true"}
+NOISY = {"SIMCUDA_NOISE": "0.2", "SIMNCCL_NOISE": "0.2"}
+
+
+class Bodies(job.TensorParallel):
+    """The program with so many kernels and collectives, in place of the demo."""
+
+    region = ""
+    variables = {"CONTEXTUNE_SPACE": str(job.HERE / "collectives.lua")}
+
+    def __init__(self, kernels, collectives, *how):
+        super().__init__()
+        self.what = kernels, collectives
+        self.how = how
+
+    def argv(self, _steps, folder):
+        return [PROGRAM, *self.what, folder / "meet", *self.how]
+
+    def own_variables(self, rank, num_ranks):
+        return super().own_variables(rank, num_ranks) | {"SIMCUDA_SEED": str(rank + 1)}
+
+    @functools.lru_cache(maxsize=None)
+    def bare_outputs(self, steps, num_ranks):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
+        try:
+            ranks = [subprocess.Popen(
+                list(map(str, self.argv(steps, folder))), text=True, stdout=subprocess.PIPE,
+                env=job.plain_environment() | self.own_variables(rank, num_ranks) |
+                {"CONTEXTUNE_DISABLE": "1"}) for rank in range(num_ranks)]
+            return [process.communicate(timeout=job.LIMIT)[0] for process in ranks]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def hashes(log):
+    return [(job.field(line, "question"), job.field(line, "hash"))
+            for line in job.lines(log, "sync") if job.field(line, "verdict") == "committed"]
+
+
+class RankBodies(unittest.TestCase):
+    maxDiff = None
+
+    def run_job(self, program, num_ranks, variables=None, peculiar=None, survivors=None):
+        start = time.monotonic()
+        with job.Job(num_ranks, "body", 0, {**NOISY, **(variables or {})}, peculiar, program) as ranks:
+            outcome = faults.judge(ranks, range(num_ranks) if survivors is None else survivors, start)
+            logs = [ranks.log(rank) for rank in range(num_ranks)]
+        self.assertEqual(outcome.wrong, [])
+        return outcome, logs
+
+    def check(self, kernels, collectives, num_ranks):
+        outcome, logs = self.run_job(Bodies(kernels, collectives), num_ranks)
+        for log in logs:
+            self.assertEqual(job.told(log), [])
+            self.assertEqual(len(job.winners(log)), kernels + collectives, log)
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
+            self.assertEqual(hashes(log), hashes(logs[0]))
+        self.assertNotEqual(hashes(logs[0]), [])
+        if kernels:
+            best = [line for line in job.winners(logs[0]) if "fill.0" in line]
+            self.assertIn("block=128", best[0])
+        return logs
+
+    def test_one_operation_on_two_ranks(self):
+        self.check(1, 0, 2)
+
+    def test_one_collective_on_two_ranks(self):
+        self.check(0, 1, 2)
+
+    def test_three_operations_on_two_ranks(self):
+        self.check(2, 1, 2)
+
+    def test_five_operations_on_four_ranks(self):
+        self.check(3, 2, 4)
+
+    def test_a_config_that_takes_minutes_is_given_up_on_all_ranks(self):
+        _, logs = self.run_job(Bodies(2, 0, "slow"), 2, {"CONTEXTUNE_CUTOFF": "0"})
+        for log in logs:
+            given_up = [line for line in job.lines(log, "fallback") if "reason=trial_timeout" in line]
+            self.assertEqual(len(given_up), 2, log)
+            self.assertIn("It was seen on rank", given_up[0])
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
+            self.assertIn("block=128", job.winners(log)[0])
+
+    def test_a_trial_that_hangs_on_one_rank_keeps_nobody_else(self):
+        """The one that hangs is where it would be without contextune: in a wait of its own."""
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                hangs = job.Peculiar(variables={"SIMCUDA_FAULT": "hang:fill:block=128"})
+                start = time.monotonic()
+                with job.Job(3, "body", 0, NOISY | {"CONTEXTUNE_TRIAL_TIMEOUT": "1"}, {victim: hangs},
+                             Bodies(2, 0)) as ranks:
+                    self.assertTrue(ranks.reaches(victim, "event=winner"))
+                    survivors = faults.others(3, victim)
+                    outcome = faults.judge(ranks, survivors, start)
+                    logs = [ranks.log(rank) for rank in range(3)]
+                    self.assertIsNone(ranks.ranks[victim].poll())
+                self.assertEqual(outcome.wrong, [])
+                for log in logs:
+                    texts = [job.field(line, "text") for line in job.lines(log, "fallback")
+                             if job.field(line, "reason") == "trial_timeout"]
+                    self.assertTrue(any("nothing of contextune waits for it" in text and
+                                        f"rank {victim}" in text for text in texts), log)
+                    self.assertEqual(job.winners(log), job.winners(logs[0]))
+                    self.assertNotIn("block=128", "".join(job.winners(log)))
+
+    def test_a_body_that_one_rank_leaves_early_ends_at_once_everywhere(self):
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                outcome, logs = self.run_job(Bodies(2, 0, "leave", victim), 3)
+                self.assertLess(outcome.longest_wait, 0.9)
+                for rank in faults.others(3, victim):
+                    texts = [text for reason, text in job.told(logs[rank]) if reason == "no_agreement"]
+                    self.assertEqual(len(texts), 1, logs[rank])
+                    self.assertIn(f"rank {victim}", texts[0])
+                    self.assertIn("left early", texts[0])
+
+    def test_ranks_with_collectives_that_do_not_all_tune_together_run_their_body_once(self):
+        """As often as one without contextune does, or they would wait in NCCL for ever."""
+        kinds = {
+            "all apart": {rank: {"CONTEXTUNE_DISTRIBUTED": "off"} for rank in range(2)},
+            "one apart": {1: {"CONTEXTUNE_DISTRIBUTED": "off"}},
+            "one disabled": {1: {"CONTEXTUNE_DISABLE": "true"}},
+            "one with other options": {1: {"CONTEXTUNE_N_REPEAT": "3"}},
+            "one live": {0: {"CONTEXTUNE_MODE": "live"}},
+            "one of another scope": {0: {"CONTEXTUNE_SCOPE": "local"}},
+        }
+        for name, of_ranks in kinds.items():
+            with self.subTest(name):
+                peculiar = {rank: job.Peculiar(variables=own) for rank, own in of_ranks.items()}
+                _, logs = self.run_job(Bodies(3, 1), 2, faults.SHORT | NOISIER, peculiar)
+                # The one that waited for the other, or both.
+                waits = 0 if name in ("one apart", "one disabled") else 1
+                self.assertNotEqual(job.told(logs[waits]), [], logs[waits])
+
+    def test_kernels_of_scope_local_beside_collectives_are_repeated_together(self):
+        _, logs = self.run_job(Bodies(2, 1), 2, {"CONTEXTUNE_SCOPE": "local"})
+        for log in logs:
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
+
+    def test_kernels_of_scope_local_are_each_ranks_own(self):
+        with job.Job(2, "body", 0, {"CONTEXTUNE_SCOPE": "local"}, program=Bodies(2, 0)) as ranks:
+            self.assertEqual(ranks.unfinished(range(2)), [])
+            self.assertEqual(ranks.faults_of(0) + ranks.faults_of(1), [])
+            logs = [ranks.log(rank) for rank in range(2)]
+        for log in logs:
+            self.assertEqual(len(job.winners(log)), 2)
+            self.assertEqual(job.lines(log, "sync"), [])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

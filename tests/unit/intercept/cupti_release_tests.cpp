@@ -1,0 +1,42 @@
+#include <dlfcn.h>
+
+#include <cstdint>
+
+#include "fixture.hpp"
+
+using namespace contextune;
+
+#ifndef __SANITIZE_THREAD__  // its own thread keeps CUPTI from being released
+TEST_CASE("CUPTI, which waits for the GPU as it leaves, does not while the program's work goes on",
+          "[release]") {
+  const contextune::gpu::Driver& driver = Simulation::get().driver;
+  Options options = Program::quick();
+  options.timer = TimerKind::Auto;
+  Program program(options);
+  program.runtime().declare(blocks({32, 1024}));
+  Adder adder(1 << 10);
+  CUstream busy = nullptr;
+  REQUIRE(driver.cuStreamCreate(&busy, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  const CUdeviceptr flag = Simulation::get().memory(1);
+  auto* const await_value = reinterpret_cast<decltype(&cuStreamWaitValue32)>(
+      dlsym(Simulation::get().library, "cuStreamWaitValue32_v2"));
+  REQUIRE(await_value(busy, flag, 1, CU_STREAM_WAIT_VALUE_EQ) == CUDA_SUCCESS);
+  const auto step = [&] {
+    program.push("step");
+    adder.run(program, 1, 128);
+    program.pop();
+    (void)driver.cuStreamSynchronize(nullptr);
+    program.runtime().synchronised();
+  };
+  step();
+  for (int i = 0; i < 2000 && !program.runtime().region("step", {}).finished(); ++i) step();
+  for (int i = 0; i < 5; ++i) step();
+  CHECK(program.said("winner", {"config=2"}));
+  CHECK_FALSE(program.said("timer", {"action=release"}));
+  *reinterpret_cast<volatile std::uint32_t*>(flag) = 1;
+  REQUIRE(driver.cuStreamSynchronize(busy) == CUDA_SUCCESS);
+  step();
+  CHECK(program.said("timer", {"action=release"}));
+  CHECK(driver.cuStreamDestroy(busy) == CUDA_SUCCESS);
+}
+#endif
