@@ -101,6 +101,7 @@ PassPlan JoiningTuning::idle_entry(bool counted) {
 
 void JoiningTuning::join(Companions&& companions) {
   companions.settings.entries_before = entries_ - 1;
+  companions.settings.is_late = with_collectives_ > 1;
   std::unique_ptr<RegionTuning> shared;
   if (companions.scope == Scope::Local) {
     shared = std::make_unique<ScopedTuning>(options_, std::move(companions.settings),
@@ -130,6 +131,7 @@ std::optional<std::uint64_t> JoiningTuning::inner_number(std::uint64_t pass) con
 
 void JoiningTuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                              std::span<const SiteIndex> failed, double now) {
+  if (has_collectives_) ++with_collectives_;
   if (const auto number = inner_number(pass)) inner_->end_pass(*number, launched, failed, now);
 }
 

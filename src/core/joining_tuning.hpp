@@ -77,7 +77,8 @@ class JoiningTuning final : public RegionTuning {
   bool seeks_ = false;  ///< its companions are not known yet
   bool said_ = false;   ///< that they were not found to the end
   std::uint64_t entries_ = 0;
-  std::uint64_t sought_since_ = 0;  ///< entry; 0: not yet
+  std::uint64_t with_collectives_ = 0;  ///< entries that ended after the first of them
+  std::uint64_t sought_since_ = 0;      ///< entry; 0: not yet
 };
 
 }  // namespace contextune

@@ -18,7 +18,8 @@ void SharedTuning::count_decisions(bool entry_was_made) {
   standings_ = port_->standings();
   for (const DecisionStanding& one : standings_) {
     // How many entries those before the first one here are spread over is not known.
-    const std::uint64_t from = std::isnan(first_now_) ? one.decisions : one.first;
+    const std::uint64_t from =
+        settings_.is_late && std::isnan(first_now_) ? one.decisions : one.first;
     Period& period =
         periods_.try_emplace({one.site, one.communicator}, Period{from, 0, 0}).first->second;
     const std::uint64_t made = one.decisions - period.decisions;

@@ -25,6 +25,7 @@ struct SharedTuningSettings {
   std::uint64_t inputs_hash = 0;     ///< of declared inputs other than TuningOptions
   double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
   std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
+  bool is_late = false;              ///< collectives were made in more than one of them
 };
 
 /// The search in one region, decided for all ranks together: every rank runs the same batches of

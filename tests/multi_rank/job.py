@@ -300,7 +300,10 @@ def contradictions(logs):
     """Where ranks ran something else in the same pass, or were told something else."""
     seen, wrong = {}, []
     for rank, log in enumerate(map(of_the_job, logs)):
-        facts = [(("pass", field(line, "pass"), *site_of(line)), field(line, "config"))
+        # Ranks that do not ask one another may each do as they please.
+        groups = {field(line, "region"): field(line, "group") for line in lines(log, "sync")}
+        domain = lambda line: groups.get(field(line, "region"))
+        facts = [(("pass", domain(line), field(line, "pass"), *site_of(line)), field(line, "config"))
                  for line in lines(log, "trial")]
         for line in lines(log, "sync"):
             question = (field(line, "group"), field(line, "question"))
@@ -308,7 +311,7 @@ def contradictions(logs):
                 facts.append((("hash", *question), field(line, "hash")))
             if field(line, "verdict") != "unknown":
                 facts.append((("verdict", *question), field(line, "verdict")))
-        facts += [(("winner", *site_of(line)), field(line, "config"))
+        facts += [(("winner", domain(line), *site_of(line)), field(line, "config"))
                   for line in lines(log, "winner")]
         for what, value in facts:
             first = seen.setdefault(what, (rank, value))
