@@ -186,6 +186,7 @@ Json to_json(const log::ProcessReport& process) {
                {"gpu", process.gpu},
                {"compute_capability", process.compute_capability},
                {"num_sms", process.num_sms},
+               {"world_size", process.world_size},
                {"driver", process.driver},
                {"simulated", process.simulated},
                {"mode", process.mode},

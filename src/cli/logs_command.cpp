@@ -15,6 +15,7 @@
 #include "cli/log_json.hpp"
 #include "cli/nccl_csv.hpp"
 #include "cli/rank_comparison.hpp"
+#include "cli/rank_differences.hpp"
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
 #include "log/log_reader.hpp"
@@ -134,6 +135,9 @@ void print_text(const LogContents& contents, int rank) {
   for (const log::ProcessReport* process : told_alone(contents.processes, comparisons)) {
     if (rank >= 0 && process->rank != rank) continue;
     std::cout << process_summary(*process, text_width, Fallbacks::All);
+    if (const std::string missing = missing_ranks({{process->rank, process}});
+        comparisons.empty() && !missing.empty())
+      std::cout << "  one of " << process->world_size << " ranks, " << missing << "\n";
     print_passes(*process);
   }
   if (!contents.other_runs.empty()) {

@@ -92,11 +92,8 @@ void compare_processes(Sentences& sentences, const Ranks& ranks) {
     }
     note(sentences, name, values);
   }
-  std::vector<int> missing;
-  for (int rank = 0; rank < ranks.rbegin()->first && missing.size() < 16; ++rank) {
-    if (!ranks.contains(rank)) missing.push_back(rank);
-  }
-  if (!missing.empty()) sentences.push_back("no line of " + ranks_text(missing));
+  if (std::string missing = missing_ranks(ranks); !missing.empty())
+    sentences.push_back(std::move(missing));
   std::map<int, bool> ended;
   for (const auto& [rank, process] : ranks) {
     if (process->launches_outside) ended[rank] = true;
@@ -240,6 +237,15 @@ void compare_fallbacks(Sentences& sentences, const Ranks& ranks) {
 }
 
 }  // namespace
+
+std::string missing_ranks(const Ranks& ranks) {
+  std::uint64_t num_ranks = static_cast<std::uint64_t>(ranks.rbegin()->first) + 1;
+  for (const auto& [rank, process] : ranks) num_ranks = std::max(num_ranks, process->world_size);
+  std::vector<int> missing;
+  for (int rank = 0; static_cast<std::uint64_t>(rank) < num_ranks && missing.size() < 16; ++rank)
+    if (!ranks.contains(rank)) missing.push_back(rank);
+  return missing.empty() ? std::string() : "no line of " + ranks_text(missing);
+}
 
 std::vector<std::string> differences_of(const Ranks& ranks) {
   Sentences sentences;

@@ -13,4 +13,7 @@ namespace contextune::cli {
 [[nodiscard]] std::vector<std::string> differences_of(
     const std::map<int, const log::ProcessReport*>& ranks);
 
+/// "no line of ranks 1, 2": of ranks that their job must have. Empty: there are lines of all.
+[[nodiscard]] std::string missing_ranks(const std::map<int, const log::ProcessReport*>& ranks);
+
 }  // namespace contextune::cli

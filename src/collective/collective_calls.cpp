@@ -191,6 +191,17 @@ void CollectiveCalls::end_tuner(std::int64_t tuner) noexcept {
   ended->is_taken.store(false, std::memory_order_release);
 }
 
+std::vector<TunedCommunicator> CollectiveCalls::tuned() const {
+  std::vector<TunedCommunicator> all;
+  for (const Tuner& tuner : tuners_) {
+    const std::int64_t number = tuner.number.load(std::memory_order_acquire);
+    if (number < 0) continue;
+    const TunedCommunicator one{tuner.id, tuner.ranks, tuner.nodes};
+    if (tuner.number.load(std::memory_order_acquire) == number) all.push_back(one);
+  }
+  return all;
+}
+
 std::optional<KnownCommunicator> CollectiveCalls::find(const void* communicator) const noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = communicators_.find(communicator);

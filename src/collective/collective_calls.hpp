@@ -6,6 +6,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "preload/contextune_abi.h"
 
@@ -48,6 +49,13 @@ struct CallInFlight {
            (call->kind == contextune_nccl_collective ||
             call->kind == contextune_nccl_point_to_point);
   }
+};
+
+/// One communicator about which NCCL asks this process, once for each rank of it that is here.
+struct TunedCommunicator {
+  std::uint64_t id = 0;  ///< NCCL's own hash, the same on all ranks; 0: not told
+  int ranks = 0;
+  int nodes = 0;
 };
 
 /// What NCCL asks its tuner plugin, and where the answer goes.
@@ -112,6 +120,9 @@ class CollectiveCalls {
   }
 
   [[nodiscard]] std::optional<KnownCommunicator> find(const void* communicator) const noexcept;
+  /// All about which NCCL asks now.
+  /// @throws std::bad_alloc
+  [[nodiscard]] std::vector<TunedCommunicator> tuned() const;
   [[nodiscard]] static const CallInFlight& in_flight() noexcept;
   /// Whether NCCL asks us, as far as the last call told.
   [[nodiscard]] contextune_tuner_state tuner_state() const noexcept {
@@ -133,9 +144,9 @@ class CollectiveCalls {
     std::atomic<bool> is_taken{false};
     std::atomic<std::int64_t> number{-1};  ///< its place in `tuners_`, and `uses` times max_tuners
     std::int64_t uses = 0;
-    std::uint64_t id = 0;
-    int ranks = 0;
-    int nodes = 0;
+    std::atomic<std::uint64_t> id{0};
+    std::atomic<int> ranks{0};
+    std::atomic<int> nodes{0};
     std::atomic<const void*> communicator{nullptr};
   };
 

@@ -24,17 +24,22 @@ constexpr int most_batches_out_of_step = 4;
 constexpr std::size_t most_groups = 4096;
 constexpr std::uint32_t most_configs = 1U << 20U;
 
+/// What it took, by rank; absent: the site is no collective.
+using CollectiveCost = std::function<std::optional<double>(
+    SharedIndex, const std::map<std::uint32_t, double>& by_rank)>;
+
 /// What the ranks saw of one pass, as if it were one rank's: the slowest counts, but of a
-/// collective, and with `least_wait` of the region, the one that waited least for the others; what
+/// collective, and with `least_wait` of the region, who waited least for the others; what
 /// failed anywhere failed, what is missing anywhere is missing, and whoever did not launch a site
 /// adds nothing. Null: nothing is known of it.
 std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
                                   std::span<const std::uint32_t> ranks,
-                                  const std::function<bool(SharedIndex)>& is_collective,
-                                  bool least_wait, double timeout, std::string& culprit) {
+                                  const CollectiveCost& cost_of_collective, bool least_wait,
+                                  double timeout, std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
   std::map<SharedIndex, SiteResult> sites;
+  std::map<SharedIndex, std::map<std::uint32_t, double>> seconds;
   bool region_known = true;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {
     const PassReport& report = of_ranks[r];
@@ -53,6 +58,7 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
       region_known = false;
     }
     for (const SiteResult& seen : report.sites) {
+      seconds[seen.site][ranks[r]] = seen.seconds;
       const auto [at, first] = sites.try_emplace(seen.site, seen);
       SiteResult& one = at->second;
       const bool failed =
@@ -68,14 +74,15 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
       if (seen.config != one.config && one.status == SiteResult::Status::Measured) {
         one.status = SiteResult::Status::Missing;
       }
-      // Who comes last to a collective does not wait in it.
-      one.seconds = is_collective(seen.site) ? std::min(one.seconds, seen.seconds)
-                                             : std::max(one.seconds, seen.seconds);
+      one.seconds = std::max(one.seconds, seen.seconds);
       one.launches = std::max(one.launches, seen.launches);
     }
   }
   if (!region_known) result.region_seconds = 0;
-  for (auto& [index, one] : sites) result.sites.push_back(one);
+  for (auto& [index, one] : sites) {
+    one.seconds = cost_of_collective(index, seconds.at(index)).value_or(one.seconds);
+    result.sites.push_back(one);
+  }
   return result;
 }
 
@@ -283,7 +290,10 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
                                 std::span<const BatchReport> reports) {
   if (last_.passes.empty()) return;
   for (Site& site : sites_) site.launched = false;
-  const auto is_collective = [&](SharedIndex site) { return sites_[site].shared.collective; };
+  const CollectiveCost cost = [&](SharedIndex site, const auto& by_rank) {
+    return sites_[site].shared.collective ? std::optional(leases_.cost(site, by_rank))
+                                          : std::nullopt;
+  };
   const bool any_collective = std::any_of(sites_.begin(), sites_.end(),
                                           [](const Site& site) { return site.shared.collective; });
   double seconds = 0;
@@ -296,7 +306,7 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     }
     // What is kept has to be faster where it is slowest.
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
-    const auto result = reduced(last_.passes[p], of_ranks, ranks, is_collective, least_wait,
+    const auto result = reduced(last_.passes[p], of_ranks, ranks, cost, least_wait,
                                 reports.front().options.trial_timeout, events_.culprit);
     if (!result && overrun_on(p, ranks, reports)) continue;
     if (!result) {

@@ -78,6 +78,23 @@ void LeasePlanner::lease_to_new_streams(SharedIndex site, std::uint32_t held, Ba
   }
 }
 
+double LeasePlanner::cost(SharedIndex site, const std::map<std::uint32_t, double>& by_rank) const {
+  double slowest = 0;
+  for (const auto& [key, members] : streams_) {
+    if (key.first != site) continue;
+    double least = 0;
+    for (const Member& member : members) {
+      const auto seen = by_rank.find(member.rank);
+      if (seen != by_rank.end() && (least <= 0 || seen->second < least)) least = seen->second;
+    }
+    slowest = std::max(slowest, least);
+  }
+  if (slowest > 0) return slowest;
+  double least = by_rank.begin()->second;  // its communicators have ended
+  for (const auto& [rank, seconds] : by_rank) least = std::min(least, seconds);
+  return least;
+}
+
 std::vector<LeasePlanner::OutOfStep> LeasePlanner::lease(std::span<const SharedIndex> sites,
                                                          Batch& batch) {
   std::vector<OutOfStep> failed;

@@ -30,6 +30,11 @@ class LeasePlanner {
   /// Empty: they can.
   [[nodiscard]] std::string out_of_step(SharedIndex site) const;
 
+  /// How long a collective took: in each of its communicators whoever came last did not wait in
+  /// it, and the slowest communicator counts.
+  /// @param by_rank not empty
+  [[nodiscard]] double cost(SharedIndex site, const std::map<std::uint32_t, double>& by_rank) const;
+
   struct OutOfStep {
     SharedIndex site = 0;
     std::string why;

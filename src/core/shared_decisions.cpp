@@ -17,8 +17,11 @@ void SharedTuning::count_decisions(bool entry_was_made) {
   if (port_ == nullptr) return;
   standings_ = port_->standings();
   for (const DecisionStanding& one : standings_) {
+    // How many entries those before the first one here are spread over is not known.
+    const std::uint64_t from =
+        settings_.is_late && std::isnan(first_now_) ? one.decisions : one.first;
     Period& period =
-        periods_.try_emplace({one.site, one.communicator}, Period{one.first, 0, 0}).first->second;
+        periods_.try_emplace({one.site, one.communicator}, Period{from, 0, 0}).first->second;
     const std::uint64_t made = one.decisions - period.decisions;
     if (made == 0 && !entry_was_made) continue;  // the same entry begins again
     constexpr std::uint64_t most = std::numeric_limits<std::uint32_t>::max();

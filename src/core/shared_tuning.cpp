@@ -21,7 +21,8 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       settings_(std::move(settings)),
       coordinator_(coordinator),
       observer_(observer),
-      topic_{settings_.group, 0, settings_.ranks} {}
+      topic_{settings_.group, 0, settings_.ranks},
+      entries_(settings_.entries_before) {}
 
 Key SharedTuning::public_key(const Key& key) const {
   Key shared;

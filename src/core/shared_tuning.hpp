@@ -24,6 +24,8 @@ struct SharedTuningSettings {
   std::uint32_t kind = 0;            ///< number of GroupPlanners among the coordinator's deciders
   std::uint64_t inputs_hash = 0;     ///< of declared inputs other than TuningOptions
   double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
+  std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
+  bool is_late = false;              ///< collectives were made in more than one of them
 };
 
 /// The search in one region, decided for all ranks together: every rank runs the same batches of
@@ -197,7 +199,7 @@ class SharedTuning final : public RegionTuning {
   bool said_too_many_ = false;
   bool entered_ = false;
   bool observed_ = false;  ///< an entry that showed which sites there are
-  std::uint64_t entries_ = 0;
+  std::uint64_t entries_;
   std::uint64_t passes_ = 0;
   std::uint64_t waited_entries_ = 0;
   double waiting_since_ = 0;

@@ -79,11 +79,7 @@ SiteIndex Tuning::Engine::add_site(SiteSpec spec) {
   site.known = site.spec.pinned.value_or(0);
   if (site.trivial) site.reason = site.spec.pinned ? WinnerReason::Pinned : WinnerReason::Only;
   winners_.push_back(site.known);
-  if (generation_is_open()) {
-    if (site.ready) admit(index);
-  } else if (site.trivial) {
-    observer_.winner({index, site.known, no_sample, no_sample, site.reason});
-  }
+  if (site.ready) take_in(index);
   return index;
 }
 
@@ -94,7 +90,7 @@ void Tuning::Engine::site_ready(SiteIndex index, std::span<const std::uint32_t> 
   for (const std::uint32_t config : unusable)
     if (config != 0 && config < site.spec.configs.size()) site.failed.insert(config);
   if (site.failed.contains(site.known)) site.known = winners_[index] = 0;
-  if (generation_is_open()) admit(index);
+  take_in(index);
 }
 
 std::vector<std::uint32_t> Tuning::Engine::known_configs() const {

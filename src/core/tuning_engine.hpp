@@ -104,6 +104,7 @@ class Tuning::Engine {
 
   // tuning_stages.cpp
   void advance();
+  void take_in(SiteIndex index);
   void admit(SiteIndex index);
   [[nodiscard]] bool generation_is_open() const;
   bool start_generation();

@@ -18,6 +18,15 @@ bool Tuning::Engine::generation_is_open() const {
   return stage_ == Stage::Table && generation_passes_ < options_.generation_window;
 }
 
+void Tuning::Engine::take_in(SiteIndex index) {
+  const TuningSite& site = sites_[index];
+  if (generation_is_open()) {
+    admit(index);
+  } else if (site.trivial) {
+    observer_.winner({index, site.known, no_sample, no_sample, site.reason});
+  }
+}
+
 void Tuning::Engine::admit(SiteIndex index) {
   TuningSite& site = sites_[index];
   site.generation = generation_;

@@ -40,6 +40,7 @@ void on_nccl_after(const contextune_nccl_call* call) noexcept {
   if (runtime == nullptr) return;
   runtime->nccl_ends(*call);
   collective_calls().after(*call);
+  runtime->join_ranks(*call);
 }
 
 std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {

@@ -93,9 +93,12 @@ std::optional<std::uint8_t> OfferedOperations::kind_of(int function,
   if (count_ > most_kept) return std::nullopt;
   std::optional<std::uint8_t> kind;
   for (const OfferedOperation& one : kept()) {
-    if (one.communicator != communicator || static_cast<int>(one.function) != function) continue;
-    if (kind && *kind != one.kind)
+    const bool is_it = communicator == nullptr || one.communicator == communicator;
+    if (!is_it || static_cast<int>(one.function) != function) continue;
+    if (kind && *kind != one.kind) {
+      if (communicator == nullptr) return std::nullopt;
       return std::uint8_t{0};  // never tuned, but counted, on all ranks
+    }
     kind = one.kind;
   }
   return kind;

@@ -44,7 +44,8 @@ class OfferedOperations {
   /// The communicator of all; null: there are several, or not all are known.
   [[nodiscard]] const void* only_communicator() const noexcept;
   /// Of all that NCCL's question can be about, 0 if of several kinds; absent: not known.
-  /// @param function NCCL's number
+  /// @param function     NCCL's number
+  /// @param communicator null: not known, but where all operations are of one kind it is that
   [[nodiscard]] std::optional<std::uint8_t> kind_of(int function,
                                                     const void* communicator) const noexcept;
 

@@ -297,9 +297,13 @@ std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) con
 
 bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
                                   const void* handle) const noexcept {
-  if (handle == nullptr || all_confused_.load() ||
-      inside_[slot_of(handle)].load(std::memory_order_seq_cst) != 0)
-    return false;
+  const auto is_busy = [](const std::atomic<int>& calls) {
+    return calls.load(std::memory_order_seq_cst) != 0;
+  };
+  // Any call may be about a communicator of which only the number is known.
+  const bool busy = handle == nullptr ? std::any_of(inside_.begin(), inside_.end(), is_busy)
+                                      : is_busy(inside_[slot_of(handle)]);
+  if (busy || all_confused_.load()) return false;
   for (const auto& one : confused_)
     if (one.load() == key.communicator) return false;
   return true;

@@ -1,5 +1,6 @@
 #include "intercept/process_ranks.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -8,10 +9,13 @@
 #include <contextune/version.hpp>
 
 #include "core/batch_planner.hpp"
+#include "core/domain_planner.hpp"
+#include "core/joining_tuning.hpp"
 #include "core/scoped_tuning.hpp"
 #include "core/shared_tuning.hpp"
 #include "core/stable_hash.hpp"
-#include "core/tuning.hpp"
+#include "intercept/collective_hooks.hpp"
+#include "intercept/region_companions.hpp"
 #include "rank/make_coordinator.hpp"
 
 namespace contextune::intercept {
@@ -62,6 +66,39 @@ std::uint64_t hash_of_inputs(const Options& options) {
   return hash.value();
 }
 
+std::optional<std::uint32_t> declared_ranks() {
+  const char* const text = std::getenv("CONTEXTUNE_WORLD_SIZE");
+  if (text == nullptr) return std::nullopt;
+  return whole_number(text).value_or(0);
+}
+
+SharedTuningSettings settings_of(std::uint64_t region, const Options& options) {
+  SharedTuningSettings settings;
+  settings.group = region;
+  settings.kind = batch_kind;
+  settings.inputs_hash = hash_of_inputs(options);
+  settings.presync_timeout = options.presync_timeout;
+  return settings;
+}
+
+void add_all_ranks(SharedTuningSettings& settings, std::uint32_t num_ranks) {
+  for (std::uint32_t rank = 0; rank < num_ranks; ++rank) settings.ranks.push_back(rank);
+}
+
+std::uint64_t number_of_region(const std::string& region) {
+  StableHash group;
+  group.add(region);
+  return group.value();
+}
+
+/// How many ranks of the communicator are in this process, as far as NCCL asks about them.
+std::uint32_t ranks_here(std::uint64_t communicator) {
+  const auto all = collective_calls().tuned();
+  return static_cast<std::uint32_t>(std::count_if(
+      all.begin(), all.end(),
+      [&](const collective::TunedCommunicator& one) { return one.id == communicator; }));
+}
+
 }  // namespace
 
 std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
@@ -79,26 +116,37 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
       others = coordinator_.get();
     }
   }
-  if (others == nullptr) return std::make_unique<Tuning>(tuning, &observer);
-  SharedTuningSettings settings;
-  StableHash group;
-  group.add(region);
-  settings.group = group.value();
-  for (std::uint32_t rank = 0; rank < others->num_ranks(); ++rank) settings.ranks.push_back(rank);
-  settings.kind = batch_kind;
-  settings.inputs_hash = hash_of_inputs(options);
-  settings.presync_timeout = options.presync_timeout;
+  if (others == nullptr || (has_parts() && others->num_ranks() > 1)) {
+    auto companions = std::make_unique<RegionCompanions>(*this, number_of_region(region), options);
+    return std::make_unique<JoiningTuning>(tuning, std::move(companions), observer);
+  }
+  SharedTuningSettings settings = settings_of(number_of_region(region), options);
+  add_all_ranks(settings, others->num_ranks());
   if (options.scope == Scope::Local)
     return std::make_unique<ScopedTuning>(tuning, std::move(settings), *others, observer);
   return std::make_unique<SharedTuning>(tuning, std::move(settings), *others, observer);
 }
 
+bool ProcessRanks::is_declared() noexcept {
+  return declared_ranks().has_value();
+}
+
+std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) const {
+  const auto decider = [](auto planner) -> Coordinator::Decide {
+    return [planner](const Topic& topic, std::span<const Payload> said, std::string& refused) {
+      return planner->decide(topic, said, refused);
+    };
+  };
+  return rank::make_coordinator(where, {{batch_kind, decider(std::make_shared<GroupPlanners>())},
+                                        {domain_kind, decider(std::make_shared<DomainPlanner>())}});
+}
+
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
   const std::lock_guard lock(mutex_);
   has_regions_ = true;
-  if (coordinator_ != nullptr) return coordinator_.get();
+  if (coordinator_ != nullptr && (by_launcher || !is_founded_)) return coordinator_.get();
   // Ranks of a launcher may have nothing to do with one another.
-  if (!by_launcher && std::getenv("CONTEXTUNE_WORLD_SIZE") == nullptr) return nullptr;
+  if (!by_launcher && !is_declared()) return nullptr;
   const rank::Rendezvous found = rank::find_rendezvous();
   if (!found.error.empty()) {
     why = found.error;
@@ -116,13 +164,7 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
 }
 
 void ProcessRanks::start(const rank::Rendezvous& found) {
-  auto planners = std::make_shared<GroupPlanners>();
-  coordinator_ = rank::make_coordinator(
-      found,
-      rank::Deciders{{batch_kind, [planners](const Topic& topic, std::span<const Payload> said,
-                                             std::string& refused) {
-                        return planners->decide(topic, said, refused);
-                      }}});
+  coordinator_ = meet(found);
   StableHash job;
   job.add(found.job);
   job_ = job.value() | 1;
@@ -143,6 +185,117 @@ void ProcessRanks::join(const rank::Rendezvous& met) {
   } else if (!met.address.empty()) {
     start(met);
   }
+}
+
+void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
+  if (call.num_made == 1 && call.comm != nullptr) has_parts_.store(true);
+  if (call.unique_id == 0 || call.num_made != 1 || call.rank < 0 || call.nranks <= 1) return;
+  const std::lock_guard lock(mutex_);
+  if (founder_.unique_id == 0) {
+    founder_ = {call.unique_id, static_cast<std::uint32_t>(call.nranks),
+                static_cast<std::uint32_t>(call.rank), 0};
+    may_found_.store(!is_declared());
+  }
+  const std::uint32_t job = declared_ranks().value_or(founder_.ranks);
+  if (static_cast<std::uint32_t>(call.nranks) != job) has_parts_.store(true);
+  if (founder_.unique_id == call.unique_id) ++founder_.here;
+}
+
+void ProcessRanks::nccl_ended(const contextune_nccl_call& call, bool has_regions) noexcept {
+  const bool ends_group = call.kind == contextune_nccl_group && call.group_depth <= 1 &&
+                          call.fn != contextune_fn_ncclGroupStart;
+  const bool makes = ends_group || (call.num_made != 0 && call.group_depth == 0);
+  if (!has_regions || !makes) return;
+  const bool declared = has_parts() && !joined_early_.exchange(true) &&
+                        distributed_ == Distributed::Auto && is_declared();
+  if (!declared && !may_found_.load(std::memory_order_relaxed)) return;
+  try {
+    if (std::string why; declared) (void)joined(false, why);
+    const std::lock_guard lock(mutex_);
+    (void)found();
+  } catch (const std::exception&) {
+    // No memory: the first region that needs others tries it again.
+  }
+}
+
+Coordinator* ProcessRanks::found() {
+  if (coordinator_ != nullptr) return coordinator_.get();
+  if (distributed_ == Distributed::Off || is_declared() || founder_.unique_id == 0 ||
+      founder_.here == founder_.ranks || !why_alone_.empty()) {
+    return nullptr;
+  }
+  int hosts = 0;
+  for (const collective::TunedCommunicator& one : collective_calls().tuned())
+    if (one.ranks == static_cast<int>(founder_.ranks)) hosts = std::max(hosts, one.nodes);
+  if (hosts == 0) return nullptr;  // a communicator that does not block may not be there yet
+  may_found_.store(false);
+  if (founder_.here > 1) {
+    why_alone_ = "this process has " + std::to_string(founder_.here) + " of the " +
+                 std::to_string(founder_.ranks) + " ranks of its first communicator, not one";
+  } else if (hosts > 1) {
+    why_alone_ = "they are on " + std::to_string(hosts) +
+                 " hosts, and only on one host do ranks find one another by themselves";
+  } else {
+    const rank::Rendezvous where =
+        rank::find_communicator_rendezvous(founder_.rank, founder_.ranks, founder_.unique_id);
+    if (where.error.empty()) {
+      start(where);
+      is_founded_ = true;
+    } else {
+      why_alone_ = where.error;
+    }
+  }
+  return coordinator_.get();
+}
+
+bool ProcessRanks::are_certain() {
+  const std::lock_guard lock(mutex_);
+  return is_declared() || (coordinator_ != nullptr && !is_founded_);
+}
+
+bool ProcessRanks::may_have_others() {
+  const std::lock_guard lock(mutex_);
+  return coordinator_ != nullptr || may_found_.load();
+}
+
+std::string ProcessRanks::obstacle(std::uint64_t communicator, int ranks, Distributed distributed) {
+  const std::uint32_t here = ranks_here(communicator);
+  if (here >= static_cast<std::uint32_t>(ranks)) return {};
+  const std::string its = "its " + std::to_string(ranks) + " ranks ";
+  if (distributed == Distributed::Off)
+    return its + "are not tuned together, because --distributed is off";
+  const std::lock_guard lock(mutex_);
+  if (const Coordinator* const others = found()) {
+    // A process that stands for several devices is one rank of the job, and several of these.
+    const std::uint64_t known = std::uint64_t{others->num_ranks()} * std::max(here, 1U);
+    if (static_cast<std::uint64_t>(ranks) <= known) return {};
+    return its + "are more than the " + std::to_string(others->num_ranks()) +
+           " of the job that is tuned together";
+  }
+  if (!why_alone_.empty()) return its + "are not tuned together: " + why_alone_;
+  return its + "are not tuned together; see --distributed and `contextune run -n`";
+}
+
+Companions ProcessRanks::companions(std::uint64_t region, const Options& options,
+                                    std::span<const DecisionStanding> used) {
+  Companions all;
+  const bool all_here =
+      !used.empty() && std::all_of(used.begin(), used.end(), [](const DecisionStanding& one) {
+        return one.here >= one.ranks;
+      });
+  const std::lock_guard lock(mutex_);
+  if (all_here) {
+    if (own_devices_ == nullptr) own_devices_ = meet({});
+    all.coordinator = own_devices_.get();
+  } else if (options.distributed != Distributed::Off) {
+    all.coordinator = found();
+  }
+  if (all.coordinator == nullptr) return all;
+  all.state = Companions::State::Known;
+  all.scope = options.scope;
+  all.settings = settings_of(region, options);
+  add_all_ranks(all.settings, all.coordinator->num_ranks());
+  return all;
 }
 
 }  // namespace contextune::intercept

@@ -1,25 +1,30 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include <contextune/options.hpp>
 
-#include "core/coordinator.hpp"
-#include "core/region_tuning.hpp"
+#include "core/companions.hpp"
 #include "intercept/event_log.hpp"
+#include "preload/contextune_abi.h"
 #include "rank/gathered_rendezvous.hpp"
 #include "rank/rendezvous.hpp"
 
 namespace contextune::intercept {
 
 /// This process among the ranks of its job: with whom its regions are tuned. Any thread; lives as
-/// long as the process.
+/// long as the process. Waits for nobody: ranks are joined behind the scenes.
+///
+/// The job is the one that variables declare, or, where none do, that of the first communicator of
+/// several ranks that the program makes from an ncclUniqueId.
 class ProcessRanks {
  public:
-  explicit ProcessRanks(EventLog& log) : log_(log) {}
+  ProcessRanks(EventLog& log, Distributed distributed) : log_(log), distributed_(distributed) {}
 
   /// What decides in that region: this process alone, or all ranks. The first region that others
   /// share makes the process join them, behind the scenes; a rendezvous that fails is final.
@@ -33,15 +38,57 @@ class ProcessRanks {
   /// entered from now on are tuned with them, unless the process has joined others meanwhile.
   void join(const rank::Rendezvous& met);
 
+  /// The program calls NCCL, and has.
+  void nccl_begins(const contextune_nccl_call& call) noexcept;
+  /// @param has_regions some part of the program is marked: it is joined for all that come to it,
+  ///                    even if this process never does, because rank 0 is needed by all
+  void nccl_ended(const contextune_nccl_call& call, bool has_regions) noexcept;
+
+  /// Why the ranks of that communicator cannot be tuned together; a clause. Empty: perhaps they
+  /// can.
+  [[nodiscard]] std::string obstacle(std::uint64_t communicator, int ranks,
+                                     Distributed distributed);
+
+  // What the regions ask that look for others.
+  /// The number of DomainPlanner among the coordinator's deciders.
+  static constexpr std::uint32_t domain_kind = 2;
+  /// Whether communicators of only some of the job's ranks are made, as far as this one can see.
+  [[nodiscard]] bool has_parts() const noexcept { return has_parts_.load(); }
+  /// Whether there is a job, or will be.
+  [[nodiscard]] bool may_have_others();
+  [[nodiscard]] Companions companions(std::uint64_t region, const Options& options,
+                                      std::span<const DecisionStanding> used);
+  /// Whether the job's ranks are tuned together in every region, with collectives or without.
+  [[nodiscard]] bool are_certain();
+
  private:
+  /// The communicator that is the job where no variable declares one.
+  struct Founder {
+    std::uint64_t unique_id = 0;  ///< 0: there is none yet
+    std::uint32_t ranks = 0;
+    std::uint32_t rank = 0;
+    std::uint32_t here = 0;  ///< of its ranks, in this process
+  };
+
   void start(const rank::Rendezvous& found);
   [[nodiscard]] Coordinator* joined(bool by_launcher, std::string& why);
+  [[nodiscard]] Coordinator* found();
+  [[nodiscard]] static bool is_declared() noexcept;
+  [[nodiscard]] std::unique_ptr<Coordinator> meet(const rank::Rendezvous& where) const;
 
   EventLog& log_;
+  const Distributed distributed_;
   std::mutex mutex_;
   bool has_regions_ = false;
   std::uint64_t job_ = 0;  ///< that was joined
   std::unique_ptr<Coordinator> coordinator_;
+  bool is_founded_ = false;  ///< by the program's first communicator: for collectives only
+  std::unique_ptr<Coordinator> own_devices_;  ///< agrees for ranks that are all in this process
+  Founder founder_;
+  std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet
+  std::atomic<bool> has_parts_{false};
+  std::atomic<bool> joined_early_{false};  ///< declared ranks were, if there are any
+  std::atomic<bool> may_found_{false};     ///< nccl_ended has something to do
 };
 
 }  // namespace contextune::intercept

@@ -66,7 +66,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       measurement_(options.timer, make_timers(), log_),
       captures_(driver_),
       graphs_(driver_, frontend, stopped_),
-      ranks_(log_),
+      ranks_(log_, options.distributed),
       recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),
       gate_(frontend),
@@ -162,6 +162,7 @@ void ProcessRuntime::write_start() {
   event.mode = options_.mode;
   event.regions = options_.region;
   event.timer = measurement_.timer_name();
+  event.world_size = log::ranks_of_environment();
   log::write_start(log_.lines(), event);
 }
 
@@ -264,12 +265,20 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   const bool captured = captures_.possible() && captures_.is_capturing(call.stream);
   if (recorder_.active() && call.kind != contextune_nccl_other)
     recorder_.obstruct(FallbackReason::Collective, "It calls NCCL.");
+  ranks_.nccl_begins(call);
   process_collectives().begin(call, region, counts, captured);
 }
 
 void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
   process_collectives().end(call);
   nccl_threads_.after(call);
+}
+
+void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
+  const bool has_regions = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind != RegionMark::Kind::Process;
+  });
+  ranks_.nccl_ended(call, has_regions);
 }
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,

@@ -48,6 +48,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
   void nccl_begins(const contextune_nccl_call& call) noexcept;
   void nccl_ends(const contextune_nccl_call& call) noexcept;
+  void join_ranks(const contextune_nccl_call& call) noexcept;
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
   void profiler(bool on) noexcept;

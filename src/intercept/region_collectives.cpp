@@ -38,11 +38,15 @@ std::string default_choice_of(const DecisionMade& made) {
 }  // namespace
 
 RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driver, Search& search,
-                                     SiteTable& table, EventLog& log)
+                                     SiteTable& table, ProcessRanks& ranks, const Options& options,
+                                     EventLog& log)
     : region_(std::move(region)),
       driver_(driver),
       search_(search),
       table_(table),
+      ranks_(ranks),
+      distributed_(options.distributed),
+      repeats_(options.mode == Mode::Body),
       log_(log),
       is_shared_(process_collectives().add(*this) && search.keep_in_step(*this)) {}
 
@@ -70,10 +74,18 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
   } else if (made.communicator == 0) {
     reason = FallbackReason::CollectiveFixed;
     why = "this version of NCCL does not say which communicator it is";
-  } else if (why.empty() && !is_shared_) {
-    reason = FallbackReason::NoRendezvous;
-    why = "its " + std::to_string(made.ranks) +
-          " ranks are not tuned together; see --distributed and `contextune run -n`";
+  }
+  const std::string obstacle = ranks_.obstacle(made.communicator, made.ranks, distributed_);
+  if (!obstacle.empty() || !is_shared_) {
+    if (why.empty()) {
+      reason = FallbackReason::NoRendezvous;
+      why = obstacle.empty() ? "there are more regions with collectives than are kept in step"
+                             : obstacle;
+    }
+    if (repeats_)
+      search_.stop(FallbackReason::NoRendezvous,
+                   "The region is not repeated, because other ranks would not: " +
+                       (obstacle.empty() ? why : obstacle) + ".");
   }
   if (!why.empty()) {
     configs.configs.resize(1);
@@ -84,7 +96,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
   if (why.empty())
     leave_out_unconnected(made, spec.name + "{" + spec.key.to_string() + "}", configs);
   spec.configs = std::move(configs.configs);
-  spec.collective = true;
+  spec.collective = is_shared_ && obstacle.empty();
   spec.n_warmup = space.of(what.function).n_warmup;
   spec.n_repeat = space.of(what.function).n_repeat;
   return table_.collective(std::move(spec), default_choice_of(made), configs.unusable);

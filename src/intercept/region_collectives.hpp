@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "intercept/process_collectives.hpp"
+#include "intercept/process_ranks.hpp"
 #include "intercept/search.hpp"
 #include "intercept/site_table.hpp"
 
@@ -21,7 +22,7 @@ namespace contextune::intercept {
 class RegionCollectives final : public DecisionPort {
  public:
   RegionCollectives(std::string region, const gpu::Driver& driver, Search& search, SiteTable& table,
-                    EventLog& log);
+                    ProcessRanks& ranks, const Options& options, EventLog& log);
 
   /// A call of NCCL inside the region has ended.
   /// @param counts the call belongs to the entry under way
@@ -30,7 +31,7 @@ class RegionCollectives final : public DecisionPort {
   void too_many_at_once() noexcept;
 
   /// Whether there are ranks to keep in step with.
-  [[nodiscard]] bool is_shared() const noexcept { return is_shared_; }
+  [[nodiscard]] bool is_shared() const { return is_shared_ && ranks_.may_have_others(); }
 
   /// The site that a launch of NCCL's belongs to; null: more than one, or none.
   [[nodiscard]] Site* site_of(std::span<const DecisionMade> made) const noexcept;
@@ -74,6 +75,9 @@ class RegionCollectives final : public DecisionPort {
   const gpu::Driver& driver_;
   Search& search_;
   SiteTable& table_;
+  ProcessRanks& ranks_;
+  const Distributed distributed_;
+  const bool repeats_;  ///< entries are made for the search, which ranks unknown to it would not do
   EventLog& log_;
   mutable std::mutex mutex_;
   std::deque<Stream> streams_;

@@ -30,8 +30,9 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       trial_(*this, services, table_),
       graphs_(*this, services, table_, search_) {
   if (services.frontend != nullptr) {
-    collectives_ = std::make_unique<RegionCollectives>(this->name(), services.driver, search_,
-                                                       table_, services.log);
+    collectives_ =
+        std::make_unique<RegionCollectives>(this->name(), services.driver, search_, table_,
+                                            services.ranks, options, services.log);
   }
   const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
   if (may_replay && services.frontend != nullptr) {

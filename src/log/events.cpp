@@ -60,7 +60,8 @@ void write_start(RankLog& log, const StartEvent& event) noexcept {
              {"simulated", event.simulated},
              {"mode", contextune::to_string(event.mode)},
              {"regions", event.regions},
-             {"timer", event.timer}});
+             {"timer", event.timer},
+             {"world_size", event.world_size}});
 }
 
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept {

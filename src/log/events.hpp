@@ -24,8 +24,9 @@ struct StartEvent {
   std::string driver;  ///< its version: "13.0"
   bool simulated = false;
   Mode mode = Mode::Auto;
-  std::string regions;  ///< as asked for: "nvtx:decode"
-  std::string timer;    ///< "cupti" or "events"
+  std::string regions;           ///< as asked for: "nvtx:decode"
+  std::string timer;             ///< "cupti" or "events"
+  std::uint32_t world_size = 1;  ///< ranks of the job, as its launcher says
 };
 
 /// What one kernel did in the region, for --discover.

@@ -116,6 +116,7 @@ std::string ReportBuilder::add_start(const Record& record) {
   process.mode = record.text("mode");
   process.asked_regions = record.text("regions");
   process.timer = record.text("timer");
+  process.world_size = record.count("world_size").value_or(1);
   return {};
 }
 

@@ -134,7 +134,8 @@ struct ProcessReport {
   std::string asked_regions;
   std::string timer;
   bool simulated = false;
-  bool started = false;  ///< its `start` line was seen
+  bool started = false;          ///< its `start` line was seen
+  std::uint64_t world_size = 1;  ///< ranks of the job, as the launcher said; 1: nobody said more
   std::optional<std::uint64_t> launches_outside;
   std::vector<RegionReport> regions;
   std::vector<SyncReport> syncs;

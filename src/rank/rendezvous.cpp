@@ -186,6 +186,33 @@ Rendezvous given_rendezvous(std::uint32_t rank, std::uint32_t num_ranks, std::st
   return result;
 }
 
+Rendezvous communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks, std::uint64_t id,
+                                   const std::string& folder) {
+  if (num_ranks == 0 || num_ranks > max_num_ranks || rank >= num_ranks)
+    return failed("rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) +
+                  " does not exist");
+  Rendezvous result;
+  result.source = "nccl";
+  result.rank = rank;
+  result.num_ranks = num_ranks;
+  result.local_rank = rank;
+  result.job = "nccl-" + std::to_string(id);
+  if (num_ranks == 1) return result;
+  if (folder.empty()) return failed("there is no folder in which only this user can make sockets");
+  result.address = "unix:" + folder + "/" + hash_text(result.job);
+  // Everybody in the folder sees the name of the socket, which must not give this away.
+  result.secret = hash_text("secret of " + result.job) + hash_text(result.job + " is known");
+  return result;
+}
+
+Rendezvous find_communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
+                                        std::uint64_t id) {
+  const char* const runtime_folder = std::getenv("XDG_RUNTIME_DIR");
+  const std::string folder = private_folder(runtime_folder == nullptr ? "" : runtime_folder);
+  if (rank == 0 && !folder.empty()) remove_leftovers(folder);
+  return communicator_rendezvous(rank, num_ranks, id, folder);
+}
+
 Rendezvous rendezvous_of(const VariableLookup& variable, const Surroundings& surroundings) {
   const Launched launched = launched_by(variable);
   if (!launched.fault.empty()) return failed(launched.fault);

@@ -34,7 +34,7 @@ struct Rendezvous {
   std::string secret;   ///< never to be printed
   std::shared_ptr<Listener> listener;  ///< of rank 0, if it listens already
   std::string source;  ///< "api", "contextune", "torchrun", "open_mpi", "pmi", "slurm",
-                       ///< "communicator", "none"
+                       ///< "communicator", "nccl", "none"
   /// What nobody has said yet, a sentence: ranks meet only after with_unique_id. Empty: nothing.
   std::string missing;
   std::string error;  ///< a sentence; if there is one, nothing else counts, and it is final
@@ -57,6 +57,16 @@ struct Surroundings {
 /// As the author says.
 [[nodiscard]] Rendezvous given_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
                                           std::string address, std::string secret);
+
+/// As a communicator of NCCL says, all ranks of which are on this host: they meet under its id.
+/// @param id hash of its ncclUniqueId, the same on all its ranks
+/// @param folder where only this user can make sockets; empty: there is none
+[[nodiscard]] Rendezvous communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
+                                                 std::uint64_t id, const std::string& folder);
+
+/// The same, in this user's folder. Makes it if there is none.
+[[nodiscard]] Rendezvous find_communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
+                                                      std::uint64_t id);
 
 /// As the launcher says; see contextune::launched_by for which of several counts.
 [[nodiscard]] Rendezvous rendezvous_of(const VariableLookup& variable,

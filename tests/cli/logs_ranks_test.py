@@ -176,6 +176,19 @@ class LogsOfRanks(CommandTest):
         self.assertEqual([(c["runs"], c["ranks"]) for c in comparisons], [(["7f30", "7f31", "7f32"], [0, 1, 2])])
         self.assertIn("runs 7f30, 7f31, 7f32 on 3 ranks, each tuned for itself\n", self.contextune("logs", str(folder)).stdout)
 
+    def test_ranks_of_which_there_is_no_log_are_named(self):
+        head = "2026-11-20T10:00:00.000Z run=7f30 pid={0} rank={0} level=info event="
+        folder = self.folder / "too-few"
+        folder.mkdir()
+        for rank, said in ((0, ["one of 4 ranks, no line of ranks 1 to 3"]),
+                           (1, ["no line of ranks 2, 3", "the ranks differ"])):
+            (folder / f"rank-{rank}.log").write_text(
+                head.format(rank) + "start program=./a world_size=4\n" +
+                head.format(rank) + "summary launches_outside=0\n")
+            text = self.contextune("logs", str(folder)).stdout
+            for sentence in said:
+                self.assertIn(sentence, text)
+
     def test_jobs_side_by_side_are_told_apart_by_what_they_agreed_on(self):
         folder = self.folder / "side-by-side"
         folder.mkdir()

@@ -6,6 +6,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -116,6 +117,18 @@ void overlapping(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(other));
 }
 
+// All, and each half.
+void halves(Rank& rank, int steps) {
+  ncclComm_t half = split(rank, 2 * rank.place.rank / rank.place.ranks);
+  in_steps(rank, steps, [&](int) {
+    for (ncclComm_t comm : {rank.world, half}) {
+      rank.sum(comm, usual);
+      rank.look();
+    }
+  });
+  CHECK(ncclCommDestroy(half));
+}
+
 // Those of the first half enter a region; the second half has the same collectives outside.
 void some_enter(Rank& rank, int steps) {
   const bool enters = 2 * rank.place.rank < rank.place.ranks;
@@ -130,6 +143,44 @@ void some_enter(Rank& rank, int steps) {
     rank.look();
   }
   CHECK(ncclCommDestroy(half));
+}
+
+// The first half's communicator and that of all are used in a region which the others never enter.
+void some_stay_out(Rank& rank, int steps) {
+  const bool enters = 2 * rank.place.rank < rank.place.ranks;
+  ncclComm_t half = split(rank, enters ? 0 : 1);
+  for (int number = 0; number < steps; ++number) {
+    rank.fill(number);
+    if (enters) nvtxRangePushA("step");
+    rank.sum(half, usual);
+    rank.look();
+    rank.sum(rank.world, usual);
+    rank.look();
+    if (enters) nvtxRangePop();
+  }
+  CHECK(ncclCommDestroy(half));
+}
+
+// Pipelines of two stages: each pair of ranks begins some time after the one before, on its own.
+void stages(Rank& rank, int steps) {
+  ncclComm_t pair = split(rank, rank.place.rank / 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100 * (rank.place.rank / 2)));
+  in_steps(rank, steps, [&](int) { rank.sum(pair, usual); });
+  CHECK(ncclCommDestroy(pair));
+}
+
+// What all pairs of ranks have in the region, and what only one of them has.
+void different_sites(Rank& rank, int steps) {
+  ncclComm_t pair = split(rank, rank.place.rank / 2);
+  const Buffer all;
+  in_steps(rank, steps, [&](int) {
+    rank.sum(pair, usual);
+    if (rank.place.rank < 2)
+      CHECK(ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, pair, rank.stream));
+    else
+      rank.sum(pair, 16);
+  });
+  CHECK(ncclCommDestroy(pair));
 }
 
 // Ranks mark different ones of the steps that they do together.
@@ -384,7 +435,22 @@ void devices(Rank& first, int steps) {
   for (const Rank& rank : all) first.add(&rank.hash, sizeof rank.hash);
 }
 
+// A communicator begins inside the region, after some steps without any.
+void late(Rank& rank, int steps) {
+  ncclComm_t own = nullptr;
+  in_steps(rank, steps, [&](int number) {
+    if (number == 3) own = split(rank, 0);
+    if (number >= 3) rank.sum(own, usual);
+  });
+  CHECK(ncclCommDestroy(own));
+}
+
 const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &overlapping},
+                                                            {"late", &late},
+                                                            {"halves", &halves},
+                                                            {"some_stay_out", &some_stay_out},
+                                                            {"stages", &stages},
+                                                            {"different_sites", &different_sites},
                                                             {"some_enter", &some_enter},
                                                             {"some_mark", &some_mark},
                                                             {"group_of_one", &group_of_one},

@@ -127,9 +127,11 @@ class Peculiar:
 
 
 class Job:
-    """Ranks 0 to num_ranks - 1. `with` it: at its end nothing is left."""
+    """Ranks 0 to num_ranks - 1. `with` it: at its end nothing is left. One that is not declared knows
+    of its ranks from the launcher and from NCCL only."""
 
-    def __init__(self, num_ranks, mode, steps, variables=None, peculiar=None, program=None):
+    def __init__(self, num_ranks, mode, steps, variables=None, peculiar=None, program=None,
+                 declared=True):
         self.num_ranks = num_ranks
         self.steps = steps
         self.program = program or PROGRAMS[mode]
@@ -143,15 +145,18 @@ class Job:
             "CONTEXTUNE_REGION": self.program.region,
             **self.program.variables,
             "CONTEXTUNE_LOG_DIR": str(self.logs),
-            "CONTEXTUNE_WORLD_SIZE": str(num_ranks),
-            "CONTEXTUNE_ADDRESS": self.address,
-            "CONTEXTUNE_SECRET": secrets.token_hex(16),
+            **(self.declaration() if declared else {"XDG_RUNTIME_DIR": str(self.folder)}),
             **QUICK,
             **(variables or {}),
         }
+        self.declared = declared
         self.peculiar = peculiar or {}
         self.ranks = []
         self.gates = {}
+
+    def declaration(self):
+        return {"CONTEXTUNE_WORLD_SIZE": str(self.num_ranks), "CONTEXTUNE_ADDRESS": self.address,
+                "CONTEXTUNE_SECRET": secrets.token_hex(16)}
 
     def __enter__(self):
         try:
@@ -180,7 +185,8 @@ class Job:
         environment = plain_environment() | self.program.own_variables(rank, self.num_ranks)
         if own.shim:
             # Only the program itself: what wraps it is no part of the job.
-            environment |= {**self.variables, "CONTEXTUNE_RANK": str(rank), **own.variables}
+            named = {"CONTEXTUNE_RANK": str(rank)} if self.declared else {}
+            environment |= {**self.variables, **named, **own.variables}
             argv = ["env", f"LD_PRELOAD={SHIM}", *argv]
         if own.waits:
             gate = self.folder / f"gate-{rank}"
@@ -267,7 +273,7 @@ def field(line, name):
 
 
 def site_of(line):
-    return field(line, "site"), field(line, "key")
+    return field(line, "region"), field(line, "site"), field(line, "key")
 
 
 def winners(log):
@@ -294,7 +300,10 @@ def contradictions(logs):
     """Where ranks ran something else in the same pass, or were told something else."""
     seen, wrong = {}, []
     for rank, log in enumerate(map(of_the_job, logs)):
-        facts = [(("pass", field(line, "pass"), *site_of(line)), field(line, "config"))
+        # Ranks that do not ask one another may each do as they please.
+        groups = {field(line, "region"): field(line, "group") for line in lines(log, "sync")}
+        domain = lambda line: groups.get(field(line, "region"))
+        facts = [(("pass", domain(line), field(line, "pass"), *site_of(line)), field(line, "config"))
                  for line in lines(log, "trial")]
         for line in lines(log, "sync"):
             question = (field(line, "group"), field(line, "question"))
@@ -302,7 +311,7 @@ def contradictions(logs):
                 facts.append((("hash", *question), field(line, "hash")))
             if field(line, "verdict") != "unknown":
                 facts.append((("verdict", *question), field(line, "verdict")))
-        facts += [(("winner", *site_of(line)), field(line, "config"))
+        facts += [(("winner", domain(line), *site_of(line)), field(line, "config"))
                   for line in lines(log, "winner")]
         for what, value in facts:
             first = seen.setdefault(what, (rank, value))

@@ -150,6 +150,23 @@ TEST_CASE("What NCCL tells its plugin meanwhile belongs to the communicator", "[
   CHECK(program.calls->find(&two)->tuner == -1);
 }
 
+TEST_CASE("Communicators that NCCL asks about are told, once for each rank that is here",
+          "[collective]") {
+  Program program;
+  CHECK(program.calls->tuned().empty());
+  program.init(&one, &tuner_comm);
+  const std::int64_t first = program.begun;
+  program.init(&two, &tuner_comm);
+  REQUIRE(program.calls->tuned().size() == 2);
+  for (const auto& tuned : program.calls->tuned()) {
+    CHECK(tuned.id == 77);
+    CHECK(tuned.ranks == 4);
+    CHECK(tuned.nodes == 2);
+  }
+  program.calls->end_tuner(first);
+  CHECK(program.calls->tuned().size() == 1);
+}
+
 TEST_CASE("A split knows its parent, and a rank without a colour gets none", "[collective]") {
   Program program;
   program.init(&one);

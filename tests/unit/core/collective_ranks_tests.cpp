@@ -82,6 +82,22 @@ TEST_CASE("a communicator that is made after the winners is told them, at one de
   }
 }
 
+TEST_CASE("a collective takes as long as in the slowest of its communicators") {
+  LeasePlanner planner;
+  const auto report = [](std::uint64_t communicator) {
+    BatchReport said;
+    said.standings.push_back({0, communicator, 2, 1, 0, 1, 1});
+    return said;
+  };
+  const std::uint32_t ranks[] = {0, 1, 2, 3};
+  const BatchReport reports[] = {report(7), report(7), report(8), report(8)};
+  planner.hear(ranks, reports, 1);
+  // Ranks 1 and 3 came last to theirs; that rank 0 waited long says nothing.
+  CHECK(planner.cost(0, {{0, 9.0}, {1, 2.0}, {2, 4.0}, {3, 3.0}}) == 3.0);
+  CHECK(planner.cost(0, {{0, 9.0}, {1, 2.0}}) == 2.0);
+  CHECK(planner.cost(1, {{0, 9.0}, {1, 2.0}}) == 2.0);  // of no communicator that there is
+}
+
 TEST_CASE("of a collective the rank that waits least tells how long it takes") {
   SeveralRanks ranks(2, ancestor(0, 1));
   // Rank 1 comes late to the second config only, and rank 0 waits for it.

@@ -313,3 +313,22 @@ TEST_CASE("The rank log is that of the rank by which ranks meet", "[rendezvous]"
     CHECK(found.rank == static_cast<std::uint32_t>(logged));
   }
 }
+
+TEST_CASE("The ranks of a communicator meet under its id, which the address does not tell",
+          "[rendezvous]") {
+  using contextune::rank::communicator_rendezvous;
+  const Rendezvous one = communicator_rendezvous(0, 4, 1234, "/private");
+  const Rendezvous other = communicator_rendezvous(3, 4, 1234, "/private");
+  CHECK(one.error.empty());
+  CHECK(one.source == "nccl");
+  CHECK(other.rank == 3);
+  CHECK(other.num_ranks == 4);
+  CHECK(one.address == other.address);
+  CHECK(one.secret == other.secret);
+  CHECK(one.job == other.job);
+  CHECK(one.secret.size() >= 16);
+  CHECK_FALSE(mentions(one.secret, one.address.substr(one.address.rfind('/') + 1)));
+  CHECK(communicator_rendezvous(0, 4, 1235, "/private").address != one.address);
+  CHECK(mentions(communicator_rendezvous(4, 4, 1, "/private").error, "rank 4 of 4"));
+  CHECK(mentions(communicator_rendezvous(0, 4, 1, "").error, "no folder"));
+}

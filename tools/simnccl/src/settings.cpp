@@ -57,6 +57,7 @@ Settings::Settings()
     : noise(number("SIMNCCL_NOISE", 0.01)),
       seed(static_cast<std::uint64_t>(number("SIMNCCL_SEED", 1))),
       deadline_seconds(number("SIMNCCL_DEADLINE_S", 0)),
+      hosts(std::max(static_cast<int>(number("SIMNCCL_HOSTS", 1)), 1)),
       channels(std::clamp(static_cast<int>(number("SIMNCCL_CHANNELS", 24)), 1, 64)),
       trace(setting("SIMNCCL_TRACE")) {
   const std::string text = setting("SIMNCCL_FAULTS");

@@ -15,6 +15,7 @@ struct Settings {
   double noise = 0.01;                             // SIMNCCL_NOISE: sigma
   std::uint64_t seed = 1;                          // SIMNCCL_SEED
   double deadline_seconds = 0;                     // SIMNCCL_DEADLINE_S; 0: none
+  int hosts = 1;                                   // SIMNCCL_HOSTS: as a tuner plugin is told
   int channels = 24;                               // SIMNCCL_CHANNELS: of a communicator
   std::string trace;                               // SIMNCCL_TRACE; empty: none
   Faults faults;                                   // SIMNCCL_FAULTS

@@ -50,15 +50,17 @@ void fill(CostTable& table, int rank, const Workload& work) {
 Tuner::Tuner(std::uint64_t communicator, int ranks) {
   const TunerFunctions& plugin = plugin_.functions();
   const auto count = static_cast<std::size_t>(ranks);
+  const auto hosts = static_cast<std::size_t>(Settings::instance().hosts);
   constexpr const char* failure = "the tuner plugin's init failed";
   if (plugin.v5 != nullptr) {
     NvlDomainInfo domains{1, ranks, ranks};
     TunerConstants constants{};
-    check(plugin.v5->init(&context_, communicator, count, 1, &log, &domains, &constants), failure);
+    check(plugin.v5->init(&context_, communicator, count, hosts, &log, &domains, &constants),
+          failure);
   } else if (plugin.v4 != nullptr) {
-    check(plugin.v4->init(count, 1, &log, &context_), failure);
+    check(plugin.v4->init(count, hosts, &log, &context_), failure);
   } else if (plugin.v3 != nullptr) {
-    check(plugin.v3->init(count, 1, &log, &context_), failure);
+    check(plugin.v3->init(count, hosts, &log, &context_), failure);
   }
 }
 

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <span>
+
+#include <contextune/options.hpp>
+
+#include "core/decision_port.hpp"
+#include "core/shared_tuning.hpp"
+
+namespace contextune {
+
+/// With whom a region is tuned, as far as that is known.
+struct Companions {
+  enum class State {
+    Alone,   ///< nobody, for now
+    Sought,  ///< not known yet; see CompanionSource::wait
+    Known
+  };
+
+  State state = State::Alone;
+  Coordinator* coordinator = nullptr;  ///< if they are known; outlives the tuning
+  SharedTuningSettings settings;       ///< the same
+  Scope scope = Scope::Global;         ///< the same
+};
+
+/// Whoever finds them, for one region; a port. Called under the region's lock but for wait().
+class CompanionSource {
+ public:
+  virtual ~CompanionSource() = default;
+
+  /// Whether this process may have any at all: then the first entry of a region only shows whether
+  /// it needs them.
+  [[nodiscard]] virtual bool may_be_any() = 0;
+
+  /// Whether it has them even in a region without collectives.
+  [[nodiscard]] virtual bool are_certain() = 0;
+
+  /// Asks; at each entry, until they are known. Waits for nobody.
+  /// @param used    where the process stands in the streams of decisions of the region
+  /// @param entries since it was asked first
+  /// @param bounded the program makes the entries; see RegionTuning::begin_pass
+  [[nodiscard]] virtual Companions find(std::span<const DecisionStanding> used,
+                                        std::uint64_t entries, bool bounded, double now) = 0;
+
+  /// After State::Sought: waits a moment for what find() depends on, at most presync_timeout in
+  /// all.
+  virtual void wait() = 0;
+};
+
+}  // namespace contextune

@@ -1,0 +1,126 @@
+#include "core/domain_planner.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/byte_stream.hpp"
+
+namespace contextune {
+namespace {
+
+constexpr std::size_t most_regions = 4096;
+constexpr std::uint32_t most_communicators = 65536;
+
+bool decode(const Payload& bytes, DomainReport& report) {
+  ByteReader from(bytes);
+  report.region = from.number<std::uint64_t>();
+  report.num_ranks = from.number<std::uint32_t>();
+  report.waits_no_longer = from.number<std::uint8_t>() != 0;
+  const auto count = from.number<std::uint32_t>();
+  if (count > most_communicators) return false;
+  for (std::uint32_t i = 0; i < count && !from.failed(); ++i) {
+    DomainReport::Communicator& one = report.used.emplace_back();
+    one.id = from.number<std::uint64_t>();
+    one.ranks = from.number<std::uint32_t>();
+    one.here = from.number<std::uint32_t>();
+  }
+  return !from.failed() && from.left() == 0;
+}
+
+Payload encode_domain(const std::vector<std::uint32_t>& ranks) {
+  Payload bytes;
+  ByteWriter to(bytes);
+  to.number(static_cast<std::uint32_t>(ranks.size()));
+  for (const std::uint32_t rank : ranks) to.number(rank);
+  return bytes;
+}
+
+bool share_one(const DomainReport& a, const DomainReport& b) {
+  if (a.used.empty() || b.used.empty()) return a.used.empty() && b.used.empty();
+  return std::any_of(a.used.begin(), a.used.end(), [&](const auto& one) {
+    return std::any_of(b.used.begin(), b.used.end(),
+                       [&](const auto& other) { return one.id == other.id; });
+  });
+}
+
+}  // namespace
+
+Payload encode(const DomainReport& report) {
+  Payload bytes;
+  ByteWriter to(bytes);
+  to.number(report.region);
+  to.number(report.num_ranks);
+  to.number(static_cast<std::uint8_t>(report.waits_no_longer));
+  to.number(static_cast<std::uint32_t>(report.used.size()));
+  for (const DomainReport::Communicator& one : report.used) {
+    to.number(one.id);
+    to.number(one.ranks);
+    to.number(one.here);
+  }
+  return bytes;
+}
+
+std::optional<std::vector<std::uint32_t>> decode_domain(const Payload& answer) {
+  ByteReader from(answer);
+  const auto count = from.number<std::uint32_t>();
+  if (from.failed() || from.left() != count * sizeof(std::uint32_t)) return std::nullopt;
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t i = 0; i < count; ++i) ranks.push_back(from.number<std::uint32_t>());
+  if (!std::is_sorted(ranks.begin(), ranks.end())) return std::nullopt;
+  return ranks;
+}
+
+Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said, std::string& why) {
+  DomainReport report;
+  if (topic.ranks.size() != 1 || said.size() != 1 || !decode(said.front(), report)) {
+    why = "what a rank said about its communicators cannot be read";
+    return {};
+  }
+  if (regions_.size() >= most_regions && !regions_.contains(report.region)) {
+    why = "there are more than " + std::to_string(most_regions) + " regions";
+    return {};
+  }
+  const std::uint32_t rank = topic.ranks.front();
+  Region& region = regions_[report.region];
+  for (const Ranks& domain : region.domains)
+    if (std::binary_search(domain.begin(), domain.end(), rank)) return encode_domain(domain);
+  const bool waits_no_longer = report.waits_no_longer;
+  region.reports[rank] = std::move(report);
+  const Ranks ranks = connected(region, rank);
+  if (!waits_no_longer && !is_whole(region, ranks)) return encode_domain({});
+  for (const std::uint32_t one : ranks) region.reports.erase(one);
+  region.domains.push_back(ranks);
+  return encode_domain(ranks);
+}
+
+DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_t rank) {
+  std::set<std::uint32_t> found{rank};
+  for (std::vector<std::uint32_t> next{rank}; !next.empty();) {
+    const DomainReport& from = region.reports.at(next.back());
+    next.pop_back();
+    for (const auto& [other, report] : region.reports)
+      if (share_one(from, report) && found.insert(other).second) next.push_back(other);
+  }
+  return {found.begin(), found.end()};
+}
+
+bool DomainPlanner::is_whole(const Region& region, const Ranks& ranks) {
+  const DomainReport& first = region.reports.at(ranks.front());
+  if (first.used.empty()) {
+    std::size_t spoken_for = ranks.size();
+    for (const Ranks& domain : region.domains) spoken_for += domain.size();
+    return spoken_for >= first.num_ranks;
+  }
+  std::map<std::uint64_t, DomainReport::Communicator> seen;
+  for (const std::uint32_t rank : ranks) {
+    for (const DomainReport::Communicator& one : region.reports.at(rank).used) {
+      DomainReport::Communicator& sum = seen[one.id];
+      sum.ranks = std::max(sum.ranks, one.ranks);
+      sum.here += one.here;
+    }
+  }
+  return std::all_of(seen.begin(), seen.end(),
+                     [](const auto& one) { return one.second.here >= one.second.ranks; });
+}
+
+}  // namespace contextune

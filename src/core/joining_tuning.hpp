@@ -1,0 +1,84 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "core/companions.hpp"
+#include "core/tuning.hpp"
+
+namespace contextune {
+
+/// The search in a region of which is not known from the start whether other ranks have to do with
+/// it: that of this process alone until a collective shows up in it (or, where it is certain that
+/// it has companions, an entry has shown what is in the region), and then, from an entry on and
+/// from the beginning, that of all ranks which find() names. What was learnt alone is dropped.
+///
+/// Alone, collectives run their default: whatever they are told has to be told to all their ranks.
+///
+/// Threads as RegionTuning says. The observer must outlive it.
+class JoiningTuning final : public RegionTuning {
+ public:
+  JoiningTuning(const TuningOptions& options, std::unique_ptr<CompanionSource> source,
+                TuningObserver& observer);
+
+  SiteIndex add_site(SiteSpec spec) override;
+  [[nodiscard]] Key public_key(const Key& key) const override;
+  void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                std::span<const SiteIndex> failed, double now) override;
+  void add_result(const PassResult& result, double now) override;
+  void lose_result(std::uint64_t pass, double now) override;
+  void overrun(double now) override { inner_->overrun(now); }
+  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }
+  void pause() override { inner_->pause(); }
+  void leave(const std::string& why) override { inner_->leave(why); }
+  void repeat_together() override;
+  [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
+  bool settle(double now) override { return inner_->settle(now); }
+  void explain_unfinished() override;
+  [[nodiscard]] bool finished() const override {
+    return !seeks_ && undecided_.empty() && inner_->finished();
+  }
+  [[nodiscard]] Stage stage() const override { return inner_->stage(); }
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override {
+    return inner_->winners();
+  }
+  [[nodiscard]] std::uint64_t passes() const override { return inner_->passes(); }
+  [[nodiscard]] std::uint64_t entries() const override { return entries_; }
+  [[nodiscard]] double tuning_seconds() const override { return inner_->tuning_seconds(); }
+
+ private:
+  /// What a search that begins anew has to be told of a site.
+  struct Site {
+    SiteSpec spec;
+    std::vector<std::uint32_t> unusable;
+    std::set<std::uint32_t> wrong;
+  };
+
+  void join(Companions&& companions);
+  [[nodiscard]] PassPlan idle_entry(bool counted);
+  [[nodiscard]] std::optional<std::uint64_t> inner_number(std::uint64_t pass) const;
+
+  const TuningOptions options_;
+  const std::unique_ptr<CompanionSource> source_;
+  TuningObserver& observer_;
+  std::unique_ptr<RegionTuning> inner_;
+  std::vector<Site> sites_;
+  std::vector<SiteIndex> undecided_;  ///< collectives that came since find() was asked
+  DecisionPort* port_ = nullptr;
+  bool has_collectives_ = false;
+  bool repeats_together_ = false;
+  bool joined_ = false;
+  bool seeks_ = false;  ///< its companions are not known yet
+  bool said_ = false;   ///< that they were not found to the end
+  std::uint64_t entries_ = 0;
+  std::uint64_t with_collectives_ = 0;  ///< entries that ended after the first of them
+  std::uint64_t sought_since_ = 0;      ///< entry; 0: not yet
+};
+
+}  // namespace contextune

@@ -1,0 +1,128 @@
+#include "intercept/region_companions.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/stable_hash.hpp"
+#include "intercept/clock.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// The collectives that a region had may all be of communicators that have ended.
+constexpr std::uint64_t most_entries_without = 8;
+// Where the program makes the entries: a rank may be late by some of its own, however long.
+constexpr std::uint64_t least_entries = 16;
+constexpr std::uint64_t most_entries_between = 16;
+// A rank's answer comes from control threads alone, and nobody waits for it in live mode.
+constexpr double answer_seconds = 3600;
+constexpr double slack_seconds = 1;
+constexpr auto look_again = std::chrono::milliseconds(2);
+
+/// Of what one rank asks about the region: the others ask questions of their own.
+std::uint64_t group_of(std::uint64_t region, std::uint32_t rank) {
+  StableHash hash;
+  hash.add("domain");
+  hash.add(region);
+  hash.add(rank);
+  return hash.value();
+}
+
+}  // namespace
+
+RegionCompanions::RegionCompanions(ProcessRanks& ranks, std::uint64_t region, Options options)
+    : ranks_(ranks), options_(std::move(options)), region_(region) {}
+
+Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::uint64_t entries,
+                                  bool bounded, double now) {
+  Companions found = ranks_.companions(region_, options_, used);
+  if (found.state != Companions::State::Known || found.coordinator->num_ranks() == 1 ||
+      !ranks_.has_parts()) {
+    return found;
+  }
+  Companions sought;
+  sought.state = Companions::State::Sought;
+  if (asked_first_ == 0) asked_first_ = now;
+  if (!asked_) {
+    if (used.empty() && !are_certain()) {
+      return entries < most_entries_without ? sought : found;
+    }
+    if (bounded && entries < ask_again_) return sought;
+    coordinator_ = found.coordinator;
+    report_ = report_of(used);
+    may_go_alone_ = !bounded || entries >= least_entries;
+    ask(now);
+  }
+  const Agreement agreement =
+      answer_ ? *std::exchange(answer_, std::nullopt) : coordinator_->poll(topic_);
+  if (agreement.verdict == Verdict::Open) return sought;
+  asked_ = false;
+  ++topic_.question;
+  // What is wrong with the ranks is said by the tuning that asks them all.
+  if (agreement.verdict != Verdict::Committed) return found;
+  const auto ranks = decode_domain(agreement.decision);
+  if (!ranks) return found;
+  if (ranks->empty()) {
+    ask_again_ = entries + pause_;
+    pause_ = std::min(2 * pause_, most_entries_between);
+    return sought;
+  }
+  if (*ranks != found.settings.ranks) {
+    // Several domains of one region ask questions of their own.
+    StableHash group;
+    group.add(found.settings.group);
+    for (const std::uint32_t rank : *ranks) group.add(rank);
+    found.settings.group = group.value();
+    found.settings.ranks = *ranks;
+  }
+  return found;
+}
+
+DomainReport RegionCompanions::report_of(std::span<const DecisionStanding> used) const {
+  DomainReport report;
+  report.region = region_;
+  report.num_ranks = coordinator_->num_ranks();
+  for (const DecisionStanding& one : used) {
+    const bool known = std::any_of(report.used.begin(), report.used.end(),
+                                   [&](const auto& other) { return other.id == one.communicator; });
+    // Those that reach beyond the job are tuned by nobody.
+    const bool reaches_beyond = one.ranks > std::uint64_t{report.num_ranks} * one.here;
+    if (!known && !reaches_beyond) report.used.push_back({one.communicator, one.ranks, one.here});
+  }
+  return report;
+}
+
+void RegionCompanions::ask(double now) {
+  topic_.group = group_of(region_, coordinator_->rank());
+  topic_.ranks = {coordinator_->rank()};
+  report_.waits_no_longer = may_go_alone_ && now - asked_first_ > options_.presync_timeout;
+  coordinator_->say(topic_, ProcessRanks::domain_kind, encode(report_), answer_seconds);
+  asked_ = true;
+}
+
+void RegionCompanions::wait() {
+  std::this_thread::sleep_for(look_again);
+  may_go_alone_ = true;  // no entry is made meanwhile
+  const double until = asked_first_ + options_.presync_timeout + slack_seconds;
+  while (asked_ && !answer_) {
+    Agreement agreement = coordinator_->wait(topic_, std::max(until - now_seconds(), 0.0));
+    if (agreement.verdict == Verdict::Open) {
+      coordinator_->withdraw(topic_, "rank 0 did not answer");
+      agreement.verdict = Verdict::Aborted;
+    }
+    const bool is_final = agreement.verdict != Verdict::Committed || now_seconds() > until ||
+                          decode_domain(agreement.decision) != std::vector<std::uint32_t>();
+    if (is_final) {
+      answer_ = std::move(agreement);
+      return;
+    }
+    // Others have not come yet.
+    std::this_thread::sleep_for(look_again);
+    ++topic_.question;
+    ask(now_seconds());
+  }
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <contextune/options.hpp>
+
+#include "core/companions.hpp"
+#include "core/domain_planner.hpp"
+#include "intercept/process_ranks.hpp"
+
+namespace contextune::intercept {
+
+/// With whom one region is tuned: all ranks of the job, or where the program has communicators of
+/// some of them, those that have to do with this one in the region, which rank 0 finds out.
+class RegionCompanions final : public CompanionSource {
+ public:
+  RegionCompanions(ProcessRanks& ranks, std::uint64_t region, Options options);
+  [[nodiscard]] bool may_be_any() override { return ranks_.may_have_others(); }
+  [[nodiscard]] bool are_certain() override {
+    return options_.distributed == Distributed::On || ranks_.are_certain();
+  }
+  [[nodiscard]] Companions find(std::span<const DecisionStanding> used, std::uint64_t entries,
+                                bool bounded, double now) override;
+  void wait() override;
+
+ private:
+  [[nodiscard]] DomainReport report_of(std::span<const DecisionStanding> used) const;
+  void ask(double now);
+
+  ProcessRanks& ranks_;
+  const Options options_;
+  const std::uint64_t region_;
+  Coordinator* coordinator_ = nullptr;  ///< that was asked
+  DomainReport report_;                 ///< what it was told
+  Topic topic_;
+  std::optional<Agreement> answer_;  ///< heard in wait()
+  bool asked_ = false;
+  bool may_go_alone_ = false;    ///< once the others have had their time
+  std::uint64_t ask_again_ = 0;  ///< at this entry
+  std::uint64_t pause_ = 1;      ///< entries until then
+  double asked_first_ = 0;       ///< when; 0: not yet
+};
+
+}  // namespace contextune::intercept

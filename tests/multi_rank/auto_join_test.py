@@ -1,0 +1,60 @@
+"""Ranks that nobody declared: they find one another by the ncclUniqueId of their first communicator."""
+
+import os
+import unittest
+
+import faults
+import job
+from collective_shapes_test import Shape
+
+
+class AutoJoin(unittest.TestCase):
+    maxDiff = None
+
+    def run_ranks(self, program, num_ranks=2, steps=1500, variables=None, peculiar=None):
+        """The ranks' logs, after each has printed what it prints without contextune."""
+        with job.Job(num_ranks, "live", steps, variables, peculiar, program, declared=False) as ranks:
+            outcome = faults.judge(ranks, range(num_ranks), 0.0)
+        self.assertEqual(outcome.wrong, [])
+        return outcome.logs
+
+    def assert_tuned_together(self, logs):
+        self.assertEqual(job.contradictions(logs), [])
+        for log in logs:
+            self.assertEqual(job.told(log), [], log)
+            tried = [line for line in job.lines(log, "trial") if job.field(line, "config") != "0"]
+            self.assertNotEqual(tried, [], log)
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
+            self.assertNotEqual(job.winners(log), [])
+
+    def assert_untuned(self, log, reason, sentence):
+        tried = [line for line in job.lines(log, "trial") if job.field(line, "config") != "0"]
+        self.assertEqual(tried, [], log)
+        told = job.told(log)
+        self.assertTrue(any(why == reason and sentence in text for why, text in told), log)
+
+    def test_ranks_of_torchrun_agree_without_a_word(self):
+        self.assert_tuned_together(self.run_ranks(Shape("group_of_one")))
+
+    def test_four_ranks_and_their_kernels(self):
+        self.assert_tuned_together(self.run_ranks(job.TensorParallel(), 4, 600))
+
+    def test_a_communicator_that_begins_after_the_region(self):
+        self.assert_tuned_together(self.run_ranks(Shape("late")))
+
+    def test_a_rank_without_the_shim(self):
+        for bare in (0, 1):
+            logs = self.run_ranks(Shape("group_of_one"), peculiar={bare: job.Peculiar(shim=False)})
+            self.assert_untuned(logs[1 - bare], "no_agreement", "had not agreed")
+
+    def test_ranks_of_several_hosts_stay_alone(self):
+        for log in self.run_ranks(Shape("group_of_one"), 2, 300, {"SIMNCCL_HOSTS": "2"}):
+            self.assert_untuned(log, "no_rendezvous", "they are on 2 hosts")
+
+    def test_ranks_that_are_to_stay_alone(self):
+        for log in self.run_ranks(Shape("group_of_one"), 2, 300, {"CONTEXTUNE_DISTRIBUTED": "off"}):
+            self.assert_untuned(log, "no_rendezvous", "--distributed is off")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

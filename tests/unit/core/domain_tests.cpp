@@ -1,0 +1,86 @@
+#include "catch.hpp"
+#include "core/domain_planner.hpp"
+
+using contextune::DomainPlanner;
+using contextune::DomainReport;
+using Ranks = std::vector<std::uint32_t>;
+using Used = std::vector<DomainReport::Communicator>;
+
+namespace {
+
+struct Job {
+  DomainPlanner planner;
+  std::uint32_t num_ranks = 4;
+
+  /// What the rank is answered.
+  Ranks say(std::uint32_t rank, const Used& used, bool waits_no_longer = false,
+            std::uint64_t region = 1) {
+    const contextune::Payload said[] = {
+        encode(DomainReport{region, used, num_ranks, waits_no_longer})};
+    std::string why;
+    const auto answer = planner.decide({9, 0, {rank}}, said, why);
+    CHECK(why.empty());
+    return contextune::decode_domain(answer).value();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("Ranks that share a communicator in a region are its domain once all have come",
+          "[domain]") {
+  Job job;
+  CHECK(job.say(0, {{7, 2, 1}}).empty());
+  CHECK(job.say(0, {{7, 2, 1}}).empty());
+  CHECK(job.say(3, {{7, 2, 1}}) == Ranks{0, 3});
+  CHECK(job.say(0, {{7, 2, 1}}) == Ranks{0, 3});
+}
+
+TEST_CASE("Communicators that overlap make one domain", "[domain]") {
+  Job job;
+  CHECK(job.say(0, {{7, 2, 1}}).empty());
+  CHECK(job.say(2, {{8, 2, 1}}).empty());
+  CHECK(job.say(1, {{7, 2, 1}, {8, 2, 1}}) == Ranks{0, 1, 2});
+  CHECK(job.say(3, {{9, 1, 1}}) == Ranks{3});
+}
+
+TEST_CASE("Ranks that use none belong together with all that use none", "[domain]") {
+  Job job;
+  CHECK(job.say(0, {}).empty());
+  CHECK(job.say(1, {{7, 2, 1}}).empty());
+  CHECK(job.say(2, {{7, 2, 1}}) == Ranks{1, 2});
+  CHECK(job.say(3, {}) == Ranks{0, 3});
+}
+
+TEST_CASE("Whoever waits no longer goes with those that have come", "[domain]") {
+  Job job;
+  CHECK(job.say(0, {{7, 4, 1}, {8, 2, 1}}).empty());
+  CHECK(job.say(1, {{7, 4, 1}, {8, 2, 1}}).empty());
+  CHECK(job.say(0, {{7, 4, 1}, {8, 2, 1}}, true) == Ranks{0, 1});
+  CHECK(job.say(1, {{7, 4, 1}, {8, 2, 1}}) == Ranks{0, 1});
+  CHECK(job.say(2, {{7, 4, 1}}).empty());  // too late for them
+  CHECK(job.say(2, {{7, 4, 1}}, true) == Ranks{2});
+}
+
+TEST_CASE("Several ranks of a communicator in one process count as that many", "[domain]") {
+  Job job;
+  CHECK(job.say(0, {{7, 4, 2}}).empty());
+  CHECK(job.say(1, {{7, 4, 2}}) == Ranks{0, 1});
+}
+
+TEST_CASE("Regions have domains of their own", "[domain]") {
+  Job job;
+  CHECK(job.say(0, {{7, 2, 1}}, false, 1).empty());
+  CHECK(job.say(1, {{7, 2, 1}}, false, 2).empty());
+  CHECK(job.say(1, {{7, 2, 1}}, false, 1) == Ranks{0, 1});
+}
+
+TEST_CASE("What cannot be read has no domain", "[domain]") {
+  DomainPlanner planner;
+  std::string why;
+  auto bytes = encode(DomainReport{1, {{7, 2, 1}}, 4, false});
+  bytes.pop_back();
+  const contextune::Payload said[] = {bytes};
+  CHECK(planner.decide({9, 0, {0}}, said, why).empty());
+  CHECK_FALSE(why.empty());
+  CHECK_FALSE(contextune::decode_domain(bytes).has_value());
+}
