@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ constexpr const char* usage =
     "               meanwhile, and waits for each of its steps (body)\n"
     "  --ranks N    processes, a GPU each where there are GPUs (4)\n"
     "  --rounds N   tunings with one all-reduce, and with three (3)\n"
-    "  --steps N    most entries of the region in one live tuning (1500)\n"
+    "  --steps N    most entries of the region in one live tuning (20000)\n"
+    "The first tuning of a process pays for what is opened once, CUPTI and NCCL's connections; so\n"
+    "each process tunes another all-reduce before, whose time is shown as well.\n"
     "  --kib N      KiB of the first all-reduce; the others have 4 and 16 times that (4)\n"
     "  --keep DIR   keep the rank logs there\n"
     "  --help\n";
@@ -39,7 +42,7 @@ struct Settings {
   std::string mode = "body";
   int ranks = 4;
   int rounds = 3;
-  int steps = 1500;
+  int steps = 20000;
   int kib = 4;
   std::string keep;
   int child = 0;  ///< this process is a rank with so many all-reduces
@@ -55,7 +58,27 @@ void check(ncclResult_t result, const char* what) {
 }
 #define CHECK(call) check(call, #call)
 
-/// One rank. In `live`, each step waits for its result, as one of a decoder does.
+constexpr const char* first_region = "first";
+constexpr const char* region = "step";
+
+void run_region(const Settings& settings, const char* name, CUstream stream,
+                const std::function<void()>& work) {
+  if (settings.mode == "body") {
+    CONTEXTUAL_AUTOTUNE(name, {.repeatable = true}) {
+      work();
+    }
+    return CHECK(cuStreamSynchronize(stream));
+  }
+  // Each step waits for its result, as one of a decoder does.
+  for (int step = 0; step < settings.steps; ++step) {
+    nvtxRangePushA(name);
+    work();
+    nvtxRangePop();
+    CHECK(cuStreamSynchronize(stream));
+  }
+}
+
+/// One rank.
 int run_rank(const Settings& settings) {
   const Place place = place_of_this_process();
   int devices = 0;
@@ -78,30 +101,20 @@ int run_rank(const Settings& settings) {
   share_id(place, settings.meet, id);
   CHECK(ncclCommInitRank(&comm, place.ranks, id, place.rank));
   auto* const data = reinterpret_cast<void*>(memory);
-  const auto reduce = [&] {
-    for (int op = 0; op < settings.child; ++op)
-      CHECK(ncclAllReduce(data, data, elements << (2 * op), ncclInt32, ncclSum, comm, stream));
+  const auto reduce = [&](std::size_t count) {
+    CHECK(ncclAllReduce(data, data, count, ncclInt32, ncclSum, comm, stream));
   };
-  reduce();  // what the first use of a communicator costs is nobody's here
-  CHECK(cuStreamSynchronize(stream));
-  if (settings.mode == "body") {
-    CONTEXTUAL_AUTOTUNE("step", {.repeatable = true}) {
-      reduce();
-    }
-    CHECK(cuStreamSynchronize(stream));
-  }
-  for (int step = 0; settings.mode == "live" && step < settings.steps; ++step) {
-    nvtxRangePushA("step");
-    reduce();
-    nvtxRangePop();
-    CHECK(cuStreamSynchronize(stream));
-  }
+  run_region(settings, first_region, stream, [&] { reduce(2 * elements); });
+  run_region(settings, region, stream, [&] {
+    for (int op = 0; op < settings.child; ++op) reduce(elements << (2 * op));
+  });
   CHECK(ncclCommDestroy(comm));
   return 0;
 }
 
 /// What one tuning did, from the logs of all ranks; times in ms.
 struct Tuning {
+  double first = 0;    ///< the same of the tuning before, in which all is opened
   double wall = 0;     ///< from the first entry to the winners, of the slowest rank
   double waited = 0;   ///< for other ranks, of the one that waited most
   double longest = 0;  ///< of those waits
@@ -124,7 +137,10 @@ void read_log(const std::string& file, Tuning& tuning) {
   bool finished = false;
   for (std::string line; std::getline(log, line) && !finished;) {
     const std::string event = field(line, "event");
-    if (field(line, "region") != "step") continue;
+    if (field(line, "region") == first_region && event == "stage" &&
+        field(line, "stage") == "finished")
+      tuning.first = std::max(tuning.first, number(line, "elapsed_us") * 1e-3);
+    if (field(line, "region") != region) continue;
     if (event == "sync") {
       ++(field(line, "verdict") == "committed" ? agreements : refused);
       waited += number(line, "wait_us") * 1e-3;
@@ -147,30 +163,40 @@ void read_log(const std::string& file, Tuning& tuning) {
 
 Tuning tune(const Settings& settings, int operations, const std::string& folder) {
   std::filesystem::create_directories(folder);
+  const auto log_of = [&](int rank) { return folder + "/rank-" + std::to_string(rank) + ".log"; };
+  for (int rank = 0; rank < settings.ranks; ++rank) std::filesystem::remove(log_of(rank));
   const std::string self = bench::this_program();
   const std::string bin = std::filesystem::path(self).parent_path();
   const auto text = [](int value) { return std::to_string(value); };
-  std::vector<std::string> command = {
-      bin + "/contextune", "run",    "-n",       text(settings.ranks),
-      "--kill-on-failure", "--auto", "--region", "nvtx:step",
-      "--max-slowdown",    "0",      "--report", folder + "/report",
-      "--log-dir",         folder};
+  std::vector<std::string> command = {bin + "/contextune",
+                                      "run",
+                                      "-n",
+                                      text(settings.ranks),
+                                      "--kill-on-failure",
+                                      "--auto",
+                                      "--region",
+                                      std::string("nvtx:") + first_region + ";nvtx:" + region,
+                                      "--max-slowdown",
+                                      "0",
+                                      "--report",
+                                      folder + "/report",
+                                      "--log-dir",
+                                      folder};
   if (settings.mode == "live") command.insert(command.end(), {"--mode", "live"});
   command.insert(command.end(),
                  {"--", self, "--child", text(operations), "--meet", folder + "/meet", "--mode",
                   settings.mode, "--steps", text(settings.steps), "--kib", text(settings.kib)});
   bench::run_program(command, {"CONTEXTUNE_DISABLE"});
   Tuning tuning;
-  for (int rank = 0; rank < settings.ranks; ++rank)
-    read_log(folder + "/rank-" + text(rank) + ".log", tuning);
+  for (int rank = 0; rank < settings.ranks; ++rank) read_log(log_of(rank), tuning);
   return tuning;
 }
 
 void report(int operations, const std::vector<Tuning>& tunings) {
   for (const Tuning& one : tunings)
-    std::printf("%11d %9.1f %11d %8d %8d %8d %9.2f %10.2f %11.2f\n", operations, one.wall,
-                one.agreements, one.refused, one.passes, one.between, one.each(), one.waited,
-                one.longest);
+    std::printf("%11d %9.1f %9.1f %11d %8d %8d %8d %9.2f %10.2f %11.2f\n", operations, one.first,
+                one.wall, one.agreements, one.refused, one.passes, one.between, one.each(),
+                one.waited, one.longest);
   const auto most = [&](auto value) {
     double largest = 0;
     for (const Tuning& one : tunings) largest = std::max(largest, value(one));
@@ -187,8 +213,9 @@ int run(const Settings& settings) {
                                            ? std::filesystem::temp_directory_path() /
                                                  ("contextune-bench-" + std::to_string(getpid()))
                                            : std::filesystem::path(settings.keep);
-  std::printf("%11s %9s %11s %8s %8s %8s %9s %10s %11s\n", "all-reduces", "tuned ms", "agreements",
-              "refused", "passes", "between", "ms each", "waited ms", "longest ms");
+  std::printf("%11s %9s %9s %11s %8s %8s %8s %9s %10s %11s\n", "all-reduces", "first ms",
+              "tuned ms", "agreements", "refused", "passes", "between", "ms each", "waited ms",
+              "longest ms");
   bool simulated = false;
   for (const int operations : {1, 3}) {
     std::vector<Tuning> tunings;

@@ -26,7 +26,7 @@ struct Fixture {
     spec.key = contextune::Key{{"n", std::int64_t{1048576}}};
     spec.configs = {contextune::Config{}, contextune::Config{{"block", std::int64_t{256}},
                                                              {"iter", std::string("two words")}}};
-    tuning.add_site(0, spec, {{8, 2, 1}, {128, 1, 1}, 1024, 20, 1, "declared"});
+    tuning.add_site(0, spec, {{8, 2, 1}, {128, 1, 1}, 1024, 20, 1, "declared", {}});
   }
 
   // The last line, from the event on.
