@@ -131,11 +131,13 @@ void Measurement::release_cupti() {
   const std::lock_guard lock(mutex_);
   release_wanted_.store(attached_ && timers_.release_cupti, std::memory_order_relaxed);
   release_attempts_ = 0;
+  release_due_ = now_seconds() + timers_.release_delay_seconds;
   try_release_locked();
 }
 
 void Measurement::try_release_locked() {
   if (!release_wanted_.load(std::memory_order_relaxed) || num_wanted_ != 0) return;
+  if (now_seconds() < release_due_) return;
   const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
   const bool alone = !other_threads_may_call_driver(cupti_threads_, servants);
   if (alone && !timers_.gpu_is_idle() && ++release_attempts_ < most_release_attempts) return;
@@ -160,7 +162,7 @@ void Measurement::retry_release() noexcept {
 }
 
 void Measurement::say_what_stays() {
-  if (release_wanted_.exchange(false))
+  if (release_wanted_.exchange(false) && now_seconds() >= release_due_)
     log_.fallback(FallbackReason::CuptiStays, {}, {}, "The GPU was at work until the end.");
 }
 

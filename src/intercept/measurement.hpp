@@ -47,6 +47,9 @@ class Measurement {
     std::function<std::unique_ptr<SpanTimer>()> make_span_timer;
     /// Takes CUPTI out of the process; false: it refuses. May be empty.
     std::function<bool()> release_cupti;
+    /// How long CUPTI stays where it may be wanted again soon: to open it anew halts the program,
+    /// by 50 ms on a host of four H200s.
+    double release_delay_seconds = 0;
     /// Whether all work of the program on its GPUs is complete; never waits.
     std::function<bool()> gpu_is_idle;
     /// Threads that use the driver only in calls of the program to NCCL. May be empty.
@@ -132,6 +135,7 @@ class Measurement {
   std::atomic<std::uint64_t> losses_{0};
   std::atomic<bool> release_wanted_{false};
   int release_attempts_ = 0;
+  double release_due_ = 0;
   bool attached_ = false;  ///< CUPTI was opened since it was last released
   std::vector<pid_t> cupti_threads_;
   LaunchTimer* chosen_ = nullptr;  ///< to be opened when wanted

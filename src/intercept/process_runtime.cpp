@@ -117,6 +117,7 @@ Measurement::Timers ProcessRuntime::make_timers() {
   events_ = events.get();
   activity_ = cupti.get();
   timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
+  timers.release_delay_seconds = driver_.simulated ? 0 : 0.5;  // the simulated one opens at once
   timers.gpu_is_idle = [this] { return is_idle(); };
   timers.nccl_threads = [this] { return nccl_threads_.ids(); };
   timers.cupti = std::move(cupti);

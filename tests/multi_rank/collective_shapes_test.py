@@ -118,7 +118,7 @@ class CollectiveShapes(unittest.TestCase):
     def test_ranks_with_different_collectives_in_one_region(self):
         logs = self.check("different_sites", 4)
         self.assert_leased(logs)
-        for pair, own, others in ((logs[:2], "to:512", "to:64 "), (logs[2:], "to:64 ", "to:512")):
+        for pair, own, others in ((logs[:2], "-512 ", "-64 "), (logs[2:], "-64 ", "-512 ")):
             self.assert_same_winners(pair)
             self.assert_leased(pair, own)
             for log in pair:

@@ -193,7 +193,7 @@ class Joining(unittest.TestCase):
     def test_a_region_that_was_entered_before_forbids_it_on_all_ranks(self):
         self.start(2, "--seconds", "1000", of={0: ["region-first"]})
         for rank in self.ranks:
-            self.assertIn("not joined: rank 0 does not take part: it has entered a region before", rank.rest())
+            self.assertIn("not joined: rank 0 does not take part: it has joined other ranks before", rank.rest())
             self.assertEqual(rank.process.wait(job.LIMIT), 0)
 
     def test_a_connection_that_fails_is_ended_on_all_ranks(self):
