@@ -32,6 +32,11 @@ class JoiningTuning final : public RegionTuning {
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
+  void skip_entries(std::uint64_t entries) override {
+    entries_ += entries;
+    inner_->skip_entries(entries);
+  }
+  [[nodiscard]] bool wants_results() const override { return inner_->wants_results(); }
   void overrun(double now) override { inner_->overrun(now); }
   void await_ranks(const std::function<bool()>& interrupted = {}) override;
   void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }

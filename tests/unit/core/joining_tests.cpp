@@ -144,6 +144,19 @@ TEST_CASE("A collective that comes when all is settled brings the others in", "[
   CHECK_FALSE(region.tuning.finished());
 }
 
+TEST_CASE("Entries that went by without a search have the same numbers for the others",
+          "[joining]") {
+  Region region;
+  region.answers.state = Companions::State::Known;
+  (void)region.tuning.add_site(site("collective", true));
+  (void)region.enter();
+  const std::uint64_t before = region.tuning.entries();
+  region.tuning.skip_entries(7);
+  CHECK(region.tuning.entries() == before + 7);
+  (void)region.enter();
+  CHECK(region.tuning.entries() == before + 8);
+}
+
 TEST_CASE("Certain companions are asked for after one entry, without any collective", "[joining]") {
   Region region;
   region.answers.any = region.answers.certain = true;
