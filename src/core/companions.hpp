@@ -13,7 +13,7 @@ namespace contextune {
 struct Companions {
   enum class State {
     Alone,   ///< nobody, for now
-    Sought,  ///< not known yet; see CompanionSource::wait
+    Sought,  ///< not known yet
     Known
   };
 
@@ -23,7 +23,7 @@ struct Companions {
   Scope scope = Scope::Global;         ///< the same
 };
 
-/// Whoever finds them, for one region; a port. Called under the region's lock but for wait().
+/// Whoever finds them, for one region; a port. Called under the region's lock; waits for nobody.
 class CompanionSource {
  public:
   virtual ~CompanionSource() = default;
@@ -35,16 +35,14 @@ class CompanionSource {
   /// Whether it has them even in a region without collectives.
   [[nodiscard]] virtual bool are_certain() = 0;
 
-  /// Asks; at each entry, until they are known. Waits for nobody.
+  /// Asks; at each entry, until they are known.
   /// @param used    where the process stands in the streams of decisions of the region
   /// @param entries since it was asked first
-  /// @param bounded the program makes the entries; see RegionTuning::begin_pass
+  /// @param bounded the program makes the entries; see RegionTuning::begin_pass. Else they are not
+  ///                sought: who makes entries for the search makes as many as all of the job,
+  ///                whether they come or not, and not as those whom it takes for the others.
   [[nodiscard]] virtual Companions find(std::span<const DecisionStanding> used,
                                         std::uint64_t entries, bool bounded, double now) = 0;
-
-  /// After State::Sought: waits a moment for what find() depends on, at most presync_timeout in
-  /// all.
-  virtual void wait() = 0;
 };
 
 }  // namespace contextune

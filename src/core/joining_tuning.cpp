@@ -81,6 +81,8 @@ PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
       return idle_entry(false);
     }
     if (found.state == Companions::State::Known) join(std::move(found));
+    // Alone, it would not repeat what others wait for in it as often as they do.
+    if (!joined_ && repeats_together_ && !bounded) return idle_entry(false);
     for (const SiteIndex index : std::exchange(undecided_, {}))
       if (!joined_) inner_->site_ready(index);
   }
@@ -145,11 +147,6 @@ void JoiningTuning::add_result(const PassResult& result, double now) {
 
 void JoiningTuning::lose_result(std::uint64_t pass, double now) {
   if (const auto number = inner_number(pass)) inner_->lose_result(*number, now);
-}
-
-void JoiningTuning::await_ranks(const std::function<bool()>& interrupted) {
-  if (seeks_) return source_->wait();
-  inner_->await_ranks(interrupted);
 }
 
 void JoiningTuning::repeat_together() {

@@ -38,7 +38,9 @@ class JoiningTuning final : public RegionTuning {
   }
   [[nodiscard]] bool wants_results() const override { return inner_->wants_results(); }
   void overrun(double now) override { inner_->overrun(now); }
-  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  void await_ranks(const std::function<bool()>& interrupted = {}) override {
+    inner_->await_ranks(interrupted);
+  }
   void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }
   void pause() override { inner_->pause(); }
   void leave(const std::string& why) override { inner_->leave(why); }

@@ -70,7 +70,13 @@ SiteIndex ScopedTuning::add_to_half(const SiteSpec& spec, SiteIndex outer, bool 
   // First its name: what is said of it while it is added is said by that.
   std::vector<SiteIndex>& names = (shared ? shared_half_ : local_half_).outer;
   names.push_back(outer);
-  const SiteIndex inner = half_of(shared).add_site(spec);
+  SiteIndex inner = no_site;
+  try {
+    inner = half_of(shared).add_site(spec);
+  } catch (...) {
+    names.pop_back();
+    throw;
+  }
   if (inner == no_site) names.pop_back();
   return inner;
 }

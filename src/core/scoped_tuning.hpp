@@ -28,6 +28,9 @@ class ScopedTuning final : public RegionTuning {
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
   void skip_entries(std::uint64_t entries) override { shared_.skip_entries(entries); }
+  [[nodiscard]] bool wants_results() const override {
+    return !in_shared_ || shared_.wants_results();
+  }
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;

@@ -10,7 +10,7 @@
 namespace contextune::intercept {
 namespace {
 
-// To look costs the program some microseconds each time.
+// To look costs the program up to 0.1 ms each time.
 constexpr int most_release_attempts = 64;
 
 }  // namespace
@@ -137,13 +137,18 @@ void Measurement::release_cupti() {
 
 void Measurement::try_release_locked() {
   if (!release_wanted_.load(std::memory_order_relaxed) || num_wanted_ != 0) return;
-  if (now_seconds() < release_due_) return;
+  if (now_seconds() < release_due_.load(std::memory_order_relaxed)) return;
+  // NCCL's threads serve its calls, and this thread is in none. What a peer asks of them now is no
+  // launch, and all other calls were switched off in CUPTI when it was closed.
   const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
-  const bool alone = !other_threads_may_call_driver(cupti_threads_, servants);
-  if (alone && !timers_.gpu_is_idle() && ++release_attempts_ < most_release_attempts) return;
+  std::vector<pid_t> known = cupti_threads_;
+  known.insert(known.end(), servants.begin(), servants.end());
+  const bool alone = !other_threads_may_call_driver(known);
+  const bool ready = alone && timers_.gpu_is_idle() && all_wait_outside_driver(servants);
+  if (alone && !ready && ++release_attempts_ < most_release_attempts) return;
   release_wanted_.store(false, std::memory_order_relaxed);
   const double begin = now_seconds();
-  if (alone && release_attempts_ < most_release_attempts && timers_.release_cupti()) {
+  if (ready && timers_.release_cupti()) {
     attached_ = false;
     say("release", begin);
     return;
@@ -153,6 +158,7 @@ void Measurement::try_release_locked() {
 }
 
 void Measurement::retry_release() noexcept {
+  if (now_seconds() < release_due_.load(std::memory_order_relaxed)) return;
   try {
     const std::lock_guard lock(mutex_);
     try_release_locked();
@@ -162,7 +168,7 @@ void Measurement::retry_release() noexcept {
 }
 
 void Measurement::say_what_stays() {
-  if (release_wanted_.exchange(false) && now_seconds() >= release_due_)
+  if (release_wanted_.exchange(false) && now_seconds() >= release_due_.load())
     log_.fallback(FallbackReason::CuptiStays, {}, {}, "The GPU was at work until the end.");
 }
 

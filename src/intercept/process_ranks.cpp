@@ -117,7 +117,8 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
     }
   }
   if (others == nullptr || (has_parts() && others->num_ranks() > 1)) {
-    auto companions = std::make_unique<RegionCompanions>(*this, number_of_region(region), options);
+    auto companions = std::make_unique<RegionCompanions>(
+        *this, settings_of(number_of_region(region), options), options);
     return std::make_unique<JoiningTuning>(tuning, std::move(companions), observer);
   }
   SharedTuningSettings settings = settings_of(number_of_region(region), options);
@@ -184,6 +185,7 @@ void ProcessRanks::join(const rank::Rendezvous& met) {
     coordinator_ = std::make_unique<NoCoordinator>(met.error);
   } else if (!met.address.empty()) {
     start(met);
+    is_of_communicator_ = true;
   }
 }
 
@@ -196,6 +198,7 @@ void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
                 static_cast<std::uint32_t>(call.rank), 0};
     may_found_.store(!is_declared());
   }
+  has_foreign_ = has_foreign_ || founder_.unique_id != call.unique_id;
   const std::uint32_t job = declared_ranks().value_or(founder_.ranks);
   if (static_cast<std::uint32_t>(call.nranks) != job) has_parts_.store(true);
   if (founder_.unique_id == call.unique_id) ++founder_.here;
@@ -240,7 +243,7 @@ Coordinator* ProcessRanks::found() {
         rank::find_communicator_rendezvous(founder_.rank, founder_.ranks, founder_.unique_id);
     if (where.error.empty()) {
       start(where);
-      is_founded_ = true;
+      is_founded_ = is_of_communicator_ = true;
     } else {
       why_alone_ = where.error;
     }
@@ -276,7 +279,15 @@ std::string ProcessRanks::obstacle(std::uint64_t communicator, int ranks, Distri
   return its + "are not tuned together; see --distributed and `contextune run -n`";
 }
 
-Companions ProcessRanks::companions(std::uint64_t region, const Options& options,
+bool ProcessRanks::covers_all_peers(Distributed distributed) {
+  if (distributed == Distributed::Off) return false;
+  const std::lock_guard lock(mutex_);
+  const Coordinator* const others = found();
+  if (others == nullptr) return false;
+  return !is_of_communicator_ || (!has_foreign_ && others->num_ranks() == founder_.ranks);
+}
+
+Companions ProcessRanks::companions(const SharedTuningSettings& region, Distributed distributed,
                                     std::span<const DecisionStanding> used) {
   Companions all;
   const bool all_here =
@@ -287,13 +298,12 @@ Companions ProcessRanks::companions(std::uint64_t region, const Options& options
   if (all_here) {
     if (own_devices_ == nullptr) own_devices_ = meet({});
     all.coordinator = own_devices_.get();
-  } else if (options.distributed != Distributed::Off) {
+  } else if (distributed != Distributed::Off) {
     all.coordinator = found();
   }
   if (all.coordinator == nullptr) return all;
   all.state = Companions::State::Known;
-  all.scope = options.scope;
-  all.settings = settings_of(region, options);
+  all.settings = region;
   add_all_ranks(all.settings, all.coordinator->num_ranks());
   return all;
 }

@@ -56,8 +56,12 @@ class ProcessRanks {
   [[nodiscard]] bool has_parts() const noexcept { return has_parts_.load(); }
   /// Whether there is a job, or will be.
   [[nodiscard]] bool may_have_others();
-  [[nodiscard]] Companions companions(std::uint64_t region, const Options& options,
+  /// All of the job, or this process alone where all that was used is its own devices'.
+  [[nodiscard]] Companions companions(const SharedTuningSettings& region, Distributed distributed,
                                       std::span<const DecisionStanding> used);
+  /// Whether all ranks that this process has communicators with are of the job: they meet before
+  /// they repeat a body, or do not repeat it, and none of them is left out.
+  [[nodiscard]] bool covers_all_peers(Distributed distributed);
   /// Whether the job's ranks are tuned together in every region, with collectives or without.
   [[nodiscard]] bool are_certain();
 
@@ -82,7 +86,10 @@ class ProcessRanks {
   bool has_regions_ = false;
   std::uint64_t job_ = 0;  ///< that was joined
   std::unique_ptr<Coordinator> coordinator_;
-  bool is_founded_ = false;  ///< by the program's first communicator: for collectives only
+  /// The job is the ranks of one communicator; else it is all that a launcher started.
+  bool is_of_communicator_ = false;
+  bool has_foreign_ = false;  ///< communicators that do not come of the founder's
+  bool is_founded_ = false;   ///< by the program's first communicator: for collectives only
   std::unique_ptr<Coordinator> own_devices_;  ///< agrees for ranks that are all in this process
   Founder founder_;
   std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet

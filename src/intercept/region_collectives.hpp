@@ -30,8 +30,10 @@ class RegionCollectives final : public DecisionPort {
   /// The same, of a group with more decisions than are kept.
   void too_many_at_once() noexcept;
 
-  /// Whether there are ranks to keep in step with.
-  [[nodiscard]] bool is_shared() const { return is_shared_ && ranks_.may_have_others(); }
+  /// Whether a body may be repeated whose collectives others would have to repeat as often.
+  [[nodiscard]] bool may_repeat() const {
+    return is_shared_ && ranks_.covers_all_peers(distributed_);
+  }
 
   /// The site that a launch of NCCL's belongs to; null: more than one, or none.
   [[nodiscard]] Site* site_of(std::span<const DecisionMade> made) const noexcept;

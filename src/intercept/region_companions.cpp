@@ -1,12 +1,10 @@
 #include "intercept/region_companions.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "core/stable_hash.hpp"
-#include "intercept/clock.hpp"
+#include "intercept/collective_hooks.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -18,8 +16,6 @@ constexpr std::uint64_t least_entries = 16;
 constexpr std::uint64_t most_entries_between = 16;
 // A rank's answer comes from control threads alone, and nobody waits for it in live mode.
 constexpr double answer_seconds = 3600;
-constexpr double slack_seconds = 1;
-constexpr auto look_again = std::chrono::milliseconds(2);
 
 /// Of what one rank asks about the region: the others ask questions of their own.
 std::uint64_t group_of(std::uint64_t region, std::uint32_t rank) {
@@ -32,13 +28,20 @@ std::uint64_t group_of(std::uint64_t region, std::uint32_t rank) {
 
 }  // namespace
 
-RegionCompanions::RegionCompanions(ProcessRanks& ranks, std::uint64_t region, Options options)
-    : ranks_(ranks), options_(std::move(options)), region_(region) {}
+RegionCompanions::RegionCompanions(ProcessRanks& ranks, SharedTuningSettings settings,
+                                   const Options& options)
+    : ranks_(ranks),
+      settings_(std::move(settings)),
+      distributed_(options.distributed),
+      scope_(options.scope) {}
 
 Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::uint64_t entries,
                                   bool bounded, double now) {
-  Companions found = ranks_.companions(region_, options_, used);
-  if (found.state != Companions::State::Known || found.coordinator->num_ranks() == 1 ||
+  const bool only_devices = bounded || !collective_calls().has_peers();
+  Companions found = ranks_.companions(settings_, distributed_,
+                                       only_devices ? used : std::span<const DecisionStanding>());
+  found.scope = scope_;
+  if (!bounded || found.state != Companions::State::Known || found.coordinator->num_ranks() == 1 ||
       !ranks_.has_parts()) {
     return found;
   }
@@ -49,14 +52,13 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
     if (used.empty() && !are_certain()) {
       return entries < most_entries_without ? sought : found;
     }
-    if (bounded && entries < ask_again_) return sought;
+    if (entries < ask_again_) return sought;
     coordinator_ = found.coordinator;
     report_ = report_of(used);
-    may_go_alone_ = !bounded || entries >= least_entries;
+    may_go_alone_ = entries >= least_entries;
     ask(now);
   }
-  const Agreement agreement =
-      answer_ ? *std::exchange(answer_, std::nullopt) : coordinator_->poll(topic_);
+  const Agreement agreement = coordinator_->poll(topic_);
   if (agreement.verdict == Verdict::Open) return sought;
   asked_ = false;
   ++topic_.question;
@@ -82,7 +84,7 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
 
 DomainReport RegionCompanions::report_of(std::span<const DecisionStanding> used) const {
   DomainReport report;
-  report.region = region_;
+  report.region = settings_.group;
   report.num_ranks = coordinator_->num_ranks();
   for (const DecisionStanding& one : used) {
     const bool known = std::any_of(report.used.begin(), report.used.end(),
@@ -95,34 +97,11 @@ DomainReport RegionCompanions::report_of(std::span<const DecisionStanding> used)
 }
 
 void RegionCompanions::ask(double now) {
-  topic_.group = group_of(region_, coordinator_->rank());
+  topic_.group = group_of(settings_.group, coordinator_->rank());
   topic_.ranks = {coordinator_->rank()};
-  report_.waits_no_longer = may_go_alone_ && now - asked_first_ > options_.presync_timeout;
+  report_.waits_no_longer = may_go_alone_ && now - asked_first_ > settings_.presync_timeout;
   coordinator_->say(topic_, ProcessRanks::domain_kind, encode(report_), answer_seconds);
   asked_ = true;
-}
-
-void RegionCompanions::wait() {
-  std::this_thread::sleep_for(look_again);
-  may_go_alone_ = true;  // no entry is made meanwhile
-  const double until = asked_first_ + options_.presync_timeout + slack_seconds;
-  while (asked_ && !answer_) {
-    Agreement agreement = coordinator_->wait(topic_, std::max(until - now_seconds(), 0.0));
-    if (agreement.verdict == Verdict::Open) {
-      coordinator_->withdraw(topic_, "rank 0 did not answer");
-      agreement.verdict = Verdict::Aborted;
-    }
-    const bool is_final = agreement.verdict != Verdict::Committed || now_seconds() > until ||
-                          decode_domain(agreement.decision) != std::vector<std::uint32_t>();
-    if (is_final) {
-      answer_ = std::move(agreement);
-      return;
-    }
-    // Others have not come yet.
-    std::this_thread::sleep_for(look_again);
-    ++topic_.question;
-    ask(now_seconds());
-  }
 }
 
 }  // namespace contextune::intercept

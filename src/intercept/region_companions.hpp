@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include <contextune/options.hpp>
 
@@ -15,26 +14,26 @@ namespace contextune::intercept {
 /// some of them, those that have to do with this one in the region, which rank 0 finds out.
 class RegionCompanions final : public CompanionSource {
  public:
-  RegionCompanions(ProcessRanks& ranks, std::uint64_t region, Options options);
+  /// @param settings of the region, with the number that all ranks have for it as its group
+  RegionCompanions(ProcessRanks& ranks, SharedTuningSettings settings, const Options& options);
   [[nodiscard]] bool may_be_any() override { return ranks_.may_have_others(); }
   [[nodiscard]] bool are_certain() override {
-    return options_.distributed == Distributed::On || ranks_.are_certain();
+    return distributed_ == Distributed::On || ranks_.are_certain();
   }
   [[nodiscard]] Companions find(std::span<const DecisionStanding> used, std::uint64_t entries,
                                 bool bounded, double now) override;
-  void wait() override;
 
  private:
   [[nodiscard]] DomainReport report_of(std::span<const DecisionStanding> used) const;
   void ask(double now);
 
   ProcessRanks& ranks_;
-  const Options options_;
-  const std::uint64_t region_;
+  const SharedTuningSettings settings_;
+  const Distributed distributed_;
+  const Scope scope_;
   Coordinator* coordinator_ = nullptr;  ///< that was asked
   DomainReport report_;                 ///< what it was told
   Topic topic_;
-  std::optional<Agreement> answer_;  ///< heard in wait()
   bool asked_ = false;
   bool may_go_alone_ = false;    ///< once the others have had their time
   std::uint64_t ask_again_ = 0;  ///< at this entry

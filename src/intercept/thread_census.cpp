@@ -9,9 +9,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
+#include <iterator>
 #include <optional>
-#include <sstream>
 #include <string>
 
 namespace contextune::intercept {
@@ -58,51 +59,68 @@ bool is_of_driver(const std::string& path) {
          file.rfind("libnvidia-", 0) == 0;
 }
 
-/// The rest of the memory that `address` is in, and in `code` all code of the driver.
-Range look_at_memory(std::uintptr_t address, std::vector<Range>& code) {
+struct Mappings {
+  std::vector<Range> all;
+  std::vector<Range> code_of_driver;
+};
+
+Mappings read_mappings() {
+  Mappings mappings;
   std::ifstream maps("/proc/self/maps");
-  Range found{0, 0};
   for (std::string line; std::getline(maps, line);) {
-    std::istringstream words(line);
-    char dash = 0;
-    std::string permissions;
-    std::string offset;
-    std::string device;
-    std::string inode;
-    std::string path;
+    // "BEGIN-END PERMISSIONS ... PATH"
+    char* rest = nullptr;
     Range range{};
-    words >> std::hex >> range.begin >> dash >> range.end >> permissions >> offset >> device >>
-        inode >> path;
-    if (range.holds(address)) found = {address, range.end};
-    if (permissions.size() > 2 && permissions[2] == 'x' && is_of_driver(path))
-      code.push_back(range);
+    range.begin = std::strtoull(line.c_str(), &rest, 16);
+    if (*rest == '-') range.end = std::strtoull(rest + 1, &rest, 16);
+    mappings.all.push_back(range);
+    const bool is_code = std::strlen(rest) > 4 && rest[3] == 'x';
+    if (is_code && is_of_driver(line)) mappings.code_of_driver.push_back(range);
   }
-  return found;
+  return mappings;
 }
 
 constexpr std::size_t largest_stack = std::size_t{1} << 20U;
 
-}  // namespace
+/// What the memory that `stack` is in holds from there on; empty: it is too much, or gone.
+std::vector<std::uintptr_t> words_from(std::uintptr_t stack, const Mappings& mappings) {
+  const auto place = std::find_if(mappings.all.begin(), mappings.all.end(),
+                                  [&](const Range& range) { return range.holds(stack); });
+  if (place == mappings.all.end() || stack % sizeof(std::uintptr_t) != 0 ||
+      place->end - stack > largest_stack) {
+    return {};
+  }
+  std::vector<std::uintptr_t> words((place->end - stack) / sizeof(std::uintptr_t));
+  // The thread may end meanwhile, and its stack with it.
+  const iovec here{words.data(), words.size() * sizeof(std::uintptr_t)};
+  const iovec there{reinterpret_cast<void*>(stack), here.iov_len};
+  const bool all =
+      process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(here.iov_len);
+  return all ? words : std::vector<std::uintptr_t>{};
+}
 
-bool waits_outside_driver(pid_t thread) {
+bool waits_outside_driver(pid_t thread, const Mappings& mappings) {
   const std::optional<Waiting> waiting = waiting_of(thread);
   if (!waiting) return false;
-  std::vector<Range> code;
-  const Range stack = look_at_memory(waiting->stack, code);
-  const std::size_t bytes = stack.end - stack.begin;
-  if (bytes == 0 || bytes > largest_stack || stack.begin % sizeof(std::uintptr_t) != 0)
-    return false;
-  std::vector<std::uintptr_t> words(bytes / sizeof(std::uintptr_t));
-  // It may end meanwhile, and its stack with it.
-  const iovec here{words.data(), words.size() * sizeof(std::uintptr_t)};
-  const iovec there{reinterpret_cast<void*>(stack.begin), here.iov_len};
-  if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != static_cast<ssize_t>(here.iov_len))
-    return false;
+  const std::vector<std::uintptr_t> words = words_from(waiting->stack, mappings);
   const bool is_clear = std::none_of(words.begin(), words.end(), [&](std::uintptr_t word) {
-    return std::any_of(code.begin(), code.end(),
+    return std::any_of(mappings.code_of_driver.begin(), mappings.code_of_driver.end(),
                        [&](const Range& range) { return range.holds(word); });
   });
-  return is_clear && waiting_of(thread) == waiting;
+  return !words.empty() && is_clear && waiting_of(thread) == waiting;
+}
+
+}  // namespace
+
+bool all_wait_outside_driver(const std::vector<pid_t>& threads) {
+  const std::vector<pid_t> alive = thread_ids();
+  std::vector<pid_t> watched;
+  std::set_intersection(threads.begin(), threads.end(), alive.begin(), alive.end(),
+                        std::back_inserter(watched));
+  if (alive.empty() || watched.empty()) return !alive.empty();
+  const Mappings mappings = read_mappings();
+  return std::all_of(watched.begin(), watched.end(),
+                     [&](pid_t thread) { return waits_outside_driver(thread, mappings); });
 }
 
 std::vector<pid_t> thread_ids() {
@@ -118,8 +136,7 @@ std::vector<pid_t> thread_ids() {
   return ids;
 }
 
-bool other_threads_may_call_driver(const std::vector<pid_t>& known,
-                                   const std::vector<pid_t>& servants) {
+bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
   const auto ids = thread_ids();
   if (ids.empty()) return true;
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
@@ -127,10 +144,7 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known,
     if (id == self || std::find(known.begin(), known.end(), id) != known.end()) return false;
     const std::string name = name_of(id);
     // One that has ended meanwhile has none.
-    if (name.empty() || name.rfind("cuda", 0) == 0 || name.rfind("contextune", 0) == 0)
-      return false;
-    return std::find(servants.begin(), servants.end(), id) == servants.end() ||
-           !waits_outside_driver(id);
+    return !name.empty() && name.rfind("cuda", 0) != 0 && name.rfind("contextune", 0) != 0;
   });
 }
 

@@ -10,15 +10,13 @@ namespace contextune::intercept {
 [[nodiscard]] std::vector<pid_t> thread_ids();
 
 /// Whether threads of the program may be inside the driver now: any but the caller, the driver's
-/// own (named cuda...), ours (named contextune...), `known`, and those of `servants`, which use the
-/// driver only where the caller asks them to, that wait outside of it.
-[[nodiscard]] bool other_threads_may_call_driver(const std::vector<pid_t>& known,
-                                                 const std::vector<pid_t>& servants = {});
+/// own (named cuda...), ours (named contextune...), and `known`.
+[[nodiscard]] bool other_threads_may_call_driver(const std::vector<pid_t>& known);
 
-/// Whether a thread of this process waits in the kernel, and on its stack is no word that points
-/// into code of the driver or of CUPTI: it has not come there from a call of theirs. False as well
-/// where the system does not tell.
-[[nodiscard]] bool waits_outside_driver(pid_t thread);
+/// Whether each of these threads of this process has ended, or waits in the kernel and has no word
+/// on its stack that points into code of the driver or of CUPTI: it has not come there from a call
+/// of theirs. False as well where the system does not tell. Reads /proc/self/maps: milliseconds.
+[[nodiscard]] bool all_wait_outside_driver(const std::vector<pid_t>& threads);
 
 /// Names this thread, for debuggers and for the census.
 void name_this_thread(const char* name);

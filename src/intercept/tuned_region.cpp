@@ -30,9 +30,8 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       trial_(*this, services, table_),
       graphs_(*this, services, table_, search_) {
   if (services.frontend != nullptr) {
-    collectives_ =
-        std::make_unique<RegionCollectives>(this->name(), services.driver, search_, table_,
-                                            services.ranks, options, services.log);
+    collectives_ = std::make_unique<RegionCollectives>(
+        this->name(), services.driver, search_, table_, services.ranks, options, services.log);
   }
   const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
   if (may_replay && services.frontend != nullptr) {
@@ -105,7 +104,7 @@ bool TunedRegion::may_repeat() noexcept {
   // What the body has in common with other processes they have to repeat as often.
   if (collectives_ == nullptr || !collective_calls().has_peers()) return true;
   try {
-    if (!collectives_->is_shared()) {
+    if (!collectives_->may_repeat()) {
       services().log.fallback(FallbackReason::NoRendezvous, name(), {},
                               "The program has communicators with other processes, which do not "
                               "tune the region together: its body is not repeated.");

@@ -26,7 +26,6 @@ struct Answers {
   bool certain = false;
   Companions::State state = Companions::State::Alone;
   int questions = 0;
-  int waits = 0;
   SilentCoordinator coordinator;
 };
 
@@ -44,7 +43,6 @@ class FakeSource final : public CompanionSource {
     found.settings.ranks = {0, 1};
     return found;
   }
-  void wait() override { ++answers_.waits; }
 
  private:
   Answers& answers_;
@@ -108,7 +106,7 @@ TEST_CASE("Where there may be others the first entry only shows what is there", 
   CHECK(plan.configs.empty());
 }
 
-TEST_CASE("While companions are sought nothing is tried, and only await_ranks waits", "[joining]") {
+TEST_CASE("While companions are sought nothing is tried", "[joining]") {
   Region region;
   region.answers.state = Companions::State::Sought;
   (void)region.tuning.add_site(site("kernel", false));
@@ -118,9 +116,18 @@ TEST_CASE("While companions are sought nothing is tried, and only await_ranks wa
   CHECK(plan.waiting == Waiting::Ranks);
   CHECK(plan.configs.empty());
   CHECK_FALSE(region.tuning.finished());
-  CHECK(region.answers.waits == 0);
-  region.tuning.await_ranks();
-  CHECK(region.answers.waits == 1);
+}
+
+TEST_CASE("A body that has something in common with others is not repeated alone", "[joining]") {
+  Region region;
+  region.tuning.repeat_together();
+  (void)region.tuning.add_site(site("kernel", false));
+  for (int entry = 0; entry < 5; ++entry)
+    CHECK_FALSE(region.tuning.begin_pass(region.now += 1, false).counted);
+  CHECK(region.answers.questions == 5);
+  region.answers.state = Companions::State::Known;
+  CHECK(region.tuning.begin_pass(region.now += 1, false).waiting == Waiting::Ranks);
+  CHECK(region.answers.coordinator.asked == 1);
 }
 
 TEST_CASE("A collective that comes when all is settled brings the others in", "[joining]") {
