@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <simcuda/kernel.hpp>
 #include <string>
@@ -65,9 +64,41 @@ struct Arguments {
   int kernels = 0;
   int collectives = 0;
   std::string path;
+  std::string how;  // empty: as it is
   int leaves = -1;  // the rank that leaves the body early
-  bool slow = false;
 };
+
+/// One of two ranks, which meet there.
+ncclComm_t pair_of(const std::string& path, int rank) {
+  const Place place{rank, 2, 0};
+  ncclUniqueId id{};
+  ncclComm_t comm = nullptr;
+  if (rank == 0) CHECK(ncclGetUniqueId(&id));
+  share_id(place, path, id);
+  CHECK(ncclCommInitRank(&comm, 2, id, rank));
+  return comm;
+}
+
+/// The communicator that the body uses.
+ncclComm_t communicator(const Arguments& wanted, const Place& place) {
+  if (wanted.how == "pairs") {
+    // (0, 1) and (2, 3) first, and then those that are used: (0, 2) and (1, 3).
+    (void)pair_of(wanted.path + ".first." + std::to_string(place.rank / 2), place.rank % 2);
+    return pair_of(wanted.path + "." + std::to_string(place.rank % 2), place.rank / 2);
+  }
+  ncclUniqueId id{};
+  ncclComm_t comm = nullptr;
+  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
+  share_id(place, wanted.path, id);
+  CHECK(ncclCommInitRank(&comm, place.ranks, id, place.rank));
+  if (wanted.how == "part" && place.rank < 2) (void)pair_of(wanted.path + ".part", place.rank);
+  if (wanted.how == "late") {
+    ncclComm_t alone = nullptr;
+    CHECK(ncclCommSplit(comm, place.rank, 0, &alone, nullptr));
+    if (place.rank == 1) std::this_thread::sleep_for(std::chrono::seconds(3));
+  }
+  return comm;
+}
 
 auto filling(int number, CUfunction function, CUdeviceptr y, CUstream stream,
              const std::vector<contextune::Value>& blocks) {
@@ -117,15 +148,10 @@ void run(const Arguments& wanted, const Place& place) {
   ncclComm_t comm = nullptr;
   CUstream stream = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  if (wanted.collectives > 0) {
-    ncclUniqueId id{};
-    if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
-    share_id(place, wanted.path, id);
-    CHECK(ncclCommInitRank(&comm, place.ranks, id, place.rank));
-  }
+  if (wanted.collectives > 0) comm = communicator(wanted, place);
   std::deque<Buffer> buffers;
   auto blocks = std::vector<contextune::Value>{256, 64, 128, 1024};
-  if (wanted.slow) blocks = {256, 64, 512, 128};
+  if (wanted.how == "slow") blocks = {256, 64, 512, 128};
   std::deque<Filling> fills;
   for (int k = 0; k < wanted.kernels; ++k)
     fills.push_back(filling(k, function, buffers.emplace_back().memory, stream, blocks));
@@ -154,13 +180,15 @@ void run(const Arguments& wanted, const Place& place) {
 int main(int argc, char** argv) {
   Arguments wanted;
   if (argc < 4) {
-    std::fputs("usage: rank_bodies KERNELS COLLECTIVES PATH [slow | leave RANK]\n", stderr);
+    std::fputs(
+        "usage: rank_bodies KERNELS COLLECTIVES PATH [slow | pairs | part | late | leave RANK]\n",
+        stderr);
     return 2;
   }
   wanted.kernels = std::atoi(argv[1]);
   wanted.collectives = std::atoi(argv[2]);
   wanted.path = argv[3];
-  wanted.slow = argc > 4 && std::strcmp(argv[4], "slow") == 0;
+  if (argc > 4) wanted.how = argv[4];
   if (argc > 5) wanted.leaves = std::atoi(argv[5]);
   run(wanted, place_of_this_process());
   return 0;

@@ -55,9 +55,10 @@ def hashes(log):
 class RankBodies(unittest.TestCase):
     maxDiff = None
 
-    def run_job(self, program, num_ranks, variables=None, peculiar=None, survivors=None):
+    def run_job(self, program, num_ranks, variables=None, peculiar=None, survivors=None, declared=True):
         start = time.monotonic()
-        with job.Job(num_ranks, "body", 0, {**NOISY, **(variables or {})}, peculiar, program) as ranks:
+        variables = {**NOISY, **(variables or {})}
+        with job.Job(num_ranks, "body", 0, variables, peculiar, program, declared) as ranks:
             outcome = faults.judge(ranks, range(num_ranks) if survivors is None else survivors, start)
             logs = [ranks.log(rank) for rank in range(num_ranks)]
         self.assertEqual(outcome.wrong, [])
@@ -147,6 +148,23 @@ class RankBodies(unittest.TestCase):
                 # The one that waited for the other, or both.
                 waits = 0 if name in ("one apart", "one disabled") else 1
                 self.assertNotEqual(job.told(logs[waits]), [], logs[waits])
+
+    def test_a_body_is_repeated_with_all_peers_or_not_at_all(self):
+        """Where some ranks cannot meet, come late, or know of other communicators than the rest."""
+        short = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
+        cases = {
+            "NCCL is the user's": (Bodies(3, 1), 2, {"NCCL_ALGO": "Ring"}, False),
+            "and off": (Bodies(3, 1), 2, {"NCCL_ALGO": "Ring", "CONTEXTUNE_DISTRIBUTED": "off"}, False),
+            "other pairs than the first": (Bodies(3, 1, "pairs"), 4, {}, False),
+            "late beside a split": (Bodies(3, 1, "late"), 2, short, True),
+            "a part of the ranks": (Bodies(3, 1, "part"), 3, short, False),
+        }
+        for name, (program, num_ranks, variables, declared) in cases.items():
+            with self.subTest(name):
+                _, logs = self.run_job(program, num_ranks, NOISIER | variables, declared=declared)
+                for log in logs:
+                    reasons = {reason for reason, _ in job.told(log)}
+                    self.assertTrue(reasons & {"no_rendezvous", "no_agreement"}, log)
 
     def test_kernels_of_scope_local_beside_collectives_are_repeated_together(self):
         _, logs = self.run_job(Bodies(2, 1), 2, {"CONTEXTUNE_SCOPE": "local"})
