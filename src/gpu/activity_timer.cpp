@@ -1,9 +1,11 @@
 #include "gpu/activity_timer.hpp"
 
+#include <mutex>
 #include <utility>
 
 #include "gpu/activity_kinds.hpp"
 #include "gpu/kernel_shape.hpp"
+#include "gpu/process_exit.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -18,6 +20,9 @@ struct Started {
   std::uint64_t begin;
 };
 thread_local Started started{nullptr, 0, 0};
+
+// Once CUPTI's own exit handlers have run, to finalize it aborts the process.
+std::once_flag exit_watched;
 
 std::uint32_t extent(std::int32_t value) {
   return static_cast<std::uint32_t>(value);
@@ -121,6 +126,7 @@ bool ActivityTimer::attach(std::string& why) {
   }
   if (!cupti_ && !(cupti_ = open_cupti(driver_, why))) return false;
   if (buffers_ == nullptr) buffers_ = std::make_unique<ActivityBuffers>();
+  std::call_once(exit_watched, watch_exit);
   ActivityTimer* nobody = nullptr;
   if (!owner.compare_exchange_strong(nobody, this)) {
     why = "another timer of this process uses CUPTI";
@@ -202,7 +208,7 @@ bool ActivityTimer::release() {
   close();
   if (!attached_) return true;
   // Sequentially consistent with launch_begin: it sees that we are closed, or we see it inside.
-  if (inside_.load() != 0 || graphs_.load()) return false;
+  if (inside_.load() != 0 || graphs_.load() || is_exiting()) return false;
   (void)cupti_->cuptiActivityFlushAll(0);
   if (cupti_->cuptiFinalize() != CUPTI_SUCCESS) return false;
   attached_ = false;

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "gpu/nvml_library.hpp"
+#include "gpu/process_exit.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -33,12 +34,10 @@ struct Watch {
   ClockReading latest;
 };
 
-std::atomic<bool> exiting{false};
-
 // The thread must not call NVML once exit() tears libraries down. It is not waited for.
 void notice_exit() {
-  static const bool registered = [] { return std::atexit([] { exiting.store(true); }) == 0; }();
-  (void)registered;
+  static std::once_flag once;
+  std::call_once(once, watch_exit);
 }
 
 void add(Watch& watch, const ClockReading& reading) {
@@ -57,7 +56,7 @@ void run(const std::shared_ptr<Watch>& watch) {
   ReadClock read_clock;
   bool connected = false;
   std::unique_lock lock(watch->mutex);
-  while (watch->wanted && !exiting.load()) {
+  while (watch->wanted && !is_exiting()) {
     lock.unlock();
     std::optional<ClockReading> reading;
     if (!connected) {

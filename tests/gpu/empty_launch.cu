@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <thread>
 #include <vector>
 
 #include <cuda_runtime.h>
@@ -41,6 +42,9 @@ int main(int argc, char** argv) {
     nvtxRangePop();
     if (step % 16 == 15) CUDA_CHECK(cudaDeviceSynchronize());
   }
+  // What is kept at hand for the next region goes where none comes.
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  CUDA_CHECK(cudaDeviceSynchronize());
   const double after = microseconds_per_launch(launches);
   if (!file.empty()) std::ofstream(file) << before << '\n' << after << '\n';
   CUDA_CHECK(cudaGetLastError());
