@@ -72,7 +72,7 @@ class ActivityTimer final : public LaunchTimer {
   [[nodiscard]] bool attach(std::string& why);
   [[nodiscard]] bool enable(std::string& why);
   void disable();
-  void record_launching_calls(bool on);
+  void record_launching_calls_only();
   void consume(const std::uint8_t* buffer, std::size_t valid_bytes);
 
   static void buffer_requested(std::uint8_t** buffer, std::size_t* size, std::size_t* max_records);

@@ -138,8 +138,8 @@ void Measurement::release_cupti() {
 void Measurement::try_release_locked() {
   if (!release_wanted_.load(std::memory_order_relaxed) || num_wanted_ != 0) return;
   if (now_seconds() < release_due_.load(std::memory_order_relaxed)) return;
-  // NCCL's threads serve its calls, and this thread is in none. What a peer asks of them now is no
-  // launch, and all other calls were switched off in CUPTI when it was closed.
+  // NCCL's threads serve its calls, and this thread is in none. For a peer they would call the
+  // driver only while it connects what it has not used before.
   const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
   std::vector<pid_t> known = cupti_threads_;
   known.insert(known.end(), servants.begin(), servants.end());

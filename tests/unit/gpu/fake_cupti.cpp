@@ -136,11 +136,7 @@ CuptiLibrary FakeCupti::make() {
     return CUPTI_SUCCESS;
   };
   cupti.cuptiActivityEnableRuntimeApi = [](CUpti_CallbackId call, std::uint8_t enable) {
-    if (enable != 0) {
-      fake().silent_runtime.erase(call);
-    } else {
-      fake().silent_runtime.insert(call);
-    }
+    if (enable == 0) fake().silent_runtime.insert(call);
     return CUPTI_SUCCESS;
   };
   cupti.cuptiActivityFlushAll = flush;
