@@ -154,7 +154,7 @@ void Measurement::try_release_locked() {
     return;
   }
   log_.fallback(FallbackReason::CuptiStays, {}, {},
-                alone ? "The GPU was at work whenever that was tried." : "");
+                alone && !ready ? "The GPU was not seen idle whenever that was tried." : "");
 }
 
 void Measurement::retry_release() noexcept {
@@ -169,7 +169,8 @@ void Measurement::retry_release() noexcept {
 
 void Measurement::say_what_stays() {
   if (release_wanted_.exchange(false) && now_seconds() >= release_due_.load())
-    log_.fallback(FallbackReason::CuptiStays, {}, {}, "The GPU was at work until the end.");
+    log_.fallback(FallbackReason::CuptiStays, {}, {},
+                  "No region began later while the GPU was idle.");
 }
 
 void Measurement::poll(bool wait) {

@@ -92,12 +92,13 @@ class Measurement {
   /// A search is over: if nobody measures any more and nobody else can be inside the driver, CUPTI
   /// leaves the process, so that launches cost what they did before. As CUPTI waits for the GPU
   /// then, which may itself be waiting for this thread, that happens here or in a later call of
-  /// release_when_idle, where a region begins. Not inside a call of NCCL.
+  /// release_when_idle, where a region begins; that of the whole process does not, so there where
+  /// the program waits. Not inside a call of NCCL.
   void release_cupti();
   void release_when_idle() noexcept {
     if (release_wanted_.load(std::memory_order_relaxed)) retry_release();
   }
-  /// Nothing more is to come: says if CUPTI stayed because the GPU was never idle.
+  /// Nothing more is to come: says if CUPTI stayed because it was not released by then.
   void say_what_stays();
 
   /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours

@@ -3,6 +3,7 @@
 
 #include "intercept/collective_hooks.hpp"
 #include "intercept/communicator_join.hpp"
+#include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
 #include "log/events.hpp"
 
@@ -74,6 +75,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 }
 
 void ProcessRuntime::synchronised() noexcept {
+  if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.release_when_idle();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : all_regions()) region->synchronised();
 }

@@ -173,6 +173,7 @@ void ProcessRuntime::start_marks() {
   for (const std::string& one : faults) log_.fault(one);
   for (const RegionMark& mark : marks_) {
     if (mark.kind == RegionMark::Kind::Process) {
+      is_one_region_ = true;
       open_.set_background(region_of_mark(mark));
       if (options_.mode == Mode::Replay) {
         log_.fallback(FallbackReason::NotRepeatable, mark.name, {},

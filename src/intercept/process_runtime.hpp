@@ -126,6 +126,7 @@ class ProcessRuntime final : public Runtime {
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;
   std::vector<RegionMark> marks_;
+  bool is_one_region_ = false;       ///< what is in no other one
   bool graphs_are_regions_ = false;  ///< each launch of one is an entry
   KernelMarks kernel_marks_;
   std::mutex mutex_;

@@ -119,6 +119,7 @@ bool TunedRegion::may_repeat() noexcept {
 }
 
 bool TunedRegion::begin_pass() noexcept {
+  services().measurement.release_when_idle();
   if (finished() && !table_.has_builds()) return false;
   if (!may_repeat()) return false;
   if (this_thread().is_in(this) || !claim_entry()) return false;
