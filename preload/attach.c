@@ -109,6 +109,8 @@ static struct contextune_frontend frontend = {
     .leave_call = contextune_leave_call,
     .enter_call = contextune_enter_call,
     .calls_ended = contextune_calls_ended,
+    .nccl_repeat = contextune_nccl_repeat,
+    .nccl_can_repeat = contextune_nccl_can_repeat,
 };
 
 /* ---- attaching ---- */

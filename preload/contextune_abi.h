@@ -137,6 +137,11 @@ struct contextune_frontend {
    * called; 0: it has not within that time. Calls that come later have seen what the core wrote
    * before. */
   int (*calls_ended)(uint64_t nanoseconds);
+  /* Makes such a call once more, of a collective or about a group, if `nccl_can_repeat` says that it
+   * can. It is shown like a call of the program, with all that NCCL does in it, whatever this
+   * thread's depth is. Returns its ncclResult_t. */
+  int (*nccl_repeat)(const struct contextune_nccl_call* call);
+  int (*nccl_can_repeat)(enum contextune_nccl_fn fn);
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the

@@ -52,6 +52,9 @@ void contextune_enter_call(void);
 /* Returns when every other thread has left the calls of the driver that it was in; 0: it has not
  * within that time. */
 int contextune_calls_ended(uint64_t nanoseconds);
+/* As contextune_frontend says (nccl.c). */
+int contextune_nccl_repeat(const struct contextune_nccl_call* call);
+int contextune_nccl_can_repeat(enum contextune_nccl_fn fn);
 /* While the process has one thread, the system grants in microseconds what the above needs; later
  * it waits for all processors first, 10 to 20 ms. */
 void contextune_prepare_calls_ended(void);
