@@ -6,6 +6,7 @@
 #include <span>
 #include <stdexcept>
 
+#include "core/lockstep.hpp"
 #include "rank/gathered_rendezvous.hpp"
 
 using contextune::Payload;
@@ -24,6 +25,7 @@ contextune::rank::Deciders test_deciders() {
              why = "not today";
              return Payload{};
            }},
+          {tell_all, &contextune::Lockstep::decide},
           {throw_error, [](const Topic&, std::span<const Payload>, std::string&) -> Payload {
              throw std::runtime_error("broken");
            }}};

@@ -12,6 +12,7 @@
 inline constexpr std::uint32_t join_parts = 1;   ///< the decision is all parts, in order
 inline constexpr std::uint32_t refuse_all = 2;   ///< "not today"
 inline constexpr std::uint32_t throw_error = 3;  ///< std::runtime_error("broken")
+inline constexpr std::uint32_t tell_all = 4;     ///< Lockstep's
 
 [[nodiscard]] contextune::rank::Deciders test_deciders();
 
