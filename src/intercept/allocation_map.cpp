@@ -12,7 +12,8 @@ constexpr const char* missed_release =
 
 }  // namespace
 
-AllocationMap::AllocationMap(const std::uint32_t* missed) noexcept : missed_(missed) {
+AllocationMap::AllocationMap(const std::uint32_t* missed, bool (*is_of_nccl)()) noexcept
+    : missed_(missed), is_of_nccl_(is_of_nccl) {
   if (missed == nullptr) give_up("without the frontend, the program's allocations are not seen");
 }
 
@@ -100,8 +101,9 @@ void AllocationMap::split_at(CUdeviceptr address) {
   place->second.allocation.bytes = address - place->first;
 }
 
-void AllocationMap::insert(Entry entry) {
-  const Allocation& allocation = entry.allocation;
+bool AllocationMap::insert(Entry entry) {
+  Allocation& allocation = entry.allocation;
+  allocation.of_nccl = entry.owner == nullptr && is_of_nccl_ != nullptr && is_of_nccl_();
   split_at(allocation.begin);
   split_at(allocation.end());
   const auto first = live_.lower_bound(allocation.begin);
@@ -109,8 +111,9 @@ void AllocationMap::insert(Entry entry) {
   // Two names may share a variable, or a part of one.
   if (first != last && entry.owner == nullptr) give_up(missed_release);
   live_.erase(first, last);
-  entry.allocation.serial = ++last_serial_;
+  allocation.serial = ++last_serial_;
   live_.emplace(allocation.begin, entry);
+  return !allocation.of_nccl;
 }
 
 void AllocationMap::add(const Allocation& allocation) noexcept {
@@ -123,8 +126,7 @@ void AllocationMap::add(const Allocation& allocation) noexcept {
       ++known->second.references;
       return false;
     }
-    insert({allocation});
-    return true;
+    return insert({allocation});
   });
 }
 
@@ -175,8 +177,9 @@ void AllocationMap::release(CUdeviceptr begin) noexcept {
       --place->second.references;
       return false;
     }
+    const bool is_of_program = !place->second.allocation.of_nccl;
     leaving_.insert(live_.extract(place));
-    return true;
+    return is_of_program;
   });
 }
 
@@ -189,10 +192,10 @@ void AllocationMap::unmap(CUdeviceptr begin, std::size_t bytes) noexcept {
     while (place != live_.end() && place->first < begin + bytes) {
       const auto one = place++;
       if (one->second.physical == 0) continue;
+      any = any || !one->second.allocation.of_nccl;
       auto node = live_.extract(one);
       node.key() = begin;
       leaving_.insert(std::move(node));
-      any = true;
     }
     return any;
   });
@@ -205,8 +208,8 @@ void AllocationMap::released(CUdeviceptr begin, bool success) noexcept {
       auto node = leaving_.extract(place);
       if (success) continue;
       node.key() = node.mapped().allocation.begin;
+      any = any || !node.mapped().allocation.of_nccl;
       live_.insert(std::move(node));
-      any = true;
     }
     return any;
   });
@@ -245,7 +248,8 @@ void AllocationMap::export_handle(CUmemGenericAllocationHandle handle) noexcept 
     bool any = false;
     for (auto& [begin, entry] : live_) {
       if (id == 0 || entry.physical != id) continue;
-      any = entry.allocation.exported = true;
+      entry.allocation.exported = true;
+      any = any || !entry.allocation.of_nccl;
     }
     return any;
   });
@@ -266,8 +270,7 @@ void AllocationMap::map(CUdeviceptr begin, std::size_t bytes,
     entry.allocation.device = memory != nullptr ? memory->device : -1;
     entry.allocation.exported = memory != nullptr && memory->exported;
     entry.physical = memory != nullptr ? memory->id : MemoryHandles::unknown;
-    insert(entry);
-    return true;
+    return insert(entry);
   });
 }
 
@@ -282,7 +285,7 @@ void AllocationMap::set_access(CUdeviceptr begin, std::size_t bytes, int device,
       const bool whole = one.begin >= begin && one.end() <= begin + bytes;
       if (one.accessible == read_write || (read_write && !whole)) continue;
       one.accessible = read_write;
-      any = true;
+      any = any || !one.of_nccl;
     }
     return any;
   });
@@ -293,7 +296,8 @@ void AllocationMap::set_exported(CUdeviceptr begin, std::size_t bytes) noexcept 
     bool any = false;
     for (auto place = first_overlap(begin); place != live_.end() && place->first < begin + bytes;
          ++place) {
-      any = place->second.allocation.exported = true;
+      place->second.allocation.exported = true;
+      any = any || !place->second.allocation.of_nccl;
     }
     return any;
   });

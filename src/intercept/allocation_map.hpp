@@ -38,6 +38,8 @@ struct Allocation {
   bool exported = false;        ///< another process or device has been let in
   /// Its own device may read and write all of it: what is mapped may be out of reach.
   bool accessible = true;
+  /// NCCL's own, which it keeps for itself and for its peers: it is never put back.
+  bool of_nccl = false;
   std::uint64_t serial = 0;  ///< of no other allocation, before or after
 
   [[nodiscard]] CUdeviceptr end() const noexcept { return begin + bytes; }
@@ -51,7 +53,8 @@ struct Allocation {
 class AllocationMap {
  public:
   /// @param missed the frontend's word of that name; null: there is no frontend
-  explicit AllocationMap(const std::uint32_t* missed) noexcept;
+  /// @param is_of_nccl whether NCCL asks for what is being noted; null: nobody knows any
+  explicit AllocationMap(const std::uint32_t* missed, bool (*is_of_nccl)() = nullptr) noexcept;
 
   /// Sorted by address; without overlaps.
   /// @throws std::bad_alloc
@@ -64,7 +67,7 @@ class AllocationMap {
   }
   /// Bytes of this process that came after that one, on devices, and are there still.
   [[nodiscard]] std::size_t device_bytes_since(std::uint64_t serial) const noexcept;
-  /// Grows with every change.
+  /// Grows with every change, but where it is NCCL's alone.
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
   }
@@ -152,7 +155,8 @@ class AllocationMap {
   void change(Body&& body) noexcept;
   Live::iterator first_overlap(CUdeviceptr begin) noexcept;
   void split_at(CUdeviceptr address);
-  void insert(Entry entry);
+  /// @return whether it is the program's
+  bool insert(Entry entry);
 
   mutable std::mutex mutex_;
   Live live_;
@@ -167,6 +171,7 @@ class AllocationMap {
   std::atomic<std::uint64_t> version_{0};
   std::atomic<const char*> why_{nullptr};
   const std::uint32_t* const missed_;
+  bool (*const is_of_nccl_)();
 };
 
 }  // namespace contextune::intercept

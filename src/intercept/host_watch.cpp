@@ -40,7 +40,7 @@ bool HostWatch::begin(std::span<const Allocation> allocations) {
   Buffer buffer;
   std::size_t total = 0;
   for (const Allocation& one : allocations) {
-    if (one.kind != AllocationKind::Host) continue;
+    if (one.kind != AllocationKind::Host || one.of_nccl) continue;
     total += one.bytes;
     if (total > most_bytes) return false;
     for (std::size_t at = 0; at < one.bytes; at += block_bytes) {

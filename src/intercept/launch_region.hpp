@@ -121,6 +121,7 @@ class LaunchRegion : public Region {
 
   static constexpr std::uint64_t api_mark = 1;
   static constexpr std::uint64_t graph_mark = 4;
+  static constexpr std::uint64_t replay_mark = 5;
 
  protected:
   LaunchRegion(std::string name, const RegionServices& services)

@@ -98,6 +98,11 @@ class Measurement {
   void release_when_idle() noexcept {
     if (release_wanted_.load(std::memory_order_relaxed)) retry_release();
   }
+  /// The same at once, where the GPU is known to be idle and the program's threads are held.
+  void release_now() noexcept {
+    release_due_ = 0;
+    release_when_idle();
+  }
   /// Nothing more is to come: says if CUPTI stayed because it was not released by then.
   void say_what_stays();
 

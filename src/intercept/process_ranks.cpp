@@ -23,6 +23,7 @@ namespace {
 
 /// Kinds of questions that ranks ask one another.
 constexpr std::uint32_t batch_kind = 1;
+constexpr std::uint32_t lockstep_kind = 3;  // 2: ProcessRanks::domain_kind
 
 /// In place of ranks that could not be found: nothing is agreed on.
 class NoCoordinator final : public Coordinator {
@@ -139,7 +140,23 @@ std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) c
     };
   };
   return rank::make_coordinator(where, {{batch_kind, decider(std::make_shared<GroupPlanners>())},
-                                        {domain_kind, decider(std::make_shared<DomainPlanner>())}});
+                                        {domain_kind, decider(std::make_shared<DomainPlanner>())},
+                                        {lockstep_kind, &Lockstep::decide}});
+}
+
+std::unique_ptr<Lockstep> ProcessRanks::lockstep_of(const std::string& region,
+                                                    const Options& options) {
+  if (!covers_all_peers(options.distributed)) return nullptr;
+  StableHash group;
+  group.add("replay");
+  group.add(region);
+  const std::lock_guard lock(mutex_);
+  Coordinator* const others = found();
+  if (others == nullptr || others->num_ranks() == 1) return nullptr;
+  SharedTuningSettings all;
+  add_all_ranks(all, others->num_ranks());
+  return std::make_unique<Lockstep>(*others, lockstep_kind, group.value(), std::move(all.ranks),
+                                    options.presync_timeout);
 }
 
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {

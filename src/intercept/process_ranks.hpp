@@ -10,6 +10,7 @@
 #include <contextune/options.hpp>
 
 #include "core/companions.hpp"
+#include "core/lockstep.hpp"
 #include "intercept/event_log.hpp"
 #include "preload/contextune_abi.h"
 #include "rank/gathered_rendezvous.hpp"
@@ -62,6 +63,10 @@ class ProcessRanks {
   /// Whether all ranks that this process has communicators with are of the job: they meet before
   /// they repeat a body, or do not repeat it, and none of them is left out.
   [[nodiscard]] bool covers_all_peers(Distributed distributed);
+  /// For the runs of that region's replays, which all ranks of the job make together; null: there
+  /// is nobody to make them with, or not all peers of this process are of the job.
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of(const std::string& region,
+                                                      const Options& options);
   /// Whether the job's ranks are tuned together in every region, with collectives or without.
   [[nodiscard]] bool are_certain();
 

@@ -14,6 +14,7 @@
 #include "intercept/discovered_region.hpp"
 #include "intercept/environment_options.hpp"
 #include "intercept/hash.hpp"
+#include "intercept/nccl_caller.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_region.hpp"
 #include "intercept/program_name.hpp"
@@ -44,7 +45,7 @@ log::RankLog::Settings log_settings(const Options& options) {
 }
 
 std::uint64_t mark_of_domain(const char* domain) noexcept {
-  // Apart from LaunchRegion::api_mark and graph_mark.
+  // Apart from LaunchRegion::api_mark and the like.
   return hash_bytes(2, domain, std::strlen(domain)) | 2U;
 }
 
@@ -56,7 +57,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       options_(options),
       driver_(driver_of(frontend)),
       log_(log_settings(options)),
-      allocations_(frontend == nullptr ? nullptr : frontend->missed),
+      allocations_(frontend == nullptr ? nullptr : frontend->missed, &is_called_by_nccl),
       launcher_(frontend),
       kernels_(driver_, options.only, options.exclude, log_),
       module_variables_(driver_),
@@ -265,14 +266,15 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
   const bool counts = thread.region == nullptr || thread.counts;
   const bool captured = captures_.possible() && captures_.is_capturing(call.stream);
-  if (recorder_.active() && call.kind != contextune_nccl_other)
-    recorder_.obstruct(FallbackReason::Collective, "It calls NCCL.");
+  find_nccl_code(call);
+  if (recorder_.active()) recorder_.nccl_begins(call);
   ranks_.nccl_begins(call);
   process_collectives().begin(call, region, counts, captured);
 }
 
 void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
   process_collectives().end(call);
+  if (recorder_.active()) recorder_.nccl_ended(call);
   nccl_threads_.after(call);
 }
 
@@ -288,7 +290,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
   const Uncancelled uncancelled;
   gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
-  if (!kernel_marks_.empty()) {
+  if (!kernel_marks_.empty() && gate_.is_open()) {
     try {
       CUcontext context = nullptr;
       (void)driver_.cuCtxGetCurrent(&context);
@@ -302,7 +304,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
     }
   }
-  if (recorder_.active()) {
+  if (recorder_.active() && !ProcessCollectives::is_inside()) {
     if (thread.call != nullptr) {
       recorder_.obstruct(FallbackReason::UnsupportedLaunch, "A tunable chooses its launch itself.");
     }

@@ -8,6 +8,7 @@
 #include <contextune/error.hpp>
 
 #include "intercept/arguments.hpp"
+#include "intercept/nccl_caller.hpp"
 #include "intercept/settled_launches.hpp"
 #include "intercept/thread_state.hpp"
 #include "intercept/transfer.hpp"
@@ -75,6 +76,9 @@ Recording Recorder::end() noexcept {
   if (!recording_.obstacle && thread_ != 0 && thread_ != this_thread_number()) {
     recording_.obstacle = {FallbackReason::OtherThread, {}, false};
   }
+  if (!recording_.obstacle && recording_.open_groups != 0) {
+    recording_.obstacle = {FallbackReason::Collective, "It ends inside a group of NCCL's.", false};
+  }
   if (!recording_.obstacle && versions_ != this->versions()) {
     recording_.obstacle = {FallbackReason::ReplayAllocation, {}, true};
   }
@@ -94,7 +98,7 @@ void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
 }
 
 void Recorder::memory_wanted() noexcept {
-  if (active()) obstruct(FallbackReason::ReplayAllocation, {}, true);
+  if (active() && !is_called_by_nccl()) obstruct(FallbackReason::ReplayAllocation, {}, true);
   if (!allocations_.has_own_bytes()) return;
   std::function<void()> give_way;
   {
@@ -110,6 +114,7 @@ bool Recorder::is_ours() noexcept {
   (void)driver_.cuCtxGetCurrent(&context);
   const std::lock_guard lock(mutex_);
   if (!active() || recording_.obstacle) return false;
+  if (thread_ != this_thread_number() && is_called_by_nccl()) return false;
   if (thread_ == 0) thread_ = this_thread_number();
   if (thread_ != this_thread_number()) {
     set_obstacle({FallbackReason::OtherThread, {}, false});
@@ -254,10 +259,14 @@ void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) 
       CUdeviceptr word = 0;
       std::memcpy(&word, bytes + at, sizeof word);
       const auto allocation = allocations_.find(word);
-      if (!allocation || allocation->kind != AllocationKind::Host) continue;
-      obstruct(FallbackReason::HostMemory,
-               "Kernel " + kernel.identity.name + " is given host memory.");
-      return;
+      if (!allocation) continue;
+      if (allocation->of_nccl) {
+        return obstruct(FallbackReason::UnknownMemory,
+                        "Kernel " + kernel.identity.name + " is given memory of NCCL's.");
+      }
+      if (allocation->kind != AllocationKind::Host) continue;
+      return obstruct(FallbackReason::HostMemory,
+                      "Kernel " + kernel.identity.name + " is given host memory.");
     }
   }
 }

@@ -68,6 +68,11 @@ class Recorder {
   /// After every registered call of another kind, while active.
   void after(contextune_fn fn, void* const* args, CUresult result) noexcept;
 
+  /// Around each call of the program to NCCL, which is one operation: what NCCL has the driver do
+  /// meanwhile, and on threads of its own, is none.
+  void nccl_begins(const contextune_nccl_call& call) noexcept;
+  void nccl_ended(const contextune_nccl_call& call) noexcept;
+
   /// The program has an event that another process records.
   void event_imported(CUevent event) noexcept;
 
@@ -85,6 +90,7 @@ class Recorder {
   [[nodiscard]] const KnownKernel* meet(const Launch& launch);
   void check_arguments(const Launch& launch, const KnownKernel& kernel);
   [[nodiscard]] bool may_record(const GraphCall& call);
+  [[nodiscard]] bool may_record(const contextune_nccl_call& call);
   [[nodiscard]] bool note_transfer(contextune_fn fn, void* const* args);
   void note_event(CUevent event, CUstream stream);
   void note_wait(CUstream stream, CUevent event);

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <utility>
 
+#include "intercept/process_collectives.hpp"
 #include "intercept/recorder.hpp"
 #include "intercept/transfer.hpp"
 
@@ -117,7 +118,7 @@ CUevent event_of(void* const* args, std::size_t at) noexcept {
 }  // namespace
 
 void Recorder::after(contextune_fn fn, void* const* args, CUresult result) noexcept {
-  if (!active() || result != CUDA_SUCCESS) return;
+  if (!active() || result != CUDA_SUCCESS || ProcessCollectives::is_inside()) return;
   const Role role = role_of(fn);
   if (role == Role::None) return;
   const bool waits =

@@ -19,18 +19,20 @@ namespace contextune::intercept {
 struct Operation {
   enum class Kind : std::uint8_t {
     Launch,
-    Graph,       ///< the launch of a CUDA graph
-    Call,        ///< a copy or a memset
-    Record,      ///< of an event in a stream
-    Wait,        ///< of a stream for an event that was recorded before, in the same recording
-    Synchronise  ///< of the host: with one stream, or (null) with all that the recording uses
+    Graph,        ///< the launch of a CUDA graph
+    Call,         ///< a copy or a memset
+    Record,       ///< of an event in a stream
+    Wait,         ///< of a stream for an event that was recorded before, in the same recording
+    Synchronise,  ///< of the host: with one stream, or (null) with all that the recording uses
+    Collective    ///< a call of NCCL: a collective, or the begin or end of a group
   };
   Kind kind = Kind::Call;
   contextune_fn fn{};
-  CUstream stream = nullptr;  ///< never null but for Synchronise
+  CUstream stream = nullptr;  ///< never null but for Synchronise and groups
   std::uint32_t event = 0;    ///< of Record and Wait: its number in the recording
   CUgraphExec graph = nullptr;
   std::unique_ptr<const RecordedLaunch> launch;
+  std::unique_ptr<const contextune_nccl_call> collective;
   /// Of Call: the arguments by value, in order. Host memory among them is in `host`.
   std::array<std::uint64_t, most_recorded_arguments> arguments{};
 
@@ -52,6 +54,7 @@ struct Recording {
   std::uint32_t num_events = 0;
   std::vector<CUstream> streams;  ///< all that were used, each once
   std::size_t host_bytes = 0;     ///< of what copies read from the host
+  std::uint32_t open_groups = 0;  ///< of NCCL, at the end: none, or it cannot be replayed
 
   /// Why it cannot be replayed; absent: it can.
   struct Obstacle {

@@ -215,6 +215,16 @@ Site* RegionCollectives::site_of(std::span<const DecisionMade> made) const noexc
   return nullptr;
 }
 
+std::vector<const Site*> RegionCollectives::sites() const {
+  std::vector<const Site*> all;
+  const std::lock_guard lock(mutex_);
+  for (const Stream& stream : streams_) {
+    if (stream.site != nullptr && std::find(all.begin(), all.end(), stream.site) == all.end())
+      all.push_back(stream.site);
+  }
+  return all;
+}
+
 bool RegionCollectives::permits(std::uint32_t decisions) const noexcept {
   if (!holding_.load(std::memory_order_seq_cst)) return true;
   const std::lock_guard lock(mutex_);

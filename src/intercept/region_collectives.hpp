@@ -38,6 +38,9 @@ class RegionCollectives final : public DecisionPort {
   /// The site that a launch of NCCL's belongs to; null: more than one, or none.
   [[nodiscard]] Site* site_of(std::span<const DecisionMade> made) const noexcept;
 
+  /// All that it has, each once.
+  [[nodiscard]] std::vector<const Site*> sites() const;
+
   /// Whether `decisions` more may be made of every stream.
   [[nodiscard]] bool permits(std::uint32_t decisions) const noexcept;
   /// Sees to it that they may, at the latest at `until`.

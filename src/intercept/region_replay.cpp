@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <utility>
 
 #include "intercept/clock.hpp"
+#include "intercept/collective_hooks.hpp"
 #include "intercept/idle_wait.hpp"
 #include "log/events.hpp"
 
@@ -16,62 +16,70 @@ namespace contextune::intercept {
 namespace {
 
 constexpr double idle_seconds = 10;
-constexpr double step_seconds = 60;  // of copying, hashing, or one replay
 constexpr double leave_seconds = 1;  // for other threads to come back from the driver
 constexpr double release_seconds = 0.5;
 constexpr int most_busy_drops = 8;
 // Visits that were recorded in vain, because something came or went in them.
 constexpr std::uint64_t most_visits = 8;
 
-std::size_t available_host_bytes() noexcept {
-  const long pages = sysconf(_SC_AVPHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return 0;
-  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
-}
-
 }  // namespace
 
 RegionReplay::RegionReplay(LaunchRegion& region, const RegionServices& services,
-                           const Options& options, Search& search, SiteTable& table)
+                           const Options& options, Search& search, SiteTable& table,
+                           RegionCollectives* collectives)
     : region_(region),
       services_(services),
-      budget_bytes_(options.replay_memory),
+      options_(options),
       tolerance_(ResultTolerance::parse(options.tolerance).value_or(ResultTolerance{})),
       search_(search),
-      table_(table) {}
+      table_(table),
+      collectives_(collectives) {}
 
 RegionReplay::~RegionReplay() = default;
 
+void RegionReplay::find_ranks() {
+  if (ranks_ != nullptr || collectives_ == nullptr || !collective_calls().has_peers()) return;
+  if (auto lockstep = services_.ranks.lockstep_of(region_.name(), options_))
+    ranks_ = std::make_unique<ReplayRanks>(std::move(lockstep));
+}
+
 bool RegionReplay::begin_visit(bool thread_bound) noexcept {
   // What another region is at work on would not be what the program has.
-  if (services_.recorder.busy() || !services_.gate.claim()) {
-    services_.log.fallback(FallbackReason::OtherRegion, region_.name(), {}, {});
-    return false;
-  }
-  ++visits_;
+  Recording::Obstacle obstacle{FallbackReason::OtherRegion, {}, true};
+  const bool claimed = !services_.recorder.busy() && services_.gate.claim();
   try {
-    find_context();
-    note_variables();
-    const auto versions = services_.recorder.versions();
-    prepare();
-    const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
-    const auto limits = copy_limits();
-    services_.gate.watch(true);
-    recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch,
-                                          [this] { drop_memory(true); });
-    if (!recording_) services_.log.fallback(FallbackReason::OtherRegion, region_.name(), {}, {});
+    find_ranks();
+    if (claimed) record(thread_bound);
   } catch (const Declined& declined) {
-    decline(declined.obstacle);
+    obstacle = declined.obstacle;
   } catch (const std::exception& error) {
-    decline({FallbackReason::ReplayFailed, error.what(), false});
+    obstacle = {FallbackReason::ReplayFailed, error.what(), false};
   }
   note_own_bytes();
-  if (!recording_) {
+  if (recording_) return true;
+  if (claimed) {
     drop_memory();
     finish_visit();
   }
-  return recording_;
+  if (ranks_ == nullptr) {
+    decline(obstacle);
+    return false;
+  }
+  refusal_ = std::move(obstacle);
+  return true;
+}
+
+void RegionReplay::record(bool thread_bound) {
+  ++visits_;
+  find_context();
+  note_variables();
+  const auto versions = services_.recorder.versions();
+  prepare();
+  const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
+  const auto limits = copy_limits();
+  services_.gate.watch(true);
+  recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch,
+                                        [this] { drop_memory(true); });
 }
 
 void RegionReplay::finish_visit() noexcept {
@@ -82,7 +90,8 @@ void RegionReplay::finish_visit() noexcept {
 void RegionReplay::drop_memory(bool wanted) noexcept {
   const std::unique_lock lock(memory_mutex_, std::try_to_lock);
   // Another thread is at it, or may be at look_at.
-  if (!lock || services_.recorder.busy() || services_.recorder.active()) return;
+  if (replaying_.load() || !lock || services_.recorder.busy() || services_.recorder.active())
+    return;
   try {
     if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
     // Waiting for the GPU ends a capture, and so does freeing.
@@ -129,47 +138,6 @@ void RegionReplay::forget_context(CUcontext context) noexcept {
   note_own_bytes();
 }
 
-gpu::BlockStore::Limits RegionReplay::copy_limits() const {
-  if (budget_bytes_ > 0) {
-    const auto budget = static_cast<std::size_t>(budget_bytes_);
-    return {budget, budget};
-  }
-  // While the region runs the program may want memory, too.
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  if (services_.driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) free_bytes = 0;
-  return {free_bytes / 2, available_host_bytes() / 4};
-}
-
-std::vector<gpu::MemoryRange> RegionReplay::footprint() {
-  const AllocationMap& allocations = services_.allocations;
-  if (const char* why = allocations.incomplete()) {
-    decline_for(FallbackReason::UnknownMemory, why);
-  }
-  if (allocations.has_surface_arrays()) decline_for(FallbackReason::ArrayMemory, {});
-  std::vector<gpu::MemoryRange> ranges;
-  int device = -1;
-  for (const Allocation& one : allocations.all()) {
-    if (one.kind == AllocationKind::Host) continue;
-    if (one.kind == AllocationKind::Managed) decline_for(FallbackReason::ManagedMemory, {});
-    if (one.kind == AllocationKind::Imported || one.exported) {
-      decline_for(FallbackReason::SharedMemory, {});
-    }
-    // What its own device may not write cannot be read either.
-    if (!one.accessible) continue;
-    if (one.context != nullptr && one.context != context_) {
-      decline_for(FallbackReason::SeveralDevices, "The program has memory in several contexts.");
-    }
-    if (device >= 0 && one.device != device) decline_for(FallbackReason::SeveralDevices, {});
-    device = one.device;
-    ranges.push_back({one.begin, one.bytes});
-  }
-  if (services_.contexts.has_other(context_, device_)) {
-    decline_for(FallbackReason::SeveralDevices, "The program has several contexts on the device.");
-  }
-  return ranges;
-}
-
 void RegionReplay::find_context() {
   const gpu::Driver& driver = services_.driver;
   if (driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS || context_ == nullptr) {
@@ -188,90 +156,29 @@ void RegionReplay::wait_at_begin() {
   }
 }
 
-void RegionReplay::note_variables() {
-  for (const auto& [owner, use] : services_.variables.of_used()) {
-    if (!use->unknown.empty()) {
-      decline_for(FallbackReason::UnknownMemory,
-                  "A module whose kernels the program has: " + use->unknown + ".");
-    }
-    for (const gpu::VariableRange& variable : use->variables) {
-      if (variable.kind == gpu::VariableKind::Constant) continue;
-      Allocation allocation;
-      allocation.begin = variable.address;
-      allocation.bytes = variable.bytes;
-      allocation.kind = variable.kind == gpu::VariableKind::Managed ? AllocationKind::Managed
-                                                                    : AllocationKind::Global;
-      allocation.device = device_;
-      allocation.context = context_;
-      services_.allocations.add_variable(allocation, owner);
-    }
-  }
-}
-
-void RegionReplay::prepare() {
-  auto ranges = footprint();
-  wait_at_begin();  // other threads may have gone on
-  host_.emplace();
-  if (!host_->begin(services_.allocations.all())) {
-    decline_for(FallbackReason::HostMemory,
-                "There is more host memory within the GPU's reach than can be watched.");
-  }
-  auto memory = std::make_unique<ReplayMemory>(services_.driver, context_, services_.block_kernels,
-                                               copy_limits(), tolerance_, step_seconds);
-  {
-    const std::lock_guard lock(memory_mutex_);
-    if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
-    memory_ = std::move(memory);
-  }
-  try {
-    memory_->add(ranges, learned_);
-  } catch (const gpu::NoRoom& error) {
-    if (!learned_.empty()) decline_for(FallbackReason::ReplayMemory, error.what());
-    // Not everything can be copied; this visit tells what has to be.
-    memory_->add_uncopied(std::move(ranges));
-  }
-}
-
-std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kernel) {
-  const auto obstacle = [&](FallbackReason reason, std::string text) {
-    return Recording::Obstacle{reason, "Kernel " + kernel.identity.name + ": " + std::move(text),
-                               false};
-  };
-  const auto use = services_.variables.of(kernel.identity);
-  if (!use->unknown.empty()) return obstacle(FallbackReason::UnknownMemory, use->unknown);
-  const char* effect = nullptr;
-  if (use->uses_printf) effect = "its module uses printf.";
-  if (use->uses_malloc) effect = "its module uses malloc.";
-  if (use->launches_kernels) effect = "its module launches kernels on the device.";
-  if (effect != nullptr) return obstacle(FallbackReason::DeviceSideEffect, effect);
-  std::vector<gpu::MemoryRange> ranges;
-  for (const gpu::VariableRange& variable : use->variables) {
-    if (variable.kind == gpu::VariableKind::Managed) {
-      return obstacle(FallbackReason::ManagedMemory, "its module has managed variables.");
-    }
-    const gpu::MemoryRange range{variable.address, variable.bytes};
-    // What is known already may have been written to since the region began.
-    if (variable.kind == gpu::VariableKind::Device && !memory_->has(range)) ranges.push_back(range);
-  }
-  if (ranges.empty()) return std::nullopt;
-  try {
-    memory_->add(std::move(ranges));
-    note_own_bytes();
-  } catch (const gpu::NoRoom& error) {
-    return obstacle(FallbackReason::ReplayMemory, error.what());
-  }
-  return std::nullopt;
-}
-
 void RegionReplay::end_visit() noexcept {
+  if (!recording_) {
+    try {
+      vote({}, std::exchange(refusal_, std::nullopt));
+    } catch (const Declined& declined) {
+      decline(declined.obstacle);
+    } catch (const std::exception& error) {
+      refusal_.reset();
+      decline({FallbackReason::ReplayFailed, error.what(), false});
+    }
+    return;
+  }
   recording_ = false;
   services_.gate.close();
   wait_for_others();
   Recording recording = services_.recorder.end();
+  replaying_.store(true);
   try {
-    carry_out(std::move(recording));
+    repeat(std::move(recording));
   } catch (const Declined& declined) {
     decline(declined.obstacle);
+  } catch (const RanksLost& error) {
+    decline({FallbackReason::NoAgreement, error.what(), false});
   } catch (const MixedMemory& error) {
     stop_process(error.what());
   } catch (const StuckReplay& error) {
@@ -279,7 +186,11 @@ void RegionReplay::end_visit() noexcept {
   } catch (const std::exception& error) {
     decline({FallbackReason::ReplayFailed, error.what(), false});
   }
+  together_ = false;
+  replaying_.store(false);
   drop_memory();
+  // A program that never lets the GPU become idle again has no better moment.
+  if (search_.finished()) services_.measurement.release_now();
   services_.gate.open();
   finish_visit();
   search_.occupied(0, {});  // what other ranks were to wait for is over
@@ -308,11 +219,31 @@ void RegionReplay::wait_for_others() noexcept {
   }
 }
 
-void RegionReplay::carry_out(Recording recording) {
+void RegionReplay::repeat(Recording recording) {
+  std::optional<Recording::Obstacle> obstacle;
+  try {
+    check(recording);
+  } catch (const Declined& declined) {
+    obstacle = declined.obstacle;
+  } catch (const MixedMemory&) {
+    throw;
+  } catch (const std::exception& error) {
+    obstacle = {FallbackReason::ReplayFailed, error.what(), false};
+  }
+  vote(recording, std::move(obstacle));
+  if (recording.operations.empty()) return;
+  try {
+    carry_out(std::move(recording));
+  } catch (const std::exception& error) {
+    if (together_) ranks_->leave(std::string("a replay failed: ") + error.what());
+    throw;
+  }
+}
+
+void RegionReplay::check(const Recording& recording) {
   if (recording.obstacle) throw Declined{*recording.obstacle};
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   if (recording.operations.empty()) return;
-  const double begin = now_seconds();
   std::string why;
   if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
     decline_for(FallbackReason::NotIdle, "When the region ended, " + why + ".");
@@ -326,8 +257,47 @@ void RegionReplay::carry_out(Recording recording) {
   } catch (const gpu::NoRoom& error) {
     decline_for(FallbackReason::ReplayMemory, error.what());
   }
+}
+
+void RegionReplay::vote(const Recording& recording, std::optional<Recording::Obstacle> own) {
+  ReplayVote vote;
+  if (!own) {
+    std::string refusal;
+    vote.communicators = communicators_of(recording, refusal);
+    const bool may_round = process_collectives().space().rounding.allow_rounding && !vote.communicators.empty();
+    if (refusal.empty() && may_round && tolerance_.is_bitwise()) {
+      refusal =
+          "--allow-rounding lets collectives change last bits, and results are compared exactly; "
+          "see --tolerance.";
+    }
+    if (refusal.empty() && ranks_ == nullptr && !vote.communicators.empty())
+      refusal = "Its collectives wait for ranks that are not tuned together with this one.";
+    if (!refusal.empty()) own = {FallbackReason::Collective, std::move(refusal), false};
+  }
+  if (ranks_ == nullptr) {
+    if (own) throw Declined{std::move(*own)};
+    return;
+  }
+  vote.can = !own;
+  if (own) {
+    vote.may_later = own->retry && visits_ < most_visits;
+    vote.why = own->text.empty() ? std::string(fallback_info(own->reason).sentence) : own->text;
+  }
+  const ReplayVerdict verdict = ranks_->vote(vote);
+  together_ = verdict.together;
+  if (verdict.replays) return;
+  if (!own) own = {FallbackReason::Collective, verdict.why, false};
+  own->retry = verdict.may_later;
+  throw Declined{std::move(*own)};
+}
+
+void RegionReplay::carry_out(Recording recording) {
+  const double begin = now_seconds();
+  std::string why;
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording), tolerance_,
                     step_seconds);
+  told_to_stop_ = false;
+  if (together_) search_.repeat_together();
   std::exception_ptr failure;
   try {
     tune(replayer);
@@ -347,20 +317,6 @@ void RegionReplay::carry_out(Recording recording) {
   if (failure) std::rethrow_exception(failure);
   given_up_ = visits_ >= most_visits && !search_.finished();
   write_line(replayer, now_seconds() - begin);
-}
-
-void RegionReplay::learn() {
-  for (const gpu::MemoryRange& block : memory_->dirty()) {
-    const auto allocation = services_.allocations.find(block.begin);
-    const gpu::MemoryRange whole =
-        allocation ? gpu::MemoryRange{allocation->begin, allocation->bytes} : block;
-    if (std::find(learned_.begin(), learned_.end(), whole) == learned_.end()) {
-      learned_.push_back(whole);
-    }
-  }
-  decline_for(
-      FallbackReason::ReplayMemory,
-      "Not all memory can be copied; this visit told what has to be, and the next is tried.", true);
 }
 
 void RegionReplay::decline(const Recording::Obstacle& obstacle) noexcept {
@@ -393,6 +349,11 @@ void RegionReplay::write_line(const Replayer& replayer, double seconds) noexcept
   event.hash_seconds = costs.hash_seconds;
   event.save_seconds = costs.save_seconds;
   event.restore_seconds = costs.restore_seconds;
+  if (together_) {
+    event.num_ranks = ranks_->lockstep().ranks().size();
+    event.waited_seconds = ranks_->lockstep().waited_seconds();
+    event.longest_wait_seconds = ranks_->lockstep().longest_wait_seconds();
+  }
   event.simulated = services_.log.simulated();
   log::write_replay(services_.log.lines(), event);
 }

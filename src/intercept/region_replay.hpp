@@ -1,6 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,7 +14,9 @@
 #include "intercept/host_watch.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/recorder.hpp"
+#include "intercept/region_collectives.hpp"
 #include "intercept/replay_memory.hpp"
+#include "intercept/replay_ranks.hpp"
 #include "intercept/replayer.hpp"
 #include "intercept/search.hpp"
 #include "intercept/trial_launch.hpp"
@@ -23,29 +27,34 @@ namespace contextune::intercept {
 /// visit's end repeats the recording until the search is over, with the memory put back before each
 /// pass and left as the visit left it. What cannot be repeated exactly is declined: the visit was
 /// then one like any other. Called by the thread that enters and leaves; nothing throws.
+///
+/// Where this process has communicators with others, their ranks vote at the end of each visit, and
+/// repeat it together run by run if there are collectives in it.
 class RegionReplay {
  public:
+  /// @param collectives of the region; null: NCCL is not seen
   RegionReplay(LaunchRegion& region, const RegionServices& services, const Options& options,
-               Search& search, SiteTable& table);
+               Search& search, SiteTable& table, RegionCollectives* collectives);
   ~RegionReplay();
 
   /// Whether a visit may still be worth a recording. False: the region is tuned live.
   [[nodiscard]] bool wanted() const noexcept { return !given_up_; }
 
   /// A visit begins.
-  /// @return whether it is being recorded
+  /// @return whether it is being recorded, or other ranks are to be told that it is not:
+  ///         end_visit() is due then, and nothing else is done about it
   [[nodiscard]] bool begin_visit(bool thread_bound) noexcept;
-  [[nodiscard]] bool recording() const noexcept { return recording_; }
+  [[nodiscard]] bool in_visit() const noexcept { return recording_ || refusal_; }
 
   /// Frees what could not be freed when a visit ended; at a later entry of the region.
   void tidy() noexcept {
-    if (!recording_ && (memory_ != nullptr || !unneeded_.empty())) drop_memory();
+    if (!in_visit() && (memory_ != nullptr || !unneeded_.empty())) drop_memory();
   }
 
   /// The context is about to be destroyed.
   void forget_context(CUcontext context) noexcept;
 
-  /// The recorded visit ends: tunes, unless something stands in the way.
+  /// The visit ends: tunes, unless something stands in the way.
   void end_visit() noexcept;
 
  private:
@@ -61,6 +70,10 @@ class RegionReplay {
     throw Declined{{reason, std::move(text), retry}};
   }
 
+  static constexpr double step_seconds = 60;  ///< of copying, hashing, or one replay
+
+  void find_ranks();
+  void record(bool thread_bound);
   /// Of this thread, whose GPU is idle then.
   void find_context();
   void wait_at_begin();
@@ -69,24 +82,41 @@ class RegionReplay {
   void note_variables();
   void prepare();
   void wait_for_others() noexcept;
+  void repeat(Recording recording);
+  /// Whether what was recorded can be repeated here, and what it left is kept.
+  void check(const Recording& recording);
+  /// The same everywhere. @param own what stands in the way here
+  /// @throws Declined unless it is to be repeated
+  void vote(const Recording& recording, std::optional<Recording::Obstacle> own);
   void carry_out(Recording recording);
   [[noreturn]] void learn();
   void tune(Replayer& replayer);
   void screen(Replayer& replayer);
+  void screen_pass(Replayer& replayer);
+  [[nodiscard]] Trials trials_of(const Replayer& replayer,
+                                 const std::function<std::uint32_t(const Site&)>& config_of) const;
   /// Finds out which of the configs that a wrong pass ran are wrong, and rejects them.
   void blame(Replayer& replayer, const Trials& tried);
+  /// The same where other ranks may have tried what is wrong.
+  void blame_together(Replayer& replayer, const Trials& tried);
   /// At the next visit: one of them is wrong, and there is no time now to find out which.
   void look_again_at(const Trials& tried);
   /// Whether the run that has ended left what the region left.
   [[nodiscard]] bool is_right(Replayer& replayer);
-  /// The same of a run with these configs, and the defaults elsewhere.
+  /// The same of a run with these configs, and the defaults elsewhere; here, and on all ranks.
+  [[nodiscard]] bool is_right_here(Replayer& replayer, const Trials& trials);
   [[nodiscard]] bool is_right_with(Replayer& replayer, const Trials& trials);
+  /// What all ranks have found that repeat this together, or this one alone.
+  [[nodiscard]] ReplayRanks::Findings exchange(bool right, std::uint32_t number = 0);
+  void await_ranks(ReplayRanks::Run run);
   void finish_builds();
   void finish_visit() noexcept;
   /// @param wanted the program is about to take memory
   void drop_memory(bool wanted = false) noexcept;
   void note_own_bytes() noexcept;
+  /// Whether the replay has to end before the tuning does: on all ranks alike.
   [[nodiscard]] bool must_stop() const;
+  [[nodiscard]] bool must_stop_here() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
   [[noreturn]] void stop_process(const std::string& why) noexcept;
   void write_line(const Replayer& replayer, double seconds) noexcept;
@@ -96,10 +126,15 @@ class RegionReplay {
 
   LaunchRegion& region_;
   const RegionServices& services_;
-  const double budget_bytes_;
+  const Options options_;
   const ResultTolerance tolerance_;
   Search& search_;
   SiteTable& table_;
+  RegionCollectives* const collectives_;
+  std::unique_ptr<ReplayRanks> ranks_;  ///< null: what is repeated has to do with this rank alone
+  bool together_ = false;               ///< what is under way is repeated by all of them
+  bool told_to_stop_ = false;
+  std::optional<Recording::Obstacle> refusal_;  ///< the others wait to be told
   CUcontext context_ = nullptr;
   std::optional<HostWatch> host_;
   int device_ = -1;
@@ -113,6 +148,7 @@ class RegionReplay {
   int busy_drops_ = 0;  ///< times that the GPU was not idle for it
   std::uint64_t replays_ = 0;
   bool recording_ = false;
+  std::atomic<bool> replaying_{false};
   bool given_up_ = false;
 };
 

@@ -16,42 +16,73 @@ constexpr double patience_seconds = 1;
 
 void RegionReplay::tune(Replayer& replayer) {
   // The first run without anything changed also fetches what a replay needs for the first time.
-  const bool same = is_right_with(replayer, {});
-  if (host_->put_back()) {
-    decline_for(FallbackReason::HostMemory, "A kernel writes to host memory.");
-  }
+  const bool same = is_right_here(replayer, {});
+  const bool writes_to_host = host_->put_back();
+  const bool same_everywhere = exchange(same && !writes_to_host).right;
+  if (writes_to_host) decline_for(FallbackReason::HostMemory, "A kernel writes to host memory.");
   if (!same) decline_for(FallbackReason::NotDeterministic, {});
+  if (!same_everywhere)
+    decline_for(FallbackReason::NotDeterministic, "Another rank's replay left something else.");
   search_.occupied(build_seconds, "gets its variants ready");
+  if (together_) ranks_->occupied(build_seconds, "gets its variants ready");
   finish_builds();
   screen(replayer);
   const auto wait_for_builds = [this] {
     finish_builds();
     return true;  // a replay waits for its own work
   };
-  while (!must_stop() && search_.begin_waiting(wait_for_builds, [this] { return must_stop(); })) {
-    Trials tried;
-    for (const Site* site : replayer.sites()) {
-      if (!site->pinned && site->planned() != 0) tried.emplace_back(site, site->planned());
-    }
-    memory_->restore_initial();
-    replayer.run_pass([this] { search_.end(now_seconds()); });
-    ++replays_;
-    // Once right is not always right: a config may race with what it does not know of.
-    if (!is_right(replayer)) blame(replayer, tried);
-  }
+  // Where ranks go on together, they stop together, too, and not while they wait for one another.
+  const auto interrupted = together_ ? std::function<bool()>() : [this] { return must_stop(); };
+  while (!must_stop() && search_.begin_waiting(wait_for_builds, interrupted)) screen_pass(replayer);
   if (must_stop()) search_.pause();
   // What was right one config at a time has to be right together.
-  Trials winners;
-  for (const Site* site : replayer.sites()) {
-    if (!site->pinned && site->settled() != 0) winners.emplace_back(site, site->settled());
-  }
+  const Trials winners = trials_of(replayer, [](const Site& site) { return site.settled(); });
   if (!is_right_with(replayer, winners)) {
     search_.stop(FallbackReason::WrongResult,
                  "The winners together compute something else than the defaults.");
   }
 }
 
+RegionReplay::Trials RegionReplay::trials_of(
+    const Replayer& replayer, const std::function<std::uint32_t(const Site&)>& config_of) const {
+  Trials trials;
+  for (const Site* site : replayer.sites()) {
+    const std::uint32_t config = config_of(*site);
+    if (!site->pinned && config != 0) trials.emplace_back(site, config);
+  }
+  return trials;
+}
+
+void RegionReplay::screen_pass(Replayer& replayer) {
+  Trials tried = trials_of(replayer, [](const Site& site) { return site.planned(); });
+  if (together_) {
+    for (const Site* site : collectives_->sites())
+      if (site->planned() != 0) tried.emplace_back(site, site->planned());
+  }
+  memory_->restore_initial();
+  await_ranks(ReplayRanks::Run::Pass);
+  replayer.run_pass([this] { search_.end(now_seconds()); });
+  ++replays_;
+  // Once right is not always right: a config may race with what it does not know of.
+  if (!exchange(is_right(replayer)).right) blame(replayer, tried);
+}
+
+void RegionReplay::await_ranks(ReplayRanks::Run run) {
+  if (together_) ranks_->await(run);
+}
+
+ReplayRanks::Findings RegionReplay::exchange(bool right, std::uint32_t number) {
+  if (!together_) return {right, false, {number}};
+  ReplayRanks::Findings all = ranks_->exchange(right, must_stop_here(), number);
+  told_to_stop_ = told_to_stop_ || all.must_stop;
+  return all;
+}
+
 bool RegionReplay::must_stop() const {
+  return together_ ? told_to_stop_ : must_stop_here();
+}
+
+bool RegionReplay::must_stop_here() const {
   if (services_.stopped.load(std::memory_order_acquire)) return true;
   if (services_.gate.signal_waits()) return true;
   if (services_.gate.waited_seconds() < patience_seconds) return false;
@@ -64,7 +95,7 @@ bool RegionReplay::must_stop() const {
 void RegionReplay::finish_builds() {
   const double begin = now_seconds();
   table_.finish_builds();
-  while (table_.has_builds() && now_seconds() - begin < build_seconds && !must_stop()) {
+  while (table_.has_builds() && now_seconds() - begin < build_seconds && !must_stop_here()) {
     (void)services_.builds.wait_idle(0.1);
     table_.finish_builds();
   }
@@ -77,7 +108,12 @@ bool RegionReplay::is_right(Replayer& replayer) {
 }
 
 bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
+  return exchange(is_right_here(replayer, trials)).right;
+}
+
+bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
   memory_->restore_initial();
+  await_ranks(ReplayRanks::Run::Trial);
   replayer.run([&](const Site& site) {
     for (const auto& [tried, config] : trials)
       if (tried == &site) return config;
@@ -92,6 +128,8 @@ void RegionReplay::screen(Replayer& replayer) {
   for (const Site* site : replayer.sites()) {
     most_configs = std::max(most_configs, site->pinned ? 0 : site->configs.size());
   }
+  for (const std::uint32_t most : exchange(true, static_cast<std::uint32_t>(most_configs)).numbers)
+    most_configs = std::max<std::size_t>(most_configs, most);
   // All sites at once, as in the table: only where that goes wrong one has to be found.
   for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
     Trials tried;
@@ -99,12 +137,13 @@ void RegionReplay::screen(Replayer& replayer) {
       if (site->pinned || config >= site->configs.size()) continue;
       if (screened_.emplace(site, config).second) tried.emplace_back(site, config);
     }
-    if (!tried.empty() && !is_right_with(replayer, tried)) blame(replayer, tried);
+    if ((together_ || !tried.empty()) && !is_right_with(replayer, tried)) blame(replayer, tried);
   }
 }
 
 void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
   if (!is_right_with(replayer, {})) decline_for(FallbackReason::NotDeterministic, {});
+  if (together_) return blame_together(replayer, tried);
   Trials wrong;
   for (const auto& one : tried) {
     if (must_stop()) return look_again_at(tried);
@@ -127,6 +166,30 @@ void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
   }
   // What was wrong once and now is not: none of them is to be trusted.
   for (const auto& [site, config] : wrong.empty() ? tried : wrong) search_.reject(*site, config);
+}
+
+void RegionReplay::blame_together(Replayer& replayer, const Trials& tried) {
+  // One config of one rank at a time, the others' defaults beside it. Configs of collectives are no
+  // rank's own, and not run here: they are left where no other is found to be wrong.
+  const auto own = trials_of(replayer, [&](const Site& site) {
+    const auto at = std::find_if(tried.begin(), tried.end(),
+                                 [&](const auto& one) { return one.first == &site; });
+    return at == tried.end() ? 0 : at->second;
+  });
+  const auto by_rank = exchange(true, static_cast<std::uint32_t>(own.size())).numbers;
+  bool found = false;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    for (std::uint32_t i = 0; i < by_rank[rank]; ++i) {
+      if (must_stop()) return look_again_at(tried);
+      const bool mine = rank == ranks_->lockstep().position();
+      if (is_right_with(replayer, mine ? Trials{own[i]} : Trials{})) continue;
+      found = true;
+      if (mine) search_.reject(*own[i].first, own[i].second);
+    }
+  }
+  // Wrong in company only, or once and not again: none of them is to be trusted.
+  if (!found)
+    for (const auto& [site, config] : tried) search_.reject(*site, config);
 }
 
 void RegionReplay::look_again_at(const Trials& tried) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "intercept/clock.hpp"
+#include "intercept/nccl_caller.hpp"
 #include "intercept/settled_launches.hpp"
 #include "intercept/thread_state.hpp"
 
@@ -77,7 +78,8 @@ double ReplayGate::waited_seconds() const noexcept {
 }
 
 void ReplayGate::wait() noexcept {
-  if (closed_by_.load() == this_thread_number()) return;
+  // NCCL's own threads serve what the replay repeats, and have no memory of the program.
+  if (closed_by_.load() == this_thread_number() || is_called_by_nccl()) return;
   const bool can_leave = frontend_ != nullptr && frontend_->leave_call != nullptr;
   while (!is_open()) {
     const bool left = can_leave && frontend_->leave_call() != 0;

@@ -8,6 +8,8 @@
 #include <contextune/error.hpp>
 
 #include "intercept/clock.hpp"
+#include "intercept/nccl_library.hpp"
+#include "intercept/thread_state.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -98,30 +100,39 @@ void Replayer::run_pass(const std::function<void()>& issued) {
 }
 
 void Replayer::issue(const Choice* choice) {
+  std::exception_ptr failure;
   for (std::size_t i = 0; i < recording_.operations.size(); ++i) {
-    const Operation& operation = recording_.operations[i];
-    switch (operation.kind) {
-      case Operation::Kind::Launch:
-        issue_launch(*operation.launch, choice);
-        break;
-      case Operation::Kind::Graph:
-        issue_graph(operation, choice);
-        break;
-      case Operation::Kind::Call:
-        issue_call(operation, host_[i]);
-        break;
-      case Operation::Kind::Record:
-        check(services_.driver.cuEventRecord(events_[operation.event], operation.stream),
-              "recording an event");
-        break;
-      case Operation::Kind::Wait:
-        check(services_.driver.cuStreamWaitEvent(operation.stream, events_[operation.event], 0),
-              "having a stream wait for an event");
-        break;
-      case Operation::Kind::Synchronise:
-        operation.stream == nullptr ? wait_for_all() : wait_for(operation.stream);
-        break;
+    try {
+      issue(i, choice);
+    } catch (const StuckReplay&) {
+      throw;
+    } catch (const Error&) {
+      if (!failure) failure = std::current_exception();
     }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void Replayer::issue(std::size_t number, const Choice* choice) {
+  const Operation& operation = recording_.operations[number];
+  switch (operation.kind) {
+    case Operation::Kind::Launch:
+      return issue_launch(*operation.launch, choice);
+    case Operation::Kind::Graph:
+      return issue_graph(operation, choice);
+    case Operation::Kind::Call:
+      return issue_call(operation, host_[number]);
+    case Operation::Kind::Record:
+      return check(services_.driver.cuEventRecord(events_[operation.event], operation.stream),
+                   "recording an event");
+    case Operation::Kind::Wait:
+      return check(
+          services_.driver.cuStreamWaitEvent(operation.stream, events_[operation.event], 0),
+          "having a stream wait for an event");
+    case Operation::Kind::Synchronise:
+      return operation.stream == nullptr ? wait_for_all() : wait_for(operation.stream);
+    case Operation::Kind::Collective:
+      return issue_collective(*operation.collective, choice == nullptr);
   }
 }
 
@@ -158,6 +169,15 @@ void Replayer::issue_call(const Operation& operation, const std::byte* host) {
   for (std::size_t i = 0; i < values.size(); ++i) addresses[i] = &values[i];
   check(driver_call(operation.fn).make(services_.frontend->real(operation.fn), addresses),
         services_.frontend->name(operation.fn));
+}
+
+void Replayer::issue_collective(const contextune_nccl_call& call, bool counts) {
+  // Its launches are the region's, which the thread has left.
+  ThreadState& thread = this_thread();
+  const bool is_open = thread.open({LaunchRegion::replay_mark, &region_, counts});
+  const int result = services_.frontend->nccl_repeat(&call);
+  (void)thread.close(LaunchRegion::replay_mark, is_open ? &region_ : nullptr);
+  if (result != nccl_success) throw Error("NCCL answered a call with " + std::to_string(result));
 }
 
 void Replayer::wait_for(CUstream stream) {

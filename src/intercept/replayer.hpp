@@ -57,10 +57,13 @@ class Replayer {
   void meet(const Site& site);
   void destroy_events() noexcept;
   void lay_out_host_memory();
+  /// Everything, even where some of it fails: other ranks wait for the collectives.
   void issue(const Choice* choice);
+  void issue(std::size_t number, const Choice* choice);
   void issue_launch(const RecordedLaunch& recorded, const Choice* choice);
   void issue_graph(const Operation& operation, const Choice* choice);
   void issue_call(const Operation& operation, const std::byte* host);
+  void issue_collective(const contextune_nccl_call& call, bool counts);
   void wait_for(CUstream stream);
   void wait_for_all();
   void check(CUresult result, const char* what) const;

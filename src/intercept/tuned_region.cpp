@@ -35,7 +35,8 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
   }
   const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
   if (may_replay && services.frontend != nullptr) {
-    replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_);
+    replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_,
+                                             collectives_.get());
   }
   if (options.flush_l2 && !flush_l2_) {
     services.log.fault("flush_l2 does nothing in region '" + this->name() +
@@ -69,7 +70,7 @@ void TunedRegion::entered(bool thread_bound) noexcept {
 }
 
 void TunedRegion::left() noexcept {
-  if (replay_ != nullptr && replay_->recording()) return replay_->end_visit();
+  if (replay_ != nullptr && replay_->in_visit()) return replay_->end_visit();
   try {
     search_.end(now_seconds());
   } catch (const std::exception& error) {
@@ -78,7 +79,7 @@ void TunedRegion::left() noexcept {
 }
 
 void TunedRegion::abandoned() noexcept {
-  if (replay_ != nullptr && replay_->recording()) {
+  if (replay_ != nullptr && replay_->in_visit()) {
     services().recorder.obstruct(FallbackReason::ThreadEnded, {}, true);
     return replay_->end_visit();
   }

@@ -115,6 +115,11 @@ void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
                                {"save_us", event.save_seconds * microseconds},
                                {"restore_us", event.restore_seconds * microseconds},
                                {"hash_us", event.hash_seconds * microseconds}};
+  if (event.num_ranks > 1) {
+    fields.emplace_back("ranks", event.num_ranks);
+    fields.emplace_back("wait_us", event.waited_seconds * microseconds);
+    fields.emplace_back("longest_wait_us", event.longest_wait_seconds * microseconds);
+  }
   write_fields(log, LogLevel::Info, "replay", fields, event.simulated);
 } catch (...) {
 }

@@ -71,6 +71,9 @@ struct ReplayEvent {
   double save_seconds = 0;
   double restore_seconds = 0;  ///< before one pass
   double hash_seconds = 0;     ///< of all the footprint
+  std::size_t num_ranks = 1;   ///< that made the same runs
+  double waited_seconds = 0;   ///< for the others, in all
+  double longest_wait_seconds = 0;
   bool simulated = false;
 };
 

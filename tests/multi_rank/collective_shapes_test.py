@@ -110,7 +110,7 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_pairs_of_ranks_that_begin_at_different_times(self):
         for declared in (True, False):
-            logs = self.check("stages", 4, declared=declared)
+            logs = self.check("stages", 4, 4000, declared=declared)
             self.assert_leased(logs)
             self.assert_same_winners(logs[:2])
             self.assert_same_winners(logs[2:])

@@ -12,7 +12,7 @@ import job
 import tampering
 from job import Job, Peculiar
 
-STEPS = {"replay": 6, "live": 60, "collectives": 200}
+STEPS = {"replay": 6, "live": 60, "collectives": 200, "lockstep": 30}
 
 # When something happens to a rank: what its log has then.
 MOMENTS = {
@@ -51,7 +51,7 @@ def longest_wait(log):
 
 def loses_peers(mode, number):
     """Whether the bare program would hang, as NCCL does without one of its ranks."""
-    return mode == "collectives" and number != signal.SIGSTOP
+    return mode in job.IN_NCCL and number != signal.SIGSTOP
 
 
 def judge(ranks, survivors, start, may_hang=False):
@@ -125,7 +125,7 @@ def peculiar(mode, num_ranks, victim, what, variables=None, ends_well=True, outp
              program=None):
     """The victim is as described from the start."""
     steps = steps or STEPS[mode]
-    may_hang = mode == "collectives" and not ends_well
+    may_hang = mode in job.IN_NCCL and not ends_well
     if may_hang:
         variables = (variables or {}) | ABANDONED
     start = time.monotonic()

@@ -110,8 +110,11 @@ class TensorParallel:
         return re.sub(r"^rank \d+ of \d+: [0-9.]+ us a step\n", "", errors)
 
 
-# What is run in a mode of contextune; "collectives" is live mode as well.
-PROGRAMS = {"replay": Demo(), "live": Demo(), "collectives": TensorParallel()}
+# What is run, and the mode of contextune where that has another name.
+PROGRAMS = {"replay": Demo(), "live": Demo(), "collectives": TensorParallel(), "lockstep": TensorParallel()}
+MODES = {"collectives": "live", "lockstep": "replay"}
+# Where ranks wait for one another in NCCL.
+IN_NCCL = ("collectives", "lockstep")
 
 
 @dataclasses.dataclass
@@ -141,7 +144,7 @@ class Job:
         self.address = "unix:contextune-test-" + secrets.token_hex(8)
         self.variables = {
             "NVTX_INJECTION64_PATH": str(SHIM),
-            "CONTEXTUNE_MODE": "live" if mode == "collectives" else mode,
+            "CONTEXTUNE_MODE": MODES.get(mode, mode),
             "CONTEXTUNE_REGION": self.program.region,
             **self.program.variables,
             "CONTEXTUNE_LOG_DIR": str(self.logs),

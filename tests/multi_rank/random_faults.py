@@ -20,7 +20,7 @@ import job
 import tampering
 from faults import Peculiar
 
-MODES = ("replay", "live", "collectives")
+MODES = ("replay", "live", "collectives", "lockstep")
 OTHER_SPACE = {"CONTEXTUNE_SPACE": str(job.HERE / "other.lua")}
 KERNELS = ("rotate", "attend", "project_x2", "project_x4")
 
@@ -31,7 +31,7 @@ def signals(draw, mode, num_ranks, victim, steps, variables, program):
     after = draw.uniform(0, 1) if moment == "at any time" else draw.choice((0, 0, 0.01))
     # None: until the others have ended.
     pause = draw.choice((None, 0.1, 1.2, 6)) if number == signal.SIGSTOP else None
-    if mode == "collectives" and number == signal.SIGSTOP:
+    if mode in job.IN_NCCL and number == signal.SIGSTOP:
         pause = draw.choice((0.1, 1.2, 6, 12))  # the others end when it does
     text = f"{number.name} {moment}" + (f" for {pause} s" if pause else "")
     return text, lambda: faults.hit(mode, num_ranks, victim, moment, number, steps, variables, after,
@@ -39,8 +39,8 @@ def signals(draw, mode, num_ranks, victim, steps, variables, program):
 
 
 def peculiarities(draw, mode, num_ranks, victim, steps, variables, program):
-    if mode == "collectives":
-        return peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program)
+    if mode in job.IN_NCCL:
+        return peculiarities_in_nccl(draw, mode, num_ranks, victim, steps, variables, program)
     kernel = draw.choice(KERNELS)
     after = draw.randrange(4)
     name, what, ends_well, outputs = draw.choice((
@@ -64,7 +64,7 @@ def peculiarities(draw, mode, num_ranks, victim, steps, variables, program):
                                          steps)
 
 
-def peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program):
+def peculiarities_in_nccl(draw, mode, num_ranks, victim, steps, variables, program):
     def of_variables(**values):
         return Peculiar(variables={name: str(value) for name, value in values.items()})
 
@@ -80,7 +80,8 @@ def peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program):
         ("rounding allowed", of_variables(CONTEXTUNE_ALLOW_ROUNDING="true"), True),
         ("one of them forced", of_variables(CONTEXTUNE_FORCE="all_reduce=3"), True),
         ("tuned apart", of_variables(CONTEXTUNE_DISTRIBUTED="off"), True),
-        ("in replay mode", of_variables(CONTEXTUNE_MODE="replay"), True),
+        ("in another mode", of_variables(CONTEXTUNE_MODE="replay" if mode == "collectives" else "live"), True),
+        ("no room for copies", of_variables(CONTEXTUNE_REPLAY_MEMORY=1), True),
         ("disabled", of_variables(CONTEXTUNE_DISABLE="true"), True),
         ("another region", of_variables(CONTEXTUNE_REGION="nvtx:other"), True),
         ("NCCL told how", of_variables(NCCL_ALGO="RING,TREE"), True),
@@ -93,7 +94,7 @@ def peculiarities_in_nccl(draw, num_ranks, victim, steps, variables, program):
         ("ends early", Peculiar(argv=early), False),
         ("starts a child", Peculiar(before=faults.with_a_child_of_its_own(first)), True),
     ))
-    return name, lambda: faults.peculiar("collectives", num_ranks, victim, what, variables, ends_well, 1,
+    return name, lambda: faults.peculiar(mode, num_ranks, victim, what, variables, ends_well, 1,
                                          steps, program)
 
 
@@ -123,12 +124,12 @@ def drawn(seed, modes=MODES):
     draw = random.Random(seed)
     mode = draw.choice(modes)
     # Those of NCCL share 1024 columns out.
-    num_ranks = draw.choice((2, 2, 4) if mode == "collectives" else (2, 2, 3, 4))
+    num_ranks = draw.choice((2, 2, 4) if mode in job.IN_NCCL else (2, 2, 3, 4))
     victim = draw.choice((0, draw.randrange(num_ranks)))
     steps = draw.randint(4, 16) if mode == "replay" else draw.choice((30, 100, 300))
     program = None
-    if mode == "collectives":
-        steps = draw.choice((30, 300, 600, 1200))
+    if mode in job.IN_NCCL:
+        steps = draw.choice((30, 300, 600, 1200) if mode == "collectives" else (10, 30, 300))
         late = draw.choice((None, None, f"{draw.randrange(num_ranks)}:{draw.choice((1, 5))}"))
         program = job.TensorParallel(draw.choice((16, 64)), late)
     variables = {
@@ -138,7 +139,7 @@ def drawn(seed, modes=MODES):
         "CONTEXTUNE_REFINE_ROUNDS": "1",  # noise would have it go on for hundreds of passes
         "SIMCUDA_NOISE": draw.choice(("0.01", "0.2")),
     }
-    if mode == "collectives":
+    if mode in job.IN_NCCL:
         variables["CONTEXTUNE_N_REPEAT"] = draw.choice(("1", "5"))
         variables["CONTEXTUNE_MAX_SLOWDOWN"] = draw.choice(("0", "0", "0.1"))
         variables["SIMNCCL_NOISE"] = variables["SIMCUDA_NOISE"]
@@ -154,7 +155,7 @@ def run(seed, modes=MODES):
     outcome = act()
     survivors = outcome.told
     for rank, told in survivors.items():
-        if "collectives" not in text and not outcome.winners[rank] and told and not any(
+        if not text.startswith(job.IN_NCCL) and not outcome.winners[rank] and told and not any(
                 re.search(r"rank \d|all had spoken|cannot be read", sentence) for _, sentence in told):
             outcome.wrong.append(f"rank {rank} names nobody: {told}")
     tuned = sum(bool(winners) for winners in outcome.winners.values())

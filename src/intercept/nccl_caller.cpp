@@ -1,0 +1,129 @@
+#include "intercept/nccl_caller.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unwind.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string_view>
+
+namespace contextune::intercept {
+namespace {
+
+constexpr std::size_t most_libraries = 4;  // copies of NCCL, as the frontend tells apart
+constexpr int most_frames = 64;
+
+struct Range {
+  std::uintptr_t begin = 0;
+  std::uintptr_t gives_memory = 0;     ///< ncclMemAlloc, by which the program asks for its own
+  std::atomic<std::uintptr_t> end{0};  ///< set last
+};
+constinit std::array<Range, most_libraries> ranges{};
+constinit std::array<std::atomic<void*>, most_libraries> libraries{};
+constinit std::atomic<std::size_t> num_ranges{0};
+constinit std::atomic<const char*> unknown{nullptr};
+
+/// The mapped object that an address lies in.
+struct Object {
+  std::uintptr_t address = 0;
+  std::uintptr_t begin = UINTPTR_MAX;
+  std::uintptr_t end = 0;
+};
+
+int find_object(dl_phdr_info* info, std::size_t, void* data) {
+  auto& wanted = *static_cast<Object*>(data);
+  Object one;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto& segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_LOAD) continue;
+    const std::uintptr_t begin = info->dlpi_addr + segment.p_vaddr;
+    one.begin = begin < one.begin ? begin : one.begin;
+    one.end = begin + segment.p_memsz > one.end ? begin + segment.p_memsz : one.end;
+  }
+  if (wanted.address < one.begin || wanted.address >= one.end) return 0;
+  wanted.begin = one.begin;
+  wanted.end = one.end;
+  return 1;
+}
+
+void learn(void* library) noexcept {
+  // A thread that meets one that is being learnt goes on without it.
+  for (std::size_t i = 0; i < most_libraries; ++i) {
+    void* none = nullptr;
+    if (libraries[i].load(std::memory_order_acquire) == library) return;
+    if (!libraries[i].compare_exchange_strong(none, library)) {
+      if (none == library) return;
+      continue;
+    }
+    void* const code = dlsym(library, "pncclGetVersion");
+    Dl_info info{};
+    if (code == nullptr || dladdr(code, &info) == 0 || info.dli_fname == nullptr) {
+      unknown.store("the NCCL that the program calls cannot be found");
+      return;
+    }
+    // Where it is a part of the program, what it calls for cannot be told from what the rest does.
+    const std::string_view path(info.dli_fname);
+    if (!path.substr(path.rfind('/') + 1).starts_with("libnccl")) {
+      unknown.store("NCCL is linked into the program, so its memory cannot be told from others'");
+      return;
+    }
+    Object object;
+    object.address = reinterpret_cast<std::uintptr_t>(code);
+    (void)dl_iterate_phdr(&find_object, &object);
+    ranges[i].begin = object.begin;
+    ranges[i].gives_memory = reinterpret_cast<std::uintptr_t>(dlsym(library, "pncclMemAlloc"));
+    ranges[i].end.store(object.end, std::memory_order_release);
+    if (num_ranges.load() < i + 1) num_ranges.store(i + 1);
+    return;
+  }
+  unknown.store("there are more copies of NCCL in the process than are told apart");
+}
+
+const Range* range_of(std::uintptr_t address) noexcept {
+  const std::size_t known = num_ranges.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < known; ++i) {
+    const std::uintptr_t end = ranges[i].end.load(std::memory_order_acquire);
+    if (end != 0 && address >= ranges[i].begin && address < end) return &ranges[i];
+  }
+  return nullptr;
+}
+
+struct Walk {
+  int frames = 0;
+  bool found = false;
+  bool gives_memory = false;
+};
+
+_Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* data) {
+  auto& walk = *static_cast<Walk*>(data);
+  if (const Range* range = range_of(static_cast<std::uintptr_t>(_Unwind_GetIP(context)))) {
+    walk.found = true;
+    walk.gives_memory =
+        walk.gives_memory ||
+        static_cast<std::uintptr_t>(_Unwind_GetRegionStart(context)) == range->gives_memory;
+  } else if (walk.found) {
+    return _URC_END_OF_STACK;
+  }
+  return ++walk.frames == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
+}  // namespace
+
+void find_nccl_code(const contextune_nccl_call& call) noexcept {
+  if (call.num_made != 0 && call.library != nullptr) learn(call.library);
+}
+
+bool is_called_by_nccl() noexcept {
+  if (num_ranges.load(std::memory_order_acquire) == 0) return false;
+  Walk walk;
+  (void)_Unwind_Backtrace(&look_at_frame, &walk);
+  return walk.found && !walk.gives_memory;
+}
+
+const char* nccl_code_unknown() noexcept {
+  return unknown.load(std::memory_order_acquire);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,151 @@
+// The memory that a replay puts back: which it is, and what of it is copied.
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "intercept/region_replay.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+std::size_t available_host_bytes() noexcept {
+  const long pages = sysconf(_SC_AVPHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
+}
+
+}  // namespace
+
+gpu::BlockStore::Limits RegionReplay::copy_limits() const {
+  if (options_.replay_memory > 0) {
+    const auto budget = static_cast<std::size_t>(options_.replay_memory);
+    return {budget, budget};
+  }
+  // While the region runs the program may want memory, too.
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  if (services_.driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) free_bytes = 0;
+  return {free_bytes / 2, available_host_bytes() / 4};
+}
+
+std::vector<gpu::MemoryRange> RegionReplay::footprint() {
+  const AllocationMap& allocations = services_.allocations;
+  if (const char* why = allocations.incomplete()) {
+    decline_for(FallbackReason::UnknownMemory, why);
+  }
+  if (allocations.has_surface_arrays()) decline_for(FallbackReason::ArrayMemory, {});
+  std::vector<gpu::MemoryRange> ranges;
+  int device = -1;
+  for (const Allocation& one : allocations.all()) {
+    if (one.kind == AllocationKind::Host || one.of_nccl) continue;
+    if (one.kind == AllocationKind::Managed) decline_for(FallbackReason::ManagedMemory, {});
+    if (one.kind == AllocationKind::Imported || one.exported) {
+      decline_for(FallbackReason::SharedMemory, {});
+    }
+    // What its own device may not write cannot be read either.
+    if (!one.accessible) continue;
+    if (one.context != nullptr && one.context != context_) {
+      decline_for(FallbackReason::SeveralDevices, "The program has memory in several contexts.");
+    }
+    if (device >= 0 && one.device != device) decline_for(FallbackReason::SeveralDevices, {});
+    device = one.device;
+    ranges.push_back({one.begin, one.bytes});
+  }
+  if (services_.contexts.has_other(context_, device_)) {
+    decline_for(FallbackReason::SeveralDevices, "The program has several contexts on the device.");
+  }
+  return ranges;
+}
+
+void RegionReplay::note_variables() {
+  for (const auto& [owner, use] : services_.variables.of_used()) {
+    if (!use->unknown.empty()) {
+      decline_for(FallbackReason::UnknownMemory,
+                  "A module whose kernels the program has: " + use->unknown + ".");
+    }
+    for (const gpu::VariableRange& variable : use->variables) {
+      if (variable.kind == gpu::VariableKind::Constant) continue;
+      Allocation allocation;
+      allocation.begin = variable.address;
+      allocation.bytes = variable.bytes;
+      allocation.kind = variable.kind == gpu::VariableKind::Managed ? AllocationKind::Managed
+                                                                    : AllocationKind::Global;
+      allocation.device = device_;
+      allocation.context = context_;
+      services_.allocations.add_variable(allocation, owner);
+    }
+  }
+}
+
+void RegionReplay::prepare() {
+  auto ranges = footprint();
+  wait_at_begin();  // other threads may have gone on
+  host_.emplace();
+  if (!host_->begin(services_.allocations.all())) {
+    decline_for(FallbackReason::HostMemory,
+                "There is more host memory within the GPU's reach than can be watched.");
+  }
+  auto memory = std::make_unique<ReplayMemory>(services_.driver, context_, services_.block_kernels,
+                                               copy_limits(), tolerance_, step_seconds);
+  {
+    const std::lock_guard lock(memory_mutex_);
+    if (memory_ != nullptr) unneeded_.push_back(std::move(memory_));
+    memory_ = std::move(memory);
+  }
+  try {
+    memory_->add(ranges, learned_);
+  } catch (const gpu::NoRoom& error) {
+    if (!learned_.empty()) decline_for(FallbackReason::ReplayMemory, error.what());
+    // Not everything can be copied; this visit tells what has to be.
+    memory_->add_uncopied(std::move(ranges));
+  }
+}
+
+std::optional<Recording::Obstacle> RegionReplay::look_at(const KnownKernel& kernel) {
+  const auto obstacle = [&](FallbackReason reason, std::string text) {
+    return Recording::Obstacle{reason, "Kernel " + kernel.identity.name + ": " + std::move(text),
+                               false};
+  };
+  const auto use = services_.variables.of(kernel.identity);
+  if (!use->unknown.empty()) return obstacle(FallbackReason::UnknownMemory, use->unknown);
+  const char* effect = nullptr;
+  if (use->uses_printf) effect = "its module uses printf.";
+  if (use->uses_malloc) effect = "its module uses malloc.";
+  if (use->launches_kernels) effect = "its module launches kernels on the device.";
+  if (effect != nullptr) return obstacle(FallbackReason::DeviceSideEffect, effect);
+  std::vector<gpu::MemoryRange> ranges;
+  for (const gpu::VariableRange& variable : use->variables) {
+    if (variable.kind == gpu::VariableKind::Managed) {
+      return obstacle(FallbackReason::ManagedMemory, "its module has managed variables.");
+    }
+    const gpu::MemoryRange range{variable.address, variable.bytes};
+    // What is known already may have been written to since the region began.
+    if (variable.kind == gpu::VariableKind::Device && !memory_->has(range)) ranges.push_back(range);
+  }
+  if (ranges.empty()) return std::nullopt;
+  try {
+    memory_->add(std::move(ranges));
+    note_own_bytes();
+  } catch (const gpu::NoRoom& error) {
+    return obstacle(FallbackReason::ReplayMemory, error.what());
+  }
+  return std::nullopt;
+}
+
+void RegionReplay::learn() {
+  for (const gpu::MemoryRange& block : memory_->dirty()) {
+    const auto allocation = services_.allocations.find(block.begin);
+    const gpu::MemoryRange whole =
+        allocation ? gpu::MemoryRange{allocation->begin, allocation->bytes} : block;
+    if (std::find(learned_.begin(), learned_.end(), whole) == learned_.end()) {
+      learned_.push_back(whole);
+    }
+  }
+  decline_for(
+      FallbackReason::ReplayMemory,
+      "Not all memory can be copied; this visit told what has to be, and the next is tried.", true);
+}
+
+}  // namespace contextune::intercept
