@@ -60,10 +60,28 @@ remark_of() {
   echo "$(step_time "$runs/$1.bare.err") us a step, in the end $(step_time "$runs/$1.err") us; $(agreements "$1")"
 }
 
-# peers PROGRAM STEPS: two ranks that write to each other's memory, or call NCCL, bare and tuned as they run.
-peers() {
-  local name meet status_bare=0 status=0 rank processes=()
+# name_of PROGRAM MODE
+name_of() {
+  local name
   name=$(basename "$1")
+  echo "${name%.py}$([ "$2" = live ] || echo "_$2")"
+}
+
+# judge_replay NAME MODE: where it is replay, that both ranks made the same runs in one visit; a row if not.
+judge_replay() {
+  local replays
+  [ "$2" = replay ] || return 0
+  replays=$(cat "$runs/$1.log"/rank-*.log | grep 'event=replay .* ranks=2 ' | grep -oE ' visit=[0-9]+| replays=[0-9]+' | sort | uniq -c | awk '{print $1}' | tr '\n' ' ')
+  [ "$replays" = "2 2 " ] && return 0
+  row "$1" failed "not replayed together: $(cat "$runs/$1.log"/rank-*.log | grep -E 'reason=' | sed -E 's/.*event=//' | head -2 | tr '\n' ';' | cut -c1-200)"
+  return 1
+}
+
+# peers PROGRAM STEPS [MODE]: two ranks that write to each other's memory, or call NCCL, bare and tuned as
+# they run, or in a replay.
+peers() {
+  local name meet mode=${3:-live} status_bare=0 status=0 rank processes=()
+  name=$(name_of "$1" "$mode")
   meet=$(mktemp -d)
   local command=("$1" --steps "$2" --meet "$meet/socket")
   for rank in 0 1; do
@@ -71,9 +89,9 @@ peers() {
     processes+=($!)
   done >"$runs/$name.bare" 2>"$runs/$name.bare.err"
   for process in "${processes[@]}"; do wait "$process" || status_bare=$?; done
-  under "$name" -n 2 --mode live --region nvtx:step --space "$1.lua" -- "${command[@]}" || status=$?
+  under "$name" -n 2 --mode "$mode" --region nvtx:step --space "$1.lua" -- "${command[@]}" || status=$?
   rm -rf "$meet"
-  if ! judge_output "$name" "$status_bare" "$status"; then
+  if ! judge_output "$name" "$status_bare" "$status" || ! judge_replay "$name" "$mode"; then
     return
   elif ! same_winners "$name"; then
     row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
@@ -93,15 +111,16 @@ without_room() {
   fi
 }
 
-# torch_peers STEPS: PyTorch as its launcher starts it; the launcher itself, which uses CUDA too, is no rank.
+# torch_peers STEPS [MODE]: PyTorch as its launcher starts it; the launcher itself, which uses CUDA too, is no rank.
 # What --auto has for the kernels of libraries need not win anything.
 torch_peers() {
-  local name=torch_tensor_parallel status_bare=0 status=0 tuned
-  local command=(python3 -m torch.distributed.run --nproc_per_node 2 "$programs/$name.py" "$1")
+  local name mode=${2:-live} program=$programs/torch_tensor_parallel.py status_bare=0 status=0 tuned
+  name=$(name_of "$program" "$mode")
+  local command=(python3 -m torch.distributed.run --nproc_per_node 2 "$program" "$1")
   timeout --kill-after 5 "$most_seconds" "${command[@]}" >"$runs/$name.bare" 2>"$runs/$name.bare.err" || status_bare=$?
-  under "$name" --distributed on --mode live --auto --region nvtx:step -- "${command[@]}" || status=$?
+  under "$name" --distributed on --mode "$mode" --auto --region nvtx:step -- "${command[@]}" || status=$?
   tuned=$(grep -hE 'event=sync .*verdict=committed' "$runs/$name.log"/rank-*.log | grep -oE ' pid=[0-9]+ rank=[0-9]+' | sort -u | wc -l)
-  if ! judge_output "$name" "$status_bare" "$status"; then
+  if ! judge_output "$name" "$status_bare" "$status" || ! judge_replay "$name" "$mode"; then
     return
   elif [ "$tuned" -ne 2 ] || has "$name" 'reason=(no_rendezvous|no_agreement)'; then
     row "$name" failed "$tuned processes agreed on something; see $runs/$name.log"
@@ -134,19 +153,22 @@ joined() {
 }
 
 if [ "$gpus" -lt 2 ]; then
-  for name in joined_ranks tensor_parallel all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel; do
+  for name in joined_ranks tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel torch_tensor_parallel_replay; do
     row "$name" skipped "one GPU here"
   done
 else
   joined
   peers "$build/demo/tensor_parallel" 6000
+  peers "$build/demo/tensor_parallel" 1500 replay
   peers "$programs/all_gather_gemm" 12000
   without_room
   peers "$programs/all_gather_moe" 12000
   peers "$programs/moe_reduce_scatter" 12000
   if python3 -c 'import torch' 2>/dev/null; then
     torch_peers 12000
+    torch_peers 6000 replay
   else
     row torch_tensor_parallel skipped "no PyTorch here"
+    row torch_tensor_parallel_replay skipped "no PyTorch here"
   fi
 fi
