@@ -39,6 +39,9 @@ struct Agreement {
   std::string why;                  ///< a sentence, unless committed or open
   std::uint32_t culprit = no_rank;  ///< the rank that it was for, where that is known
   double waited_seconds = 0;        ///< of this rank, inside wait()
+  /// If it is committed: from this rank's part on until the last of the others had spoken. What it
+  /// waited beyond that is what agreeing took.
+  double others_seconds = 0;
   /// While it is Open: for so long the coordinating rank waits for one that is occupied, as was
   /// heard since it was asked last. 0: nothing was.
   double granted_seconds = 0;

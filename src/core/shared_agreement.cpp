@@ -134,6 +134,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   event.question = topic_.question;
   event.verdict = agreement.verdict;
   event.wait_seconds = agreement.waited_seconds;
+  event.others_seconds = std::min(agreement.others_seconds, agreement.waited_seconds);
   event.why = agreement.why;
   const std::uint32_t culprit = agreement.culprit;
   ++topic_.question;

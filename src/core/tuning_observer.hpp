@@ -75,6 +75,7 @@ struct SyncEvent {
   std::uint64_t question = 0;    ///< counts up within the group
   std::uint64_t hash = 0;        ///< of the decision; looked at only if it was committed
   double wait_seconds = 0;       ///< that this rank was kept waiting
+  double others_seconds = 0;     ///< of those, for ranks that had not spoken; if it was committed
   Verdict verdict = Verdict::Open;
   std::string why;  ///< why not, a sentence; looked at only if it was not committed
 };

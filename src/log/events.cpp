@@ -136,6 +136,7 @@ void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) n
   fields.emplace_back("question", event.question);
   if (committed) fields.emplace_back("hash", hash);
   fields.emplace_back("wait_us", event.wait_seconds * microseconds);
+  if (committed) fields.emplace_back("others_us", event.others_seconds * microseconds);
   fields.emplace_back("verdict", word_of(event.verdict));
   if (!committed) fields.emplace_back("text", event.why);
   log.write(LogLevel::Info, "sync", fields);

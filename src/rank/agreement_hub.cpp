@@ -142,13 +142,12 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
   }
   if (entry.kind != message.kind)
     return abort(place->first, entry, name_of(from) + " asks another kind of question", from, out);
-  entry.said.try_emplace(from, std::move(message.payload));
+  if (entry.said.try_emplace(from, std::move(message.payload)).second) entry.said_at[from] = now;
   for (const std::uint32_t rank : place->first.ranks) {
     const auto gone = gone_.find(rank);
     if (gone != gone_.end()) return abort(place->first, entry, gone->second, rank, out);
   }
-  if (entry.said.size() == place->first.ranks.size())
-    return propose(place->first, entry, now, out);
+  if (entry.said.size() == place->first.ranks.size()) return propose(place->first, entry, now, out);
   const bool others_occupied =
       std::any_of(entry.occupied.begin(), entry.occupied.end(),
                   [&](const auto& one) { return !entry.said.contains(one.first); });
@@ -204,6 +203,7 @@ void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
     Message message;
     message.type = MessageType::Propose;
     message.topic = topic;
+    message.seconds = std::max(0.0, now - entry.said_at[rank]);
     message.payload = decision;
     out.push_back({rank, std::move(message)});
   }

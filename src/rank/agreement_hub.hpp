@@ -50,6 +50,7 @@ class Hub {
     State state = State::Collecting;
     std::uint32_t kind = 0;
     std::map<std::uint32_t, Payload> said;
+    std::map<std::uint32_t, double> said_at;
     std::set<std::uint32_t> voted;
     std::set<std::uint32_t> acknowledged;
     double deadline = 0;

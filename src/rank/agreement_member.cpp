@@ -66,6 +66,7 @@ Agreement Member::poll(const Topic& topic) {
   agreement.why = entry.why;
   agreement.culprit = entry.culprit;
   agreement.waited_seconds = entry.waited_seconds;
+  agreement.others_seconds = entry.others_seconds;
   entry.fetched = true;
   entry.decision = {};
   if (entry.done) entries_.erase(place);
@@ -97,6 +98,7 @@ std::string Member::receive(Message message, Outbox& out) {
       if (entry.state == State::Said) {
         entry.state = State::Voted;
         entry.decision = std::move(message.payload);
+        entry.others_seconds = message.seconds;
         send_hub(MessageType::Vote, message.topic, out);
       } else if (is_new) {
         send_hub(MessageType::Withdraw, message.topic, out, entry.why);

@@ -62,6 +62,7 @@ class Member {
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;
     double waited_seconds = 0;
+    double others_seconds = 0;
     double granted_seconds = 0;
     std::map<std::uint32_t, Answer> answers;  // while others are asked
     double ask_until = 0;

@@ -48,7 +48,9 @@ std::string read_rest(ByteReader& reader, std::uint32_t num_ranks, Message& mess
       if (!std::isfinite(message.seconds) || message.seconds < 0) return "seconds are no duration";
       break;
     case MessageType::Propose:
+      message.seconds = std::bit_cast<double>(reader.number<std::uint64_t>());
       read_payload(reader, message.payload);
+      if (!std::isfinite(message.seconds) || message.seconds < 0) return "seconds are no duration";
       break;
     case MessageType::Withdraw:
       message.why = reader.text();
@@ -109,6 +111,7 @@ std::vector<std::byte> encode(const Message& message) {
       writer.block(message.payload);
       break;
     case MessageType::Propose:
+      writer.number(std::bit_cast<std::uint64_t>(message.seconds));
       writer.block(message.payload);
       break;
     case MessageType::Withdraw:

@@ -43,7 +43,7 @@ struct Message {
   MessageType type = MessageType::Heartbeat;
   Topic topic;                                 ///< all but Heartbeat, Listening and Peers
   std::uint32_t kind = 0;                      ///< Say
-  double seconds = 0;                          ///< Say, Occupied
+  double seconds = 0;                          ///< Say, Occupied; Propose: until all had spoken
   Payload payload;                             ///< Say: the part; Propose: the decision
   bool committed = false;                      ///< Verdict
   std::string why;                             ///< Withdraw, Occupied; Verdict, Tell, if aborted

@@ -172,11 +172,12 @@ TEST_CASE_METHOD(Fixture,
   sync.question = 7;
   sync.hash = 0xfeedfacecafebeef;
   sync.wait_seconds = 1.5e-3;
+  sync.others_seconds = 1e-3;
   sync.verdict = contextune::Verdict::Committed;
   contextune::log::write_sync(log, "decode", sync);
   CHECK(last() ==
         "event=sync region=decode group=00000000005f00ab group_rank=2 question=7 "
-        "hash=feedfacecafebeef wait_us=1500 verdict=committed");
+        "hash=feedfacecafebeef wait_us=1500 others_us=1000 verdict=committed");
   sync.verdict = contextune::Verdict::Aborted;
   sync.why = "rank 1 did not come";
   contextune::log::write_sync(log, "decode", sync);

@@ -42,6 +42,24 @@ TEST_CASE("Ranks that all speak get the same decision, whatever order messages t
   CHECK(ranks.num_topics_at_hub() == 0);
 }
 
+TEST_CASE("Ranks are told how long they waited for those that came late", "[agreement]") {
+  constexpr double long_ago = 30;
+  SimulatedRanks ranks(3, 1);
+  const Topic topic = topic_of({0, 1, 2});
+  ranks.say(0, topic, long_ago);
+  ranks.steps(1000);
+  ranks.pass_time(2);
+  ranks.say(1, topic, long_ago);
+  ranks.steps(1000);
+  ranks.pass_time(1);
+  ranks.say(2, topic, long_ago);
+  ranks.pass_time(4);
+  ranks.steps(1000);
+  CHECK(ranks.seen(0, topic).others_seconds == 3 + 4);
+  CHECK(ranks.seen(1, topic).others_seconds == 1 + 4);
+  CHECK(ranks.seen(2, topic).others_seconds == 0);
+}
+
 TEST_CASE("Rank 0 decides for a group that it is not in", "[agreement]") {
   SimulatedRanks ranks(3, 1);
   const Topic topic = topic_of({1, 2});
