@@ -9,11 +9,12 @@
 namespace contextune {
 namespace {
 
-// A batch is to take about so long: an agreement costs some 0.1 ms, and a config that is far too
-// slow is given up between batches only.
-constexpr double batch_seconds = 2e-3;
+// A batch is to take about so long: to report, to agree and to go on takes some 0.5 ms, and a
+// config that is far too slow is given up between batches only.
+constexpr double agreement_seconds = 0.5e-3;
+constexpr double batch_seconds = 10 * agreement_seconds;
 constexpr std::size_t least_passes = 4;
-constexpr std::size_t most_passes = 32;
+constexpr std::size_t most_passes = 128;
 // Where the program makes the entries, those that an answer takes are lost to each batch.
 constexpr std::uint64_t least_live_passes = 16;
 constexpr std::uint64_t most_live_passes = 256;
@@ -119,11 +120,16 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks, std::span<const
   // The last batch was planned and not committed: it holds all that these reports say already.
   if (reports.front().batch != last_.number) return issue(last_, first_entry);
   leases_.committed(last_);
-  if (!tuning_) tuning_.emplace(reports.front().options, &events_);
   bool bounded = false;
   for (const BatchReport& report : reports) {
     now_ = std::max(now_, report.elapsed_seconds);
     bounded = bounded || report.bounded;
+  }
+  if (!tuning_) {
+    TuningOptions options = reports.front().options;
+    // Where the program makes the entries, more of them with other configs are its own time.
+    if (!bounded) options.look_seconds = agreement_seconds;
+    tuning_.emplace(options, &events_);
   }
   take_results(ranks, reports);
   take_sites(ranks, reports);

@@ -44,7 +44,6 @@ void Race::complete(std::span<const RegionSample> samples) {
       arm.samples.push_back(samples[i]);
     }
   }
-  ++rounds_;
   weigh();
   decide();
   plan();
@@ -127,10 +126,19 @@ void Race::decide() {
 
 void Race::plan() {
   round_.clear();
+  std::vector<std::size_t> alive;
   for (std::size_t i = 0; i < arms_.size(); ++i)
-    if (arms_[i].alive) round_.push_back(i);
-  if (round_.size() < 2 || rounds_ >= limits_.max_rounds) round_.clear();
-  if (rounds_ % 2 == 1) std::reverse(round_.begin(), round_.end());
+    if (arms_[i].alive) alive.push_back(i);
+  if (alive.size() < 2) return;
+  do {
+    if (rounds_ >= limits_.max_rounds) return;
+    if (rounds_ % 2 == 0) {
+      round_.insert(round_.end(), alive.begin(), alive.end());
+    } else {
+      round_.insert(round_.end(), alive.rbegin(), alive.rend());
+    }
+    ++rounds_;
+  } while (round_.size() + alive.size() <= limits_.passes_at_once);
 }
 
 std::size_t Race::best() const {

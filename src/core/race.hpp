@@ -21,6 +21,9 @@ struct RaceLimits {
   /// region against any one of the others: ties end as soon as they are known to be ties.
   double tolerance = 0.002;
   int max_rounds = 16;
+  /// Rounds that need no more passes than this together are run without a look in between, where
+  /// a look takes as long as they do.
+  std::size_t passes_at_once = 0;
 };
 
 /// Finds the fastest of a few arms (joint configs) by whole passes: rounds over all arms that may
@@ -30,10 +33,10 @@ class Race {
  public:
   Race(std::size_t num_arms, const RaceLimits& limits, const NoisePrior& prior);
 
-  /// The arms of the next passes, in order. Empty: decided.
+  /// The arms of the next passes, in order, of one round or several. Empty: decided.
   [[nodiscard]] const std::vector<std::size_t>& round() const { return round_; }
 
-  /// One sample for each pass of the round.
+  /// One sample for each of those passes.
   void complete(std::span<const RegionSample> samples);
 
   /// The fastest arm; the first where nothing was measured. Fewer samples than two rounds of an arm
@@ -59,7 +62,7 @@ class Race {
   NoisePrior prior_;
   std::vector<Arm> arms_;
   std::vector<std::size_t> round_;
-  int rounds_ = 0;
+  int rounds_ = 0;  ///< that were planned
   double noise_ = 0;
 };
 

@@ -24,6 +24,8 @@ constexpr std::size_t most_candidates = 8;
 /// (tools/bench quality) only the few longest refinements get as far.
 constexpr std::size_t most_refine_passes = 512;
 constexpr std::size_t most_refine_share = 4;
+/// Beyond that, arms that are clearly slower are run in vain.
+constexpr double most_passes_at_once = 16;
 
 }  // namespace
 
@@ -83,6 +85,9 @@ void Tuning::Engine::start_refine() {
   limits.max_rounds = options_.refine_rounds;
   limits.max_passes = std::max(most_refine_passes,
                                most_refine_share * static_cast<std::size_t>(generation_passes_));
+  if (total > 0)
+    limits.race.passes_at_once = static_cast<std::size_t>(
+        std::min(most_passes_at_once, options_.look_seconds / total));
   first_after_cupti_ = refine_measure_ == Measure::Span;
   refine_.emplace(std::move(refined), limits, region_noise());
   if (!experiment_advances()) take_refined();

@@ -26,6 +26,10 @@ struct TuningOptions {
   double max_time = 0;           ///< 0: no limit
   double trial_timeout = 30;     ///< a config that takes longer in one pass counts as failed
 
+  /// What it takes to look at results in the middle of refining, in seconds of the region: about so
+  /// many passes are made before the first look and between two. 0: nothing.
+  double look_seconds = 0;
+
   /// Sites that first appear after this many passes of a generation form the next one.
   std::uint64_t generation_window = 16;
   /// An unfinished site that was not launched for this many passes no longer holds up the others.

@@ -81,6 +81,22 @@ TEST_CASE("Rounds go forwards and backwards in turn", "[race]") {
   CHECK(race.round() == std::vector<std::size_t>{2, 1, 0});
 }
 
+TEST_CASE("Rounds that take less than a look are run without one in between", "[race]") {
+  RaceLimits limits;
+  limits.tolerance = 0;
+  limits.passes_at_once = 7;
+  limits.max_rounds = 5;
+  Race race(2, limits, {});
+  CHECK(race.round() == std::vector<std::size_t>{0, 1, 1, 0, 0, 1});
+  race.complete(std::vector<RegionSample>(6, {10, 0}));
+  CHECK(race.round() == std::vector<std::size_t>{1, 0, 0, 1});
+  race.complete(std::vector<RegionSample>(4, {10, 0}));
+  CHECK(race.round().empty());
+
+  Race many(8, limits, {});
+  CHECK(many.round().size() == 8);
+}
+
 TEST_CASE("Without samples the first arm stays", "[race]") {
   Race race(2, {}, {});
   while (!race.round().empty())
