@@ -33,7 +33,8 @@ using CollectiveCost = std::function<std::optional<double>(
 /// collective, and with `least_wait` of the region, who waited least for the others; what
 /// failed anywhere failed, what is missing anywhere is missing, and whoever did not launch a site
 /// adds nothing. Null: nothing is known of it.
-std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassReport> of_ranks,
+std::optional<PassResult> reduced(const Batch::Pass& pass,
+                                  std::span<const PassReport* const> of_ranks,
                                   std::span<const std::uint32_t> ranks,
                                   const CollectiveCost& cost_of_collective, bool least_wait,
                                   double timeout, std::string& culprit) {
@@ -43,7 +44,7 @@ std::optional<PassResult> reduced(const Batch::Pass& pass, std::span<const PassR
   std::map<SharedIndex, std::map<std::uint32_t, double>> seconds;
   bool region_known = true;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {
-    const PassReport& report = of_ranks[r];
+    const PassReport& report = *of_ranks[r];
     if (report.lost) return std::nullopt;
     result.throttled = result.throttled || report.throttled;
     if (report.sm_clock_hz > 0) {
@@ -304,10 +305,11 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
                                           [](const Site& site) { return site.shared.collective; });
   double seconds = 0;
   std::size_t measured = 0;
+  std::vector<const PassReport*> of_ranks;
   for (std::size_t p = 0; p < last_.passes.size(); ++p) {
-    std::vector<PassReport> of_ranks;
+    of_ranks.clear();
     for (const BatchReport& report : reports) {
-      of_ranks.push_back(report.passes[p]);
+      of_ranks.push_back(&report.passes[p]);
       for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
     }
     // What is kept has to be faster where it is slowest.

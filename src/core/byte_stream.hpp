@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -19,8 +20,10 @@ class ByteWriter {
   template <class Unsigned>
   void number(Unsigned value) {
     static_assert(std::is_unsigned_v<Unsigned>);
+    std::array<std::byte, sizeof(Unsigned)> digits;
     for (std::size_t i = 0; i < sizeof(Unsigned); ++i)
-      bytes_.push_back(static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i)));
+      digits[i] = static_cast<std::byte>(static_cast<std::uint64_t>(value) >> (8 * i));
+    bytes_.insert(bytes_.end(), digits.begin(), digits.end());
   }
   void raw(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());

@@ -16,7 +16,7 @@ constexpr double warmup_allowance = 3;
 }  // namespace
 
 SiteProgress::SiteProgress(const ScheduleShape& shape, ScheduleKind schedule, double cutoff)
-    : shape_(shape), schedule_(schedule_of(schedule)), cutoff_(cutoff), trials_(shape.num_configs) {
+    : shape_(shape), schedule_(schedule_of(schedule)), cutoff_(cutoff), trials_(shape.num_configs), levels_(shape.num_configs, no_sample) {
   for (Trial& trial : trials_) {
     trial.samples.assign(static_cast<std::size_t>(shape.n_repeat), no_sample);
     trial.warmup.assign(static_cast<std::size_t>(shape.n_warmup), no_sample);
@@ -70,6 +70,7 @@ void SiteProgress::result(const Step& step, double seconds) {
     if (step.counts()) {
       trial.samples[static_cast<std::size_t>(step.iteration)] = seconds;
       trial.status = TrialStatus::Measured;
+      levels_[step.config] = median(trial.measured());
     } else {
       trial.warmup[static_cast<std::size_t>(step.iteration + shape_.n_warmup)] = seconds;
     }
@@ -96,11 +97,8 @@ void SiteProgress::queue_retries() {
 void SiteProgress::cut_off_if_hopeless(std::uint32_t config, int iteration) {
   if (cutoff_ <= 0 || config == 0) return;
   double best = std::numeric_limits<double>::infinity();
-  for (std::uint32_t i = 0; i < trials_.size(); ++i) {
-    if (i == config || trials_[i].given_up()) continue;
-    const std::vector<double> samples = trials_[i].measured();
-    if (!samples.empty()) best = std::min(best, median(samples));
-  }
+  for (std::uint32_t i = 0; i < trials_.size(); ++i)
+    if (i != config && !trials_[i].given_up() && levels_[i] < best) best = levels_[i];
   Trial& trial = trials_[config];
   std::vector<double> seen = trial.measured();
   const double factor = seen.empty() ? cutoff_ * warmup_allowance : cutoff_;

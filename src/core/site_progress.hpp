@@ -49,6 +49,7 @@ class SiteProgress {
   const Schedule& schedule_;
   double cutoff_;
   std::vector<Trial> trials_;
+  std::vector<double> levels_;  ///< medians of what was measured of each; NaN: nothing
   std::uint64_t p_ = 0;
   std::uint64_t owed_ = 0;
   bool scheduled_ = true;  ///< still in the schedule, not among the retries
