@@ -30,6 +30,9 @@ struct SocketSettings {
   /// For asking the others once rank 0 is lost. All that have ended are known to know nothing at
   /// once; whoever only stands still may know that it was committed.
   double recovery_seconds = 600;
+  /// Who waits asks again and again for a while before it sleeps. Only where each rank has
+  /// processors for that, beside those of the ranks that it waits for.
+  bool may_spin = false;
 };
 
 /// Ranks that agree through sockets of their own, beside whatever the program does: a star through

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <exception>
 #include <limits>
+#include <thread>
 
 #include "rank/endpoint.hpp"
 
@@ -28,6 +29,7 @@ SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders)
     : settings_(settings),
       self_{key_of_secret(settings.secret), number_of_job(settings.job), settings.rank,
             settings.num_ranks},
+      may_spin_(settings.may_spin),
       member_(settings.rank, settings.num_ranks, settings.recovery_seconds),
       peer_calls_(
           loop_, self_,
@@ -36,14 +38,14 @@ SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders)
               const std::lock_guard lock(mutex_);
               member_.told(peer, answer);
             }
-            changed_.notify_all();
+            tell_waiting();
           },
           [this](std::uint32_t peer) {
             {
               const std::lock_guard lock(mutex_);
               member_.unreachable(peer);
             }
-            changed_.notify_all();
+            tell_waiting();
           }),
       addresses_(settings.num_ranks) {
   if (settings.rank == 0)
@@ -58,7 +60,7 @@ void SocketStar::run() noexcept {
   std::string why = "this process stopped agreeing";
   try {
     start();
-    loop_.run();
+    run_loop();
   } catch (const std::exception& error) {
     why = std::string("agreeing failed: ") + error.what();
   } catch (...) {
@@ -75,7 +77,7 @@ void SocketStar::run() noexcept {
   } catch (...) {
     ended_ = true;
   }
-  changed_.notify_all();
+  tell_waiting();
 }
 
 void SocketStar::post(Outbox out) {
@@ -85,10 +87,27 @@ void SocketStar::post(Outbox out) {
 
 void SocketStar::wait_for(const Topic& topic, double seconds) {
   const Clock::time_point until = Clock::now() + to_duration(seconds);
+  ++waiting_;
   std::unique_lock lock(mutex_);
-  changed_.wait_until(lock, until, [&] {
-    return ended_ || member_.is_settled(topic) || member_.has_patience(topic);
-  });
+  while (!ended_ && !member_.is_settled(topic) && !member_.has_patience(topic)) {
+    const std::uint32_t seen = changes_.load();
+    if (may_spin_) {
+      lock.unlock();
+      const Clock::time_point enough = std::min(until, Clock::now() + spin_time);
+      while (changes_.load() == seen && Clock::now() < enough) std::this_thread::yield();
+      lock.lock();
+    }
+    if (!changed_.wait_until(lock, until, [&] { return changes_.load() != seen; })) break;
+  }
+  --waiting_;
+}
+
+void SocketStar::tell_waiting() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    ++changes_;
+  }
+  changed_.notify_all();
 }
 
 bool SocketStar::stop(double seconds) noexcept {

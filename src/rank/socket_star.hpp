@@ -1,6 +1,7 @@
 #pragma once
 
 #include <asio.hpp>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -55,7 +56,13 @@ class SocketStar final : public ConnectionOwner {
  private:
   using Clock = std::chrono::steady_clock;
 
+  /// For so long a thread that waits asks again and again before it sleeps: to be woken up takes
+  /// longer than most answers do, and each takes several threads that wake one another.
+  static constexpr std::chrono::microseconds spin_time{300};
+
   void post(Outbox out);
+  void run_loop();
+  void tell_waiting() noexcept;
   void start();
   [[nodiscard]] std::string fault_of_settings() const;
   void accept_next();
@@ -84,7 +91,10 @@ class SocketStar final : public ConnectionOwner {
   asio::steady_timer timer_{loop_};
   asio::posix::stream_descriptor listener_{loop_};
 
-  std::mutex mutex_;  // of the next three
+  const bool may_spin_;
+  std::atomic<int> waiting_{0};            // threads in wait_for
+  std::mutex mutex_;                       // of the next four
+  std::atomic<std::uint32_t> changes_{0};  // so many times others were told
   std::condition_variable changed_;
   Member member_;
   bool ended_ = false;

@@ -1,5 +1,6 @@
 // What the control thread does all the time: passes messages on, and looks at the clock.
 #include <algorithm>
+#include <thread>
 
 #include "rank/endpoint.hpp"
 #include "rank/socket_star.hpp"
@@ -10,6 +11,19 @@ namespace {
 constexpr double busy_tick_seconds = 0.02;
 
 }  // namespace
+
+void SocketStar::run_loop() {
+  Clock::time_point last = Clock::now();
+  while (!loop_.stopped()) {
+    const bool spins = may_spin_ && waiting_.load(std::memory_order_relaxed) > 0 &&
+                       Clock::now() - last < spin_time;
+    if ((spins ? loop_.poll() : loop_.run_one()) > 0) {
+      last = Clock::now();
+    } else {
+      std::this_thread::yield();
+    }
+  }
+}
 
 void SocketStar::dispatch(Outbox from_member, Outbox from_hub) {
   std::size_t next_of_member = 0;
@@ -22,7 +36,7 @@ void SocketStar::dispatch(Outbox from_member, Outbox from_hub) {
       deliver_to_member(std::move(from_hub[next_of_hub++]), from_member);
     }
   }
-  changed_.notify_all();
+  tell_waiting();
   arm_tick();
 }
 
