@@ -47,6 +47,7 @@ class JoiningTuning final : public RegionTuning {
   void repeat_together() override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override { return inner_->settle(now); }
+  bool settle_entry(double now) override { return inner_->settle_entry(now); }
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override {
     return !seeks_ && undecided_.empty() && inner_->finished();

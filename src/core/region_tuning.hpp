@@ -110,7 +110,8 @@ class RegionTuning {
   /// Call between entries; `detail` is a sentence for the observer. Config 0 cannot be wrong.
   virtual void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) = 0;
 
-  /// An entry begins. If the one before never ended, it counts as abandoned.
+  /// An entry begins, which settle_entry() permits if it is bounded. If the one before never ended,
+  /// it counts as abandoned.
   /// @param bounded the program makes the entries (`live`): what a trial costs is its time, and
   ///        it is never kept waiting for a rank that has not spoken
   [[nodiscard]] virtual PassPlan begin_pass(double now, bool bounded = true) = 0;
@@ -171,6 +172,11 @@ class RegionTuning {
   /// delay.
   /// @return false: not yet; ask again in a moment, without the region's lock in between
   virtual bool settle(double /*now*/) { return true; }
+
+  /// An entry that the program makes is about to begin. Sees to it in the same way that it is known
+  /// what runs in it, where a question had to be answered before.
+  /// @return false: not yet; ask again in a moment, without the region's lock in between
+  virtual bool settle_entry(double /*now*/) { return true; }
 
   /// The program is about to end: reports, once, what has kept this from being finished if nothing
   /// was said about it yet.

@@ -45,6 +45,7 @@ class ScopedTuning final : public RegionTuning {
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   void repeat_together() override { decide_together(); }
   bool settle(double now) override { return shared_.settle(now); }
+  bool settle_entry(double now) override { return shared_.settle_entry(now); }
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] Stage stage() const override;

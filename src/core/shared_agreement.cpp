@@ -46,7 +46,7 @@ void SharedTuning::advance(double now, bool bounded) {
       } else {
         agreement = coordinator_.poll(topic_);
         if (agreement.verdict == Verdict::Open && bounded && entries_ > said_.horizon) {
-          agreement = take_back("the region was entered again before all had spoken");
+          agreement = take_back();
         }
       }
       if (agreement.verdict == Verdict::Open) return;
@@ -61,15 +61,11 @@ void SharedTuning::advance(double now, bool bounded) {
   }
 }
 
-Agreement SharedTuning::take_back(const char* why) {
-  coordinator_.withdraw(topic_, why);
-  // Where this rank has voted already the verdict is still on its way.
-  Agreement agreement = coordinator_.poll(topic_);
-  if (agreement.verdict != Verdict::Open || !holding_) return agreement;
-  // A decision that was agreed on must not be missed: the others, inside NCCL, would never return.
-  agreement = coordinator_.wait(topic_, held_verdict_seconds);
-  if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
-  return agreement;
+Agreement SharedTuning::take_back() {
+  coordinator_.withdraw(topic_, entered_again);
+  // Where this rank has voted already the verdict is still on its way. If decisions wait for it,
+  // settle_entry() has.
+  return coordinator_.poll(topic_);
 }
 
 void SharedTuning::await_ranks(const std::function<bool()>& interrupted) {

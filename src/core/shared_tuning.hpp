@@ -68,6 +68,7 @@ class SharedTuning final : public RegionTuning {
   void leave(const std::string& why) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override;
+  bool settle_entry(double now) override;
   void explain_unfinished() override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] Stage stage() const override { return stage_; }
@@ -109,6 +110,8 @@ class SharedTuning final : public RegionTuning {
   /// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
   /// for which the collective itself would wait; of one that has ended, all hear at once.
   static constexpr double held_verdict_seconds = 600;
+  /// Why a rank takes its word back.
+  static constexpr const char* entered_again = "the region was entered again before all had spoken";
 
   // shared_tuning.cpp: entries
   [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
@@ -130,6 +133,7 @@ class SharedTuning final : public RegionTuning {
   void add_standings(BatchReport& report) const;
   void hold_decisions(bool bounded);
   void release_decisions();
+  [[nodiscard]] bool settle_because(const char* why, double now);
   void commit_leases(const Batch& batch);
 
   // shared_parts.cpp: what is said
@@ -139,7 +143,7 @@ class SharedTuning final : public RegionTuning {
 
   // shared_agreement.cpp: what is heard
   void advance(double now, bool bounded);
-  [[nodiscard]] Agreement take_back(const char* why);
+  [[nodiscard]] Agreement take_back();
   [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
   void heard(Agreement agreement, bool bounded);
   void take(Batch&& batch);

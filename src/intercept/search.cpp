@@ -1,7 +1,9 @@
 #include "intercept/search.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 #include "gpu/span_timer.hpp"
@@ -15,6 +17,9 @@ namespace {
 constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
+// Between two looks whether an entry may begin.
+constexpr std::chrono::microseconds least_pause{50};
+constexpr std::chrono::microseconds most_pause{1000};
 
 }  // namespace
 
@@ -111,7 +116,15 @@ PassPlan Search::plan_entry(double now, bool bounded) {
 
 bool Search::begin(double now) {
   if (finished()) return skip_entry();
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  // Launches of other threads need the lock, however long it takes.
+  for (auto pause = least_pause; !nothing_to_do() && !tuning_->settle_entry(now);
+       pause = std::min(2 * pause, most_pause)) {
+    lock.unlock();
+    std::this_thread::sleep_for(pause);
+    now = now_seconds();
+    lock.lock();
+  }
   if (nothing_to_do()) return skip_entry();
   if (tuning_->wants_results()) measurement_.poll(false);
   drain(false, now);

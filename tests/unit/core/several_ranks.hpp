@@ -174,6 +174,7 @@ class FakeRank {
   }
   /// One entry. False: it was no pass.
   bool entry(bool live) {
+    for (; live && !tuning.settle_entry(now); now += 1) ++awaited;
     const PassPlan plan = tuning.begin_pass(now, live);
     waiting = plan.waiting;
     if (!live && !plan.counted) return false;
@@ -239,6 +240,7 @@ class FakeRank {
   std::unique_ptr<RegionTuning> made;
   RegionTuning& tuning;
   FakeDecisions decisions;
+  std::uint64_t awaited = 0;   ///< times that an entry could not begin yet
   std::uint64_t off_plan = 0;  ///< passes in which a collective ran another config than planned
   std::deque<Site> sites;
   std::map<std::uint64_t, std::map<std::string, std::uint32_t>> ran;  ///< by pass
