@@ -45,9 +45,11 @@ CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
  *
  * NCCL carries a few bytes of each rank, over a communicator that is split off and ended again;
  * from then on the ranks talk through sockets. Waits at most `seconds` (30 is plenty) for the others.
- * Fails on all ranks that can still be told; no region is then tuned, and the program goes on. Where
- * it fails because a rank did not come in time, NCCL may still wait for that rank in the background:
- * the communicator must be neither split nor destroyed any more. */
+ * Succeeds where the very same ranks are tuned together already, and fails where others are, which
+ * stay so. Fails on all ranks that can still be told; unless they had been joined before, no region
+ * is then tuned, and the program goes on. Where it fails because a rank did not come in time, NCCL
+ * may still wait for that rank in the background: the communicator must be neither split nor
+ * destroyed any more. */
 CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
 
 /* --- Regions ------------------------------------------------------------------------------------

@@ -148,8 +148,7 @@ std::string ProcessRuntime::join(void* communicator, double seconds) {
   const rank::Rendezvous met = meet_over(
       driver_, {communicator, known ? known->library : nullptr, known && known->shares_with_splits},
       seconds, stopped_.load() ? rank::Standing{"its tuning has ended", 0} : ranks_.standing());
-  ranks_.join(met);
-  return met.error;
+  return ranks_.join(met);
 }
 
 }  // namespace contextune::intercept

@@ -190,20 +190,31 @@ void ProcessRanks::start(const rank::Rendezvous& found) {
 
 rank::Standing ProcessRanks::standing() {
   const std::lock_guard lock(mutex_);
-  if (coordinator_ != nullptr) return {"it has joined other ranks before", job_};
-  return {has_regions_ ? "it has entered a region before" : "", 0};
+  if (coordinator_ == nullptr) return {has_regions_ ? "it has entered a region before" : "", 0};
+  // Who has lost the others is of no job any more.
+  if (std::string lost = coordinator_->lost(); !lost.empty()) return {std::move(lost), 0};
+  return {"it has joined other ranks before", job_, coordinator_->rank(),
+          coordinator_->num_ranks()};
 }
 
-void ProcessRanks::join(const rank::Rendezvous& met) {
-  if (!met.error.empty()) log_.fallback(FallbackReason::NoRendezvous, {}, {}, met.error);
-  const std::lock_guard lock(mutex_);
-  if (coordinator_ != nullptr) return;
-  if (!met.error.empty()) {
-    coordinator_ = std::make_unique<NoCoordinator>(met.error);
-  } else if (!met.address.empty()) {
-    start(met);
-    is_of_communicator_ = true;
+std::string ProcessRanks::join(const rank::Rendezvous& met) {
+  std::string why = met.error;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool meets = why.empty() && !met.address.empty();
+    if (coordinator_ != nullptr) {
+      if (meets) why = "another thread has joined ranks meanwhile, and they stay joined";
+      // What the program asks for is for all its regions.
+      if (why.empty()) is_founded_ = false;
+    } else if (!why.empty()) {
+      coordinator_ = std::make_unique<NoCoordinator>(why);
+    } else if (meets) {
+      start(met);
+      is_of_communicator_ = true;
+    }
   }
+  if (!why.empty()) log_.fallback(FallbackReason::NoRendezvous, {}, {}, why);
+  return why;
 }
 
 void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {

@@ -36,8 +36,10 @@ class ProcessRanks {
   /// Whether the ranks of a communicator can still be joined.
   [[nodiscard]] rank::Standing standing();
   /// Joins those who meet there, or, where the rendezvous failed, nobody for good. Regions that are
-  /// entered from now on are tuned with them, unless the process has joined others meanwhile.
-  void join(const rank::Rendezvous& met);
+  /// entered from now on are tuned with them.
+  /// @return why they are not tuned with these; whoever was joined before stays joined. Empty: they
+  ///         are
+  [[nodiscard]] std::string join(const rank::Rendezvous& met);
 
   /// The program calls NCCL, and has.
   void nccl_begins(const contextune_nccl_call& call) noexcept;

@@ -18,7 +18,7 @@ namespace contextune::rank {
 namespace {
 
 constexpr std::uint32_t block_magic = 0x52617463;  // "ctaR"
-constexpr std::uint16_t block_version = 1;
+constexpr std::uint16_t block_version = 2;
 constexpr std::size_t most_refusal_bytes = 150;
 constexpr std::size_t most_address_bytes = 256;
 constexpr std::size_t secret_bytes = 2 * sizeof(Nonce);
@@ -28,6 +28,8 @@ struct Said {
   std::uint32_t num_ranks = 0;
   std::uint64_t host = 0;
   std::uint64_t job = 0;
+  std::uint32_t job_rank = 0;
+  std::uint32_t job_ranks = 0;
   std::string refusal;
   std::string secret;   // of rank 0
   std::string address;  // of rank 0: "tcp:A,B:PORT", or empty: it listens nowhere
@@ -79,6 +81,8 @@ std::optional<Said> parse(std::span<const std::byte> block, std::string& fault) 
   said.num_ranks = reader.number<std::uint32_t>();
   said.host = reader.number<std::uint64_t>();
   said.job = reader.number<std::uint64_t>();
+  said.job_rank = reader.number<std::uint32_t>();
+  said.job_ranks = reader.number<std::uint32_t>();
   said.refusal = reader.text();
   said.secret = reader.text();
   said.address = reader.text();
@@ -132,6 +136,8 @@ void GatheredRendezvous::write(Standing standing) {
   writer.number(num_ranks_);
   writer.number(host_.local);
   writer.number(standing.job);
+  writer.number(standing.job_rank);
+  writer.number(standing.job_ranks);
   writer.text(refusal);
   writer.text(secret);
   writer.text(address);
@@ -149,6 +155,8 @@ Rendezvous GatheredRendezvous::read(std::span<const std::byte> blocks) {
   bool one_host = true;
   std::uint64_t host_of_rank_0 = 0;
   std::set<std::uint64_t> jobs;
+  std::set<std::uint32_t> of_job;
+  std::uint32_t job_ranks = 0;
   std::string refusal;
   for (std::uint32_t rank = 0; rank < num_ranks_; ++rank) {
     std::string fault;
@@ -157,6 +165,8 @@ Rendezvous GatheredRendezvous::read(std::span<const std::byte> blocks) {
       fault = "it is " + name_of(said->rank) + " of " + std::to_string(said->num_ranks) + " there";
     if (!fault.empty()) return no_meeting(name_of(rank) + " does not take part: " + fault);
     jobs.insert(said->job);
+    of_job.insert(said->job_rank);
+    job_ranks = std::max(job_ranks, said->job_ranks);
     if (refusal.empty() && !said->refusal.empty())
       refusal = name_of(rank) + " does not take part: " + said->refusal;
     if (rank == 0) {
@@ -167,7 +177,11 @@ Rendezvous GatheredRendezvous::read(std::span<const std::byte> blocks) {
     if (said->host != host_of_rank_0) one_host = false;
     if (rank < rank_ && said->host == host_.local) ++result.local_rank;
   }
-  if (jobs.size() == 1 && *jobs.begin() != 0) return result;
+  if (jobs.size() == 1 && *jobs.begin() != 0) {
+    if (of_job.size() == job_ranks) return result;
+    return no_meeting("the communicator has " + std::to_string(of_job.size()) + " of the " +
+                      std::to_string(job_ranks) + " ranks that are tuned together already");
+  }
   if (!refusal.empty()) return no_meeting(refusal);
   if (num_ranks_ == 1) return result;
   result.job = name_of_job(result.secret);

@@ -18,7 +18,9 @@ struct Standing {
   /// Why it does not take part, as a phrase that follows "rank 2 does not take part: "; empty: it
   /// does.
   std::string refusal;
-  std::uint64_t job = 0;  ///< whose ranks it agrees with already; 0: none
+  std::uint64_t job = 0;        ///< whose ranks it agrees with already; 0: none
+  std::uint32_t job_rank = 0;   ///< which of them it is
+  std::uint32_t job_ranks = 0;  ///< how many there are
 };
 
 /// The meeting of ranks that can gather a few bytes of each just once, as those of a communicator
@@ -26,8 +28,8 @@ struct Standing {
 /// the same from them. On one host they meet at a Unix socket that a random number names; past one
 /// host at TCP, where rank 0 listens already before it tells the port. The secret is drawn by rank
 /// 0 and is in its block, so the blocks must go where only the job's ranks see them. If one rank
-/// does not take part, none does, and all know why; unless all are of one job already, which is as
-/// good.
+/// does not take part, none does, and all know why; unless all are all that one job has already,
+/// which is as good.
 class GatheredRendezvous {
  public:
   static constexpr std::size_t block_bytes = 512;
@@ -39,7 +41,7 @@ class GatheredRendezvous {
   [[nodiscard]] const Block& block() const noexcept { return block_; }
 
   /// @param blocks of all ranks, one after the other
-  /// @return without an address if nobody needs to meet: one rank, or all of one job already
+  /// @return without an address if nobody needs to meet: one rank, or the same job already
   [[nodiscard]] Rendezvous read(std::span<const std::byte> blocks);
 
  private:

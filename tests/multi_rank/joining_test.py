@@ -126,6 +126,24 @@ class Joining(unittest.TestCase):
         for rank in self.start(2, "twice"):
             self.assertEqual(rank.rest(), ["sum 3", "ready", "joined", "filled", "joined again", "sum 3", "end"])
 
+    def test_a_part_of_those_who_have_joined_is_told_that_it_is_one(self):
+        for rank in self.start(4, "part"):
+            self.assertEqual(rank.rest(), [
+                "sum 10", "ready", "joined", "filled",
+                "the communicator has 2 of the 4 ranks that are tuned together already", "sum 10", "end"])
+
+    def found(self):
+        """What makes ranks find one another by the program's first communicator."""
+        return {rank: {"CONTEXTUNE_REGION": "nvtx:elsewhere", "XDG_RUNTIME_DIR": str(self.folder)}
+                for rank in range(4)}
+
+    def test_ranks_that_have_found_one_another_by_themselves_are_joined_for_all_regions(self):
+        self.assert_tuned_together(self.start(4, variables=self.found()))
+
+    def test_some_of_the_ranks_that_have_found_one_another_are_not_joined(self):
+        for rank in self.start(4, "absent", "part", variables=self.found()):
+            self.assertIn("the communicator has 2 of the 4 ranks that are tuned together already", rank.rest())
+
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root")
     def test_ranks_that_share_no_user_meet_over_tcp(self):
         """As ranks of several hosts do: no Unix socket of one user lets another in."""

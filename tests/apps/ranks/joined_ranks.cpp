@@ -7,6 +7,7 @@
 //   non-blocking  its communicator does not block
 //   sharing       its communicator shares its resources with what is split off it
 //   twice         joins once more in the end
+//   part          joins with half of the communicator in the end
 //   region-first  enters a region before it joins
 //   alone         uses the communicator for nothing else
 #include <cuda.h>
@@ -205,6 +206,12 @@ int main(int argc, char** argv) {
     say(joined ? "joined" : std::string("not joined: ") + contextune_error());
   }
   tune("fill", stream, 7);
+  if (has("part")) {
+    ncclComm_t pair = nullptr;
+    CHECK(ncclCommSplit(communicator, place.rank / 2, place.rank, &pair, nullptr));
+    say(contextune::join(pair) ? "joined again" : contextune_error());
+    CHECK(ncclCommDestroy(pair));
+  }
   if (has("twice")) say(contextune::join(communicator) ? "joined again" : contextune_error());
   if (!alone) say("sum " + std::to_string(sum_of_ranks(place, communicator, stream)));
   say("end");

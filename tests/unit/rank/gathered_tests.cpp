@@ -26,12 +26,14 @@ const HostIdentity there{8, {"127.0.0.2"}};
 
 std::vector<GatheredRendezvous> ranks_on(const std::vector<HostIdentity>& hosts,
                                          const std::string& refusal_of_last = {},
-                                         const std::vector<std::uint64_t>& jobs = {}) {
+                                         const std::vector<std::uint64_t>& jobs = {},
+                                         std::uint32_t job_ranks = 2) {
   std::vector<GatheredRendezvous> ranks;
   for (std::size_t rank = 0; rank < hosts.size(); ++rank)
     ranks.emplace_back(static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(hosts.size()),
                        contextune::rank::Standing{rank + 1 == hosts.size() ? refusal_of_last : "",
-                                                  jobs.empty() ? 0 : jobs[rank]},
+                                                  jobs.empty() ? 0 : jobs[rank],
+                                                  static_cast<std::uint32_t>(rank), job_ranks},
                        hosts[rank]);
   return ranks;
 }
@@ -123,6 +125,15 @@ TEST_CASE("Ranks that agree already need not meet, and other ranks cannot", "[ga
     CHECK(found.error == "rank 1 does not take part: " + before);
 }
 
+TEST_CASE("Some of the ranks that agree already are not the same ranks", "[gathered]") {
+  const std::string before = "it has joined other ranks before";
+  for (const auto& hosts : {std::vector{here, here}, std::vector{here}}) {
+    auto some = ranks_on(hosts, before, {5, 5}, 4);
+    for (const Rendezvous& found : meetings(some))
+      CHECK(mentions(found.error, "of the 4 ranks that are tuned together already"));
+  }
+}
+
 TEST_CASE("A reason of any length leaves the block whole", "[gathered]") {
   auto ranks = ranks_on({here, here}, std::string(5000, 'x'));
   CHECK(mentions(meetings(ranks)[0].error, "rank 1 does not take part: xxx"));
@@ -145,7 +156,7 @@ TEST_CASE("A block of somebody else is named, and nothing in it is believed", "[
     expected = "it is rank 0 of 2 there";
   }
   SECTION("with a length that leads out of it") {
-    all[second + 35] = std::byte{0xff};
+    all[second + 43] = std::byte{0xff};
     expected = "cut off";
   }
   CHECK(mentions(ranks[0].read(all).error, expected));
