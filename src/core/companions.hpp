@@ -23,7 +23,8 @@ struct Companions {
   Scope scope = Scope::Global;         ///< the same
 };
 
-/// Whoever finds them, for one region; a port. Called under the region's lock; waits for nobody.
+/// Whoever finds them, for one region; a port. Called under the region's lock, and waits for nobody
+/// where nothing else is said.
 class CompanionSource {
  public:
   virtual ~CompanionSource() = default;
@@ -43,6 +44,11 @@ class CompanionSource {
   ///                whether they come or not, and not as those whom it takes for the others.
   [[nodiscard]] virtual Companions find(std::span<const DecisionStanding> used,
                                         std::uint64_t entries, bool bounded, double now) = 0;
+
+  /// In place of find(), once: this process is not tuned any more in the region, and whoever looks
+  /// for it is told. Waits for a moment, or it would not be known who has found it already.
+  /// @return those; they have to be told by the tuning that they share
+  [[nodiscard]] virtual Companions leave(std::span<const DecisionStanding> used, bool bounded) = 0;
 };
 
 }  // namespace contextune

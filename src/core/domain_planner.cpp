@@ -16,6 +16,7 @@ bool decode(const Payload& bytes, DomainReport& report) {
   report.region = from.number<std::uint64_t>();
   report.num_ranks = from.number<std::uint32_t>();
   report.waits_no_longer = from.number<std::uint8_t>() != 0;
+  report.leaves = from.number<std::uint8_t>() != 0;
   const auto count = from.number<std::uint32_t>();
   if (count > most_communicators) return false;
   for (std::uint32_t i = 0; i < count && !from.failed(); ++i) {
@@ -51,6 +52,7 @@ Payload encode(const DomainReport& report) {
   to.number(report.region);
   to.number(report.num_ranks);
   to.number(static_cast<std::uint8_t>(report.waits_no_longer));
+  to.number(static_cast<std::uint8_t>(report.leaves));
   to.number(static_cast<std::uint32_t>(report.used.size()));
   for (const DomainReport::Communicator& one : report.used) {
     to.number(one.id);
@@ -84,6 +86,11 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   Region& region = regions_[report.region];
   for (const Ranks& domain : region.domains)
     if (std::binary_search(domain.begin(), domain.end(), rank)) return encode_domain(domain);
+  if (report.leaves) {
+    region.reports.erase(rank);
+    region.left[rank] = std::move(report);
+    return encode_domain({});
+  }
   const bool waits_no_longer = report.waits_no_longer;
   region.reports[rank] = std::move(report);
   const Ranks ranks = connected(region, rank);
@@ -107,7 +114,7 @@ DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_
 bool DomainPlanner::is_whole(const Region& region, const Ranks& ranks) {
   const DomainReport& first = region.reports.at(ranks.front());
   if (first.used.empty()) {
-    std::size_t spoken_for = ranks.size();
+    std::size_t spoken_for = ranks.size() + region.left.size();
     for (const Ranks& domain : region.domains) spoken_for += domain.size();
     return spoken_for >= first.num_ranks;
   }
@@ -119,6 +126,9 @@ bool DomainPlanner::is_whole(const Region& region, const Ranks& ranks) {
       sum.here += one.here;
     }
   }
+  for (const auto& [rank, report] : region.left)
+    for (const DomainReport::Communicator& one : report.used)
+      if (seen.contains(one.id)) seen[one.id].here += one.here;
   return std::all_of(seen.begin(), seen.end(),
                      [](const auto& one) { return one.second.here >= one.second.ranks; });
 }

@@ -24,6 +24,7 @@ struct DomainReport {
   std::vector<Communicator> used;
   std::uint32_t num_ranks = 0;  ///< of the job
   bool waits_no_longer = false;
+  bool leaves = false;  ///< it is not tuned in the region any more: nobody waits for it
 };
 
 [[nodiscard]] Payload encode(const DomainReport& report);
@@ -32,8 +33,8 @@ struct DomainReport {
 
 /// Finds out on rank 0 which ranks are to be tuned together in a region: those that are connected
 /// by communicators which they use in it. A domain is final as soon as all ranks of all its
-/// communicators have said so, or one of its ranks waits no longer; whoever comes later is not in
-/// it, and a communicator that is not in one domain as a whole is tuned by none.
+/// communicators have said so or left, or one of its ranks waits no longer; whoever comes later is
+/// not in it, and a communicator that is not in one domain as a whole is tuned by none.
 ///
 /// Each question is one rank's alone, so nobody is kept waiting. Deterministic; not thread-safe.
 class DomainPlanner {
@@ -45,6 +46,7 @@ class DomainPlanner {
   using Ranks = std::vector<std::uint32_t>;
   struct Region {
     std::map<std::uint32_t, DomainReport> reports;  ///< of ranks that are in no domain
+    std::map<std::uint32_t, DomainReport> left;
     std::vector<Ranks> domains;
   };
 

@@ -69,9 +69,8 @@ void JoiningTuning::reject_config(SiteIndex index, std::uint32_t config,
 PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
   ++entries_;
   seeks_ = false;
-  const bool is_needed =
-      has_collectives_ || repeats_together_ || (entries_ > 1 && source_->are_certain());
-  if (!joined_ && is_needed) {
+  bounded_ = bounded;
+  if (!joined_ && needs_companions()) {
     std::vector<DecisionStanding> used;
     if (port_ != nullptr) used = port_->standings();
     if (sought_since_ == 0) sought_since_ = entries_;
@@ -90,6 +89,21 @@ PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
   PassPlan plan = inner_->begin_pass(now, bounded);
   if (joined_) plan.pass += first_shared;
   return plan;
+}
+
+bool JoiningTuning::needs_companions() const {
+  return has_collectives_ || repeats_together_ || (entries_ > 1 && source_->are_certain());
+}
+
+void JoiningTuning::leave(const std::string& why) {
+  if (!joined_ && needs_companions() && !std::exchange(left_, true)) {
+    seeks_ = false;
+    std::vector<DecisionStanding> used;
+    if (port_ != nullptr) used = port_->standings();
+    Companions found = source_->leave(used, bounded_);
+    if (found.state == Companions::State::Known) join(std::move(found));
+  }
+  inner_->leave(why);
 }
 
 PassPlan JoiningTuning::idle_entry(bool counted) {

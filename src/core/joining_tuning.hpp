@@ -43,7 +43,7 @@ class JoiningTuning final : public RegionTuning {
   }
   void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }
   void pause() override { inner_->pause(); }
-  void leave(const std::string& why) override { inner_->leave(why); }
+  void leave(const std::string& why) override;
   void repeat_together() override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override { return inner_->settle(now); }
@@ -69,6 +69,7 @@ class JoiningTuning final : public RegionTuning {
   };
 
   void join(Companions&& companions);
+  [[nodiscard]] bool needs_companions() const;
   [[nodiscard]] PassPlan idle_entry(bool counted);
   [[nodiscard]] std::optional<std::uint64_t> inner_number(std::uint64_t pass) const;
 
@@ -82,8 +83,10 @@ class JoiningTuning final : public RegionTuning {
   bool has_collectives_ = false;
   bool repeats_together_ = false;
   bool joined_ = false;
-  bool seeks_ = false;  ///< its companions are not known yet
-  bool said_ = false;   ///< that they were not found to the end
+  bool bounded_ = true;  ///< as begin_pass was told last
+  bool seeks_ = false;   ///< its companions are not known yet
+  bool left_ = false;
+  bool said_ = false;  ///< that they were not found to the end
   std::uint64_t entries_ = 0;
   std::uint64_t with_collectives_ = 0;  ///< entries that ended after the first of them
   std::uint64_t sought_since_ = 0;      ///< entry; 0: not yet

@@ -16,6 +16,8 @@ constexpr std::uint64_t least_entries = 16;
 constexpr std::uint64_t most_entries_between = 16;
 // A rank's answer comes from control threads alone, and nobody waits for it in live mode.
 constexpr double answer_seconds = 3600;
+// Longer than control threads take.
+constexpr double leaving_seconds = 0.25;
 
 /// Of what one rank asks about the region: the others ask questions of their own.
 std::uint64_t group_of(std::uint64_t region, std::uint32_t rank) {
@@ -35,16 +37,33 @@ RegionCompanions::RegionCompanions(ProcessRanks& ranks, SharedTuningSettings set
       distributed_(options.distributed),
       scope_(options.scope) {}
 
-Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::uint64_t entries,
-                                  bool bounded, double now) {
+Companions RegionCompanions::all_of_job(std::span<const DecisionStanding> used, bool bounded) {
   const bool only_devices = bounded || !collective_calls().has_peers();
   Companions found = ranks_.companions(settings_, distributed_,
                                        only_devices ? used : std::span<const DecisionStanding>());
   found.scope = scope_;
-  if (!bounded || found.state != Companions::State::Known || found.coordinator->num_ranks() == 1 ||
-      !ranks_.has_parts()) {
-    return found;
-  }
+  return found;
+}
+
+bool RegionCompanions::are_sought(const Companions& found, bool bounded) const {
+  return bounded && found.state == Companions::State::Known && found.coordinator->num_ranks() > 1 &&
+         ranks_.has_parts();
+}
+
+void RegionCompanions::narrow(Companions& found, std::vector<std::uint32_t>&& ranks) {
+  if (ranks == found.settings.ranks) return;
+  // Several domains of one region ask questions of their own.
+  StableHash group;
+  group.add(found.settings.group);
+  for (const std::uint32_t rank : ranks) group.add(rank);
+  found.settings.group = group.value();
+  found.settings.ranks = std::move(ranks);
+}
+
+Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::uint64_t entries,
+                                  bool bounded, double now) {
+  Companions found = all_of_job(used, bounded);
+  if (!are_sought(found, bounded)) return found;
   Companions sought;
   sought.state = Companions::State::Sought;
   if (asked_first_ == 0) asked_first_ = now;
@@ -54,9 +73,10 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
     }
     if (entries < ask_again_) return sought;
     coordinator_ = found.coordinator;
-    report_ = report_of(used);
-    may_go_alone_ = entries >= least_entries;
-    ask(now);
+    DomainReport report = report_of(used);
+    report.waits_no_longer =
+        entries >= least_entries && now - asked_first_ > settings_.presync_timeout;
+    ask(report);
   }
   const Agreement agreement = coordinator_->poll(topic_);
   if (agreement.verdict == Verdict::Open) return sought;
@@ -64,21 +84,33 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
   ++topic_.question;
   // What is wrong with the ranks is said by the tuning that asks them all.
   if (agreement.verdict != Verdict::Committed) return found;
-  const auto ranks = decode_domain(agreement.decision);
+  auto ranks = decode_domain(agreement.decision);
   if (!ranks) return found;
   if (ranks->empty()) {
     ask_again_ = entries + pause_;
     pause_ = std::min(2 * pause_, most_entries_between);
     return sought;
   }
-  if (*ranks != found.settings.ranks) {
-    // Several domains of one region ask questions of their own.
-    StableHash group;
-    group.add(found.settings.group);
-    for (const std::uint32_t rank : *ranks) group.add(rank);
-    found.settings.group = group.value();
-    found.settings.ranks = *ranks;
+  narrow(found, *std::move(ranks));
+  return found;
+}
+
+Companions RegionCompanions::leave(std::span<const DecisionStanding> used, bool bounded) {
+  Companions found = all_of_job(used, bounded);
+  if (!are_sought(found, bounded)) return found;
+  if (std::exchange(asked_, false)) {
+    coordinator_->withdraw(topic_, "it has left the region");
+    ++topic_.question;
   }
+  coordinator_ = found.coordinator;
+  DomainReport report = report_of(used);
+  report.leaves = true;
+  ask(report);
+  const Agreement agreement = coordinator_->wait(topic_, leaving_seconds);
+  auto ranks =
+      agreement.verdict == Verdict::Committed ? decode_domain(agreement.decision) : std::nullopt;
+  if (!ranks || ranks->empty()) return {};
+  narrow(found, *std::move(ranks));
   return found;
 }
 
@@ -96,11 +128,10 @@ DomainReport RegionCompanions::report_of(std::span<const DecisionStanding> used)
   return report;
 }
 
-void RegionCompanions::ask(double now) {
+void RegionCompanions::ask(const DomainReport& report) {
   topic_.group = group_of(settings_.group, coordinator_->rank());
   topic_.ranks = {coordinator_->rank()};
-  report_.waits_no_longer = may_go_alone_ && now - asked_first_ > settings_.presync_timeout;
-  coordinator_->say(topic_, ProcessRanks::domain_kind, encode(report_), answer_seconds);
+  coordinator_->say(topic_, ProcessRanks::domain_kind, encode(report), answer_seconds);
   asked_ = true;
 }
 

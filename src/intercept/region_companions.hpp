@@ -22,20 +22,22 @@ class RegionCompanions final : public CompanionSource {
   }
   [[nodiscard]] Companions find(std::span<const DecisionStanding> used, std::uint64_t entries,
                                 bool bounded, double now) override;
+  [[nodiscard]] Companions leave(std::span<const DecisionStanding> used, bool bounded) override;
 
  private:
   [[nodiscard]] DomainReport report_of(std::span<const DecisionStanding> used) const;
-  void ask(double now);
+  void ask(const DomainReport& report);
+  [[nodiscard]] bool are_sought(const Companions& found, bool bounded) const;
+  [[nodiscard]] Companions all_of_job(std::span<const DecisionStanding> used, bool bounded);
+  static void narrow(Companions& found, std::vector<std::uint32_t>&& ranks);
 
   ProcessRanks& ranks_;
   const SharedTuningSettings settings_;
   const Distributed distributed_;
   const Scope scope_;
   Coordinator* coordinator_ = nullptr;  ///< that was asked
-  DomainReport report_;                 ///< what it was told
   Topic topic_;
   bool asked_ = false;
-  bool may_go_alone_ = false;    ///< once the others have had their time
   std::uint64_t ask_again_ = 0;  ///< at this entry
   std::uint64_t pause_ = 1;      ///< entries until then
   double asked_first_ = 0;       ///< when; 0: not yet

@@ -14,9 +14,9 @@ struct Job {
 
   /// What the rank is answered.
   Ranks say(std::uint32_t rank, const Used& used, bool waits_no_longer = false,
-            std::uint64_t region = 1) {
+            std::uint64_t region = 1, bool leaves = false) {
     const contextune::Payload said[] = {
-        encode(DomainReport{region, used, num_ranks, waits_no_longer})};
+        encode(DomainReport{region, used, num_ranks, waits_no_longer, leaves})};
     std::string why;
     const auto answer = planner.decide({9, 0, {rank}}, said, why);
     CHECK(why.empty());
@@ -59,6 +59,32 @@ TEST_CASE("Whoever waits no longer goes with those that have come", "[domain]") 
   CHECK(job.say(1, {{7, 4, 1}, {8, 2, 1}}) == Ranks{0, 1});
   CHECK(job.say(2, {{7, 4, 1}}).empty());  // too late for them
   CHECK(job.say(2, {{7, 4, 1}}, true) == Ranks{2});
+}
+
+TEST_CASE("Nobody waits for a rank that has left", "[domain]") {
+  Job job;
+  const auto leave = [&](std::uint32_t rank, const Used& used) {
+    return job.say(rank, used, false, 1, true);
+  };
+  SECTION("before it came") {
+    CHECK(job.say(0, {{7, 3, 1}}).empty());
+    CHECK(leave(1, {{7, 3, 1}}).empty());
+  }
+  SECTION("after it came") {
+    CHECK(job.say(1, {{7, 3, 1}}).empty());
+    CHECK(leave(1, {{7, 3, 1}}).empty());
+    CHECK(job.say(0, {{7, 3, 1}}).empty());
+  }
+  CHECK(job.say(2, {{7, 3, 1}}) == Ranks{0, 2});
+  CHECK(job.say(0, {{7, 3, 1}}) == Ranks{0, 2});
+  CHECK(job.say(3, {}) == Ranks{3});
+}
+
+TEST_CASE("A rank that leaves hears who has found it, and has to tell them", "[domain]") {
+  Job job;
+  CHECK(job.say(0, {{7, 2, 1}}).empty());
+  CHECK(job.say(1, {{7, 2, 1}}) == Ranks{0, 1});
+  CHECK(job.say(0, {{7, 2, 1}}, false, 1, true) == Ranks{0, 1});
 }
 
 TEST_CASE("Several ranks of a communicator in one process count as that many", "[domain]") {

@@ -26,6 +26,7 @@ struct Answers {
   bool certain = false;
   Companions::State state = Companions::State::Alone;
   int questions = 0;
+  int partings = 0;
   SilentCoordinator coordinator;
 };
 
@@ -42,6 +43,10 @@ class FakeSource final : public CompanionSource {
     found.coordinator = &answers_.coordinator;
     found.settings.ranks = {0, 1};
     return found;
+  }
+  [[nodiscard]] Companions leave(std::span<const DecisionStanding> used, bool) override {
+    ++answers_.partings;
+    return find(used, 0, true, 0);
   }
 
  private:
@@ -77,6 +82,27 @@ TEST_CASE("A region without collectives asks for no companions", "[joining]") {
   for (int entry = 0; entry < 5; ++entry) CHECK(region.enter().counted);
   CHECK(region.answers.questions == 0);
   CHECK(region.answers.coordinator.asked == 0);
+}
+
+TEST_CASE("A rank that leaves while its companions are sought tells whoever has found it",
+          "[joining]") {
+  Region region;
+  region.answers.any = true;
+  region.answers.state = Companions::State::Sought;
+  (void)region.enter();
+  SECTION("and nobody where it has to do with none") {
+    region.tuning.leave("it stops");
+    CHECK(region.answers.partings == 0);
+    return;
+  }
+  (void)region.tuning.add_site(site("collective", true));
+  (void)region.enter();
+  const bool is_found = GENERATE(true, false);
+  if (is_found) region.answers.state = Companions::State::Known;
+  region.tuning.leave("it stops");
+  region.tuning.leave("it stops");
+  CHECK(region.answers.partings == 1);
+  CHECK(region.answers.coordinator.asked == (is_found ? 1 : 0));
 }
 
 TEST_CASE("Alone, a collective keeps its default and kernels are tuned", "[joining]") {
