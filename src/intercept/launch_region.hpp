@@ -105,6 +105,8 @@ class LaunchRegion : public Region {
 
   /// Its collectives; null: they are not tuned in such a region.
   [[nodiscard]] virtual RegionCollectives* collectives() noexcept { return nullptr; }
+  /// The program begins a collective in it, and collectives() is null.
+  virtual void saw_collective() noexcept {}
 
   /// Writes lines about where it stands; file writes only.
   virtual void write_summary() noexcept = 0;

@@ -112,6 +112,8 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
   if (lone) forget_operations();
   this_call.captured = this_call.captured || (captured && function_of(call.fn));
   this_call.offered.add(call);
+  if (region != nullptr && region->collectives() == nullptr && function_of(call.fn))
+    region->saw_collective();
   this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
   enter(call, 1);
   if (lone || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd)) show_exchange();

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "intercept/clock.hpp"
+#include "intercept/process_collectives.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -46,6 +47,8 @@ void ProcessRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
 }
 
 CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
+  // NCCL's own kernel: what one rank does of a collective is no affair of this one alone.
+  if (ProcessCollectives::is_inside()) return services().launcher.as_written(call);
   const std::uint64_t version = settled_version.load(std::memory_order_acquire);
   const Launch launch = launch_of(call);
   SiteTable::Found found;
@@ -103,6 +106,11 @@ CUresult ProcessRegion::launch_in_window(const contextune_launch& call, const La
     }
   }
   return result;
+}
+
+void ProcessRegion::saw_collective() noexcept {
+  if (said_collectives_.load(std::memory_order_relaxed) || said_collectives_.exchange(true)) return;
+  services().log.fallback(FallbackReason::UnmarkedCollectives, name(), {}, {});
 }
 
 void ProcessRegion::write_summary() noexcept {

@@ -22,6 +22,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool finished() const noexcept override;
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;
   [[nodiscard]] bool leaves_graphs() const noexcept override { return true; }
+  void saw_collective() noexcept override;
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
 
@@ -52,6 +53,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   const TuningOptions options_;
   SiteTable table_;
   TrialLaunch trial_;
+  std::atomic<bool> said_collectives_{false};
   mutable std::mutex mutex_;
   std::deque<Window> windows_;
 };

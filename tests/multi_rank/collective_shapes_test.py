@@ -146,6 +146,13 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_said(self.check("large_group", steps=300), "collective_fixed",
                          "of several datatypes or operators")
 
+    def test_collectives_where_no_region_is_marked_keep_their_default_and_it_is_said_once(self):
+        for log in self.check("group_of_one", steps=200, regions="process"):
+            said = [line for line in job.lines(log, "fallback")
+                    if job.field(line, "reason") == "unmarked_collectives"]
+            self.assertEqual(len(said), 1, log)
+            self.assertEqual(job.lines(log, "sync"), [])
+
     def test_the_same_collective_outside_of_the_region(self):
         self.assert_said(self.check("outside"), "ranks_differ", "the same number of them in every entry")
 
