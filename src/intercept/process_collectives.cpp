@@ -98,6 +98,11 @@ void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexc
   const bool lone = call.kind == contextune_nccl_collective && call.group_depth == 0;
   if (lone) inside_[slot_of(call.comm)].fetch_add(step, std::memory_order_seq_cst);
   if (!ends_group(call)) return;
+  if (this_call.offered.count() > OfferedOperations::most_kept) {
+    // It may make decisions of any communicator.
+    for (std::atomic<int>& one : inside_) one.fetch_add(step, std::memory_order_seq_cst);
+    return;
+  }
   for (const OfferedOperation& one : this_call.offered.kept())
     inside_[slot_of(one.communicator)].fetch_add(step, std::memory_order_seq_cst);
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "collective_rank.hpp"
+#include "group_shapes.hpp"
 
 namespace {
 
@@ -107,56 +108,6 @@ void some_mark(Rank& rank, int steps) {
     rank.look();
     if (marks) nvtxRangePop();
   }
-}
-
-void group_of_one(Rank& rank, int steps) {
-  in_steps(rank, steps, [&](int) {
-    CHECK(ncclGroupStart());
-    rank.sum(rank.world, usual);
-    CHECK(ncclGroupEnd());
-  });
-}
-
-// One of a single kind, now and then larger, and one of several kinds.
-void groups(Rank& rank, int steps) {
-  const Buffer most, all;
-  in_steps(rank, steps, [&](int number) {
-    CHECK(ncclGroupStart());
-    for (int i = 0; i < (number % 50 == 49 ? 4 : 3); ++i) rank.sum(rank.world, usual);
-    CHECK(ncclGroupEnd());
-    rank.look();
-    CHECK(ncclGroupStart());
-    rank.sum(rank.world, usual, ncclInt32);
-    CHECK(ncclAllReduce(rank.sent.pointer(), most.pointer(), usual, ncclUint32, ncclMax, rank.world,
-                        rank.stream));
-    CHECK(
-        ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, rank.world, rank.stream));
-    CHECK(ncclGroupEnd());
-  });
-}
-
-// One of another kind before each group.
-void before_groups(Rank& rank, int steps) {
-  const Buffer most;
-  in_steps(rank, steps, [&](int) {
-    CHECK(ncclAllReduce(rank.sent.pointer(), most.pointer(), usual, ncclInt32, ncclMax, rank.world,
-                        rank.stream));
-    CHECK(ncclGroupStart());
-    for (int i = 0; i < 3; ++i) rank.sum(rank.world, usual);
-    CHECK(ncclGroupEnd());
-  });
-}
-
-// More than are told apart, of which the last is of another kind.
-void large_group(Rank& rank, int steps) {
-  const Buffer other;
-  in_steps(rank, steps, [&](int) {
-    CHECK(ncclGroupStart());
-    for (int i = 0; i < 70; ++i) rank.sum(rank.world, usual / 64);
-    CHECK(ncclAllReduce(rank.sent.pointer(), other.pointer(), usual, ncclInt32, ncclMax, rank.world,
-                        rank.stream));
-    CHECK(ncclGroupEnd());
-  });
 }
 
 // The same between the steps, not equally often.
@@ -349,30 +300,32 @@ void late(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(own));
 }
 
-const std::map<std::string, void (*)(Rank&, int)> shapes = {{"overlapping", &overlapping},
-                                                            {"late", &late},
-                                                            {"halves", &halves},
-                                                            {"some_stay_out", &some_stay_out},
-                                                            {"stages", &stages},
-                                                            {"different_sites", &different_sites},
-                                                            {"some_enter", &some_enter},
-                                                            {"some_mark", &some_mark},
-                                                            {"group_of_one", &group_of_one},
-                                                            {"groups", &groups},
-                                                            {"outside", &outside},
-                                                            {"own_choices", &own_choices},
-                                                            {"later_sizes", &later_sizes},
-                                                            {"exchanges", &exchanges},
-                                                            {"sizes", &sizes},
-                                                            {"ahead", &ahead},
-                                                            {"captured", &captured},
-                                                            {"anew", &anew},
-                                                            {"made_later", &made_later},
-                                                            {"threads", &threads},
-                                                            {"devices", &devices},
-                                                            {"two_regions", &two_regions},
-                                                            {"before_groups", &before_groups},
-                                                            {"large_group", &large_group}};
+const std::map<std::string, void (*)(Rank&, int)> shapes = {
+    {"overlapping", &overlapping},
+    {"late", &late},
+    {"halves", &halves},
+    {"some_stay_out", &some_stay_out},
+    {"stages", &stages},
+    {"different_sites", &different_sites},
+    {"some_enter", &some_enter},
+    {"some_mark", &some_mark},
+    {"group_of_one", &group_of_one},
+    {"groups", &groups},
+    {"outside", &outside},
+    {"own_choices", &own_choices},
+    {"later_sizes", &later_sizes},
+    {"exchanges", &exchanges},
+    {"sizes", &sizes},
+    {"ahead", &ahead},
+    {"captured", &captured},
+    {"anew", &anew},
+    {"made_later", &made_later},
+    {"threads", &threads},
+    {"devices", &devices},
+    {"two_regions", &two_regions},
+    {"before_groups", &before_groups},
+    {"large_group", &large_group},
+    {"large_group_on_one", &large_group_on_one}};
 
 }  // namespace
 

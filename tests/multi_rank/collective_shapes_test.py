@@ -146,6 +146,13 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_said(self.check("large_group", steps=300), "collective_fixed",
                          "of several datatypes or operators")
 
+    def test_a_group_of_more_than_are_told_apart_on_one_rank(self):
+        logs = self.check("large_group_on_one", steps=600)
+        self.assert_said(logs, "ranks_differ", "of them")
+        for log in logs:
+            self.assertEqual([line for line in job.lines(log, "trial") if "ranks=2" in line and
+                              job.field(line, "config") != "0"], [], log)
+
     def test_collectives_where_no_region_is_marked_keep_their_default_and_it_is_said_once(self):
         for log in self.check("group_of_one", steps=200, regions="process"):
             said = [line for line in job.lines(log, "fallback")
