@@ -18,6 +18,8 @@ DEMO = BUILD / "demo" / "contextune_demo"
 KERNELS = BUILD / "demo" / "demo_kernels.fatbin"
 ENDS = BUILD / "apps" / "ends_in_region"
 PATIENCE = 120
+# One visit is enough to tune the region, and some more to run with the winners.
+SHORT_DEMO = (DEMO, "--steps", "10")
 QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 
 
@@ -55,7 +57,7 @@ class BadInputTest(unittest.TestCase):
         return [BUILD / "bin" / "contextune", "run", "--region", region, "--log-dir", self.logs,
                 "--report", self.report, *space, *flags, "--", *program]
 
-    def unchanged(self, program=(DEMO, "--steps", "100"), flags=(), variables=None,
+    def unchanged(self, program=SHORT_DEMO, flags=(), variables=None,
                   region="nvtx:decode"):
         """Runs the program bare and under contextune; the log of the latter."""
         variables = variables or environment()
@@ -99,9 +101,8 @@ class BadInputTest(unittest.TestCase):
         self.logs.mkdir()
         (self.logs / "rank-0.log").symlink_to("/dev/full")
         variables = environment()
-        program = (DEMO, "--steps", "100")
-        bare = self.execute(program, variables)
-        self.assertEqual(self.execute(self.under(program), variables), bare)
+        bare = self.execute(SHORT_DEMO, variables)
+        self.assertEqual(self.execute(self.under(SHORT_DEMO, QUICK), variables), bare)
         self.assertIn("No space left on device", self.report.read_text())
 
     def test_a_space_file_that_is_missing(self):
@@ -126,7 +127,7 @@ class BadInputTest(unittest.TestCase):
         self.assertIn("space.lua:4:", log)
 
     def test_a_config_that_cannot_be_launched(self):
-        log = self.unchanged((DEMO, "--steps", "400"), self.space(
+        log = self.unchanged(flags=self.space(
             'kernel "attend" {\n  space = { cluster = {1, 2, 16} },\n'
             "  apply = function(config, launch) launch.cluster.x = config.cluster end,\n}\n"))
         self.assertRegex(log, "reason=(launch_failed|build_failed)")
@@ -139,7 +140,7 @@ class BadInputTest(unittest.TestCase):
         self.assertIn("nowhere", self.report.read_text())
 
     def test_few_descriptors_and_closed_output(self):
-        program = ("/bin/sh", "-c", f"ulimit -n 256; exec '{DEMO}' --steps 60 >&-")
+        program = ("/bin/sh", "-c", f"ulimit -n 256; exec '{DEMO}' --steps 10 >&-")
         log = self.unchanged(program)
         self.assertIn("event=trial", log)
         self.assertNotIn("checksum", log)
@@ -148,7 +149,7 @@ class BadInputTest(unittest.TestCase):
         os.mkfifo(self.report)
         reader = subprocess.Popen(["head", "-c", "10", self.report], stdout=subprocess.DEVNULL)
         self.addCleanup(reader.wait)
-        log = self.unchanged((DEMO, "--steps", "400"))
+        log = self.unchanged()
         self.assertIn("event=trial", log)
 
     def test_switches_are_taken_at_their_word(self):
