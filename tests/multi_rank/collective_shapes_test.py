@@ -245,7 +245,8 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_what_connects_is_no_sample(self):
         variables = {"CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_N_REPEAT": "1"}
-        for log in self.check("group_of_one", steps=6000, **variables):
+        # Ranks that get little of a busy machine are far on when they have agreed.
+        for log in self.check("group_of_one", steps=15000, **variables):
             for config in ("Tree protocol=LL", "Tree protocol=Simple"):
                 first = [line for line in job.lines(log, "trial") if config in line][0]
                 self.assertEqual(job.field(first, "status"), "missing", log)

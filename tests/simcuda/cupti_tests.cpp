@@ -172,7 +172,7 @@ TEST_CASE("Full buffers are handed on by CUPTI itself", "[cupti]") {
     return records.kernels.size();
   };
   const auto await = [&](std::size_t wanted) {
-    for (int i = 0; i < 5000 && arrived() < wanted; ++i)
+    for (int i = 0; i < 30000 && arrived() < wanted; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   for (std::size_t done = 0; done < 20000; done += 1000) {
