@@ -16,7 +16,11 @@ constexpr double warmup_allowance = 3;
 }  // namespace
 
 SiteProgress::SiteProgress(const ScheduleShape& shape, ScheduleKind schedule, double cutoff)
-    : shape_(shape), schedule_(schedule_of(schedule)), cutoff_(cutoff), trials_(shape.num_configs), levels_(shape.num_configs, no_sample) {
+    : shape_(shape),
+      schedule_(schedule_of(schedule)),
+      cutoff_(cutoff),
+      trials_(shape.num_configs),
+      levels_(shape.num_configs, no_sample) {
   for (Trial& trial : trials_) {
     trial.samples.assign(static_cast<std::size_t>(shape.n_repeat), no_sample);
     trial.warmup.assign(static_cast<std::size_t>(shape.n_warmup), no_sample);

@@ -86,8 +86,8 @@ void Tuning::Engine::start_refine() {
   limits.max_passes = std::max(most_refine_passes,
                                most_refine_share * static_cast<std::size_t>(generation_passes_));
   if (total > 0)
-    limits.race.passes_at_once = static_cast<std::size_t>(
-        std::min(most_passes_at_once, options_.look_seconds / total));
+    limits.race.passes_at_once =
+        static_cast<std::size_t>(std::min(most_passes_at_once, options_.look_seconds / total));
   first_after_cupti_ = refine_measure_ == Measure::Span;
   refine_.emplace(std::move(refined), limits, region_noise());
   if (!experiment_advances()) take_refined();
