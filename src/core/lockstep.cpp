@@ -8,9 +8,9 @@
 namespace contextune {
 namespace {
 
-constexpr double slack_seconds = 2;  // in which rank 0 says that a rank has not come
+constexpr double answer_seconds = 2;  // in which rank 0 says that a rank has not come
 /// For a verdict that may have been reached: longer where whoever knows it stands still.
-constexpr double verdict_seconds = 15;
+constexpr double late_verdict_seconds = 15;
 
 std::optional<std::vector<Payload>> decode(const Payload& decision, std::size_t num_ranks) {
   ByteReader from(decision);
@@ -46,14 +46,14 @@ std::optional<std::vector<Payload>> Lockstep::meet(Payload said) {
   coordinator_.say(topic_, kind_, std::move(said), seconds_);
   Agreement agreement;
   double waited = 0;
-  for (double left = seconds_ + slack_seconds; left > 0 && agreement.verdict == Verdict::Open;) {
+  for (double left = seconds_ + answer_seconds; left > 0 && agreement.verdict == Verdict::Open;) {
     agreement = coordinator_.wait(topic_, left);
     waited += agreement.waited_seconds;
-    left = agreement.granted_seconds > 0 ? agreement.granted_seconds + slack_seconds : 0;
+    left = agreement.granted_seconds > 0 ? agreement.granted_seconds + answer_seconds : 0;
   }
   if (agreement.verdict == Verdict::Open) {
     coordinator_.withdraw(topic_, "rank 0 did not answer");
-    agreement = coordinator_.wait(topic_, verdict_seconds);
+    agreement = coordinator_.wait(topic_, late_verdict_seconds);
     waited += agreement.waited_seconds;
   }
   waited_seconds_ += waited;
