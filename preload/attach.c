@@ -94,6 +94,10 @@ static int* thread_depth(void) {
   return &contextune_thread.depth;
 }
 
+static void** thread_word(void) {
+  return &contextune_thread.of_core;
+}
+
 static struct contextune_frontend frontend = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_frontend),
@@ -111,6 +115,7 @@ static struct contextune_frontend frontend = {
     .calls_ended = contextune_calls_ended,
     .nccl_repeat = contextune_nccl_repeat,
     .nccl_can_repeat = contextune_nccl_can_repeat,
+    .thread = thread_word,
 };
 
 /* ---- attaching ---- */
@@ -162,9 +167,9 @@ static const struct contextune_core* start_core(void) {
   const struct contextune_core* core = start(&frontend);
   if (core == NULL || core->version != CONTEXTUNE_ABI_VERSION ||
       core->size < sizeof(struct contextune_core) || core->launch == NULL || core->before == NULL ||
-      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL || core->graph_launch == NULL || core->nccl_before == NULL ||
-      core->nccl_after == NULL || core->tuner_begin == NULL || core->tuner_decide == NULL ||
-      core->tuner_end == NULL) {
+      core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL ||
+      core->graph_launch == NULL || core->nccl_before == NULL || core->nccl_after == NULL ||
+      core->tuner_begin == NULL || core->tuner_decide == NULL || core->tuner_end == NULL) {
     return NULL;
   }
   return core;

@@ -142,6 +142,7 @@ struct contextune_frontend {
    * thread's depth is. Returns its ncclResult_t. */
   int (*nccl_repeat)(const struct contextune_nccl_call* call);
   int (*nccl_can_repeat)(enum contextune_nccl_fn fn);
+  void** (*thread)(void); /* this thread's word of the core's own, as contextune_launch.thread */
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the

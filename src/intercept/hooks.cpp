@@ -274,6 +274,8 @@ const contextune_core* hook_table() noexcept {
 
 void set_hook_frontend(const contextune_frontend* frontend) noexcept {
   attached = frontend;
+  hot_words.thread_word.store(frontend == nullptr ? nullptr : frontend->thread,
+                              std::memory_order_release);
 }
 
 }  // namespace contextune::intercept

@@ -7,11 +7,12 @@ namespace contextune::intercept {
 
 class ProcessRuntime;
 
-/// What a settled launch reads of what threads share, in one cache line: behind the driver, which
-/// takes the caches for itself, each line costs.
+/// What a settled launch or collective reads of what threads share, in one cache line: behind the
+/// driver, which takes the caches for itself, each line costs.
 struct alignas(64) HotWords {
   std::atomic<std::uint64_t> settled_version{1};
   std::atomic<ProcessRuntime*> running{nullptr};
+  std::atomic<void** (*)()> thread_word{nullptr};  ///< contextune_frontend::thread; null: none
 };
 inline constinit HotWords hot_words;
 

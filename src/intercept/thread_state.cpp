@@ -7,7 +7,7 @@ constinit thread_local ThreadState state;
 
 }  // namespace
 
-ThreadState& this_thread() noexcept {
+ThreadState& find_this_thread() noexcept {
   return state;
 }
 

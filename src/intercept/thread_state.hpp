@@ -42,8 +42,17 @@ struct ThreadState {
   void find_innermost() noexcept;
 };
 
-/// This thread's. Of the initial-exec kind it would not fit a library that is opened late.
-[[nodiscard]] ThreadState& this_thread() noexcept;
+/// This thread's, without the frontend's help. Of the initial-exec kind it would not fit a library
+/// that is opened late, so the linker is asked where it is.
+[[nodiscard]] ThreadState& find_this_thread() noexcept;
+/// This thread's; a few instructions where the frontend keeps a word for us.
+[[nodiscard]] inline ThreadState& this_thread() noexcept {
+  const auto word_of_thread = hot_words.thread_word.load(std::memory_order_acquire);
+  if (word_of_thread == nullptr) return find_this_thread();
+  void*& word = *word_of_thread();
+  if (word == nullptr) word = &find_this_thread();
+  return *static_cast<ThreadState*>(word);
+}
 /// The same for the thread that makes the launch, faster where the frontend keeps a word for us.
 [[nodiscard]] inline ThreadState& thread_of(const contextune_launch& call) noexcept {
   if (call.thread == nullptr) return this_thread();

@@ -64,3 +64,14 @@ TEST_CASE("Closing what was never opened does nothing", "[thread_state]") {
   CHECK(thread.close(20).region == nullptr);
   CHECK(thread.region == region_at(64));
 }
+
+TEST_CASE("A thread is the same by the frontend's word as without", "[thread_state]") {
+  hot_words.thread_word.store([] {
+    static thread_local void* word = nullptr;
+    return &word;
+  });
+  CHECK(&this_thread() == &find_this_thread());
+  CHECK(&this_thread() == &find_this_thread());
+  hot_words.thread_word.store(nullptr);
+  CHECK(&this_thread() == &find_this_thread());
+}
