@@ -72,6 +72,7 @@ void DiscoveredRegion::collect() {
 }
 
 void DiscoveredRegion::left() noexcept {
+  const Uncancelled uncancelled;
   synchronised();
 }
 

@@ -241,7 +241,6 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
 
 void on_range(contextune_range_kind kind, const char* domain, const char* name,
               std::uint64_t id) noexcept {
-  const Uncancelled uncancelled;
   if (ProcessRuntime* runtime = running_runtime()) runtime->range(kind, domain, name, id);
 }
 

@@ -44,6 +44,7 @@ bool LaunchRegion::claim_entry(bool thread_bound) noexcept {
   const pid_t own = thread_bound ? thread_id() : -1;
   pid_t holder = 0;
   if (occupied_by_.compare_exchange_strong(holder, own)) return true;
+  const Uncancelled uncancelled;
   if (holder == own || holder == -1 || syscall(SYS_tgkill, getpid(), holder, 0) == 0 ||
       errno != ESRCH) {
     return false;
@@ -56,6 +57,7 @@ bool LaunchRegion::claim_entry(bool thread_bound) noexcept {
 
 void LaunchRegion::say_first_entry() noexcept {
   if (said_.load(std::memory_order_relaxed) || said_.exchange(true)) return;
+  const Uncancelled uncancelled;
   log::write_region(services_.log.lines(), name_, thread_id());
 }
 
@@ -63,6 +65,7 @@ void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noex
   ThreadState& thread = this_thread();
   EntryFrame frame{mark, this, counts_already, thread.is_in(this)};
   if (frame.inner) {
+    const Uncancelled uncancelled;
     if (mark != api_mark) services_.log.fallback(FallbackReason::NestedRegion, name_, {}, {});
     (void)thread.open(frame);
     return;
@@ -75,9 +78,10 @@ void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noex
   }
   say_first_entry();
   services_.open.add(this);
-  if (counts && !counts_already && !services_.stopped.load(std::memory_order_acquire)) {
-    entered(true);
-  }
+  if (!counts || counts_already || services_.stopped.load(std::memory_order_acquire)) return;
+  if (pass_entry()) return;
+  const Uncancelled uncancelled;
+  entered(true);
 }
 
 void LaunchRegion::end_on_thread(std::uint64_t mark) noexcept {
@@ -95,6 +99,7 @@ void LaunchRegion::ended(const EntryFrame& frame) noexcept {
 
 void LaunchRegion::begin_in_process() noexcept {
   if (process_entries_.fetch_add(1) != 0) return;
+  const Uncancelled uncancelled;
   say_first_entry();
   services_.open.add(this);
   const bool counts = claim_entry(false);

@@ -67,14 +67,8 @@ class LaunchRegion : public Region {
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 
   /// Entries of one thread, opened by the API or, with `mark`, by an NVTX range.
-  void begin_entry() noexcept override {
-    const Uncancelled uncancelled;
-    begin_on_thread(api_mark, false);
-  }
-  void end_entry() noexcept override {
-    const Uncancelled uncancelled;
-    end_on_thread(api_mark);
-  }
+  void begin_entry() noexcept override { begin_on_thread(api_mark, false); }
+  void end_entry() noexcept override { end_on_thread(api_mark); }
   [[nodiscard]] bool begin_pass() noexcept override { return false; }
   void end_pass() noexcept override {}
   void abandon_pass() noexcept override {}
@@ -132,6 +126,9 @@ class LaunchRegion : public Region {
   /// The one entry that may be a pass.
   /// @param thread_bound it is this thread's; else the process's
   virtual void entered(bool thread_bound) noexcept = 0;
+  /// In place of `entered`, where an entry has nothing to do but to be counted: neither waits nor
+  /// writes. False: it has.
+  [[nodiscard]] virtual bool pass_entry() noexcept { return false; }
   virtual void left() noexcept = 0;
   /// In place of `left`, on another thread: that of the entry has ended.
   virtual void abandoned() noexcept {}
@@ -140,7 +137,7 @@ class LaunchRegion : public Region {
   /// @param thread_bound it ends with this thread at the latest
   /// @return false: another one counts
   [[nodiscard]] bool claim_entry(bool thread_bound = true) noexcept;
-  void release_entry() noexcept { occupied_by_.store(0); }
+  void release_entry() noexcept { occupied_by_.store(0, std::memory_order_release); }
 
   /// The `region` line of the log, once.
   void say_first_entry() noexcept;

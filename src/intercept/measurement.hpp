@@ -96,7 +96,10 @@ class Measurement {
   /// the program waits. Not inside a call of NCCL.
   void release_cupti();
   void release_when_idle() noexcept {
-    if (release_wanted_.load(std::memory_order_relaxed)) retry_release();
+    if (wants_release()) retry_release();
+  }
+  [[nodiscard]] bool wants_release() const noexcept {
+    return release_wanted_.load(std::memory_order_relaxed);
   }
   /// The same at once, where the GPU is known to be idle and the program's threads are held.
   void release_now() noexcept {

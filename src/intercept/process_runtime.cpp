@@ -1,7 +1,6 @@
 #include "intercept/process_runtime.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <exception>
 
 #include <contextune/error.hpp>
@@ -13,7 +12,6 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/discovered_region.hpp"
 #include "intercept/environment_options.hpp"
-#include "intercept/hash.hpp"
 #include "intercept/nccl_caller.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_region.hpp"
@@ -42,11 +40,6 @@ log::RankLog::Settings log_settings(const Options& options) {
   const char* run = std::getenv("CONTEXTUNE_RUN_ID");
   return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run,
           options.log_level};
-}
-
-std::uint64_t mark_of_domain(const char* domain) noexcept {
-  // Apart from LaunchRegion::api_mark and the like.
-  return hash_bytes(2, domain, std::strlen(domain)) | 2U;
 }
 
 }  // namespace
@@ -172,6 +165,7 @@ void ProcessRuntime::start_marks() {
   std::vector<std::string> faults;
   marks_ = parse_region_marks(options_.region, faults);
   for (const std::string& one : faults) log_.fault(one);
+  regions_of_marks_ = std::vector<std::atomic<LaunchRegion*>>(marks_.size());
   for (const RegionMark& mark : marks_) {
     if (mark.kind == RegionMark::Kind::Process) {
       is_one_region_ = true;
@@ -210,10 +204,16 @@ LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Option
 }
 
 LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
+  std::atomic<LaunchRegion*>& known =
+      regions_of_marks_[static_cast<std::size_t>(&mark - marks_.data())];
+  if (LaunchRegion* const region = known.load(std::memory_order_acquire)) return region;
+  const Uncancelled uncancelled;
   try {
     Options options = options_;
     if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
-    return &find_or_make(mark.name, options, mark.kind == RegionMark::Kind::Process);
+    LaunchRegion& made = find_or_make(mark.name, options, mark.kind == RegionMark::Kind::Process);
+    known.store(&made, std::memory_order_release);
+    return &made;
   } catch (const std::exception& error) {
     log_.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
     return nullptr;
@@ -318,66 +318,6 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
     log_.fallback(FallbackReason::NoOpenRegion, {}, {}, {});
   }
   return launcher_.as_written(call);
-}
-
-void ProcessRuntime::range(contextune_range_kind kind, const char* domain, const char* name,
-                           std::uint64_t id) noexcept {
-  if (domain == nullptr) domain = "";
-  if (kind == contextune_range_push) {
-    push(domain, name == nullptr ? "" : name);
-  } else if (kind == contextune_range_pop) {
-    const EntryFrame frame = this_thread().close(mark_of_domain(domain));
-    if (frame.region != nullptr) frame.region->ended(frame);
-  } else if (kind == contextune_range_start) {
-    for (const RegionMark& mark : marks_) {
-      if (name == nullptr || !mark.opens_on(domain, name)) continue;
-      LaunchRegion* region = region_of_mark(mark);
-      if (region == nullptr) return;
-      try {
-        const std::lock_guard lock(mutex_);
-        if (!ranges_.emplace(id, region).second) return;
-      } catch (const std::exception&) {
-        return;  // no memory: the range is no entry
-      }
-      region->begin_in_process();
-      return;
-    }
-  } else {
-    LaunchRegion* region = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto place = ranges_.find(id);
-      if (place == ranges_.end()) return;
-      region = place->second;
-      ranges_.erase(place);
-    }
-    region->end_in_process();
-  }
-}
-
-void ProcessRuntime::push(const char* domain, const char* name) noexcept {
-  const std::uint64_t mark_number = mark_of_domain(domain);
-  for (const RegionMark& mark : marks_) {
-    if (!mark.opens_on(domain, name)) continue;
-    if (LaunchRegion* region = region_of_mark(mark)) {
-      region->begin_on_thread(mark_number, false);
-      return;
-    }
-  }
-  (void)this_thread().open({mark_number, nullptr, false, false});
-}
-
-void ProcessRuntime::profiler(bool on) noexcept {
-  for (const RegionMark& mark : marks_) {
-    if (mark.kind != RegionMark::Kind::Profiler) continue;
-    LaunchRegion* region = region_of_mark(mark);
-    if (region == nullptr) return;
-    if (on) {
-      region->begin_in_process();
-    } else {
-      region->end_in_process();
-    }
-  }
 }
 
 }  // namespace contextune::intercept

@@ -90,6 +90,9 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
   void push(const char* domain, const char* name) noexcept;
+  /// Ranges of the whole process: their start and end.
+  void process_range(contextune_range_kind kind, const char* domain, const char* name,
+                     std::uint64_t id) noexcept;
   void broke(CUresult result) noexcept;
   void write_start();
   [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
@@ -126,8 +129,9 @@ class ProcessRuntime final : public Runtime {
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;
   std::vector<RegionMark> marks_;
-  bool is_one_region_ = false;       ///< what is in no other one
-  bool graphs_are_regions_ = false;  ///< each launch of one is an entry
+  std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
+  bool is_one_region_ = false;                                ///< what is in no other one
+  bool graphs_are_regions_ = false;                           ///< each launch of one is an entry
   KernelMarks kernel_marks_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LaunchRegion>, std::less<>> regions_;

@@ -48,8 +48,9 @@ class RegionReplay {
 
   /// Frees what could not be freed when a visit ended; at a later entry of the region.
   void tidy() noexcept {
-    if (!in_visit() && (memory_ != nullptr || !unneeded_.empty())) drop_memory();
+    if (!in_visit() && !is_tidy()) drop_memory();
   }
+  [[nodiscard]] bool is_tidy() const noexcept { return memory_ == nullptr && unneeded_.empty(); }
 
   /// The context is about to be destroyed.
   void forget_context(CUcontext context) noexcept;

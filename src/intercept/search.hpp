@@ -68,6 +68,11 @@ class Search {
   /// The site's variants are all built; `unusable` are those that could not be.
   void site_ready(Site& site, std::span<const std::uint32_t> unusable);
 
+  /// An entry begins for which there is nothing to do: it is only counted. By whoever has the
+  /// entry.
+  void skip() noexcept {
+    skipped_.store(skipped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
@@ -157,7 +162,7 @@ class Search {
   }
   /// False: it is no pass.
   bool skip_entry() noexcept {
-    skipped_.fetch_add(1, std::memory_order_relaxed);
+    skip();
     return false;
   }
   void drain(bool everything, double now);

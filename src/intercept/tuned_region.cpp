@@ -69,8 +69,21 @@ void TunedRegion::entered(bool thread_bound) noexcept {
   }
 }
 
+bool TunedRegion::pass_entry() noexcept {
+  const RegionServices& all = services();
+  const bool has_work = !search_.finished() || all.measurement.wants_release() ||
+                        all.recorder.active() || (replay_ != nullptr && !replay_->is_tidy()) ||
+                        table_.has_builds() || all.captures.possible();
+  if (has_work) return false;
+  search_.skip();
+  return true;
+}
+
 void TunedRegion::left() noexcept {
-  if (replay_ != nullptr && replay_->in_visit()) return replay_->end_visit();
+  const bool is_visited = replay_ != nullptr && replay_->in_visit();
+  if (!is_visited && search_.watch() == Watch::Nothing) return;
+  const Uncancelled uncancelled;
+  if (is_visited) return replay_->end_visit();
   try {
     search_.end(now_seconds());
   } catch (const std::exception& error) {

@@ -39,6 +39,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
  private:
   void entered(bool thread_bound) noexcept override;
+  [[nodiscard]] bool pass_entry() noexcept override;
   void left() noexcept override;
   void abandoned() noexcept override;
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
