@@ -13,9 +13,9 @@ bool apply_decision(const Decision& decision, int nodes, const TunerAnswer& answ
   // What is negative was ruled out, by hardware or user; so was what is no number.
   if (!(chosen >= 0)) return false;
 
-  // The first of equals is taken, so a cell that a plugin before us made free must cost something.
-  for (int i = 0; i < answer.algorithms * answer.protocols; ++i) {
-    if (answer.table[i] == 0) answer.table[i] = std::numeric_limits<float>::min();
+  // The first of equals is taken, so a cell before it that is free must cost something.
+  for (float* cost = answer.table; cost != &chosen; ++cost) {
+    if (*cost == 0) *cost = std::numeric_limits<float>::min();
   }
   chosen = 0;
   // A number that is there already was meant for another cell.

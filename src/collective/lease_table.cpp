@@ -53,9 +53,14 @@ void LeaseTable::StoredLease::answer(Grant& grant) const noexcept {
   grant.epoch = epoch;
   const std::uint64_t at = grant.number - first_decision;
   const StoredSpan* const end = spans.data() + num_spans;
+  // As a rule its trials are over.
+  const bool is_over = num_spans == 0 || (end - 1)->end <= at;
   const StoredSpan* const span =
-      std::upper_bound(spans.data(), end, at,
-                       [](std::uint64_t n, const StoredSpan& other) { return n < other.end; });
+      is_over
+          ? end
+          : std::upper_bound(spans.data(), end, at, [](std::uint64_t n, const StoredSpan& other) {
+              return n < other.end;
+            });
   grant.decision = span == end ? afterwards : span->decision;
   grant.config = span == end ? config_afterwards : span->config;
   grant.is_trial = span != end;
@@ -137,6 +142,27 @@ Grant LeaseTable::decide(const LeaseKey& key, bool takes_nearest) noexcept {
     if (takes_nearest) take_nearest(key, nullptr, grant);
     return grant;
   }
+  return decide_at(at, key, takes_nearest);
+}
+
+LeaseTable::Seat LeaseTable::seat_of(const LeaseKey& key) const noexcept {
+  Seat seat;
+  seat.fingerprint_ = fingerprint_of(key);
+  seat.place_ = find(seat.fingerprint_);
+  return seat;
+}
+
+std::optional<Grant> LeaseTable::decide_at(const Seat& seat, const LeaseKey& key,
+                                           bool takes_nearest) noexcept {
+  if (seat.place_ == nowhere ||
+      places_[seat.place_].key.load(std::memory_order_acquire) != seat.fingerprint_) {
+    return std::nullopt;
+  }
+  return decide_at(seat.place_, key, takes_nearest);
+}
+
+Grant LeaseTable::decide_at(std::size_t at, const LeaseKey& key, bool takes_nearest) noexcept {
+  Grant grant;
   Place& place = places_[at];
   grant.is_counted = true;
   // With the load that follows, and with the two in prepare() and commit(), in one order for all

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "collective/lease.hpp"
@@ -51,6 +52,19 @@ class LeaseTable {
   /// answered by the same lease; what that lease gives afterwards is taken, never a trial. It does
   /// not matter whether this rank has a place for the key itself.
   [[nodiscard]] Grant decide(const LeaseKey& key, bool takes_nearest = false) noexcept;
+
+  /// Where the table has a key.
+  class Seat {
+    friend class LeaseTable;
+    std::size_t place_ = capacity;
+    std::uint64_t fingerprint_ = 0;
+  };
+  [[nodiscard]] Seat seat_of(const LeaseKey& key) const noexcept;
+  /// The same as decide() of the key, without looking for it.
+  /// @param seat as it was for this key
+  /// @return absent, with nothing counted: it is there no more
+  [[nodiscard]] std::optional<Grant> decide_at(const Seat& seat, const LeaseKey& key,
+                                               bool takes_nearest) noexcept;
 
   /// Why a lease cannot be prepared, which a rank has to say before anyone commits.
   enum class Refusal {
@@ -132,6 +146,7 @@ class LeaseTable {
 
   [[nodiscard]] std::size_t find(std::uint64_t fingerprint) const noexcept;
   [[nodiscard]] std::size_t find_or_claim(std::uint64_t fingerprint, const LeaseKey& key) noexcept;
+  [[nodiscard]] Grant decide_at(std::size_t at, const LeaseKey& key, bool takes_nearest) noexcept;
   void hold(Place& place, const Decision& afterwards) noexcept;
   [[nodiscard]] std::uint32_t nearest_of(const LeaseKey& key) const noexcept;
   void take_nearest(const LeaseKey& key, Place* place, Grant& grant) noexcept;
