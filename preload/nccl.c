@@ -75,8 +75,10 @@ static void end_offer(const struct contextune_nccl_call* call) {
 static void end(struct contextune_nccl_call* call) {
   const int error = errno;
   contextune_thread.nccl_depth = 0;
-  count_groups(call);
-  end_offer(call);
+  if (call->kind != contextune_nccl_collective) {
+    count_groups(call);
+    end_offer(call);
+  }
   if (call->made_id != NULL && call->result == ncclSuccess) {
     call->unique_id = contextune_nccl_hash(call->made_id, 1);
   }
@@ -134,15 +136,15 @@ static void end(struct contextune_nccl_call* call) {
   WRAPPER(contextune_nccl_copy##copy##_##name, name, kind, params, args, fields, \
           contextune_nccl_of_copy(copy, contextune_fn_##name))
 
-#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)          \
-  WRAPPER(contextune_bound_##name, name, kind, params, args, fields,               \
-          contextune_nccl_bind(contextune_fn_##name, __builtin_return_address(0))) \
-  OF_COPY(0, name, kind, params, args, fields)                                     \
-  OF_COPY(1, name, kind, params, args, fields)                                     \
-  OF_COPY(2, name, kind, params, args, fields)                                     \
-  OF_COPY(3, name, kind, params, args, fields)                                     \
-  extern __typeof__(contextune_bound_##name) contextune_export_##name              \
-      __attribute__((alias("contextune_bound_" #name), visibility("default")));    \
+#define CONTEXTUNE_NCCL(name, since, kind, why_not, params, args, fields)               \
+  WRAPPER(contextune_bound_##name, name, kind, params, args, fields,                    \
+          contextune_nccl_of_caller(contextune_fn_##name, __builtin_return_address(0))) \
+  OF_COPY(0, name, kind, params, args, fields)                                          \
+  OF_COPY(1, name, kind, params, args, fields)                                          \
+  OF_COPY(2, name, kind, params, args, fields)                                          \
+  OF_COPY(3, name, kind, params, args, fields)                                          \
+  extern __typeof__(contextune_bound_##name) contextune_export_##name                   \
+      __attribute__((alias("contextune_bound_" #name), visibility("default")));         \
   __asm__(".symver contextune_export_" #name ", " #name "@CONTEXTUNE_1, remove");
 #define CONTEXTUNE_NCCL_LISTED(...)
 #include "registry/nccl.def"

@@ -140,7 +140,7 @@ bool contextune_nccl_is_global(unsigned int copy) {
 
 /* ---- direct calls ---- */
 
-static struct contextune_nccl_target global[contextune_nccl_count];
+struct contextune_nccl_target contextune_nccl_global[contextune_nccl_count];
 
 /* Of a caller outside the global scope; a call site calls one function. */
 struct site {
@@ -221,13 +221,7 @@ static void* find_local(enum contextune_nccl_fn fn, const void* caller) {
 }
 
 struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, const void* caller) {
-  struct contextune_nccl_target target = {
-      .real = __atomic_load_n(&global[fn].real, __ATOMIC_ACQUIRE),
-  };
-  if (CONTEXTUNE_LIKELY(target.real != NULL)) {
-    target.library = __atomic_load_n(&global[fn].library, __ATOMIC_RELAXED);
-    return target;
-  }
+  struct contextune_nccl_target target = {NULL, NULL};
   if (find_site(fn, caller, &target)) {
     return target;
   }
@@ -242,8 +236,8 @@ struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, c
   }
   target = target_of(fn, real);
   if (is_global) {
-    __atomic_store_n(&global[fn].library, target.library, __ATOMIC_RELAXED);
-    __atomic_store_n(&global[fn].real, target.real, __ATOMIC_RELEASE);
+    __atomic_store_n(&contextune_nccl_global[fn].library, target.library, __ATOMIC_RELAXED);
+    __atomic_store_n(&contextune_nccl_global[fn].real, target.real, __ATOMIC_RELEASE);
   } else {
     keep_site(fn, caller, target);
   }

@@ -16,8 +16,21 @@ struct contextune_nccl_target {
  * own, for so many copies of NCCL in the process; further ones are left alone. */
 #define CONTEXTUNE_NCCL_COPIES 4
 
+/* Of direct calls of the global scope, once they are known. */
+extern struct contextune_nccl_target contextune_nccl_global[contextune_nccl_count];
 /* For a direct call from `caller`: the function that its reference would be bound to without us. */
 struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, const void* caller);
+static inline struct contextune_nccl_target contextune_nccl_of_caller(enum contextune_nccl_fn fn,
+                                                                      const void* caller) {
+  struct contextune_nccl_target target = {
+      .real = __atomic_load_n(&contextune_nccl_global[fn].real, __ATOMIC_ACQUIRE),
+  };
+  if (CONTEXTUNE_UNLIKELY(target.real == NULL)) {
+    return contextune_nccl_bind(fn, caller);
+  }
+  target.library = __atomic_load_n(&contextune_nccl_global[fn].library, __ATOMIC_RELAXED);
+  return target;
+}
 /* For a wrapper that was handed out for the copy with this number. */
 struct contextune_nccl_target contextune_nccl_of_copy(unsigned int copy,
                                                       enum contextune_nccl_fn fn);
