@@ -6,6 +6,7 @@
 #include "intercept/hooks.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
+#include "intercept/thread_state.hpp"
 #include "intercept/uncancelled.hpp"
 
 namespace contextune::intercept {
@@ -27,17 +28,17 @@ collective::CollectiveCalls& collective_calls() noexcept {
 }
 
 void on_nccl_before(const contextune_nccl_call* call) noexcept {
-  const Uncancelled uncancelled;
   ProcessRuntime* const runtime = running_runtime();
-  if (runtime == nullptr) return;
+  if (runtime == nullptr || runtime->nccl_repeats(*call)) return;
+  const Uncancelled uncancelled;
   collective_calls().before(*call);
   runtime->nccl_begins(*call);
 }
 
 void on_nccl_after(const contextune_nccl_call* call) noexcept {
-  const Uncancelled uncancelled;
   ProcessRuntime* const runtime = running_runtime();
-  if (runtime == nullptr) return;
+  if (runtime == nullptr || process_collectives().end_settled(this_thread().collectives)) return;
+  const Uncancelled uncancelled;
   runtime->nccl_ends(*call);
   collective_calls().after(*call);
   runtime->join_ranks(*call);
@@ -61,7 +62,9 @@ int on_tuner_decide(std::int64_t comm, int function, std::uint64_t bytes, int nu
   question.protocols = num_protocols;
   question.is_registered = registered != 0;
   question.channels = num_channels;
-  return collective_calls().decide(question) ? 1 : 0;
+  const std::optional<bool> as_before =
+      process_collectives().decide_settled(question, this_thread().collectives);
+  return as_before.value_or(false) || (!as_before && collective_calls().decide(question)) ? 1 : 0;
 }
 
 void on_tuner_end(std::int64_t comm) noexcept {

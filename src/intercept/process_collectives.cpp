@@ -2,66 +2,28 @@
 
 #include <algorithm>
 #include <new>
-#include <thread>
 
-#include "collective/apply_decision.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/launch_region.hpp"
-#include "intercept/offered_operations.hpp"
 #include "intercept/region_collectives.hpp"
+#include "intercept/thread_collectives.hpp"
+#include "intercept/thread_state.hpp"
 
 namespace contextune::intercept {
+
+constinit thread_local ThreadCollectives this_call{};
+
 namespace {
 
 using collective::Function;
 
-constinit collective::LeaseTable leases;
-
-constexpr std::size_t most_made = 16;
-constexpr std::size_t most_described = 8;
-constexpr std::uint32_t nearest_config = ~0U;  // of another size: no number in a site's list
-constexpr double busy_seconds = 2;             // for which a decision may be under way elsewhere
 // A verdict comes from control threads alone, and long before; see SharedTuning.
 constexpr double permission_seconds = 620;
 
-/// A key that a region has a site for.
-struct Described {
-  collective::LeaseKey key;
-  const LaunchRegion* region;
-};
-
-/// Trivially destructible: the program may call NCCL from destructors that run after ours would.
-struct ThreadCollectives {
-  LaunchRegion* region;
-  bool counts;
-  bool is_inside;
-  bool captured;  ///< one of the operations goes into a graph
-  std::uint32_t num_made;
-  std::uint64_t last_allocation;  ///< before the call
-  OfferedOperations offered;
-  std::array<DecisionMade, most_made> made;
-  std::uint32_t num_described;  ///< ever; the last of them are kept
-  std::array<Described, most_described> described;
-};
-constinit thread_local ThreadCollectives this_call{};
-
-/// Whether this thread need not tell the region again what NCCL's table said of the key.
-bool is_described(const collective::LeaseKey& key, const LaunchRegion* region) noexcept {
-  return std::any_of(this_call.described.begin(), this_call.described.end(),
-                     [&](const Described& one) { return one.region == region && one.key == key; });
-}
-
+/// A number from 0 to 63.
 std::size_t slot_of(const void* handle) noexcept {
-  return reinterpret_cast<std::uintptr_t>(handle) / 64 % 61;
-}
-
-/// @return the program's communicator that NCCL asks about; null: not known
-const void* communicator_of(const collective::TunerQuestion& question) noexcept {
-  if (question.handle != nullptr || question.in_flight->call == nullptr) return question.handle;
-  const void* const only = this_call.offered.only_communicator();
-  if (only != nullptr) collective_calls().learn_handle(question.tuner, only);
-  return only;
+  return reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15ULL >> 58U;
 }
 
 void forget_operations() noexcept {
@@ -69,8 +31,13 @@ void forget_operations() noexcept {
   this_call.captured = false;
 }
 
-collective::CostTable table_of(const collective::TunerQuestion& question) noexcept {
-  return {question.table, question.algorithms, question.protocols};
+/// This call that ends was settled, as far as its thread has looked at it.
+void remember(const contextune_nccl_call& call, bool passes_launches) noexcept {
+  SettledCollective& settled = this_call.settled;
+  settled.version = this_call.version;
+  settled.region = this_call.region;
+  settled.passes_launches = passes_launches;
+  this_thread().collectives.remember(call, settled);
 }
 
 bool ends_group(const contextune_nccl_call& call) noexcept {
@@ -87,32 +54,37 @@ ProcessCollectives& process_collectives() noexcept {
 }
 
 bool ProcessCollectives::is_inside() noexcept {
-  return this_call.is_inside;
+  return this_thread().collectives.repeated() != nullptr || this_call.is_inside;
 }
 
 std::span<const DecisionMade> ProcessCollectives::made() noexcept {
-  return {this_call.made.data(), std::min<std::size_t>(this_call.num_made, most_made)};
+  if (this_thread().collectives.repeated() != nullptr) return {};
+  return {this_call.made.data(),
+          std::min<std::size_t>(this_call.num_made, ThreadCollectives::most_made)};
 }
 
 void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexcept {
   const bool lone = call.kind == contextune_nccl_collective && call.group_depth == 0;
-  if (lone) inside_[slot_of(call.comm)].fetch_add(step, std::memory_order_seq_cst);
+  if (lone) inside_[slot_of(call.comm)].count.fetch_add(step, std::memory_order_seq_cst);
   if (!ends_group(call)) return;
   if (this_call.offered.count() > OfferedOperations::most_kept) {
     // It may make decisions of any communicator.
-    for (std::atomic<int>& one : inside_) one.fetch_add(step, std::memory_order_seq_cst);
+    for (CallsUnderWay& one : inside_) one.count.fetch_add(step, std::memory_order_seq_cst);
     return;
   }
   for (const OfferedOperation& one : this_call.offered.kept())
-    inside_[slot_of(one.communicator)].fetch_add(step, std::memory_order_seq_cst);
+    inside_[slot_of(one.communicator)].count.fetch_add(step, std::memory_order_seq_cst);
 }
 
-void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
+void ProcessCollectives::start(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
                                bool captured) noexcept {
   this_call.region = region;
   this_call.counts = counts;
   this_call.is_inside = true;
   this_call.num_made = 0;
+  this_call.settled.tuner = -1;
+  this_call.granted.reset();
+  this_call.version = settled_version.load(std::memory_order_acquire);
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
   if (lone) forget_operations();
   this_call.captured = this_call.captured || (captured && function_of(call.fn));
@@ -120,12 +92,53 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
   if (region != nullptr && region->collectives() == nullptr && function_of(call.fn))
     region->saw_collective();
   this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
+}
+
+void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
+                               bool captured) noexcept {
+  start(call, region, counts, captured);
   enter(call, 1);
+  const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
   if (lone || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd)) show_exchange();
   const bool decides =
       (lone && function_of(call.fn)) || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd);
   // In one order with what a region does: it forbids decisions, and then looks who is inside.
   if (decides && holds_.load(std::memory_order_seq_cst) != 0) await_permission(call);
+}
+
+bool ProcessCollectives::begin_settled(const contextune_nccl_call& call, LaunchRegion* region,
+                                       SettledCollectives& of_thread) noexcept {
+  if (call.kind != contextune_nccl_collective || call.group_depth != 0) return false;
+  const SettledCollective* const known = of_thread.find(call, region);
+  if (known == nullptr) return false;
+  std::atomic<int>& inside = inside_[slot_of(call.comm)].count;
+  inside.fetch_add(1, std::memory_order_seq_cst);
+  // In one order, as in begin().
+  if (holds_.load(std::memory_order_seq_cst) != 0) {
+    inside.fetch_sub(1, std::memory_order_seq_cst);
+    return false;
+  }
+  of_thread.begin(*known, call);
+  return true;
+}
+
+bool ProcessCollectives::end_settled(SettledCollectives& of_thread) noexcept {
+  if (of_thread.repeated() == nullptr) return false;
+  if (!of_thread.has_decided()) {
+    unsettle(of_thread);  // NCCL asked nobody, which is counted there
+    return false;
+  }
+  inside_[slot_of(of_thread.call().comm)].count.fetch_sub(1, std::memory_order_seq_cst);
+  of_thread.end();
+  return true;
+}
+
+void ProcessCollectives::unsettle(SettledCollectives& of_thread) noexcept {
+  LaunchRegion* const region = of_thread.repeated()->region;
+  of_thread.end();
+  const ThreadState& thread = this_thread();
+  collective_calls().before(of_thread.call());
+  start(of_thread.call(), region, thread.region == nullptr || thread.counts, false);
 }
 
 void ProcessCollectives::show_exchange() noexcept {
@@ -142,7 +155,7 @@ void ProcessCollectives::show_exchange() noexcept {
   made.key.operations = 1;
   made.key.function = Function::AllToAll;
   made.key.kind = movement_kind;
-  made.is_described = is_described(made.key, this_call.region);
+  made.is_described = this_call.is_described(made.key);
   made.communicator = known->tuner_id;
   made.handle = offered.exchanging();
   made.ranks = known->ranks;
@@ -165,7 +178,8 @@ void ProcessCollectives::await_permission(const contextune_nccl_call& call) noex
   }
 }
 
-void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
+void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
+                             bool passes_launches) noexcept {
   if (!this_call.is_inside) return;
   enter(call, -1);
   this_call.is_inside = false;
@@ -176,110 +190,18 @@ void ProcessCollectives::end(const contextune_nccl_call& call) noexcept {
   }
   RegionCollectives* const region =
       this_call.region == nullptr ? nullptr : this_call.region->collectives();
+  const bool is_settled =
+      may_settle && call.result == 0 && this_call.num_made == 1 && this_call.settled.tuner >= 0;
+  if (is_settled && region == nullptr) remember(call, false);
   if (region == nullptr || call.fn == contextune_fn_ncclGroupSimulateEnd) return;
-  if (this_call.num_made > most_made) return region->too_many_at_once();
+  if (this_call.num_made > ThreadCollectives::most_made) return region->too_many_at_once();
   for (DecisionMade& made : std::span(this_call.made.data(), this_call.num_made))
     if (made.is_first_use && memory_ != nullptr)
       made.connection_bytes = memory_->device_bytes_since(this_call.last_allocation);
   region->made(made(), this_call.counts && call.result == 0);
   for (const DecisionMade& one : made())
-    if (!one.is_described)
-      this_call.described[this_call.num_described++ % most_described] = {one.key, this_call.region};
-}
-
-void ProcessCollectives::confuse(std::uint64_t context) noexcept {
-  for (auto& one : confused_) {
-    std::uint64_t known = 0;
-    if (one.compare_exchange_strong(known, context) || known == context) return;
-  }
-  all_confused_.store(true);
-}
-
-bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexcept {
-  const auto function = collective::function_of_nccl(question.function);
-  const bool simulated = question.in_flight->is_simulated();
-  if (!function || *function == Function::AllToAll || simulated) return false;
-  const void* const communicator = communicator_of(question);
-  collective::LeaseKey key;
-  key.communicator = static_cast<std::uint64_t>(question.tuner) + 1;  // above 0
-  key.bytes = space_.of(*function).buckets.bucket_of(question.bytes).high_bytes;
-  key.operations = static_cast<std::uint32_t>(question.num_pipelined);
-  key.function = *function;
-  key.kind = movement_kind;
-  if (is_reduction(*function)) {
-    const auto kind = this_call.offered.kind_of(question.function, communicator);
-    key.kind = kind.value_or(0);
-    // Other ranks may know what this one does not, and count it as something else.
-    if (!kind) confuse(key.communicator);
-  }
-  // Before an answer is written into it.
-  const bool describes = this_call.region != nullptr && !is_described(key, this_call.region);
-  const collective::CostTable table = describes ? table_of(question) : collective::CostTable();
-  const collective::Grant grant = leases.decide(key, space_.takes_nearest);
-  collective::Decision decision = grant.decision;
-  std::uint32_t config = grant.is_nearest ? nearest_config : grant.config;
-  if (grant.is_nearest && !is_worth_a_pass(decision, question.bytes)) {
-    decision = {};
-    config = 0;
-  }
-  if (this_call.captured && grant.is_trial) {
-    // A graph would keep it; all ranks capture it or none does.
-    decision = {};
-    config = 0;
-  }
-  const bool is_exact =
-      decision.is_default() || !is_reduction(*function) || key.kind == 0 ||
-      !is_floating(collective::datatype_of(key.kind)) ||
-      may_replace(table_of(question).cheapest(), decision.cell, *function,
-                  collective::datatype_of(key.kind), collective::operator_of(key.kind),
-                  question.ranks, space_.rounding);
-  if (!is_exact) {
-    decision = {};
-    config = 0;
-  }
-  const collective::TunerAnswer answer{question.table, question.algorithms, question.protocols,
-                                       question.channels};
-  const bool is_default = decision.is_default();
-  const bool applied = !is_default && apply_decision(decision, question.nodes, answer);
-  if (!grant.is_counted) return applied;
-  if (this_call.num_made < most_made) {
-    DecisionMade& made = this_call.made[this_call.num_made];
-    made = {};
-    made.key = key;
-    made.grant = grant;
-    made.grant.config = config;
-    made.communicator = question.communicator;
-    made.handle = communicator;
-    made.ranks = question.ranks;
-    made.nodes = question.nodes;
-    made.was_refused = !is_default && !applied;
-    made.is_described = !describes;
-    if (describes) {
-      made.legal = table.legal();
-      made.default_cell = table.cheapest();
-    }
-    made.ran = applied ? decision.cell : made.default_cell;
-    made.is_first_use = made.ran && use(key.communicator, *made.ran);
-  }
-  ++this_call.num_made;
-  return applied;
-}
-
-bool ProcessCollectives::use(std::uint64_t context, collective::Cell cell) noexcept {
-  std::atomic<std::uint32_t>& used = used_[slot_of_context(context)];
-  const std::uint32_t bit = 1U << cell.index();
-  return (used.load(std::memory_order_relaxed) & bit) == 0 &&
-         (used.fetch_or(bit, std::memory_order_relaxed) & bit) == 0;
-}
-
-void ProcessCollectives::forget(std::int64_t tuner) noexcept {
-  const auto context = static_cast<std::uint64_t>(tuner) + 1;
-  used_[slot_of_context(context)].store(0, std::memory_order_relaxed);
-  for (const auto& one : regions_)
-    if (RegionCollectives* const region = one.load(std::memory_order_acquire))
-      region->forget(context);
-  const std::lock_guard lock(owner_);
-  leases.forget(context);
+    if (!one.is_described) this_call.note_described(one.key);
+  if (is_settled && this_call.region->finished()) remember(call, passes_launches);
 }
 
 bool ProcessCollectives::add(RegionCollectives& region) {
@@ -298,14 +220,10 @@ bool ProcessCollectives::is_of_another(const collective::LeaseKey& key,
   });
 }
 
-std::uint64_t ProcessCollectives::decisions(const collective::LeaseKey& key) const noexcept {
-  return leases.decisions(key);
-}
-
 bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
                                   const void* handle) const noexcept {
-  const auto is_busy = [](const std::atomic<int>& calls) {
-    return calls.load(std::memory_order_seq_cst) != 0;
+  const auto is_busy = [](const CallsUnderWay& calls) {
+    return calls.count.load(std::memory_order_seq_cst) != 0;
   };
   // Any call may be about a communicator of which only the number is known.
   const bool busy = handle == nullptr ? std::any_of(inside_.begin(), inside_.end(), is_busy)
@@ -314,20 +232,6 @@ bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
   for (const auto& one : confused_)
     if (one.load() == key.communicator) return false;
   return true;
-}
-
-std::string ProcessCollectives::commit(const collective::Lease& lease) {
-  using Refusal = collective::LeaseTable::Refusal;
-  const std::lock_guard lock(owner_);
-  Refusal refusal = leases.prepare(lease);
-  const double until = now_seconds() + busy_seconds;
-  while (refusal == Refusal::DecisionNow && now_seconds() < until) {
-    std::this_thread::yield();
-    refusal = leases.prepare(lease);
-  }
-  if (refusal != Refusal::None) return std::string(text_of(refusal));
-  if (leases.commit(lease.epoch).late > 0) return "its first decision was made meanwhile";
-  return {};
 }
 
 }  // namespace contextune::intercept

@@ -18,6 +18,7 @@ namespace contextune::intercept {
 
 class LaunchRegion;
 class RegionCollectives;
+class SettledCollectives;
 
 /// One decision that NCCL asked for during the call that its thread is in.
 struct DecisionMade {
@@ -64,7 +65,20 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// @param captured it goes into a graph, which is so on all ranks alike
   void begin(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
              bool captured) noexcept;
-  void end(const contextune_nccl_call& call) noexcept;
+  /// @param may_settle nothing that it was looked at for was missed by what settled_version tells
+  /// @param passes_launches NCCL's launches meanwhile would be made as written
+  void end(const contextune_nccl_call& call, bool may_settle, bool passes_launches) noexcept;
+
+  // The same for a call that the thread has made before, when all was settled. It is under way for
+  // all others to see, and counts its decision; nothing else is known of it.
+  /// @return false: nothing was done, and begin() is due
+  [[nodiscard]] bool begin_settled(const contextune_nccl_call& call, LaunchRegion* region,
+                                   SettledCollectives& of_thread) noexcept;
+  /// @return whether the question was answered, as decide() answers; absent: decide() is due
+  [[nodiscard]] std::optional<bool> decide_settled(const collective::TunerQuestion& question,
+                                                   SettledCollectives& of_thread) noexcept;
+  /// @return false: it went the slow way in the end, and end() is due
+  [[nodiscard]] bool end_settled(SettledCollectives& of_thread) noexcept;
 
   [[nodiscard]] bool decide(const collective::TunerQuestion& question) noexcept override;
   void forget(std::int64_t tuner) noexcept override;
@@ -95,6 +109,11 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   static constexpr auto most_contexts =
       static_cast<std::size_t>(collective::CollectiveCalls::max_tuners);
 
+  /// In a cache line of its own: each communicator has its thread.
+  struct alignas(64) CallsUnderWay {
+    std::atomic<int> count{0};
+  };
+
   static std::size_t slot_of_context(std::uint64_t context) noexcept {
     return static_cast<std::size_t>((context - 1) % most_contexts);  // of live ones each its own
   }
@@ -102,14 +121,22 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   bool use(std::uint64_t context, collective::Cell cell) noexcept;
 
   void enter(const contextune_nccl_call& call, int step) noexcept;
+  /// begin() of a call that the others see already.
+  void start(const contextune_nccl_call& call, LaunchRegion* region, bool counts,
+             bool captured) noexcept;
+  /// The settled call under way is not what it was: from here on it goes the slow way.
+  void unsettle(SettledCollectives& of_thread) noexcept;
+  /// Whether the result stays what NCCL's own choice would have made of it.
+  [[nodiscard]] bool is_exact(const collective::Decision& decision, std::uint8_t kind,
+                              const collective::TunerQuestion& question) const noexcept;
   void await_permission(const contextune_nccl_call& call) noexcept;
   /// Shows an exchange between all ranks, of which NCCL asks nobody, as if it were a decision.
   void show_exchange() noexcept;
   void confuse(std::uint64_t context) noexcept;
 
   collective::CollectiveSpace space_;
-  std::atomic<int> holds_{0};                         ///< regions that forbid decisions
-  std::array<std::atomic<int>, num_slots> inside_{};  ///< calls under way
+  std::atomic<int> holds_{0};  ///< regions that forbid decisions
+  std::array<CallsUnderWay, num_slots> inside_{};
   /// Contexts about which NCCL asked what cannot be told to be one key on all ranks.
   std::array<std::atomic<std::uint64_t>, most_confused> confused_{};
   std::atomic<bool> all_confused_{false};

@@ -245,6 +245,7 @@ bool ProcessRuntime::is_current(CUcontext context) const noexcept {
 
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   ThreadState& thread = thread_of(call);
+  if (thread.collectives.pass_launches()) return launcher_.as_written(call);
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
   if (const SettledLaunch* known = thread.settled.find(call, region);
       known != nullptr && thread.call == nullptr && is_current(known->context)) {
@@ -260,6 +261,12 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   return launch_slowly(call, thread);
 }
 
+bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {
+  ThreadState& thread = this_thread();
+  LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
+  return process_collectives().begin_settled(call, region, thread.collectives);
+}
+
 void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   nccl_threads_.before(call);
   const ThreadState& thread = this_thread();
@@ -273,7 +280,8 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
 }
 
 void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
-  process_collectives().end(call);
+  const bool may_settle = !captures_.possible() && !recorder_.active();
+  process_collectives().end(call, may_settle, !open_.watches_always());
   if (recorder_.active()) recorder_.nccl_ended(call);
   nccl_threads_.after(call);
 }

@@ -46,6 +46,8 @@ class ProcessRuntime final : public Runtime {
   // What the hooks call. Nothing throws.
   [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
+  /// Whether it is one that this thread has made before and that is settled: it has begun then.
+  [[nodiscard]] bool nccl_repeats(const contextune_nccl_call& call) noexcept;
   void nccl_begins(const contextune_nccl_call& call) noexcept;
   void nccl_ends(const contextune_nccl_call& call) noexcept;
   void join_ranks(const contextune_nccl_call& call) noexcept;

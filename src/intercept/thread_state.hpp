@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "intercept/settled_collectives.hpp"
 #include "intercept/settled_launches.hpp"
 
 namespace contextune::intercept {
@@ -27,6 +28,7 @@ struct ThreadState {
   bool counts = false;             ///< launches here belong to its pass
   TunableCall* call = nullptr;     ///< innermost
   SettledLaunches settled;
+  SettledCollectives collectives;
   std::uint32_t num_frames = 0;
   std::uint32_t num_lost = 0;  ///< ranges that were opened beyond most_frames
   EntryFrame frames[most_frames];
