@@ -10,7 +10,7 @@ target_link_libraries(contextune_bench_agreement PRIVATE
 target_include_directories(contextune_bench_agreement PRIVATE ${_meeting})
 target_include_directories(contextune_bench_agreement SYSTEM PRIVATE ${CONTEXTUNE_NVTX_INCLUDE_DIR})
 add_dependencies(contextune_bench_agreement
-  contextune contextune_shared contextune_preload simcupti)
+  contextune contextune_shared contextune_preload contextune_bench_collective_decision simcupti)
 set_target_properties(contextune_bench_agreement PROPERTIES
   RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "$ORIGIN/../lib")

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <contextune/contextune.hpp>
 #include <cstdio>
 #include <filesystem>
@@ -36,6 +37,7 @@ constexpr const char* usage =
     "each process tunes another all-reduce before, whose time is shown as well.\n"
     "  --kib N      KiB of the first all-reduce; the others have 4 and 16 times that (4)\n"
     "  --keep DIR   keep the rank logs there\n"
+    "Last comes what an entry of the tuned region costs, and a decision of NCCL's in it.\n"
     "  --help\n";
 
 struct Settings {
@@ -47,6 +49,7 @@ struct Settings {
   std::string keep;
   int child = 0;  ///< this process is a rank with so many all-reduces
   std::string meet;
+  std::string entries;  ///< file for what entries take afterwards
 };
 
 void check(CUresult result, const char* what) {
@@ -75,6 +78,27 @@ void run_region(const Settings& settings, const char* name, CUstream stream,
     work();
     nvtxRangePop();
     CHECK(cuStreamSynchronize(stream));
+  }
+}
+
+/// Microseconds of one entry of the region that is tuned, without what the program does in it: of
+/// so many in a row, several times. To a file, a line for each time.
+void time_entries(const Settings& settings, const std::string& file) {
+  constexpr int times = 101;
+  constexpr int entries = 100;
+  std::ofstream costs(file);
+  for (int i = 0; i < times; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int entry = 0; entry < entries; ++entry) {
+      if (settings.mode == "body") {
+        CONTEXTUAL_AUTOTUNE(region, {.repeatable = true}) {}
+      } else {
+        nvtxRangePushA(region);
+        nvtxRangePop();
+      }
+    }
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    costs << took.count() / entries << '\n';
   }
 }
 
@@ -108,6 +132,7 @@ int run_rank(const Settings& settings) {
   run_region(settings, region, stream, [&] {
     for (int op = 0; op < settings.child; ++op) reduce(elements << (2 * op));
   });
+  if (place.rank == 0) time_entries(settings, settings.entries);
   CHECK(ncclCommDestroy(comm));
   return 0;
 }
@@ -124,6 +149,7 @@ struct Tuning {
   int passes = 0;
   int between = 0;  ///< entries that were no pass: an agreement was under way, or timers were
   bool simulated = false;
+  std::vector<double> entry_us;  ///< of the tuned region, entered again
   /// Of an agreement: what those entries took, for which the program went on with what was known.
   [[nodiscard]] double each() const {
     return agreements == 0 ? 0 : wall * between / (passes + between) / agreements;
@@ -190,11 +216,25 @@ Tuning tune(const Settings& settings, int operations, const std::string& folder)
   if (settings.mode == "live") command.insert(command.end(), {"--mode", "live"});
   command.insert(command.end(),
                  {"--", self, "--child", text(operations), "--meet", folder + "/meet", "--mode",
-                  settings.mode, "--steps", text(settings.steps), "--kib", text(settings.kib)});
+                  settings.mode, "--steps", text(settings.steps), "--kib", text(settings.kib),
+                  "--entries", folder + "/entries"});
   bench::run_program(command, {"CONTEXTUNE_DISABLE"});
   Tuning tuning;
   for (int rank = 0; rank < settings.ranks; ++rank) read_log(log_of(rank), tuning);
+  std::ifstream costs(folder + "/entries");
+  for (double us = 0; costs >> us;) tuning.entry_us.push_back(us);
   return tuning;
+}
+
+void report_entries(std::vector<double> us) {
+  std::sort(us.begin(), us.end());
+  const auto at = [&](double part) {
+    return us[static_cast<std::size_t>(part * static_cast<double>(us.size() - 1))];
+  };
+  std::printf(
+      "entry of the tuned region, begin and end: %.3f us (%.3f to %.3f, 10th to 90th "
+      "percentile; wanted: 200)\n",
+      at(0.5), at(0.1), at(0.9));
 }
 
 void report(int operations, const std::vector<Tuning>& tunings) {
@@ -224,19 +264,25 @@ int run(const Settings& settings) {
               "tuned ms", "agreements", "refused", "passes", "between", "ms each", "waited ms",
               "agreeing ms", "longest ms");
   bool simulated = false;
+  std::vector<double> entry_us;
   for (const int operations : {1, 3}) {
     std::vector<Tuning> tunings;
     for (int round = 0; round < settings.rounds; ++round)
       tunings.push_back(tune(settings, operations,
                              folder / (std::to_string(operations) + "-" + std::to_string(round))));
     report(operations, tunings);
+    for (const Tuning& one : tunings)
+      entry_us.insert(entry_us.end(), one.entry_us.begin(), one.entry_us.end());
     simulated = tunings.front().simulated;
   }
-  std::printf("%d ranks, %s%s\n", settings.ranks, settings.mode.c_str(),
+  report_entries(std::move(entry_us));
+  std::printf("%d ranks, %s%s\n\n", settings.ranks, settings.mode.c_str(),
               simulated ? " on simulated GPUs: wall time of this host's CPUs, which says little of "
                           "real ones"
                         : "");
   if (settings.keep.empty()) std::filesystem::remove_all(folder);
+  const std::filesystem::path bin = std::filesystem::path(bench::this_program()).parent_path();
+  bench::run_program({bin / "contextune_bench_collective_decision"}, {});
   return 0;
 }
 
@@ -253,7 +299,8 @@ int main(int argc, char** argv) {
                           {"--kib", &settings.kib},
                           {"--keep", &settings.keep},
                           {"--child", &settings.child},
-                          {"--meet", &settings.meet}});
+                          {"--meet", &settings.meet},
+                          {"--entries", &settings.entries}});
     if (settings.mode != "body" && settings.mode != "live")
       throw std::runtime_error("--mode is body or live, not '" + settings.mode + "'");
     return settings.child > 0 ? run_rank(settings) : run(settings);
