@@ -1,8 +1,9 @@
 """Compares NCCL's own choices, the best of all that it can be told by hand, and what contextune finds
 while the program runs: AllReduce, AllGather and ReduceScatter by size, one process a GPU.
 
-Once by hand, then without and with contextune in turns. Ratios are of speed: above 1 is faster. The
-rank logs and what the programs printed stay in --keep. Other options go to `contextune run`."""
+Once by hand, then without, with, and again without contextune in turns; what the two without it differ
+by is what runs differ by on that machine. Ratios are of speed: above 1 is faster. The rank logs and
+what the programs printed stay in --keep. Other options go to `contextune run`."""
 
 import argparse
 import datetime
@@ -171,19 +172,22 @@ def report(job, hand, pairs):
     print(f"{job.head}{' (SIMULATED)' if simulated else ''}, {datetime.date.today()}, "
           f"tools/bench collectives --ranks {job.options.ranks} --sizes {job.options.sizes}"
           f"{' --float' if job.options.float else ''} {' '.join(job.passed_on)}".rstrip())
-    print(f"us a call; ratios of speed, with the range over {len(pairs)} pairs of runs"
+    print(f"us a call; ratios of speed, with the range over {len(pairs)} rounds of runs"
           f"{'; all figures are simulated' if simulated else ''}\n")
     rows = [("collective", "size", "default us", "NCCL's own", "hand's best us", "by hand",
-             "tuned us", "tuned to", "hand/default", "tuned/default", "tuned/hand")]
+             "tuned us", "tuned to", "hand/default", "tuned/default", "tuned/hand",
+             "default/default")]
     short_of_hand, short_of_default, unfinished = [], [], []
     for name in job.problems:
         function, size = name.split("-")
         found = hand[name]
-        default = [bare[name] for bare, _, _ in pairs]
-        tuned = [times[name] for _, times, _ in pairs]
-        configs = [winners.get(name, "not tuned") for _, _, winners in pairs]
+        default = [bare[name] for bare, _, _, _ in pairs]
+        again = [bare[name] for _, _, bare, _ in pairs]
+        tuned = [times[name] for _, times, _, _ in pairs]
+        configs = [winners.get(name, "not tuned") for _, _, _, winners in pairs]
         to_default = [a / b for a, b in zip(default, tuned)]
         to_hand = [found["best"] / us for us in tuned]
+        to_itself = [a / b for a, b in zip(default, again)]
         if statistics.median(to_hand) < LEAST_OF_HAND:
             short_of_hand.append(name)
         if statistics.median(to_default) < LEAST_OF_DEFAULT:
@@ -194,7 +198,7 @@ def report(job, hand, pairs):
                      f"{found['best']:.2f} ({found['least']:.2f} to {found['most']:.2f})",
                      found["config"], spread(tuned, "{:.2f}"), " | ".join(dict.fromkeys(configs)),
                      f"{found['gain']:.3f} ({found['gain_least']:.3f} to {found['gain_most']:.3f})",
-                     spread(to_default), spread(to_hand)))
+                     spread(to_default), spread(to_hand), spread(to_itself)))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
@@ -222,13 +226,14 @@ def compare(job):
         try:
             bare, bare_wrong = times_of(job.as_it_is(f"bare-{number}"))
             tuned, tuned_wrong = times_of(job.tuned(f"tuned-{number}"))
+            again, again_wrong = times_of(job.as_it_is(f"again-{number}"))
         except Failed as failure:
             if not pairs:
                 raise
             progress(f"{failure}; the table is of what was done before")
             break
-        wrong += bare_wrong + tuned_wrong
-        pairs.append((bare, tuned, winners_of(job.keep / f"tuned-{number}" / "rank-0.log")))
+        wrong += bare_wrong + tuned_wrong + again_wrong
+        pairs.append((bare, tuned, again, winners_of(job.keep / f"tuned-{number}" / "rank-0.log")))
     report(job, hand, pairs)
     print(f"results that were not exact: {len(wrong)}{': ' if wrong else ''}{'; '.join(wrong)}")
     return 1 if wrong else 0
@@ -246,7 +251,8 @@ def main():
     parser.add_argument("--float", action="store_true",
                         help="sums of float32 and not of int32: with more than 2 ranks contextune "
                              "tunes them only where --allow-rounding is given, too")
-    parser.add_argument("--pairs", type=int, default=2, help="runs without and with contextune (2)")
+    parser.add_argument("--pairs", type=int, default=2,
+                        help="runs without, with and again without contextune (2)")
     parser.add_argument("--rounds", type=int, default=20, help="blocks that a median is of (20)")
     parser.add_argument("--block-us", type=int, default=3000, help="length of a block (3000)")
     parser.add_argument("--tune-iterations", type=int, default=3000,
