@@ -136,33 +136,23 @@ void LeaseTable::take_nearest(const LeaseKey& key, Place* place, Grant& grant) n
 }
 
 Grant LeaseTable::decide(const LeaseKey& key, bool takes_nearest) noexcept {
+  return decide(seat_of(key), key, takes_nearest);
+}
+
+LeaseTable::Seat LeaseTable::seat_of(const LeaseKey& key) noexcept {
+  Seat seat;
+  seat.fingerprint_ = fingerprint_of(key);
+  seat.place_ = find_or_claim(seat.fingerprint_, key);
+  return seat;
+}
+
+Grant LeaseTable::decide(const Seat& seat, const LeaseKey& key, bool takes_nearest) noexcept {
   Grant grant;
-  const std::size_t at = find_or_claim(fingerprint_of(key), key);
+  const std::size_t at = seat.place_;
   if (at == nowhere) {
     if (takes_nearest) take_nearest(key, nullptr, grant);
     return grant;
   }
-  return decide_at(at, key, takes_nearest);
-}
-
-LeaseTable::Seat LeaseTable::seat_of(const LeaseKey& key) const noexcept {
-  Seat seat;
-  seat.fingerprint_ = fingerprint_of(key);
-  seat.place_ = find(seat.fingerprint_);
-  return seat;
-}
-
-std::optional<Grant> LeaseTable::decide_at(const Seat& seat, const LeaseKey& key,
-                                           bool takes_nearest) noexcept {
-  if (seat.place_ == nowhere ||
-      places_[seat.place_].key.load(std::memory_order_acquire) != seat.fingerprint_) {
-    return std::nullopt;
-  }
-  return decide_at(seat.place_, key, takes_nearest);
-}
-
-Grant LeaseTable::decide_at(std::size_t at, const LeaseKey& key, bool takes_nearest) noexcept {
-  Grant grant;
   Place& place = places_[at];
   grant.is_counted = true;
   // With the load that follows, and with the two in prepare() and commit(), in one order for all

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string_view>
 
 #include "collective/lease.hpp"
@@ -53,18 +52,22 @@ class LeaseTable {
   /// not matter whether this rank has a place for the key itself.
   [[nodiscard]] Grant decide(const LeaseKey& key, bool takes_nearest = false) noexcept;
 
-  /// Where the table has a key.
+  /// Where the table has a key; or nowhere.
   class Seat {
     friend class LeaseTable;
     std::size_t place_ = capacity;
     std::uint64_t fingerprint_ = 0;
   };
-  [[nodiscard]] Seat seat_of(const LeaseKey& key) const noexcept;
+  /// Makes a place for the key if it has none.
+  [[nodiscard]] Seat seat_of(const LeaseKey& key) noexcept;
   /// The same as decide() of the key, without looking for it.
-  /// @param seat as it was for this key
-  /// @return absent, with nothing counted: it is there no more
-  [[nodiscard]] std::optional<Grant> decide_at(const Seat& seat, const LeaseKey& key,
-                                               bool takes_nearest) noexcept;
+  /// @param seat as it is now for this key
+  [[nodiscard]] Grant decide(const Seat& seat, const LeaseKey& key, bool takes_nearest) noexcept;
+  /// Whether the seat is the key's still, and somewhere.
+  [[nodiscard]] bool is_taken(const Seat& seat) const noexcept {
+    return seat.place_ != capacity &&
+           places_[seat.place_].key.load(std::memory_order_acquire) == seat.fingerprint_;
+  }
 
   /// Why a lease cannot be prepared, which a rank has to say before anyone commits.
   enum class Refusal {
@@ -146,7 +149,6 @@ class LeaseTable {
 
   [[nodiscard]] std::size_t find(std::uint64_t fingerprint) const noexcept;
   [[nodiscard]] std::size_t find_or_claim(std::uint64_t fingerprint, const LeaseKey& key) noexcept;
-  [[nodiscard]] Grant decide_at(std::size_t at, const LeaseKey& key, bool takes_nearest) noexcept;
   void hold(Place& place, const Decision& afterwards) noexcept;
   [[nodiscard]] std::uint32_t nearest_of(const LeaseKey& key) const noexcept;
   void take_nearest(const LeaseKey& key, Place* place, Grant& grant) noexcept;

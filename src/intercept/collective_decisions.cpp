@@ -38,8 +38,8 @@ bool depends_on_table(const collective::Decision& decision, std::uint8_t kind,
 }
 
 /// Takes note of the decision of a call that may turn out to be settled.
-void settle(const collective::LeaseKey& key, const collective::Grant& grant,
-            const collective::Decision& decision,
+void settle(const collective::LeaseKey& key, const collective::LeaseTable::Seat& seat,
+            const collective::Grant& grant, const collective::Decision& decision,
             const collective::TunerQuestion& question) noexcept {
   SettledCollective& settled = this_call.settled;
   settled.tuner = question.tuner;
@@ -48,7 +48,7 @@ void settle(const collective::LeaseKey& key, const collective::Grant& grant,
   settled.ranks = question.ranks;
   settled.nodes = question.nodes;
   settled.key = key;
-  settled.seat = leases.seat_of(key);
+  settled.seat = seat;
   settled.grant = grant;
   settled.decision = decision;
   settled.checks_exactness = depends_on_table(decision, key.kind, question.function);
@@ -83,9 +83,12 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   }
   // Before an answer is written into it.
   const bool describes = this_call.region != nullptr && !this_call.is_described(key);
-  const collective::CostTable table = describes ? table_of(question) : collective::CostTable();
+  const collective::CellSet legal = describes ? table_of(question).legal() : collective::CellSet();
+  const auto default_cell =
+      describes ? table_of(question).cheapest() : std::optional<collective::Cell>();
+  const collective::LeaseTable::Seat seat = leases.seat_of(key);
   const collective::Grant grant =
-      this_call.granted ? *this_call.granted : leases.decide(key, space_.takes_nearest);
+      this_call.granted ? *this_call.granted : leases.decide(seat, key, space_.takes_nearest);
   this_call.granted.reset();
   collective::Decision decision = grant.decision;
   std::uint32_t config = grant.is_nearest ? nearest_config : grant.config;
@@ -111,10 +114,9 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   // Of a group NCCL asks in an order of its own, and of what it does later on a thread of its own.
   if (!grant.is_trial && !this_call.captured && key.kind != 0 && question.num_pipelined == 1 &&
       question.in_flight->is_lone_operation() && question.in_flight->call->comm == communicator)
-    settle(key, grant, as_granted, question);
+    settle(key, seat, grant, as_granted, question);
   if (this_call.num_made < ThreadCollectives::most_made) {
     DecisionMade& made = this_call.made[this_call.num_made];
-    made = {};
     made.key = key;
     made.grant = grant;
     made.grant.config = config;
@@ -122,13 +124,12 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
     made.handle = communicator;
     made.ranks = question.ranks;
     made.nodes = question.nodes;
+    made.legal = legal;
+    made.default_cell = default_cell;
     made.was_refused = !is_default && !applied;
     made.is_described = !describes;
-    if (describes) {
-      made.legal = table.legal();
-      made.default_cell = table.cheapest();
-    }
-    made.ran = applied ? decision.cell : made.default_cell;
+    made.ran = applied ? decision.cell : default_cell;
+    made.connection_bytes = 0;
     made.is_first_use = made.ran && use(key.communicator, *made.ran);
   }
   ++this_call.num_made;
@@ -149,8 +150,9 @@ std::optional<bool> ProcessCollectives::decide_settled(const collective::TunerQu
   if (known == nullptr) return std::nullopt;
   std::optional<collective::Grant> grant;
   if (question.tuner == known->tuner && question.function == known->function &&
-      question.bytes == known->bytes && question.num_pipelined == 1 && !of_thread.has_decided())
-    grant = leases.decide_at(known->seat, known->key, space_.takes_nearest);
+      question.bytes == known->bytes && question.num_pipelined == 1 && !of_thread.has_decided() &&
+      leases.is_taken(known->seat))
+    grant = leases.decide(known->seat, known->key, space_.takes_nearest);
   if (!grant || !known->is_granted_as_before(*grant)) {
     unsettle(of_thread);
     this_call.granted = grant;  // which counts it

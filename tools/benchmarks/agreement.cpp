@@ -281,6 +281,7 @@ int run(const Settings& settings) {
                           "real ones"
                         : "");
   if (settings.keep.empty()) std::filesystem::remove_all(folder);
+  std::fflush(stdout);
   const std::filesystem::path bin = std::filesystem::path(bench::this_program()).parent_path();
   bench::run_program({bin / "contextune_bench_collective_decision"}, {});
   return 0;

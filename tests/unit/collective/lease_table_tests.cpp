@@ -311,25 +311,24 @@ TEST_CASE("Every refusal has words for the log", "[lease_table]") {
 TEST_CASE("A decision at the seat of a key is one of the key", "[lease_table]") {
   Table table(2);
   const LeaseTable::Seat seat = table->seat_of(key);
-  const auto at_seat = [&] { return table->decide_at(seat, key, false); };
-  REQUIRE(at_seat());
+  const auto at_seat = [&] { return table->decide(seat, key, false); };
+  CHECK(at_seat().number == 2);
   CHECK(table->decisions(key) == 3);
   table.install(lease_of(1, 3, {{ring, 7, 2}}, tree));
-  CHECK(at_seat()->is_trial);
+  CHECK(at_seat().is_trial);
   CHECK(table.decide().number == 4);
-  const auto last = at_seat();
-  REQUIRE(last);
-  CHECK(last->number == 5);
-  CHECK(last->is_counted);
-  CHECK_FALSE(last->is_trial);
-  CHECK(last->config == 9);
+  const Grant last = at_seat();
+  CHECK(last.number == 5);
+  CHECK(last.is_counted);
+  CHECK_FALSE(last.is_trial);
+  CHECK(last.config == 9);
 }
 
 TEST_CASE("The seat of a communicator that has ended is nobody's", "[lease_table]") {
   Table table(2);
   const LeaseTable::Seat seat = table->seat_of(key);
+  CHECK(table->is_taken(seat));
   table->forget(key.communicator);
-  CHECK_FALSE(table->decide_at(seat, key, false));
-  CHECK(table->decisions(key) == 0);
-  CHECK_FALSE(table->decide_at(table->seat_of(key), key, false));
+  CHECK_FALSE(table->is_taken(seat));
+  CHECK_FALSE(table->is_taken({}));
 }
