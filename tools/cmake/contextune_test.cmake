@@ -1,5 +1,6 @@
 # contextune_add_test(NAME unit.schedule SOURCES ... [LIBRARIES ...] [LABELS unit] [TIMEOUT 60]
-#                     [ENVIRONMENT A=b ...]): one Catch2 program, one ctest entry.
+#                     [COST 0] [ENVIRONMENT A=b ...]): one Catch2 program, one ctest entry. Those that
+#                     cost the most seconds are begun first.
 add_library(contextune_catch INTERFACE)
 target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
@@ -14,7 +15,7 @@ target_link_libraries(contextune_catch_header PRIVATE contextune_build_flags con
 target_precompile_headers(contextune_catch_header PRIVATE ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
 
 function(contextune_add_test)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;COST" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   string(REPLACE "." "_" target "test_${ARG_NAME}")
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE contextune_build_flags contextune_catch ${ARG_LIBRARIES})
@@ -22,12 +23,16 @@ function(contextune_add_test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
+  if(NOT ARG_COST)
+    set(ARG_COST 0)
+  endif()
   set(test contextune.${ARG_NAME})
   if(CONTEXTUNE_SANITIZE)
     string(REPLACE "," "+" sanitizers "${CONTEXTUNE_SANITIZE}")
     set(test "${test} (${sanitizers})")
+    math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")  # beside others, on a machine that is busy
   endif()
   add_test(NAME "${test}" COMMAND ${target})
   set_tests_properties("${test}" PROPERTIES
-    TIMEOUT ${ARG_TIMEOUT} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+    TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
