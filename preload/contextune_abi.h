@@ -137,11 +137,12 @@ struct contextune_frontend {
    * called; 0: it has not within that time. Calls that come later have seen what the core wrote
    * before. */
   int (*calls_ended)(uint64_t nanoseconds);
-  /* Makes such a call once more, of a collective or about a group, if `nccl_can_repeat` says that it
-   * can. It is shown like a call of the program, with all that NCCL does in it, whatever this
-   * thread's depth is. Returns its ncclResult_t. */
+  /* Makes a call of a collective or about a group once more, after `nccl_can_repeat` has found it and
+   * its kind fit for that. It is shown like a call of the program, with all that NCCL does in it,
+   * whatever this thread's depth is. Returns its ncclResult_t. Asks nothing of the loader, whose
+   * lock another thread may hold that waits for us. */
   int (*nccl_repeat)(const struct contextune_nccl_call* call);
-  int (*nccl_can_repeat)(enum contextune_nccl_fn fn);
+  int (*nccl_can_repeat)(const struct contextune_nccl_call* call);
   void** (*thread)(void); /* this thread's word of the core's own, as contextune_launch.thread */
 };
 

@@ -54,7 +54,7 @@ void contextune_enter_call(void);
 int contextune_calls_ended(uint64_t nanoseconds);
 /* As contextune_frontend says (nccl.c). */
 int contextune_nccl_repeat(const struct contextune_nccl_call* call);
-int contextune_nccl_can_repeat(enum contextune_nccl_fn fn);
+int contextune_nccl_can_repeat(const struct contextune_nccl_call* call);
 /* While the process has one thread, the system grants in microseconds what the above needs; later
  * it waits for all processors first, 10 to 20 ms. */
 void contextune_prepare_calls_ended(void);

@@ -41,12 +41,13 @@ Payload Lockstep::decide(const Topic&, std::span<const Payload> said, std::strin
   return all;
 }
 
-std::optional<std::vector<Payload>> Lockstep::meet(Payload said) {
+std::optional<std::vector<Payload>> Lockstep::meet(Payload said, double most_seconds) {
   if (!why_.empty()) return std::nullopt;
-  coordinator_.say(topic_, kind_, std::move(said), seconds_);
+  const double seconds = std::min(seconds_, most_seconds);
+  coordinator_.say(topic_, kind_, std::move(said), seconds);
   Agreement agreement;
   double waited = 0;
-  for (double left = seconds_ + answer_seconds; left > 0 && agreement.verdict == Verdict::Open;) {
+  for (double left = seconds + answer_seconds; left > 0 && agreement.verdict == Verdict::Open;) {
     agreement = coordinator_.wait(topic_, left);
     waited += agreement.waited_seconds;
     left = agreement.granted_seconds > 0 ? agreement.granted_seconds + answer_seconds : 0;

@@ -22,9 +22,11 @@ class Lockstep {
   Lockstep(Coordinator& coordinator, std::uint32_t kind, std::uint64_t group,
            std::vector<std::uint32_t> ranks, double seconds);
 
-  /// Waits for all.
+  static constexpr double as_long_as_said = 1e9;
+  /// Waits for all, and no longer than that.
   /// @return what each has said; absent: see why()
-  [[nodiscard]] std::optional<std::vector<Payload>> meet(Payload said);
+  [[nodiscard]] std::optional<std::vector<Payload>> meet(Payload said,
+                                                         double most_seconds = as_long_as_said);
   /// Before the next meeting this rank is at something that takes a while: see Coordinator.
   void occupied(double seconds, std::string why);
   /// There are no more meetings, for that reason, a clause.

@@ -1,12 +1,14 @@
 #include "intercept/nccl_caller.hpp"
 
 #include <dlfcn.h>
+#include <gnu/libc-version.h>
 #include <link.h>
 #include <unwind.h>
 
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <string_view>
 
 namespace contextune::intercept {
@@ -51,10 +53,10 @@ int find_object(dl_phdr_info* info, std::size_t, void* data) {
 void learn(void* library) noexcept {
   // A thread that meets one that is being learnt goes on without it.
   for (std::size_t i = 0; i < most_libraries; ++i) {
-    void* none = nullptr;
+    void* there = nullptr;
     if (libraries[i].load(std::memory_order_acquire) == library) return;
-    if (!libraries[i].compare_exchange_strong(none, library)) {
-      if (none == library) return;
+    if (!libraries[i].compare_exchange_strong(there, library)) {
+      if (there == library) return;
       continue;
     }
     void* const code = dlsym(library, "pncclGetVersion");
@@ -109,10 +111,55 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* data) {
   return ++walk.frames == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
+/// Of threads' entry functions, which say nothing of whose a thread is.
+struct Runtime {
+  Object libc;
+  Object libstdcxx;
+  [[nodiscard]] bool has(std::uintptr_t address) const noexcept {
+    return (address >= libc.begin && address < libc.end) ||
+           (address >= libstdcxx.begin && address < libstdcxx.end);
+  }
+};
+
+const Runtime& runtime_code() noexcept {
+  static const Runtime code = [] {
+    Runtime both;
+    both.libc.address = reinterpret_cast<std::uintptr_t>(&gnu_get_libc_version);
+    both.libstdcxx.address = reinterpret_cast<std::uintptr_t>(&std::terminate);
+    (void)dl_iterate_phdr(&find_object, &both.libc);
+    (void)dl_iterate_phdr(&find_object, &both.libstdcxx);
+    return both;
+  }();
+  return code;
+}
+
+struct Bottom {
+  int frames = 0;
+  bool is_nccl = false;     ///< the lowest frame that says whose thread it is
+  bool is_reached = false;  ///< below it the thread's entry was seen
+};
+
+_Unwind_Reason_Code look_at_bottom(_Unwind_Context* context, void* data) {
+  auto& bottom = *static_cast<Bottom*>(data);
+  const auto address = static_cast<std::uintptr_t>(_Unwind_GetIP(context));
+  bottom.is_reached = runtime_code().has(address);
+  if (!bottom.is_reached) bottom.is_nccl = range_of(address) != nullptr;
+  return ++bottom.frames == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+}
+
 }  // namespace
 
+bool is_thread_of_nccl() noexcept {
+  if (num_ranges.load(std::memory_order_acquire) == 0) return false;
+  Bottom bottom;
+  (void)_Unwind_Backtrace(&look_at_bottom, &bottom);
+  return bottom.is_nccl && bottom.is_reached;
+}
+
 void find_nccl_code(const contextune_nccl_call& call) noexcept {
-  if (call.num_made != 0 && call.library != nullptr) learn(call.library);
+  if (call.num_made == 0 || call.library == nullptr) return;
+  (void)runtime_code();  // while nobody waits for the loader
+  learn(call.library);
 }
 
 bool is_called_by_nccl() noexcept {

@@ -12,6 +12,9 @@ void find_nccl_code(const contextune_nccl_call& call) noexcept;
 /// not to give memory to the program. Walks the stack, microseconds, unless no NCCL is known.
 [[nodiscard]] bool is_called_by_nccl() noexcept;
 
+/// Whether NCCL has started this thread: nothing of the program lies below NCCL on its stack.
+[[nodiscard]] bool is_thread_of_nccl() noexcept;
+
 /// Why that cannot be told of an NCCL that the program uses, a clause; null: it can.
 [[nodiscard]] const char* nccl_code_unknown() noexcept;
 

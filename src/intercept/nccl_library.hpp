@@ -9,6 +9,9 @@ namespace contextune::intercept {
 inline constexpr int nccl_success = 0;
 inline constexpr int nccl_in_progress = 7;
 
+/// Operators from there on are made by the program, and numbered by each rank for itself.
+inline constexpr int num_nccl_operators = 5;
+
 /// The functions of one copy of NCCL under the names of its profiling interface, behind which no
 /// tool stands, not even we. Nothing of NCCL is linked. Communicators are its ncclComm_t.
 struct NcclLibrary {

@@ -7,6 +7,7 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/region_collectives.hpp"
+#include "intercept/replay_gate.hpp"
 #include "intercept/thread_collectives.hpp"
 #include "intercept/thread_state.hpp"
 
@@ -63,7 +64,16 @@ std::span<const DecisionMade> ProcessCollectives::made() noexcept {
           std::min<std::size_t>(this_call.num_made, ThreadCollectives::most_made)};
 }
 
+bool ProcessCollectives::any_under_way() const noexcept {
+  return others_under_way_.load(std::memory_order_seq_cst) != 0 ||
+         std::any_of(inside_.begin(), inside_.end(), [](const CallsUnderWay& calls) {
+           return calls.count.load(std::memory_order_seq_cst) != 0;
+         });
+}
+
 void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexcept {
+  if (call.kind != contextune_nccl_collective && call.kind != contextune_nccl_other)
+    others_under_way_.fetch_add(step, std::memory_order_seq_cst);
   const bool lone = call.kind == contextune_nccl_collective && call.group_depth == 0;
   if (lone) inside_[slot_of(call.comm)].count.fetch_add(step, std::memory_order_seq_cst);
   if (!ends_group(call)) return;
@@ -98,6 +108,12 @@ void ProcessCollectives::begin(const contextune_nccl_call& call, LaunchRegion* r
                                bool captured) noexcept {
   start(call, region, counts, captured);
   enter(call, 1);
+  // In one order with whoever closes it, who looks then who is inside.
+  while (gate_ != nullptr && gate_->keeps_out()) {
+    enter(call, -1);
+    gate_->wait_until_open();
+    enter(call, 1);
+  }
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
   if (lone || (ends_group(call) && call.fn == contextune_fn_ncclGroupEnd)) show_exchange();
   const bool decides =

@@ -18,6 +18,7 @@ namespace contextune::intercept {
 
 class LaunchRegion;
 class RegionCollectives;
+class ReplayGate;
 class SettledCollectives;
 
 /// One decision that NCCL asked for during the call that its thread is in.
@@ -53,6 +54,11 @@ class ProcessCollectives final : public collective::CollectiveDecider {
 
   /// As above. @param memory what this process has of the device; outlives this
   void watch_memory(const AllocationMap& memory) noexcept { memory_ = &memory; }
+  /// As above. @param gate keeps the program's threads out of NCCL while it is closed; outlives
+  /// this
+  void set_gate(ReplayGate* gate) noexcept { gate_ = gate; }
+  /// Whether any thread is inside a call of NCCL that does something.
+  [[nodiscard]] bool any_under_way() const noexcept;
   /// The cells that a communicator has used.
   /// @param context LeaseKey::communicator
   [[nodiscard]] collective::CellSet connected(std::uint64_t context) const noexcept {
@@ -140,6 +146,8 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// Contexts about which NCCL asked what cannot be told to be one key on all ranks.
   std::array<std::atomic<std::uint64_t>, most_confused> confused_{};
   std::atomic<bool> all_confused_{false};
+  std::atomic<int> others_under_way_{0};  ///< calls that are not of one communicator alone
+  ReplayGate* gate_ = nullptr;
   const AllocationMap* memory_ = nullptr;
   std::array<std::atomic<std::uint32_t>, most_contexts> used_{};  ///< cells, by context
   std::mutex owner_;                                              ///< of the lease table

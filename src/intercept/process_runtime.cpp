@@ -96,6 +96,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   rules_.load(options.space, device_facts(), log_);
   process_collectives().set_space(rules_.collectives());
   process_collectives().watch_memory(allocations_);
+  process_collectives().set_gate(&gate_);
   collective_calls().set_decider(&process_collectives());
   if (frontend_ != nullptr) {
     start_marks();

@@ -238,7 +238,8 @@ const KnownKernel* Recorder::meet(const Launch& launch) {
     return nullptr;
   }
   if (!kernels_seen_.insert(kernel).second) return kernel;
-  if (kernel->identity.name.starts_with("ncclDevKernel")) {
+  const std::string& name = kernel->identity.name;
+  if (name.starts_with("nccl") && name.find("DevKernel") != std::string::npos) {
     obstruct(FallbackReason::Collective, {});
     return nullptr;
   }
@@ -324,7 +325,11 @@ bool Recorder::note_transfer(contextune_fn fn, void* const* args) {
     std::memcpy(&operation.arguments[i], args[i], sizes[i]);
   }
   const auto is_host = [this](CUdeviceptr address) {
-    if (const auto known = allocations_.find(address)) return known->kind == AllocationKind::Host;
+    if (const auto known = allocations_.find(address)) {
+      if (known->of_nccl)
+        obstruct(FallbackReason::UnknownMemory, "It copies from or to memory of NCCL's.");
+      return known->kind == AllocationKind::Host;
+    }
     unsigned type = 0;
     if (driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address) !=
             CUDA_SUCCESS ||

@@ -24,8 +24,11 @@ bool Recorder::may_record(const contextune_nccl_call& call) {
     obstruct(FallbackReason::ReplayAllocation, "It makes or ends a communicator of NCCL.", true);
     return false;
   }
-  if (frontend_->nccl_can_repeat == nullptr || frontend_->nccl_can_repeat(call.fn) == 0)
+  if (frontend_->nccl_can_repeat == nullptr || frontend_->nccl_can_repeat(&call) == 0)
     return obstacle("messages and exchanges are not repeated");
+  // It may be destroyed before the region ends, and its number be another's then.
+  if (call.op >= num_nccl_operators)
+    return obstacle("it reduces by an operator of the program's own");
   if (const char* why = nccl_code_unknown()) return obstacle(why);
   if (call.group_depth != recording_.open_groups) return obstacle("it begins inside a group");
   if (captures_.possible() && captures_.is_capturing(call.stream)) {

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "intercept/clock.hpp"
@@ -47,6 +49,7 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
   // What another region is at work on would not be what the program has.
   Recording::Obstacle obstacle{FallbackReason::OtherRegion, {}, true};
   const bool claimed = !services_.recorder.busy() && services_.gate.claim();
+  if (claimed || ranks_ != nullptr) ++visits_;
   try {
     find_ranks();
     if (claimed) record(thread_bound);
@@ -70,7 +73,6 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
 }
 
 void RegionReplay::record(bool thread_bound) {
-  ++visits_;
   find_context();
   note_variables();
   const auto versions = services_.recorder.versions();
@@ -207,11 +209,17 @@ void RegionReplay::wait_for_others() noexcept {
       return services_.recorder.obstruct(FallbackReason::NotIdle,
                                          "When the region ended, " + why + ".");
     }
-    // What another thread has begun and the GPU not yet, we would write over.
-    if (services_.gate.others_left(leave_seconds) ||
-        !services_.measurement.program_has_other_threads()) {
-      return;
+    // What another thread has begun and the GPU not yet, we would write over. Inside NCCL it may
+    // hold what the replay's own calls need.
+    const bool left = services_.gate.others_left(leave_seconds);
+    const double until = now_seconds() + leave_seconds;
+    while (process_collectives().any_under_way() && now_seconds() < until)
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    if (process_collectives().any_under_way()) {
+      return services_.recorder.obstruct(FallbackReason::OtherThread,
+                                         "Another thread is inside a call of NCCL.", true);
     }
+    if (left || !services_.measurement.program_has_other_threads()) return;
     services_.recorder.obstruct(FallbackReason::OtherThread,
                                 "Another thread may be inside a call of the driver.", true);
   } catch (const std::exception& error) {
@@ -231,7 +239,10 @@ void RegionReplay::repeat(Recording recording) {
     obstacle = {FallbackReason::ReplayFailed, error.what(), false};
   }
   vote(recording, std::move(obstacle));
-  if (recording.operations.empty()) return;
+  if (recording.operations.empty()) {
+    given_up_ = visits_ >= most_visits;
+    return;
+  }
   try {
     carry_out(std::move(recording));
   } catch (const std::exception& error) {
@@ -264,7 +275,8 @@ void RegionReplay::vote(const Recording& recording, std::optional<Recording::Obs
   if (!own) {
     std::string refusal;
     vote.communicators = communicators_of(recording, refusal);
-    const bool may_round = process_collectives().space().rounding.allow_rounding && !vote.communicators.empty();
+    const bool may_round =
+        process_collectives().space().rounding.allow_rounding && !vote.communicators.empty();
     if (refusal.empty() && may_round && tolerance_.is_bitwise()) {
       refusal =
           "--allow-rounding lets collectives change last bits, and results are compared exactly; "
@@ -273,6 +285,10 @@ void RegionReplay::vote(const Recording& recording, std::optional<Recording::Obs
     if (refusal.empty() && ranks_ == nullptr && !vote.communicators.empty())
       refusal = "Its collectives wait for ranks that are not tuned together with this one.";
     if (!refusal.empty()) own = {FallbackReason::Collective, std::move(refusal), false};
+  }
+  if (!own && ranks_ != nullptr && ranks_->lockstep().waited_seconds() > options_.presync_timeout &&
+      replays_ == 0) {
+    own = {FallbackReason::Collective, "Its ranks come to its end too far apart.", false};
   }
   if (ranks_ == nullptr) {
     if (own) throw Declined{std::move(*own)};
@@ -295,7 +311,7 @@ void RegionReplay::carry_out(Recording recording) {
   const double begin = now_seconds();
   std::string why;
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording), tolerance_,
-                    step_seconds);
+                    together_ ? together_seconds : step_seconds);
   told_to_stop_ = false;
   if (together_) search_.repeat_together();
   std::exception_ptr failure;
@@ -310,7 +326,8 @@ void RegionReplay::carry_out(Recording recording) {
   }
   // What a pass had issued before it failed may still be under way, and would write over what is
   // put back.
-  if (failure && !wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+  const double seconds = together_ ? together_seconds : idle_seconds;
+  if (failure && !wait_until_idle(services_.driver, context_, seconds, why)) {
     throw StuckReplay(why);
   }
   memory_->restore_final();

@@ -72,6 +72,9 @@ class RegionReplay {
   }
 
   static constexpr double step_seconds = 60;  ///< of copying, hashing, or one replay
+  /// Of a replay that waits for other ranks: whoever stands still for a while keeps them in NCCL
+  /// without contextune, too.
+  static constexpr double together_seconds = 600;
 
   void find_ranks();
   void record(bool thread_bound);

@@ -16,7 +16,7 @@ namespace {
 
 /// Each step of a replay has a deadline, and its thread goes on after it or stops the process. What
 /// has not opened the gate by then is gone, and memory is not what the program has to see.
-constexpr double most_wait_seconds = 600;
+constexpr double most_wait_seconds = 1200;
 
 [[noreturn]] void give_up() noexcept {
   constexpr std::string_view text =
@@ -72,14 +72,38 @@ bool ReplayGate::signal_waits() const noexcept {
   return false;
 }
 
+void ReplayGate::let_fatal_signals_through() const noexcept {
+  sigset_t waiting;
+  if (sigpending(&waiting) != 0) return;
+  for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGALRM, SIGUSR1, SIGUSR2, SIGXCPU}) {
+    struct sigaction action {};
+    if (sigismember(&waiting, signal) != 1 || sigismember(&signals_, signal) == 1 ||
+        sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) {
+      continue;
+    }
+    sigset_t one;
+    (void)sigemptyset(&one);
+    (void)sigaddset(&one, signal);
+    (void)pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+  }
+}
+
 double ReplayGate::waited_seconds() const noexcept {
   const double since = waits_since_.load(std::memory_order_relaxed);
   return since == 0 ? 0 : now_seconds() - since;
 }
 
+bool ReplayGate::keeps_out() const noexcept {
+  const std::uint64_t by = closed_by_.load(std::memory_order_seq_cst);
+  return by != 0 && by != this_thread_number();
+}
+
 void ReplayGate::wait() noexcept {
   // NCCL's own threads serve what the replay repeats, and have no memory of the program.
-  if (closed_by_.load() == this_thread_number() || is_called_by_nccl()) return;
+  if (keeps_out() && !is_thread_of_nccl()) wait_until_open();
+}
+
+void ReplayGate::wait_until_open() noexcept {
   const bool can_leave = frontend_ != nullptr && frontend_->leave_call != nullptr;
   while (!is_open()) {
     const bool left = can_leave && frontend_->leave_call() != 0;

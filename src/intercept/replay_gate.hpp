@@ -38,6 +38,9 @@ class ReplayGate {
   }
   /// Whether such a signal waits.
   [[nodiscard]] bool signal_waits() const noexcept;
+  /// Lets those through that end the process without running anything of the program: whoever has
+  /// closed it waits for long, and may be waiting in vain.
+  void let_fatal_signals_through() const noexcept;
 
   /// For how long another thread has been kept off, in seconds; 0: none is.
   [[nodiscard]] double waited_seconds() const noexcept;
@@ -47,6 +50,10 @@ class ReplayGate {
   void pass() noexcept {
     if (!is_open()) wait();
   }
+  /// Whether another thread has closed it. In one order with what else this one makes known.
+  [[nodiscard]] bool keeps_out() const noexcept;
+  /// The same as pass(), for a thread of the program that is about to call NCCL.
+  void wait_until_open() noexcept;
 
  private:
   void wait() noexcept;

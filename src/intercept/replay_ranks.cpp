@@ -1,6 +1,7 @@
 #include "intercept/replay_ranks.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <thread>
@@ -14,8 +15,9 @@
 namespace contextune::intercept {
 namespace {
 
-// Operators from there on are the program's own, and numbered by each rank for itself.
-constexpr std::int32_t num_operators = 5;
+// Where ranks did not meet once, they may not in other regions either.
+std::atomic<bool> did_not_meet{false};
+constexpr double short_wait_seconds = 0.2;
 constexpr std::int64_t first_margin_ns = 100'000;
 constexpr std::int64_t least_margin_ns = 20'000;
 constexpr std::int64_t most_margin_ns = 5'000'000;
@@ -34,8 +36,10 @@ ReplayRanks::ReplayRanks(std::unique_ptr<Lockstep> lockstep)
 
 ReplayVerdict ReplayRanks::vote(const ReplayVote& vote) {
   ReplayVerdict refused;
-  const auto all = lockstep_->meet(encode(vote));
+  const auto all = lockstep_->meet(
+      encode(vote), did_not_meet.load() ? short_wait_seconds : Lockstep::as_long_as_said);
   if (!all) {
+    did_not_meet.store(true);
     refused.why = "Its ranks could not agree whether to replay it: " + lockstep_->why() + ".";
     return refused;
   }
@@ -133,12 +137,16 @@ std::vector<ReplayVote::Communicator> communicators_of(const Recording& recordin
       refusal = "It has collectives of a communicator of which NCCL does not say which it is.";
       return {};
     }
+    if (known->nodes != 1) {
+      refusal = "It has collectives of ranks on several hosts, which are not repeated.";
+      return {};
+    }
     Calls& calls = all[known->tuner_id];
     calls.ranks = static_cast<std::uint32_t>(known->ranks);
     calls.hash.add(static_cast<std::uint64_t>(call.fn));
     calls.hash.add(call.count);
     calls.hash.add(static_cast<std::uint64_t>(call.datatype));
-    calls.hash.add(static_cast<std::uint64_t>(std::min(call.op, num_operators)));
+    calls.hash.add(static_cast<std::uint64_t>(call.op));
     calls.hash.add(static_cast<std::uint64_t>(call.root));
   }
   std::vector<ReplayVote::Communicator> list;

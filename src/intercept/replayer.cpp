@@ -17,6 +17,7 @@ namespace {
 // Most replays are over sooner; then the thread sleeps between two looks.
 constexpr double spin_seconds = 200e-6;
 constexpr auto nap = std::chrono::microseconds(50);
+constexpr double long_seconds = 0.1;
 
 }  // namespace
 
@@ -106,7 +107,7 @@ void Replayer::issue(const Choice* choice) {
       issue(i, choice);
     } catch (const StuckReplay&) {
       throw;
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       if (!failure) failure = std::current_exception();
     }
   }
@@ -177,7 +178,9 @@ void Replayer::issue_collective(const contextune_nccl_call& call, bool counts) {
   const bool is_open = thread.open({LaunchRegion::replay_mark, &region_, counts});
   const int result = services_.frontend->nccl_repeat(&call);
   (void)thread.close(LaunchRegion::replay_mark, is_open ? &region_ : nullptr);
-  if (result != nccl_success) throw Error("NCCL answered a call with " + std::to_string(result));
+  // The other ranks have made it, so this one's communicator is out of step with theirs for good.
+  if (result != nccl_success)
+    throw StuckReplay("NCCL answered a repeated call with " + std::to_string(result));
 }
 
 void Replayer::wait_for(CUstream stream) {
@@ -193,6 +196,7 @@ void Replayer::wait_for(CUstream stream) {
                         std::to_string(static_cast<int>(seconds_)) + " s");
     }
     if (waited > spin_seconds) std::this_thread::sleep_for(nap);
+    if (waited > long_seconds) services_.gate.let_fatal_signals_through();
   }
 }
 

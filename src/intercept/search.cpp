@@ -18,8 +18,8 @@ constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
 // Between two looks whether an entry may begin.
-constexpr std::chrono::microseconds least_pause{50};
-constexpr std::chrono::microseconds most_pause{1000};
+constexpr std::chrono::microseconds least_settle_pause{50};
+constexpr std::chrono::microseconds most_settle_pause{1000};
 
 }  // namespace
 
@@ -118,8 +118,8 @@ bool Search::begin(double now) {
   if (finished()) return skip_entry();
   std::unique_lock lock(mutex_);
   // Launches of other threads need the lock, however long it takes.
-  for (auto pause = least_pause; !nothing_to_do() && !tuning_->settle_entry(now);
-       pause = std::min(2 * pause, most_pause)) {
+  for (auto pause = least_settle_pause; !nothing_to_do() && !tuning_->settle_entry(now);
+       pause = std::min(2 * pause, most_settle_pause)) {
     lock.unlock();
     std::this_thread::sleep_for(pause);
     now = now_seconds();

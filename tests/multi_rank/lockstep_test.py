@@ -2,6 +2,7 @@
 each prints what it prints without contextune. What one of them cannot repeat none repeats."""
 
 import signal
+import time
 import unittest
 
 import faults
@@ -17,6 +18,20 @@ SHORT = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
 def sentences(log, reason):
     return [job.field(line, "text") for line in job.lines(log, "fallback")
             if job.field(line, "reason") == reason]
+
+
+class Besides(job.TensorParallel):
+    """A shape of lockstep_shapes.cpp."""
+
+    region = ";".join(["nvtx:step", *(f"nvtx:own{number}" for number in range(8))])
+    variables = {"CONTEXTUNE_SPACE": str(job.HERE / "collectives.lua")}
+
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def argv(self, steps, folder):
+        return [job.BUILD / "apps" / "lockstep_shapes", self.name, steps, folder / "meet"]
 
 
 class Lockstep(unittest.TestCase):
@@ -65,6 +80,40 @@ class Lockstep(unittest.TestCase):
                     for log in outcome.logs:
                         replays = job.lines(log, "replay")
                         self.assertEqual([job.field(line, "ranks") for line in replays], [str(num_ranks)])
+
+    def run_shape(self, name, steps=6, repeats=200, **variables):
+        """The logs of two ranks in which something goes on beside the replay."""
+        with job.Job(2, "replay", steps, {"CONTEXTUNE_REGION": Besides.region,
+                                          "CONTEXTUNE_N_REPEAT": str(repeats), **variables}, None, Besides(name)) as ranks:
+            outcome = faults.judge(ranks, range(2), time.monotonic())
+        self.assertEqual(outcome.wrong, [])
+        return outcome
+
+    def test_another_thread_is_kept_out_of_nccl_while_its_memory_is_not_what_it_has_to_see(self):
+        for name in ("sums_beside", "frees_beside"):
+            for log in self.run_shape(name).logs:
+                self.assertNotEqual(job.lines(log, "replay"), [])
+                self.assertEqual(sentences(log, "wrong_result"), [])
+
+    def test_a_thread_that_holds_the_loader_does_not_hold_the_replay(self):
+        for log in self.run_shape("loads_beside").logs:
+            self.assertNotEqual(job.lines(log, "replay"), [])
+
+    def test_memory_that_nccl_gave_to_the_program_is_put_back(self):
+        for log in self.run_shape("works_in_memory_of_nccl", repeats=2).logs:
+            self.assertEqual(len(job.lines(log, "replay")), 1)
+
+    def test_operators_of_the_programs_own_are_not_repeated(self):
+        for log in self.run_shape("own_operator", repeats=2).logs:
+            self.assertEqual(job.lines(log, "replay"), [])
+            self.assertIn("operator", " ".join(sentences(log, "collective")))
+
+    def test_ranks_that_do_not_meet_are_waited_for_once_and_not_in_every_region_and_visit(self):
+        outcome = self.run_shape("regions_of_its_own", 3, 2, **SHORT)
+        self.assertEqual(sum("within 1 s" in text for text in sentences(outcome.logs[0], "collective")), 1)
+        outcome = self.run_shape("empty_visits", 20, 2, **SHORT)
+        told = [text for log in outcome.logs for text in sentences(log, "collective")]
+        self.assertTrue(any("too far apart" in text for text in told), told)
 
     def test_messages_are_not_repeated(self):
         with job.Job(3, "replay", 40, {"CONTEXTUNE_REGION": "nvtx:step"}, None, Shape("exchanges")) as ranks:
