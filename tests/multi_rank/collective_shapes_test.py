@@ -220,7 +220,7 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_leased(self.check("anew"))
 
     def test_a_communicator_that_is_made_after_the_winners(self):
-        logs = self.check("made_later", steps=1000, CONTEXTUNE_SPACE=str(job.HERE / "only_ring.lua"),
+        logs = self.check("made_later", steps=4000, CONTEXTUNE_SPACE=str(job.HERE / "only_ring.lua"),
                           SIMNCCL_FAULTS="slow:RING/LL")
         self.assert_leased(logs)
         before = set(self.last_done("AllReduce 4096 ranks=2"))
