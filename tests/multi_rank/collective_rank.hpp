@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <string>
 
 #include "rank_meeting.hpp"
 
@@ -103,4 +105,29 @@ inline void use_device(int number) {
   CHECK(cuDeviceGet(&device, number % count));
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
+}
+
+using Shapes = std::map<std::string, void (*)(Rank&, int)>;
+
+/// The program SHAPE STEPS PATH: each rank does what the shape says, and prints the hash of it.
+inline int run_shape(int argc, char** argv, const Shapes& shapes) {
+  const auto shape = shapes.find(argc == 4 ? argv[1] : "");
+  if (shape == shapes.end()) {
+    std::fprintf(stderr, "usage: %s SHAPE STEPS PATH\n", argv[0]);
+    return 2;
+  }
+  const int steps = std::atoi(argv[2]);
+  const Place place = place_of_this_process();
+  CHECK(cuInit(0));
+  use_device(place.on_this_host);
+  Rank rank(place);
+  ncclUniqueId id{};
+  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
+  share_id(place, argv[3], id);
+  CHECK(ncclCommInitRank(&rank.world, place.ranks, id, place.rank));
+  shape->second(rank, steps);
+  CHECK(ncclCommDestroy(rank.world));
+  std::printf("rank %d: %s, %d steps, %016llx\n", place.rank, argv[1], steps,
+              static_cast<unsigned long long>(rank.hash));
+  return 0;
 }

@@ -300,53 +300,34 @@ void late(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(own));
 }
 
-const std::map<std::string, void (*)(Rank&, int)> shapes = {
-    {"overlapping", &overlapping},
-    {"late", &late},
-    {"halves", &halves},
-    {"some_stay_out", &some_stay_out},
-    {"stages", &stages},
-    {"different_sites", &different_sites},
-    {"some_enter", &some_enter},
-    {"some_mark", &some_mark},
-    {"group_of_one", &group_of_one},
-    {"groups", &groups},
-    {"outside", &outside},
-    {"own_choices", &own_choices},
-    {"later_sizes", &later_sizes},
-    {"exchanges", &exchanges},
-    {"sizes", &sizes},
-    {"ahead", &ahead},
-    {"captured", &captured},
-    {"anew", &anew},
-    {"made_later", &made_later},
-    {"threads", &threads},
-    {"devices", &devices},
-    {"two_regions", &two_regions},
-    {"before_groups", &before_groups},
-    {"large_group", &large_group},
-    {"large_group_on_one", &large_group_on_one}};
+const Shapes shapes = {{"overlapping", &overlapping},
+                       {"late", &late},
+                       {"halves", &halves},
+                       {"some_stay_out", &some_stay_out},
+                       {"stages", &stages},
+                       {"different_sites", &different_sites},
+                       {"some_enter", &some_enter},
+                       {"some_mark", &some_mark},
+                       {"group_of_one", &group_of_one},
+                       {"groups", &groups},
+                       {"outside", &outside},
+                       {"own_choices", &own_choices},
+                       {"later_sizes", &later_sizes},
+                       {"exchanges", &exchanges},
+                       {"sizes", &sizes},
+                       {"ahead", &ahead},
+                       {"captured", &captured},
+                       {"anew", &anew},
+                       {"made_later", &made_later},
+                       {"threads", &threads},
+                       {"devices", &devices},
+                       {"two_regions", &two_regions},
+                       {"before_groups", &before_groups},
+                       {"large_group", &large_group},
+                       {"large_group_on_one", &large_group_on_one}};
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto shape = shapes.find(argc == 4 ? argv[1] : "");
-  if (shape == shapes.end()) {
-    std::fputs("usage: collective_shapes SHAPE STEPS PATH\n", stderr);
-    return 2;
-  }
-  const int steps = std::atoi(argv[2]);
-  const Place place = place_of_this_process();
-  CHECK(cuInit(0));
-  use_device(place.on_this_host);
-  Rank rank(place);
-  ncclUniqueId id{};
-  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
-  share_id(place, argv[3], id);
-  CHECK(ncclCommInitRank(&rank.world, place.ranks, id, place.rank));
-  shape->second(rank, steps);
-  CHECK(ncclCommDestroy(rank.world));
-  std::printf("rank %d: %s, %d steps, %016llx\n", place.rank, argv[1], steps,
-              static_cast<unsigned long long>(rank.hash));
-  return 0;
+  return run_shape(argc, argv, shapes);
 }

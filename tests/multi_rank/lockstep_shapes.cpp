@@ -143,7 +143,7 @@ void empty_visits(Rank& rank, int steps) {
   }
 }
 
-const std::map<std::string, void (*)(Rank&, int)> shapes = {
+const Shapes shapes = {
     {"sums_beside", &sums_beside},   {"frees_beside", &frees_beside},
     {"loads_beside", &loads_beside}, {"works_in_memory_of_nccl", &works_in_memory_of_nccl},
     {"own_operator", &own_operator}, {"regions_of_its_own", &regions_of_its_own},
@@ -153,23 +153,5 @@ const std::map<std::string, void (*)(Rank&, int)> shapes = {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto shape = shapes.find(argc == 4 ? argv[1] : "");
-  if (shape == shapes.end()) {
-    std::fprintf(stderr, "usage: lockstep_shapes SHAPE STEPS MEETING\n");
-    return 2;
-  }
-  const int steps = std::atoi(argv[2]);
-  const Place place = place_of_this_process();
-  CHECK(cuInit(0));
-  use_device(place.on_this_host);
-  Rank rank(place);
-  ncclUniqueId id{};
-  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
-  share_id(place, argv[3], id);
-  CHECK(ncclCommInitRank(&rank.world, place.ranks, id, place.rank));
-  shape->second(rank, steps);
-  CHECK(ncclCommDestroy(rank.world));
-  std::printf("rank %d: %s, %d steps, %016llx\n", place.rank, argv[1], steps,
-              static_cast<unsigned long long>(rank.hash));
-  return 0;
+  return run_shape(argc, argv, shapes);
 }
