@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::size_t most_libraries = 4;  // copies of NCCL, as the frontend tells apart
 constexpr int most_frames = 64;
+// Hooks of ours, the CUDA runtime, perhaps a plugin: NCCL lies no deeper below what it calls. The
+// program's own stack may be much deeper, and it may ask for memory often.
+constexpr int nearest_frames = 24;
 
 struct Range {
   std::uintptr_t begin = 0;
@@ -108,7 +111,7 @@ _Unwind_Reason_Code look_at_frame(_Unwind_Context* context, void* data) {
   } else if (walk.found) {
     return _URC_END_OF_STACK;
   }
-  return ++walk.frames == most_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
+  return ++walk.frames == nearest_frames ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
 /// Of threads' entry functions, which say nothing of whose a thread is.
