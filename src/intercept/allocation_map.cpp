@@ -103,7 +103,6 @@ void AllocationMap::split_at(CUdeviceptr address) {
 
 bool AllocationMap::insert(Entry entry) {
   Allocation& allocation = entry.allocation;
-  allocation.of_nccl = entry.owner == nullptr && is_of_nccl_ != nullptr && is_of_nccl_();
   split_at(allocation.begin);
   split_at(allocation.end());
   const auto first = live_.lower_bound(allocation.begin);
@@ -116,8 +115,10 @@ bool AllocationMap::insert(Entry entry) {
   return !allocation.of_nccl;
 }
 
-void AllocationMap::add(const Allocation& allocation) noexcept {
-  if (allocation.begin == 0 || allocation.bytes == 0) return;
+void AllocationMap::add(const Allocation& given) noexcept {
+  if (given.begin == 0 || given.bytes == 0) return;
+  Allocation allocation = given;
+  allocation.of_nccl = is_of_nccl_ != nullptr && is_of_nccl_();
   change([&] {
     const auto known = live_.find(allocation.begin);
     if (known != live_.end() && known->second.physical == 0 &&
@@ -258,8 +259,10 @@ void AllocationMap::export_handle(CUmemGenericAllocationHandle handle) noexcept 
 void AllocationMap::map(CUdeviceptr begin, std::size_t bytes,
                         CUmemGenericAllocationHandle handle) noexcept {
   if (bytes == 0) return;
+  const bool of_nccl = is_of_nccl_ != nullptr && is_of_nccl_();
   change([&] {
     Entry entry;
+    entry.allocation.of_nccl = of_nccl;
     entry.allocation.begin = begin;
     entry.allocation.bytes = bytes;
     entry.allocation.accessible = false;

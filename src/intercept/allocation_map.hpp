@@ -81,7 +81,7 @@ class AllocationMap {
 
   /// The driver gave memory; `serial` is set here. An import of what is imported already has to be
   /// given back once more. If there was something else, the map has missed how that went.
-  void add(const Allocation& allocation) noexcept;
+  void add(const Allocation& given) noexcept;
   /// A variable of `owner`, a CUmodule or CUlibrary. May be told again.
   void add_variable(const Allocation& allocation, const void* owner) noexcept;
   /// The module goes away when the library does.
@@ -171,7 +171,7 @@ class AllocationMap {
   std::atomic<std::uint64_t> version_{0};
   std::atomic<const char*> why_{nullptr};
   const std::uint32_t* const missed_;
-  bool (*const is_of_nccl_)();
+  bool (*const is_of_nccl_)();  ///< not under the lock: it may want one of the loader's
 };
 
 }  // namespace contextune::intercept
