@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "core/trial.hpp"
+#include "core/tuning_observer.hpp"
+
+namespace contextune {
+
+/// What was tuned as one: the name of an entry of the store begins with it.
+enum class StoredKind { Region, Function, Choice };
+/// "region", "function", "choice".
+[[nodiscard]] std::string_view to_string(StoredKind kind);
+
+/// Named facts in a fixed order, such as {"gpu", "NVIDIA H200"}. Values are text as the log has it.
+using Facts = std::vector<std::pair<std::string, std::string>>;
+
+/// Where something was tuned.
+struct TuningEnvironment {
+  /// GPU, its SMs and memory, ranks, ranks of one host, how devices are connected: part of the
+  /// identity. What was tuned on other hardware is another entry.
+  Facts hardware;
+  /// Driver, CUDA, NCCL, CPU, variables that change what they do, contextune itself: winners from
+  /// other software have to be shown again to be worth it.
+  Facts software;
+
+  [[nodiscard]] bool operator==(const TuningEnvironment&) const = default;
+};
+
+/// Which entry of the store is meant.
+struct StoreIdentity {
+  StoredKind kind = StoredKind::Region;
+  std::string name;  ///< of the region, function or choice, as its author wrote it
+  TuningEnvironment environment;
+};
+
+/// One config of a site, and what was measured of it.
+struct StoredTrial {
+  Config config;
+  TrialStatus status = TrialStatus::Measured;
+  std::uint32_t samples = 0;
+  /// Cost and smallest and largest sample; NaN where there are no samples.
+  double seconds = 0;
+  double low_seconds = 0;
+  double high_seconds = 0;
+};
+
+/// One site. Configs are named by their values, never by their numbers: a space may grow.
+struct StoredSite {
+  std::string name;
+  Key key;                          ///< without what only one rank has to do with
+  std::vector<StoredTrial> trials;  ///< those that were tried, the default first
+  Config winner;
+  WinnerReason reason = WinnerReason::Fastest;
+  double seconds = 0;          ///< the winner's cost; NaN if not measured
+  double default_seconds = 0;  ///< the same of the default
+  std::string tuned_at;        ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
+  /// From load(): whether it was tuned under the software that is here now.
+  bool same_software = true;
+};
+
+/// How the whole region fared with the winners.
+struct StoredConfirm {
+  ConfirmVerdict verdict = ConfirmVerdict::Skipped;
+  double before_seconds = 0;
+  double after_seconds = 0;
+  double gain = 0;
+  double bound = 0;
+  int pairs = 0;
+};
+
+/// The winners on disk; a port. Any thread. Nothing throws: what cannot be read or written is said
+/// in the log, and is as if it were not there.
+class Store {
+ public:
+  virtual ~Store() = default;
+
+  /// All sites of an entry; empty if there is none.
+  [[nodiscard]] virtual std::vector<StoredSite> load(const StoreIdentity& identity) = 0;
+
+  /// Adds sites to an entry; one of the same name and key takes the place of what was there, which
+  /// is kept among the last five that were replaced. Other processes' sites stay.
+  /// @return false: it could not be written, which was said
+  virtual bool save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,
+                    const std::optional<StoredConfirm>& confirm) = 0;
+};
+
+}  // namespace contextune
