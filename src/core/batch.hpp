@@ -53,6 +53,7 @@ struct BatchReport {
     bool ready = true;
     std::vector<std::uint32_t> unusable;  ///< configs that could not be built; empty until ready
     std::vector<std::uint32_t> wrong;     ///< configs that compute something else here
+    std::optional<StoredWinner> stored{};
   };
   struct Readiness {
     SharedIndex site = 0;

@@ -35,10 +35,10 @@ constexpr Selection last(Selection) {
   return Selection::Min;
 }
 constexpr TrialStatus last(TrialStatus) {
-  return TrialStatus::WrongResult;
+  return TrialStatus::Known;
 }
 constexpr WinnerReason last(WinnerReason) {
-  return WinnerReason::Dropped;
+  return WinnerReason::Stored;
 }
 constexpr ConfirmVerdict last(ConfirmVerdict) {
   return ConfirmVerdict::Skipped;
@@ -184,8 +184,13 @@ void travel(Wire& wire, PassReport& pass) {
   wire(pass.lost, pass.throttled, pass.region_seconds, pass.sm_clock_hz, pass.sites);
 }
 template <class Wire>
+void travel(Wire& wire, StoredWinner& stored) {
+  wire(stored.config, stored.needs_confirm, stored.untried, stored.seconds, stored.default_seconds,
+       stored.environment);
+}
+template <class Wire>
 void travel(Wire& wire, BatchReport::NewSite& site) {
-  wire(site.site, site.ready, site.unusable, site.wrong);
+  wire(site.site, site.ready, site.unusable, site.wrong, site.stored);
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::Readiness& site) {

@@ -47,6 +47,8 @@ class BatchPlanner {
     SharedSite shared;
     std::vector<bool> unready;  ///< by position among the ranks
     std::vector<std::uint32_t> unusable;
+    std::vector<bool> reported;  ///< by the same
+    std::vector<std::optional<StoredWinner>> stored;
     bool told_ready = false;
     bool launched = true;  ///< by some rank in the last batch, or not known yet
     int out_of_step = 0;   ///< batches for which a collective waited to be in step
@@ -65,6 +67,7 @@ class BatchPlanner {
                std::span<const std::uint32_t> ranks);
   void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank);
   void tell_ready();
+  void tell_stored(SharedIndex site);
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   /// Whether a rank waits no longer for that pass; notes which.
   [[nodiscard]] bool overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,

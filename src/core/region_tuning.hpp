@@ -11,6 +11,7 @@
 #include <contextune/key.hpp>
 
 #include "core/decision_port.hpp"
+#include "core/stored_winner.hpp"
 #include "core/tuning_observer.hpp"
 
 namespace contextune {
@@ -35,6 +36,7 @@ struct SiteSpec {
   /// step; see RegionTuning::keep_in_step. A rank's time includes waiting for the others, so the
   /// shortest one counts, which is that of the rank that came last.
   bool collective = false;
+  std::optional<StoredWinner> stored{};  ///< what an earlier run has found out
 };
 
 /// What to measure in a pass.

@@ -6,8 +6,8 @@
 namespace contextune {
 
 std::string_view to_string(TrialStatus status) {
-  constexpr std::string_view words[] = {"untried", "measured", "failed",
-                                        "missing", "cutoff",   "wrong_result"};
+  constexpr std::string_view words[] = {"untried",      "measured", "failed",  "missing", "cutoff",
+                                        "wrong_result", "timeout",  "crashed", "known"};
   return words[static_cast<std::size_t>(status)];
 }
 

@@ -13,9 +13,13 @@ enum class TrialStatus {
   NoSample,      ///< asked for twice, and no sample came
   CutOff,        ///< hopeless: what was seen of it is far slower than the best
   WrongResult,   ///< computes something else than the default
+  TimedOut,      ///< took longer than trial_timeout in one pass
+  Crashed,       ///< has taken down the process that tried it, or its context
+  Known,         ///< an earlier run has measured it: not tried again
 };
 
-/// "untried", "measured", "failed", "missing", "cutoff", "wrong_result": the rank log's words.
+/// "untried", "measured", "failed", "missing", "cutoff", "wrong_result", "timeout", "crashed",
+/// "known": the rank log's words.
 [[nodiscard]] std::string_view to_string(TrialStatus status);
 
 /// One config of one site being measured. A plain value.
@@ -35,10 +39,10 @@ struct Trial {
   /// Samples that came.
   [[nodiscard]] std::vector<double> measured() const;
   [[nodiscard]] std::size_t num_measured() const;
-  /// Launch failed, cut off or wrong: its remaining passes run the default.
+  /// Its remaining passes run the default.
   [[nodiscard]] bool given_up() const {
-    return status == TrialStatus::LaunchFailed || status == TrialStatus::CutOff ||
-           status == TrialStatus::WrongResult;
+    return status != TrialStatus::Untried && status != TrialStatus::Measured &&
+           status != TrialStatus::NoSample;
   }
 };
 

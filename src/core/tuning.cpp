@@ -32,8 +32,8 @@ std::string_view to_string(Stage stage) {
 }
 
 std::string_view to_string(WinnerReason reason) {
-  constexpr std::string_view words[] = {"fastest", "margin", "only",       "pinned",
-                                        "region",  "failed", "no_samples", "dropped"};
+  constexpr std::string_view words[] = {"fastest", "margin",     "only",    "pinned", "region",
+                                        "failed",  "no_samples", "dropped", "stored"};
   return words[static_cast<std::size_t>(reason)];
 }
 
@@ -51,6 +51,9 @@ SiteIndex Tuning::add_site(SiteSpec spec) {
 }
 void Tuning::site_ready(SiteIndex site, std::span<const std::uint32_t> unusable) {
   engine_->site_ready(site, unusable);
+}
+void Tuning::site_stored(SiteIndex site, const StoredWinner& stored) {
+  engine_->site_stored(site, stored);
 }
 void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) {
   engine_->reject_config(site, config, detail);

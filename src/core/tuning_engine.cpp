@@ -9,6 +9,9 @@
 namespace contextune {
 namespace {
 
+/// Number of an entry that only shows which sites there are.
+constexpr std::uint64_t observation_pass = std::uint64_t{1} << 28U;
+
 /// The same for the same sites in any order.
 std::uint64_t situation_of(std::span<const SiteIndex> launched) {
   std::uint64_t sum = 0;
@@ -62,6 +65,7 @@ SiteIndex Tuning::Engine::add_site(SiteSpec spec) {
     throw Error("site '" + spec.name + "' is pinned to config " + std::to_string(*spec.pinned) +
                 " and has " + std::to_string(spec.configs.size()));
   }
+  if (spec.stored && spec.stored->config >= spec.configs.size()) spec.stored.reset();
   if (sites_.size() >= options_.max_sites) {
     if (!said_too_many_) {
       said_too_many_ = true;
@@ -77,7 +81,10 @@ SiteIndex Tuning::Engine::add_site(SiteSpec spec) {
   site.ready = site.spec.ready;
   site.trivial = site.spec.pinned.has_value() || site.spec.configs.size() == 1;
   site.known = site.spec.pinned.value_or(0);
-  if (site.trivial) site.reason = site.spec.pinned ? WinnerReason::Pinned : WinnerReason::Only;
+  if (site.trivial) {
+    site.reason = site.spec.pinned ? WinnerReason::Pinned : WinnerReason::Only;
+    site.spec.stored.reset();
+  }
   winners_.push_back(site.known);
   if (site.ready) take_in(index);
   return index;
@@ -118,6 +125,11 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   entered_ = true;
   plan_ = known_configs();
   PassPlan plan{passes_, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
+  if (options_.store_knows && entries_ == 1 && sites_.empty()) {
+    plan.pass = observation_pass;
+    plan.counted = true;
+    return plan;
+  }
   PendingPass pass;
   pass.stage = stage_;
   if (stage_ == Stage::Finished) {

@@ -25,7 +25,7 @@ struct TuningSite {
   bool ready = true;
   std::optional<SiteProgress> progress;  ///< once admitted with something to try
   std::optional<std::uint32_t> generation;
-  bool trivial = false;     ///< one config, or pinned: there is nothing to try
+  bool trivial = false;     ///< one config, pinned or known: there is nothing to try
   bool settled = false;     ///< known and reason are what the table chose
   std::uint32_t known = 0;  ///< runs this when nothing is tried
   WinnerReason reason = WinnerReason::NoSamples;
@@ -35,17 +35,21 @@ struct TuningSite {
   std::uint64_t last_launched = 0;   ///< pass of its generation
   std::uint64_t times_launched = 0;  ///< entries
   std::uint32_t launches = 1;        ///< in a pass, as last seen
+
+  /// An earlier run's winner is all that it runs, or has to show to be worth it.
+  [[nodiscard]] bool is_stored() const { return spec.stored && spec.stored->untried.empty(); }
 };
 
 /// The state behind Tuning; see there. tuning_engine.cpp holds entries and results,
 /// tuning_failures.cpp what is given up, tuning_stages.cpp what follows from them,
-/// tuning_experiments.cpp refine and confirm.
+/// tuning_stored.cpp what is known before, tuning_experiments.cpp refine and confirm.
 class Tuning::Engine {
  public:
   Engine(const TuningOptions& options, TuningObserver& observer);
 
   SiteIndex add_site(SiteSpec spec);
   void site_ready(SiteIndex index, std::span<const std::uint32_t> unusable);
+  void site_stored(SiteIndex index, const StoredWinner& stored);
   void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail);
   PassPlan begin_pass(double now, bool bounded);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
@@ -121,6 +125,13 @@ class Tuning::Engine {
   [[nodiscard]] double own_gain(const TuningSite& site) const;
   [[nodiscard]] bool over_budget(bool for_confirm) const;
   [[nodiscard]] bool trials_cost_too_much() const;
+
+  // tuning_stored.cpp
+  void take_stored(SiteIndex index);
+  /// Of the sites that are ready.
+  [[nodiscard]] bool store_settles_all() const;
+  /// Sites whose stored winners were not shown to be faster again form the next generation.
+  void tune_anew();
 
   // tuning_experiments.cpp
   void start_refine();

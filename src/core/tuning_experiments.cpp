@@ -32,7 +32,10 @@ constexpr double most_passes_at_once = 16;
 std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site) const {
   std::vector<std::uint32_t> configs(site.spec.configs.size());
   std::iota(configs.begin(), configs.end(), 0U);
-  std::erase_if(configs, [&](std::uint32_t config) { return site.failed.contains(config); });
+  std::erase_if(configs, [&](std::uint32_t config) {
+    return site.failed.contains(config) ||
+           (site.spec.stored && !site.spec.stored->has_to_try(config));
+  });
   if (site.spec.objective == Objective::Region) return configs;
 
   std::erase_if(configs, [&](std::uint32_t config) { return std::isnan(own_cost(site, config)); });
@@ -63,7 +66,8 @@ void Tuning::Engine::start_refine() {
   std::vector<RefineSite> refined;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     const TuningSite& site = sites_[index];
-    if (site.generation != generation_ || site.trivial || stalled(site)) continue;
+    if (site.generation != generation_ || site.trivial || site.is_stored() || stalled(site))
+      continue;
     const double cost = own_cost(site, site.known);
     if (std::isfinite(cost) && cost * site.launches < least_share * total) continue;
     std::vector<std::uint32_t> candidates = candidates_of(site);
@@ -207,6 +211,7 @@ void Tuning::Engine::finish_confirm(ConfirmVerdict verdict) {
                            std::to_string(confirm_event_.tries) +
                            " tries; all sites keep their "
                            "default.");
+    tune_anew();
   }
   observer_.confirm(confirm_event_);
   finish_generation();

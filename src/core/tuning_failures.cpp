@@ -42,7 +42,7 @@ void Tuning::Engine::time_out(SiteIndex index, std::uint32_t config, int iterati
   TuningSite& site = sites_[index];
   // However slow the default is, the program has it.
   if (config == 0) return;
-  if (site.progress) site.progress->fail(config, iteration);
+  if (site.progress) site.progress->fail(config, iteration, TrialStatus::TimedOut);
   if (!give_up_config(index, config)) return;
   std::string took = " had not ended";
   if (std::isfinite(seconds)) took = " took " + text_of(seconds) + " in one pass";

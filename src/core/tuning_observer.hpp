@@ -27,6 +27,7 @@ enum class WinnerReason {
   Failed,     ///< the default: no other config could run
   NoSamples,  ///< the default: nothing was measured, or too seldom
   Dropped,    ///< the default: the region was not shown to be faster with the winner
+  Stored,     ///< an earlier run's, from the store
 };
 [[nodiscard]] std::string_view to_string(WinnerReason reason);
 

@@ -26,6 +26,10 @@ struct TuningOptions {
   double max_time = 0;           ///< 0: no limit
   double trial_timeout = 30;     ///< a config that takes longer in one pass counts as failed
 
+  /// The store knows sites of the region: its first entry only shows which are there, and is not
+  /// measured.
+  bool store_knows = false;
+
   /// What it takes to look at results in the middle of refining, in seconds of the region: about so
   /// many passes are made before the first look and between two. 0: nothing.
   double look_seconds = 0;

@@ -19,11 +19,13 @@ bool Tuning::Engine::generation_is_open() const {
 }
 
 void Tuning::Engine::take_in(SiteIndex index) {
+  take_stored(index);
   const TuningSite& site = sites_[index];
   if (generation_is_open()) {
     admit(index);
   } else if (site.trivial) {
-    observer_.winner({index, site.known, no_sample, no_sample, site.reason});
+    observer_.winner(
+        {index, site.known, own_cost(site, site.known), own_cost(site, 0), site.reason});
   }
 }
 
@@ -32,6 +34,10 @@ void Tuning::Engine::admit(SiteIndex index) {
   site.generation = generation_;
   site.last_launched = generation_passes_;
   if (site.trivial || site.spec.objective == Objective::Region) return;
+  if (site.is_stored()) {
+    site.settled = true;
+    return;
+  }
   const ScheduleShape shape{static_cast<std::uint32_t>(site.spec.configs.size()),
                             std::max(0, site.spec.n_warmup.value_or(options_.n_warmup)),
                             std::max(1, site.spec.n_repeat.value_or(options_.n_repeat))};
@@ -40,6 +46,8 @@ void Tuning::Engine::admit(SiteIndex index) {
     const bool wrong = site.wrong.contains(config);
     site.progress->exclude(config, wrong ? TrialStatus::WrongResult : TrialStatus::LaunchFailed);
   }
+  for (std::uint32_t config = 1; site.spec.stored && config < shape.num_configs; ++config)
+    if (!site.spec.stored->has_to_try(config)) site.progress->exclude(config, TrialStatus::Known);
   // First launched in the very pass that is going on: that is its pass 0, with config 0.
   if (open_ && pending_.at(*open_).stage == Stage::Table) {
     pending_.at(*open_).trials.push_back({index, site.progress->next(), 0, false});
@@ -94,7 +102,8 @@ void Tuning::Engine::advance() {
         settle_sites(false);
         if (over_budget(false)) {
           pending_.clear();
-        } else if (generation_passes_ == 0 || table_has_work() || !pending_.empty()) {
+        } else if ((generation_passes_ == 0 && !store_settles_all()) || table_has_work() ||
+                   !pending_.empty()) {
           return;
         }
         finish_table();
@@ -194,6 +203,10 @@ double Tuning::Engine::own_cost(const TuningSite& site, std::uint32_t config) co
   if (site.progress) {
     const Trial& trial = site.progress->trials()[config];
     return trial.given_up() ? no_sample : cost_of(trial.measured(), options_.selection);
+  }
+  if (site.is_stored() && site.idle_samples.empty()) {
+    if (config == site.spec.stored->config) return site.spec.stored->seconds;
+    return config == 0 ? site.spec.stored->default_seconds : no_sample;
   }
   return config == 0 || site.trivial ? median(site.idle_samples) : no_sample;
 }

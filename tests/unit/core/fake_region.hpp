@@ -52,6 +52,7 @@ class FakeRegion {
     Objective objective = Objective::Own;
     bool ready = true;
     Key key = {};
+    std::optional<StoredWinner> stored = {};
     SiteIndex index = no_site;
     bool added = false;
   };
@@ -73,11 +74,14 @@ class FakeRegion {
         spec.configs = make_configs(site.seconds.size());
         spec.objective = site.objective;
         spec.ready = site.ready;
+        spec.stored = site.stored;
         site.index = tuning.add_site(std::move(spec));
         site.added = true;
+        if (site.index == no_site) continue;
+        configs_run.resize(site.index + 1, 0);
+        configs_run[site.index] = tuning.winners()[site.index];
       }
       if (site.index == no_site) continue;
-      if (configs_run.size() <= site.index) configs_run.resize(site.index + 1, 0);
       std::uint32_t config = configs_run[site.index];
       launched.push_back(site.index);
       if (site.failing.contains(config)) {

@@ -163,6 +163,7 @@ class FakeRank {
     std::vector<std::uint32_t> unusable = {};
     bool ready = true;
     std::uint32_t decisions = 0;  ///< in each entry; above 0: a collective
+    std::optional<StoredWinner> stored = {};
     std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
     SiteIndex index = no_site;
     bool added = false;
@@ -194,6 +195,7 @@ class FakeRank {
         spec.configs = make_configs(site.seconds.size());
         spec.ready = site.ready;
         spec.collective = site.decisions > 0;
+        spec.stored = site.stored;
         site.index = tuning.add_site(spec);
         site.added = true;
       }

@@ -1,0 +1,156 @@
+// The sites that a BatchPlanner has taken up, and what ranks say of them.
+#include <algorithm>
+
+#include "core/batch_planner.hpp"
+
+namespace contextune {
+namespace {
+
+// A collective that is not made in step by then is not tuned.
+constexpr int most_batches_out_of_step = 4;
+
+constexpr std::uint32_t most_configs = 1U << 20U;
+
+}  // namespace
+
+void BatchPlanner::take_sites(std::span<const std::uint32_t> ranks,
+                              std::span<const BatchReport> reports) {
+  for (std::size_t r = 0; r < reports.size(); ++r) {
+    for (const BatchReport::NewSite& seen : reports[r].new_sites) {
+      take_up(seen, r, reports.size(), ranks);
+    }
+    for (const BatchReport::Readiness& one : reports[r].readied) {
+      Site& site = sites_[one.site];
+      site.unready[r] = false;
+      site.unusable.insert(site.unusable.end(), one.unusable.begin(), one.unusable.end());
+    }
+    for (const BatchReport::Rejection& one : reports[r].rejections)
+      reject(one.site, one.config, ranks[r]);
+  }
+  tell_ready();
+}
+
+void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
+                           std::size_t num_ranks, std::span<const std::uint32_t> ranks) {
+  const auto known = by_name_.find({seen.site.name, seen.site.key});
+  SharedIndex index = known == by_name_.end() ? no_site : known->second;
+  if (known == by_name_.end()) {
+    // What no tuning would take is no site: it keeps its default where it is.
+    num_configs_ += seen.site.num_configs;
+    const bool sound = seen.site.num_configs > 0 && num_configs_ <= most_configs &&
+                       seen.site.pinned.value_or(0) < seen.site.num_configs;
+    SiteSpec spec;
+    spec.name = seen.site.name;
+    if (sound) spec.configs.resize(seen.site.num_configs);
+    spec.objective = seen.site.objective;
+    spec.n_warmup = seen.site.n_warmup;
+    spec.n_repeat = seen.site.n_repeat;
+    spec.pinned = seen.site.pinned;
+    spec.collective = seen.site.collective;
+    spec.ready = false;
+    if (sound) index = tuning_->add_site(std::move(spec));
+    by_name_.emplace(std::pair(seen.site.name, seen.site.key), index);
+    if (index == no_site) return;
+    Site added;
+    added.shared = seen.site;
+    added.unready.resize(num_ranks, false);
+    added.reported.resize(num_ranks, false);
+    added.stored.resize(num_ranks);
+    sites_.push_back(std::move(added));
+    taken_up_.push_back(seen.site);
+  }
+  if (index == no_site) return;
+  Site& site = sites_[index];
+  if (!(site.shared == seen.site)) {
+    // Its configs mean something else there: only the default is the same on all.
+    events_.list.emplace_back(FallbackEvent{FallbackReason::RanksDiffer, index,
+                                            "'" + seen.site.name + "' has other configs on " +
+                                                name_of_rank(ranks[rank]) +
+                                                " than on another rank; it keeps its default."});
+    for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
+      site.unusable.push_back(config);
+    if (site.told_ready) {
+      for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
+        tuning_->reject_config(index, config, "It is not the same config on all ranks.");
+    }
+    return;
+  }
+  site.unready[rank] = !seen.ready;
+  site.reported[rank] = true;
+  site.stored[rank] = seen.stored;
+  for (const std::uint32_t config : seen.unusable)
+    if (config < site.shared.num_configs) site.unusable.push_back(config);
+  for (const std::uint32_t config : seen.wrong) reject(index, config, ranks[rank]);
+}
+
+void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t rank) {
+  events_.culprit = name_of_rank(rank);
+  tuning_->reject_config(site, config,
+                         "Config " + std::to_string(config) + " of '" + sites_[site].shared.name +
+                             "' computes something else than the default and is never chosen.");
+  events_.culprit.clear();
+}
+
+void BatchPlanner::tell_ready() {
+  for (SharedIndex index = 0; index < sites_.size(); ++index) {
+    Site& site = sites_[index];
+    const bool unready =
+        std::find(site.unready.begin(), site.unready.end(), true) != site.unready.end();
+    if (site.told_ready || unready) continue;
+    if (site.shared.collective && site.shared.num_configs > 1) {
+      const std::string why = leases_.out_of_step(index);
+      if (!why.empty() && ++site.out_of_step < most_batches_out_of_step) continue;
+      if (!why.empty()) keep_default(index, why, events_.list);
+    }
+    site.told_ready = true;
+    site.out_of_step = 0;
+    tell_stored(index);
+    tuning_->site_ready(index, site.unusable);
+  }
+}
+
+void BatchPlanner::tell_stored(SharedIndex index) {
+  const Site& site = sites_[index];
+  std::vector<std::optional<StoredWinner>> of_ranks;
+  for (std::size_t r = 0; r < site.stored.size(); ++r)
+    if (site.reported[r]) of_ranks.push_back(site.stored[r]);
+  const StoredVote vote = vote_on_stored(of_ranks);
+  if (vote.winner) tuning_->site_stored(index, *vote.winner);
+  if (!vote.split) return;
+  events_.fallback(FallbackReason::StoredDiffer, index,
+                   "The ranks have not stored the same for '" + site.shared.name +
+                       (vote.winner ? "'; what the first of them has stored holds on all."
+                                    : "'; it is tuned again."));
+}
+
+bool BatchPlanner::collectives_are_ready() const {
+  return std::all_of(sites_.begin(), sites_.end(),
+                     [](const Site& site) { return site.told_ready || !site.shared.collective; });
+}
+
+void BatchPlanner::keep_default(SharedIndex index, const std::string& why,
+                                std::vector<TuningEvent>& events) {
+  Site& site = sites_[index];
+  events.emplace_back(
+      FallbackEvent{FallbackReason::RanksDiffer, index,
+                    "'" + site.shared.name +
+                        "' keeps its default: its decisions are not made in step, " + why + "."});
+  for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
+    site.unusable.push_back(config);
+}
+
+void BatchPlanner::put_in_step(Batch& batch) {
+  std::vector<SharedIndex> collectives;
+  for (SharedIndex index = 0; index < sites_.size(); ++index)
+    if (sites_[index].shared.collective && sites_[index].shared.num_configs > 1)
+      collectives.push_back(index);
+  for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
+    // Perhaps a call of another thread was under way: its samples are taken again.
+    if (!batch.finished && ++sites_[one.site].out_of_step < most_batches_out_of_step) continue;
+    keep_default(one.site, one.why, batch.events);
+    for (std::uint32_t config = 1; config < sites_[one.site].shared.num_configs; ++config)
+      tuning_->reject_config(one.site, config, "It cannot be told to all ranks alike.");
+  }
+}
+
+}  // namespace contextune

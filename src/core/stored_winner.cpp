@@ -1,0 +1,51 @@
+#include "core/stored_winner.hpp"
+
+#include <algorithm>
+
+namespace contextune {
+
+std::optional<StoredWinner> stored_winner(const StoredSite& stored,
+                                          std::span<const Config> configs) {
+  if (stored.reason == WinnerReason::NoSamples) return std::nullopt;
+  const auto number_of = [&](const Config& config) -> std::optional<std::uint32_t> {
+    const auto at = std::find(configs.begin(), configs.end(), config);
+    if (at == configs.end()) return std::nullopt;
+    return static_cast<std::uint32_t>(at - configs.begin());
+  };
+  const auto winner = number_of(stored.winner);
+  if (!winner) return std::nullopt;
+  StoredWinner found;
+  found.config = *winner;
+  found.needs_confirm = !stored.same_software && *winner != 0;
+  found.seconds = stored.seconds;
+  found.default_seconds = stored.default_seconds;
+  std::vector<bool> tried(configs.size(), false);
+  tried[0] = tried[*winner] = true;
+  for (const StoredTrial& trial : stored.trials) {
+    const auto number = number_of(trial.config);
+    if (number && trial.status != TrialStatus::Untried) tried[*number] = true;
+  }
+  for (std::uint32_t config = 0; config < tried.size(); ++config)
+    if (!tried[config]) found.untried.push_back(config);
+  return found;
+}
+
+StoredVote vote_on_stored(std::span<const std::optional<StoredWinner>> ranks) {
+  StoredVote vote;
+  if (ranks.empty() || !ranks.front()) {
+    vote.split = std::any_of(ranks.begin(), ranks.end(), [](const auto& one) { return !!one; });
+    return vote;
+  }
+  const StoredWinner& first = *ranks.front();
+  vote.winner = first;
+  bool same_environment = true;
+  for (const auto& one : ranks) {
+    if (!one || one->config != first.config || one->untried != first.untried) vote.split = true;
+    if (one && one->environment != first.environment) same_environment = false;
+    if (one && one->needs_confirm) vote.winner->needs_confirm = true;
+  }
+  if (vote.split && !same_environment) vote.winner.reset();
+  return vote;
+}
+
+}  // namespace contextune

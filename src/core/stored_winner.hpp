@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <contextune/config.hpp>
+
+#include "core/store.hpp"
+
+namespace contextune {
+
+/// What an earlier tuning found out about a site, in the numbers that its configs have here.
+struct StoredWinner {
+  std::uint32_t config = 0;
+  /// It was found under other software: the region has to be shown to be faster with it again.
+  bool needs_confirm = false;
+  /// Configs that were not tried then: they are measured, beside this one and the default.
+  std::vector<std::uint32_t> untried;
+  double seconds = std::numeric_limits<double>::quiet_NaN();  ///< its cost then; NaN: not known
+  double default_seconds = std::numeric_limits<double>::quiet_NaN();
+  /// Names the hardware and software that are here now: what another rank stored counts for this
+  /// one only where they are the same.
+  std::uint64_t environment = 0;
+
+  /// There is nothing to find out: it runs from the first launch on.
+  [[nodiscard]] bool holds() const { return !needs_confirm && untried.empty(); }
+  [[nodiscard]] bool has_to_try(std::uint32_t candidate) const {
+    return candidate == 0 || candidate == config ||
+           std::find(untried.begin(), untried.end(), candidate) != untried.end();
+  }
+};
+
+/// Absent where nothing was found out, or the winner is no config of the site any more.
+[[nodiscard]] std::optional<StoredWinner> stored_winner(const StoredSite& stored,
+                                                        std::span<const Config> configs);
+
+/// How ranks that store different things go on.
+struct StoredVote {
+  std::optional<StoredWinner> winner;  ///< for all of them; absent: the site is tuned
+  bool split = false;                  ///< they did not store the same
+};
+
+/// One place for each rank that has the site, in their order: what all have stored holds; where
+/// they differ, what the first of them has stored does, if all are in the same environment.
+[[nodiscard]] StoredVote vote_on_stored(std::span<const std::optional<StoredWinner>> ranks);
+
+}  // namespace contextune

@@ -1,0 +1,55 @@
+// What earlier runs have found out: winners that hold at once, and those that have to be shown
+// again.
+#include <algorithm>
+
+#include "core/tuning_engine.hpp"
+
+namespace contextune {
+
+void Tuning::Engine::site_stored(SiteIndex index, const StoredWinner& stored) {
+  if (index >= sites_.size() || sites_[index].ready || sites_[index].trivial) return;
+  if (stored.config < sites_[index].spec.configs.size()) sites_[index].spec.stored = stored;
+}
+
+void Tuning::Engine::take_stored(SiteIndex index) {
+  TuningSite& site = sites_[index];
+  if (!site.spec.stored) return;
+  if (site.failed.contains(site.spec.stored->config)) {
+    site.spec.stored.reset();  // not here any more
+    return;
+  }
+  site.known = winners_[index] = site.spec.stored->config;
+  site.reason = WinnerReason::Stored;
+  site.trivial = site.spec.stored->holds();
+}
+
+bool Tuning::Engine::store_settles_all() const {
+  bool any = false;
+  for (const TuningSite& site : sites_) {
+    if (!site.ready) continue;  // the next generation's
+    if (site.is_stored()) {
+      any = true;
+    } else if (!site.trivial) {
+      return false;
+    }
+  }
+  return any;
+}
+
+void Tuning::Engine::tune_anew() {
+  bool any = false;
+  for (SiteIndex index = 0; index < sites_.size(); ++index) {
+    TuningSite& site = sites_[index];
+    if (site.generation != generation_ || !site.spec.stored || site.trivial) continue;
+    site.spec.stored.reset();
+    site.generation.reset();
+    site.progress.reset();
+    site.settled = false;
+    site.known = winners_[index] = 0;
+    site.reason = WinnerReason::NoSamples;
+    any = true;
+  }
+  if (any) observer_.fallback(FallbackReason::StaleWinners, no_site, {});
+}
+
+}  // namespace contextune

@@ -1,0 +1,196 @@
+// What an earlier run has found out: it holds, is shown again, or is added to.
+#include "catch.hpp"
+#include "core/stored_winner.hpp"
+#include "fake_region.hpp"
+
+using namespace contextune;
+using namespace contextune::tests;
+
+namespace {
+
+StoredWinner found(std::uint32_t config) {
+  StoredWinner stored;
+  stored.config = config;
+  stored.seconds = 7e-6;
+  stored.default_seconds = 10e-6;
+  return stored;
+}
+
+TuningOptions with_store() {
+  TuningOptions options;
+  options.store_knows = true;
+  return options;
+}
+
+std::vector<std::uint32_t> tried(const FakeRegion& region, SiteIndex site) {
+  std::set<std::uint32_t> configs;
+  for (const TrialEvent& event : region.recorder.trials)
+    if (event.site == site) configs.insert(event.config);
+  return {configs.begin(), configs.end()};
+}
+
+}  // namespace
+
+TEST_CASE("A region whose winners are all stored runs them from its first launch on", "[store]") {
+  FakeRegion region(with_store());
+  region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 7e-6}, .stored = found(2)});
+  region.sites.push_back({.name = "b", .seconds = {10e-6}});
+  const PassPlan first = region.entry();
+  CHECK(first.counted);
+  CHECK(first.measure == Measure::Nothing);
+  CHECK(region.configs_run[0] == 2);
+  CHECK(region.tuning.finished());
+  CHECK(region.tuning.passes() == 0);
+  CHECK(region.recorder.trials.empty());
+  REQUIRE(region.recorder.winner_of(0) != nullptr);
+  CHECK(region.recorder.winner_of(0)->reason == WinnerReason::Stored);
+  CHECK(region.recorder.winner_of(0)->config == 2);
+  CHECK(region.recorder.winner_of(0)->seconds == Approx(7e-6));
+  CHECK(region.recorder.winner_of(0)->default_seconds == Approx(10e-6));
+  CHECK_FALSE(region.entry().counted);
+}
+
+TEST_CASE("Sites that are not stored are tuned beside those that are", "[store]") {
+  FakeRegion region(with_store());
+  region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 7e-6}, .stored = found(1)});
+  region.sites.push_back({.name = "b", .seconds = {10e-6, 5e-6}});
+  region.run();
+  CHECK(region.winner(0) == 1);
+  CHECK(region.winner(1) == 1);
+  CHECK(tried(region, 0).empty());
+  CHECK(tried(region, 1) == Configs{0, 1});
+  for (const std::uint32_t config : region.column(0)) CHECK(config == 1);
+  CHECK(region.recorder.winner_of(0)->reason == WinnerReason::Stored);
+}
+
+TEST_CASE("A stored site that appears late runs its winner and starts nothing", "[store]") {
+  FakeRegion region(with_store());
+  region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6}, .stored = found(1)});
+  region.sites.push_back({.name = "late",
+                          .seconds = {10e-6, 8e-6},
+                          .when = [](std::uint64_t entry) { return entry > 3; },
+                          .stored = found(1)});
+  for (int i = 0; i < 8; ++i) region.entry();
+  CHECK(region.tuning.finished());
+  CHECK(region.tuning.passes() == 0);
+  CHECK(region.winner(1) == 1);
+}
+
+TEST_CASE("A config that was added to a space is measured beside the stored winner and the default",
+          "[store]") {
+  StoredWinner stored = found(1);
+  stored.untried = {3};
+  SECTION("and wins if it is faster") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 9e-6, 6e-6}, .stored = stored});
+    region.run();
+    CHECK(tried(region, 0) == Configs{0, 1, 3});
+    CHECK(region.winner(0) == 3);
+  }
+  SECTION("and changes nothing if it is not") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 5e-6, 12e-6}, .stored = stored});
+    region.run();
+    CHECK(tried(region, 0) == Configs{0, 1, 3});
+    CHECK(region.winner(0) == 1);
+  }
+  SECTION("also where the region's time alone decides") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a",
+                            .seconds = {10e-6, 8e-6, 1e-6, 6e-6},
+                            .objective = Objective::Region,
+                            .stored = stored});
+    region.run();
+    CHECK(region.winner(0) == 3);
+    for (const std::uint32_t config : region.column(0)) CHECK(config != 2);
+  }
+}
+
+TEST_CASE(
+    "Winners of other software go through the confirmation, and nothing else, before they count",
+    "[store]") {
+  StoredWinner stored = found(1);
+  stored.needs_confirm = true;
+  SECTION("and are kept where the region is faster with them") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 2e-6}, .stored = stored});
+    region.run();
+    CHECK(region.winner(0) == 1);
+    CHECK(region.recorder.trials.empty());
+    REQUIRE(region.recorder.confirms.size() == 1);
+    CHECK(region.recorder.confirms.front().verdict == ConfirmVerdict::Kept);
+    CHECK(region.recorder.winner_of(0)->reason == WinnerReason::Stored);
+  }
+  SECTION("and their sites are tuned anew where it is not") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 12e-6, 7e-6}, .stored = stored});
+    region.run();
+    CHECK(region.winner(0) == 2);
+    CHECK(tried(region, 0) == Configs{0, 1, 2});
+    CHECK(region.recorder.count(FallbackReason::StaleWinners) == 1);
+    CHECK(region.recorder.winner_of(0)->config == 2);
+  }
+}
+
+TEST_CASE("A stored winner whose build fails here is as if it were not stored", "[store]") {
+  FakeRegion region(with_store());
+  region.sites.push_back(
+      {.name = "a", .seconds = {10e-6, 8e-6, 7e-6}, .ready = false, .stored = found(2)});
+  region.entry();
+  CHECK(region.configs_run[0] == 0);
+  SECTION("it runs once it is built") {
+    region.tuning.site_ready(0);
+    CHECK(region.winner(0) == 2);
+    region.run();
+    CHECK(region.tuning.passes() == 0);
+  }
+  SECTION("it cannot be built") {
+    const std::uint32_t unusable[] = {2};
+    region.tuning.site_ready(0, unusable);
+    region.run();
+    CHECK(region.winner(0) == 1);
+    CHECK(tried(region, 0) == Configs{0, 1});
+  }
+}
+
+TEST_CASE("Configs are found in the store by their values", "[store]") {
+  StoredSite stored;
+  stored.winner = {{"v", 2}};
+  for (const int value : {0, 2, 9}) {
+    StoredTrial trial;
+    trial.config = {{"v", value}};
+    stored.trials.push_back(trial);
+  }
+  const auto configs = make_configs(4);
+  const auto winner = stored_winner(stored, configs);
+  REQUIRE(winner);
+  CHECK(winner->config == 2);
+  CHECK(winner->untried == Configs{1, 3});
+  CHECK_FALSE(winner->needs_confirm);
+  stored.same_software = false;
+  CHECK(stored_winner(stored, configs)->needs_confirm);
+  stored.winner = {{"v", 9}};  // is no config any more
+  CHECK_FALSE(stored_winner(stored, configs));
+}
+
+TEST_CASE("Ranks that have stored different winners take the first rank's, in one environment only",
+          "[store]") {
+  const std::optional<StoredWinner> none;
+  const auto vote = [](std::vector<std::optional<StoredWinner>> ranks) {
+    return vote_on_stored(ranks);
+  };
+  CHECK(vote({found(2), found(2)}).winner->config == 2);
+  CHECK_FALSE(vote({found(2), found(2)}).split);
+  CHECK(vote({found(2), found(1)}).winner->config == 2);
+  CHECK(vote({found(2), found(1)}).split);
+  CHECK(vote({found(2), none}).winner->config == 2);
+  CHECK_FALSE(vote({none, found(2)}).winner);
+  CHECK(vote({none, found(2)}).split);
+  CHECK_FALSE(vote({none, none}).split);
+  StoredWinner elsewhere = found(1);
+  elsewhere.environment = 5;
+  CHECK_FALSE(vote({found(2), elsewhere}).winner);
+  StoredWinner old = found(2);
+  old.needs_confirm = true;
+  CHECK(vote({found(2), old}).winner->needs_confirm);
+}
