@@ -13,6 +13,8 @@ enum class Distributed { Auto, Off, On };
 enum class Scope { Global, Local };
 /// How far from its default a collective's result may be led; see the option.
 enum class Exactness { Exact, SameAlgorithm, Any };
+/// What the winners of earlier runs are used for; see the option.
+enum class StoreUse { Tune, Stored, Off };
 enum class LogLevel { Debug, Info, Warn };
 
 /// Every knob of contextune with its default. The rows, with their meaning, are in options.def;

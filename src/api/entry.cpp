@@ -140,7 +140,11 @@ int start_first_run(Entry& entry) noexcept {
 }
 
 int finish_pass(Entry& entry) noexcept {
-  entry.region->end_pass();
+  if (entry.region->end_pass()) {
+    forget_search(entry);
+    entry.state = State::Done;
+    return 0;
+  }
   if (entry.search->undo()) return start_run(entry, true);
   // What is there is the result of one run of the body; it cannot be run on top of that.
   if (entry.region->begin_pass()) entry.region->abandon_pass();

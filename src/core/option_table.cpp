@@ -47,6 +47,10 @@ struct Words<Exactness> {
   static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
 };
 template <>
+struct Words<StoreUse> {
+  static constexpr std::array<std::string_view, 3> list{"tune", "stored", "off"};
+};
+template <>
 struct Words<LogLevel> {
   static constexpr std::array<std::string_view, 3> list{"debug", "info", "warn"};
 };

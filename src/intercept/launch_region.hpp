@@ -19,6 +19,7 @@
 #include "intercept/measurement.hpp"
 #include "intercept/open_regions.hpp"
 #include "intercept/process_ranks.hpp"
+#include "intercept/process_store.hpp"
 #include "intercept/recorder.hpp"
 #include "intercept/region.hpp"
 #include "intercept/replay_gate.hpp"
@@ -51,6 +52,7 @@ struct RegionServices {
   const contextune_frontend* frontend;  ///< null: launches are not seen
   GraphTable& graphs;
   ProcessRanks& ranks;
+  ProcessStore& store;
   const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
   std::function<void(CUresult)> broke;  ///< a launch found the context broken
   bool several_devices = false;         ///< so a launch's context tells its device
@@ -70,7 +72,7 @@ class LaunchRegion : public Region {
   void begin_entry() noexcept override { begin_on_thread(api_mark, false); }
   void end_entry() noexcept override { end_on_thread(api_mark); }
   [[nodiscard]] bool begin_pass() noexcept override { return false; }
-  void end_pass() noexcept override {}
+  bool end_pass() noexcept override { return false; }
   void abandon_pass() noexcept override {}
   [[nodiscard]] Site* tunable(const TunableSpec&) noexcept override { return nullptr; }
 

@@ -11,6 +11,8 @@
 #include <exception>
 #include <string_view>
 
+#include "intercept/nccl_library.hpp"
+
 namespace contextune::intercept {
 namespace {
 
@@ -28,6 +30,7 @@ struct Range {
 constinit std::array<Range, most_libraries> ranges{};
 constinit std::array<std::atomic<void*>, most_libraries> libraries{};
 constinit std::atomic<std::size_t> num_ranges{0};
+constinit std::atomic<int> release_number{0};
 constinit std::atomic<const char*> unknown{nullptr};
 
 /// The mapped object that an address lies in.
@@ -68,6 +71,9 @@ void learn(void* library) noexcept {
       unknown.store("the NCCL that the program calls cannot be found");
       return;
     }
+    int number = 0;
+    if (reinterpret_cast<int (*)(int*)>(code)(&number) == nccl_success)
+      release_number.store(number);
     // Where it is a part of the program, what it calls for cannot be told from what the rest does.
     const std::string_view path(info.dli_fname);
     if (!path.substr(path.rfind('/') + 1).starts_with("libnccl")) {
@@ -170,6 +176,10 @@ bool is_called_by_nccl() noexcept {
   Walk walk;
   (void)_Unwind_Backtrace(&look_at_frame, &walk);
   return walk.found && !walk.gives_memory;
+}
+
+int nccl_version() noexcept {
+  return release_number.load(std::memory_order_relaxed);
 }
 
 const char* nccl_code_unknown() noexcept {

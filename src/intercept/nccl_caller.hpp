@@ -8,6 +8,9 @@ namespace contextune::intercept {
 /// makes communicators.
 void find_nccl_code(const contextune_nccl_call& call) noexcept;
 
+/// The version of the NCCL that was found last: 22803 for 2.28.3; 0: none was.
+[[nodiscard]] int nccl_version() noexcept;
+
 /// Whether what this thread is in was called by NCCL, on a thread of its own or of the program, and
 /// not to give memory to the program. Walks the stack, microseconds, unless no NCCL is known.
 [[nodiscard]] bool is_called_by_nccl() noexcept;

@@ -16,6 +16,7 @@
 #include "core/stable_hash.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/region_companions.hpp"
+#include "log/rank_of_environment.hpp"
 #include "rank/make_coordinator.hpp"
 
 namespace contextune::intercept {
@@ -104,8 +105,9 @@ std::uint32_t ranks_here(std::uint64_t communicator) {
 
 std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
                                                       const Options& options,
-                                                      TuningObserver& observer) {
-  const TuningOptions tuning = tuning_options(options);
+                                                      TuningObserver& observer, bool store_knows) {
+  TuningOptions tuning = tuning_options(options);
+  tuning.store_knows = store_knows;
   Coordinator* others = nullptr;
   if (options.distributed != Distributed::Off) {
     std::string why;
@@ -186,6 +188,19 @@ void ProcessRanks::start(const rank::Rendezvous& found) {
   StableHash job;
   job.add(found.job);
   job_ = job.value() | 1;
+  local_rank_ = found.local_rank;
+}
+
+std::uint32_t ProcessRanks::num_ranks() {
+  const std::lock_guard lock(mutex_);
+  if (coordinator_ != nullptr) return coordinator_->num_ranks();
+  if (founder_.unique_id != 0) return founder_.ranks;
+  return log::ranks_of_environment();
+}
+
+bool ProcessRanks::is_first_on_host() {
+  const std::lock_guard lock(mutex_);
+  return local_rank_ == 0;
 }
 
 rank::Standing ProcessRanks::standing() {

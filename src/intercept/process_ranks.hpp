@@ -29,9 +29,15 @@ class ProcessRanks {
 
   /// What decides in that region: this process alone, or all ranks. The first region that others
   /// share makes the process join them, behind the scenes; a rendezvous that fails is final.
+  /// @param store_knows as TuningOptions has it
   [[nodiscard]] std::unique_ptr<RegionTuning> tuning_of(const std::string& region,
                                                         const Options& options,
-                                                        TuningObserver& observer);
+                                                        TuningObserver& observer, bool store_knows);
+
+  /// How many ranks the job has, as far as that is known by now.
+  [[nodiscard]] std::uint32_t num_ranks();
+  /// Whether no other rank of the job on this host comes before this one, as far as that is known.
+  [[nodiscard]] bool is_first_on_host();
 
   /// Whether the ranks of a communicator can still be joined.
   [[nodiscard]] rank::Standing standing();
@@ -91,7 +97,8 @@ class ProcessRanks {
   const Distributed distributed_;
   std::mutex mutex_;
   bool has_regions_ = false;
-  std::uint64_t job_ = 0;  ///< that was joined
+  std::uint64_t job_ = 0;         ///< that was joined
+  std::uint32_t local_rank_ = 0;  ///< there
   std::unique_ptr<Coordinator> coordinator_;
   /// The job is the ranks of one communicator; else it is all that a launcher started.
   bool is_of_communicator_ = false;

@@ -33,10 +33,11 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
     Window(const std::string& region, const TuningOptions& options, const RegionServices& services)
         : search(
               region,
-              [&](TuningObserver& observer) {
+              [&](TuningObserver& observer, bool) {
                 return std::make_unique<Tuning>(options, &observer);
               },
-              RegionClock::Work, services.measurement, services.log) {}
+              RegionClock::Work, options.selection, services.measurement, services.store,
+              services.log) {}
     Search search;
     std::atomic<bool> busy{false};  ///< a thread is between begin and end of a launch
     std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open

@@ -61,6 +61,9 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       captures_(driver_),
       graphs_(driver_, frontend, stopped_),
       ranks_(log_, options.distributed),
+      store_(
+          nullptr, options, log_, [this] { return environment(); },
+          [this] { return ranks_.is_first_on_host(); }),
       recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),
       gate_(frontend),
@@ -85,6 +88,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 frontend,
                 graphs_,
                 ranks_,
+                store_,
                 stopped_,
                 [this](CUresult result) { broke(result); },
                 has_several_devices(driver_)},

@@ -97,6 +97,7 @@ class ProcessRuntime final : public Runtime {
                      std::uint64_t id) noexcept;
   void broke(CUresult result) noexcept;
   void write_start();
+  [[nodiscard]] TuningEnvironment environment();
   [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
   [[nodiscard]] Measurement::Timers make_timers();
   /// Whether no GPU has work of the program, as far as that can be told without waiting for it.
@@ -123,6 +124,7 @@ class ProcessRuntime final : public Runtime {
   GraphTable graphs_;
   NcclThreads nccl_threads_;
   ProcessRanks ranks_;
+  ProcessStore store_;
   Recorder recorder_;
   ReplayGate gate_;
   gpu::BlockKernels block_kernels_;

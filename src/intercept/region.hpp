@@ -53,7 +53,8 @@ class Region {
   /// measured, or another thread is in the region; run the body once more between begin_entry and
   /// end_entry: that is the final pass, with the winners.
   [[nodiscard]] virtual bool begin_pass() noexcept = 0;
-  virtual void end_pass() noexcept = 0;
+  /// True: it was the final pass already, since all winners were stored and ran in it.
+  virtual bool end_pass() noexcept = 0;
 
   /// Instead of end_pass, when the body was left early: ends the search, all sites keep their
   /// default. Restoring memory is the caller's.

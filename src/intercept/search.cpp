@@ -24,14 +24,16 @@ constexpr std::chrono::microseconds most_settle_pause{1000};
 }  // namespace
 
 Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
-               Measurement& measurement, EventLog& log)
+               Selection selection, Measurement& measurement, ProcessStore& store, EventLog& log)
     : region_(std::move(region)),
       clock_(clock),
       measurement_(measurement),
       log_(log),
       id_(measurement.add_search()),
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
-      tuning_(make_tuning(observer_)),
+      store_(store),
+      results_(store, region_, selection, observer_),
+      tuning_(make_tuning(results_, results_.store_knows())),
       losses_seen_(measurement.losses()) {
   if (id_ == 0) {
     stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
@@ -48,12 +50,19 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   spec.pinned = site.pinned;
   SiteSpec named = spec;
   named.key = tuning_->public_key(spec.key);
+  spec.stored = named.stored = results_.find(spec, named.key);
   spec.ready = spec.ready && unusable.empty();
   site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
   observer_.add_site(site.index, named, facts);
+  results_.add_site(site.index, named);
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   sites_.push_back(&site);
+  if (named.stored) {
+    // What is known runs from this launch on.
+    site.set_planned(tuning_->winners()[site.index]);
+    site.set_settled(tuning_->winners()[site.index]);
+  }
   finished_.store(false, std::memory_order_release);
   settled_changed();
   return true;
@@ -63,6 +72,7 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
   tuning_->site_ready(site.index, unusable);
+  if (finished()) settle_all();  // the store may know which of what is built now is the winner
   finished_.store(tuning_->finished(), std::memory_order_release);
   settled_changed();
   if (!tuning_->finished()) sites_when_finished_ = 0;
@@ -79,7 +89,12 @@ void Search::settle_all() {
   }
 }
 
+bool Search::looks_first() const noexcept {
+  return results_.store_knows() && !was_entered_.load(std::memory_order_relaxed);
+}
+
 PassPlan Search::plan_entry(double now, bool bounded) {
+  was_entered_.store(true, std::memory_order_relaxed);
   const PassPlan plan = tuning_->begin_pass(now, bounded);
   settle_all();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
@@ -144,6 +159,9 @@ void Search::end(double now) {
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   tuning_->end_pass(record->pass, launched, failed, now);
+  has_run_winners_.store(record->counted && record->measure == Measure::Nothing &&
+                             !record->spoiled && failed.empty() && tuning_->finished(),
+                         std::memory_order_relaxed);
   if (record->counted) {
     record->clock = measurement_.read_clock();
     if (record->clock.throttled) log_.fallback(FallbackReason::Throttled, region_, {}, {});
@@ -183,6 +201,7 @@ void Search::after_change() {
   sites_when_finished_ = sites_.size();
   idle_entries_ = 0;
   ever_finished_ = true;
+  if (!stopped_ && results_.save()) saving_ = true;
   if (finished_.load(std::memory_order_relaxed)) return;
   settle_all();
   if (id_ != 0) (void)measurement_.want(id_, false);

@@ -16,6 +16,7 @@
 #include "core/region_tuning.hpp"
 #include "intercept/measurement.hpp"
 #include "intercept/pass_record.hpp"
+#include "intercept/search_results.hpp"
 #include "intercept/site.hpp"
 #include "log/tuning_log.hpp"
 
@@ -52,11 +53,12 @@ struct SearchFigures {
 /// which the owner sees to. Lives as long as the process.
 class Search {
  public:
-  /// Makes what decides, given who is told of it.
-  using MakeTuning = std::function<std::unique_ptr<RegionTuning>(TuningObserver&)>;
+  /// Makes what decides, given who is told of it, and whether sites of the region are stored.
+  using MakeTuning =
+      std::function<std::unique_ptr<RegionTuning>(TuningObserver&, bool store_knows)>;
 
-  Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
-         Measurement& measurement, EventLog& log);
+  Search(std::string region, const MakeTuning& make_tuning, RegionClock clock, Selection selection,
+         Measurement& measurement, ProcessStore& store, EventLog& log);
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
@@ -75,6 +77,8 @@ class Search {
   }
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
+  /// The next entry only shows which sites there are: the store is thought to know them.
+  [[nodiscard]] bool looks_first() const noexcept;
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
   /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
   /// search ends.
@@ -97,6 +101,11 @@ class Search {
     if (stopped_) return;
     sites_when_finished_ = 0;
     finished_.store(false, std::memory_order_release);
+  }
+
+  /// The entry that ended last ran nothing but winners, and there is nothing more to find out.
+  [[nodiscard]] bool has_run_winners() const noexcept {
+    return has_run_winners_.load(std::memory_order_relaxed);
   }
 
   /// Makes no pass of the entry under way, for that reason.
@@ -154,6 +163,8 @@ class Search {
 
  private:
   void leave(std::string why);
+  [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
+                                  const std::function<bool()>& interrupted);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
   [[nodiscard]] bool nothing_to_do() const {
@@ -180,12 +191,17 @@ class Search {
   std::uint16_t id_;
   mutable std::mutex mutex_;
   log::TuningLog observer_;
+  ProcessStore& store_;
+  SearchResults results_;
   const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
   bool stopped_ = false;
+  bool saving_ = false;  ///< winners are being written
+  std::atomic<bool> was_entered_{false};
+  std::atomic<bool> has_run_winners_{false};
   std::unique_ptr<PassRecord> open_;  ///< of the entry under way, while it is watched
   std::deque<PassRecord> pending_;    ///< passes whose results have not all come
   std::unique_ptr<SpanTimer> spans_;

@@ -1,4 +1,6 @@
 // Entries of a body or a replay, where other ranks are waited for, and how a search ends early.
+#include <utility>
+
 #include "core/fallback_reason.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/search.hpp"
@@ -6,6 +8,8 @@
 namespace contextune::intercept {
 namespace {
 
+// For winners that were found in the program's time to be safely written: it stands still anyway.
+constexpr double most_saving_seconds = 1;
 // That may come without a pass, in one entry.
 constexpr int most_agreements = 64;
 
@@ -13,6 +17,18 @@ constexpr int most_agreements = 64;
 
 bool Search::begin_waiting(const std::function<bool()>& synchronise,
                            const std::function<bool()>& interrupted) {
+  const bool counted = begin_waited(synchronise, interrupted);
+  bool saving = false;
+  {
+    const std::lock_guard lock(mutex_);
+    saving = std::exchange(saving_, false);
+  }
+  if (saving) store_.wait(most_saving_seconds);
+  return counted;
+}
+
+bool Search::begin_waited(const std::function<bool()>& synchronise,
+                          const std::function<bool()>& interrupted) {
   // Each round brings everything that is under way, so the next one goes on; the bound is for an
   // engine that waits for something else.
   int agreements = 0;

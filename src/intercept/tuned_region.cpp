@@ -21,10 +21,11 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       trial_timeout_(options.trial_timeout),
       search_(
           this->name(),
-          [&](TuningObserver& observer) {
-            return services.ranks.tuning_of(this->name(), options, observer);
+          [&](TuningObserver& observer, bool store_knows) {
+            return services.ranks.tuning_of(this->name(), options, observer, store_knows);
           },
-          RegionClock::Entry, services.measurement, services.log),
+          RegionClock::Entry, options.selection, services.measurement, services.store,
+          services.log),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),
@@ -56,7 +57,7 @@ void TunedRegion::entered(bool thread_bound) noexcept {
     return;
   }
   if (replay_ != nullptr) replay_->tidy();
-  if (replay_ != nullptr && replay_->wanted() && !search_.finished() &&
+  if (replay_ != nullptr && replay_->wanted() && !search_.finished() && !search_.looks_first() &&
       replay_->begin_visit(thread_bound)) {
     return;
   }
@@ -157,8 +158,9 @@ bool TunedRegion::begin_pass() noexcept {
   return true;
 }
 
-void TunedRegion::end_pass() noexcept {
+bool TunedRegion::end_pass() noexcept {
   end_on_thread(api_mark);
+  return search_.has_run_winners();
 }
 
 void TunedRegion::abandon_pass() noexcept {

@@ -18,7 +18,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool begin_pass() noexcept override;
-  void end_pass() noexcept override;
+  bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
   [[nodiscard]] Site* tunable(const TunableSpec& spec) noexcept override;
 

@@ -124,6 +124,14 @@ void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
 } catch (...) {
 }
 
+void write_store(RankLog& log, const StoreEvent& event) noexcept try {
+  std::vector<Field> fields = {
+      {"region", event.region}, {"action", event.action}, {"sites", event.sites}};
+  if (event.action == "found") fields.emplace_back("same_software", event.same_software);
+  write_fields(log, LogLevel::Info, "store", fields, event.simulated);
+} catch (...) {
+}
+
 void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) noexcept try {
   constexpr double microseconds = 1e6;
   const bool committed = event.verdict == Verdict::Committed;

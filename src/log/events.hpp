@@ -77,6 +77,15 @@ struct ReplayEvent {
   bool simulated = false;
 };
 
+/// The store was read for a region, or written.
+struct StoreEvent {
+  std::string region;
+  std::string_view action;        ///< "found" or "saved"
+  std::size_t sites = 0;          ///< that there are in the entry, or were written
+  std::size_t same_software = 0;  ///< those among them that were tuned under what is here now
+  bool simulated = false;
+};
+
 void write_start(RankLog& log, const StartEvent& event) noexcept;
 /// A region's first entry.
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
@@ -87,6 +96,7 @@ void write_fallback(RankLog& log, FallbackReason reason, std::string_view region
 void write_fault(RankLog& log, std::string_view text) noexcept;
 void write_kernel(RankLog& log, const KernelEvent& event) noexcept;
 void write_replay(RankLog& log, const ReplayEvent& event) noexcept;
+void write_store(RankLog& log, const StoreEvent& event) noexcept;
 /// `region` may be empty.
 void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) noexcept;
 void write_summary(RankLog& log, const SummaryEvent& event) noexcept;

@@ -27,7 +27,7 @@ class TwoRanks {
     TuningObserver nobody;
     for (int rank = 0; rank < 2; ++rank) {
       setenv("CONTEXTUNE_RANK", std::to_string(rank).c_str(), 1);
-      (void)processes_[rank].tuning_of("step", options_, nobody);
+      (void)processes_[rank].tuning_of("step", options_, nobody, false);
       contextune_nccl_call part{};
       part.num_made = 1;
       part.comm = this;

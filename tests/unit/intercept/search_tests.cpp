@@ -100,16 +100,17 @@ TEST_CASE("While an entry waits for a verdict, no other thread of the program wa
   {
     EventLog log({folder, 1, "", LogLevel::Info});
     Measurement measurement(TimerKind::Events, {}, log);
+    ProcessStore nothing_stored(nullptr, {}, log, {}, {});
     StandsStill others;
     OneStream stream;
     Search search(
         "step",
-        [&](TuningObserver& observer) {
+        [&](TuningObserver& observer, bool) {
           SharedTuningSettings settings;
           settings.ranks = {0, 1};
           return std::make_unique<SharedTuning>(TuningOptions{}, settings, others, observer);
         },
-        RegionClock::Entry, measurement, log);
+        RegionClock::Entry, Selection::Median, measurement, nothing_stored, log);
     REQUIRE(search.keep_in_step(stream));
     SiteSpec spec;
     spec.name = "all_reduce";

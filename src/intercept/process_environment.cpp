@@ -1,0 +1,64 @@
+// Where this process is, as far as winners depend on it.
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include <contextune/version.hpp>
+
+#include "gpu/environment_facts.hpp"
+#include "intercept/nccl_caller.hpp"
+#include "intercept/process_runtime.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// Variables of CUDA and NCCL that say where things are or what is told, not how they run: which
+/// devices are seen is among the hardware.
+constexpr std::string_view harmless[] = {
+    "CUDA_HOME",        "CUDA_PATH",         "CUDA_ROOT",          "CUDA_VISIBLE_DEVICES",
+    "CUDA_CACHE_PATH",  "CUDA_VERSION",      "CUDA_INC_PATH",      "CUDA_TOOLKIT_PATH",
+    "CUDA_BIN_PATH",    "CUDA_LIB_PATH",     "NCCL_VERSION",       "NCCL_DEBUG",
+    "NCCL_DEBUG_FILE",  "NCCL_DEBUG_SUBSYS", "NCCL_TUNER_PLUGIN",  "NCCL_COMM_ID",
+    "NCCL_HOSTID",      "NCCL_CONF_FILE",    "NCCL_HOME",          "NCCL_ROOT",
+    "NCCL_INCLUDE_DIR", "NCCL_LIB_DIR",      "NCCL_TOPO_DUMP_FILE"};
+
+Facts variables() {
+  Facts found;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const auto end = text.find('=');
+    const std::string_view name = text.substr(0, end);
+    if (end == std::string_view::npos ||
+        (!name.starts_with("CUDA_") && !name.starts_with("NCCL_")) ||
+        std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless)) {
+      continue;
+    }
+    found.emplace_back(name, text.substr(end + 1));
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+/// "2.28.3"; "none" where the program has made no communicator yet.
+std::string nccl_release() {
+  const int version = nccl_version();
+  if (version == 0) return "none";
+  return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+         std::to_string(version % 100);
+}
+
+}  // namespace
+
+TuningEnvironment ProcessRuntime::environment() {
+  TuningEnvironment here;
+  here.hardware = gpu::hardware_facts(driver_);
+  here.hardware.emplace_back("ranks", std::to_string(ranks_.num_ranks()));
+  here.software = {{"contextune", CONTEXTUNE_VERSION}, {"nccl", nccl_release()}};
+  for (const Facts& facts : {gpu::software_facts(driver_), variables()})
+    here.software.insert(here.software.end(), facts.begin(), facts.end());
+  return here;
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,158 @@
+#include "intercept/process_store.hpp"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+#include <thread>
+#include <utility>
+
+#include "core/stable_hash.hpp"
+#include "intercept/thread_census.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+std::uint64_t hash_of(const TuningEnvironment& environment) {
+  StableHash hash;
+  for (const Facts* facts : {&environment.hardware, &environment.software}) {
+    hash.add(static_cast<std::uint64_t>(facts->size()));
+    for (const auto& [name, value] : *facts) {
+      hash.add(name);
+      hash.add(value);
+    }
+  }
+  return hash.value();
+}
+
+bool same_site(const StoredSite& a, const StoredSite& b) {
+  return a.name == b.name && a.key == b.key;
+}
+
+}  // namespace
+
+ProcessStore::ProcessStore(std::unique_ptr<Store> store, const Options& options, EventLog& log,
+                           std::function<TuningEnvironment()> environment,
+                           std::function<bool()> may_save)
+    : store_(options.store == StoreUse::Off ? nullptr : std::move(store)),
+      use_(options.store),
+      always_tune_(options.always_tune),
+      version_check_(options.version_check),
+      log_(log),
+      find_environment_(std::move(environment)),
+      may_save_(std::move(may_save)) {}
+
+const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
+  std::optional<TuningEnvironment> here;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = entries_.find(region); known != entries_.end()) return *known->second;
+    here = environment_;
+  }
+  // Asks the driver, so without the lock.
+  if (store_ != nullptr && !here) here = find_environment_();
+  const std::lock_guard lock(mutex_);
+  auto& place = entries_[region];
+  if (place != nullptr) return *place;
+  place = std::make_unique<Entry>();
+  if (store_ == nullptr) return *place;
+  if (!environment_) environment_ = std::move(here);
+  place->identity = {StoredKind::Region, region, *environment_};
+  place->environment = hash_of(*environment_);
+  if (always_tune_) return *place;
+  place->sites = store_->load(place->identity);
+  log::StoreEvent event;
+  event.region = region;
+  event.action = "found";
+  event.sites = place->sites.size();
+  event.same_software = static_cast<std::size_t>(
+      std::count_if(place->sites.begin(), place->sites.end(),
+                    [](const StoredSite& site) { return site.same_software; }));
+  event.simulated = log_.simulated();
+  if (version_check_ || !tunes())
+    std::erase_if(place->sites, [](const StoredSite& site) { return !site.same_software; });
+  if (event.sites > 0) log::write_store(log_.lines(), event);
+  return *place;
+}
+
+const StoredSite* ProcessStore::find(const Entry& entry, const std::string& name,
+                                     const Key& key) const {
+  for (const StoredSite& site : entry.sites)
+    if (site.name == name && site.key == key) return &site;
+  return nullptr;
+}
+
+void ProcessStore::save(const StoreIdentity& identity, std::vector<StoredSite> sites,
+                        std::optional<StoredConfirm> confirm) {
+  if (store_ == nullptr || sites.empty() || !tunes() || !may_save_()) return;
+  const std::lock_guard lock(mutex_);
+  const auto waiting = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
+    return job.identity.name == identity.name;
+  });
+  if (waiting == jobs_.end()) {
+    jobs_.push_back({identity, std::move(sites), std::move(confirm)});
+  } else {
+    for (StoredSite& site : sites) {
+      std::erase_if(waiting->sites,
+                    [&](const StoredSite& other) { return same_site(site, other); });
+      waiting->sites.push_back(std::move(site));
+    }
+    if (confirm) waiting->confirm = std::move(confirm);
+  }
+  if (!running_) start_thread();
+}
+
+void ProcessStore::start_thread() {
+  // The program's signal handlers must not run on a thread that it does not know.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  try {
+    std::thread([this] { work(); }).detach();
+    running_ = true;
+  } catch (const std::exception& error) {
+    jobs_.clear();
+    log_.fallback(FallbackReason::NotSaved, {}, {},
+                  std::string("No thread could be started to write the winners: ") + error.what());
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void ProcessStore::work() noexcept {
+  name_this_thread("contextune-save");
+  std::unique_lock lock(mutex_);
+  while (!jobs_.empty()) {
+    const Job job = std::move(jobs_.front());
+    jobs_.erase(jobs_.begin());
+    lock.unlock();
+    write(job);
+    lock.lock();
+  }
+  running_ = false;
+  changed_.notify_all();
+}
+
+void ProcessStore::write(const Job& job) noexcept {
+  try {
+    if (!store_->save(job.identity, job.sites, job.confirm)) return;
+    log::StoreEvent event;
+    event.region = job.identity.name;
+    event.action = "saved";
+    event.sites = event.same_software = job.sites.size();
+    event.simulated = log_.simulated();
+    log::write_store(log_.lines(), event);
+  } catch (const std::exception&) {
+    // No memory to say so.
+  }
+}
+
+void ProcessStore::wait(double seconds) {
+  std::unique_lock lock(mutex_);
+  (void)changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                          [this] { return !running_; });
+}
+
+}  // namespace contextune::intercept

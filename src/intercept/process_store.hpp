@@ -1,0 +1,85 @@
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <contextune/options.hpp>
+
+#include "core/store.hpp"
+#include "core/stored_winner.hpp"
+#include "intercept/event_log.hpp"
+
+namespace contextune::intercept {
+
+/// The store as this process uses it: an entry is read once, when its region is first entered, and
+/// written behind the scenes. Any thread; nothing throws but std::bad_alloc. Lives as long as the
+/// process.
+class ProcessStore {
+ public:
+  /// One region's entry as it was read.
+  struct Entry {
+    StoreIdentity identity;
+    std::uint64_t environment = 0;  ///< names what it was read for
+    std::vector<StoredSite> sites;
+    bool keeps_devices_apart = false;  ///< they are not all the same
+  };
+
+  /// @param store       null: nothing is stored
+  /// @param environment where this process is; asked when the first entry is read
+  /// @param may_save    whether it is for this process to write, and not for another rank on its
+  ///                    host that finds the same
+  ProcessStore(std::unique_ptr<Store> store, const Options& options, EventLog& log,
+               std::function<TuningEnvironment()> environment, std::function<bool()> may_save);
+
+  /// The entry of that region; without sites if nothing is stored, or nothing is to be used.
+  [[nodiscard]] const Entry& entry_of(const std::string& region);
+
+  /// What is stored of a site, as far as it is to be used.
+  /// @param key without what only one rank has to do with
+  [[nodiscard]] const StoredSite* find(const Entry& entry, const std::string& name,
+                                       const Key& key) const;
+
+  /// Whether sites that are not stored are tuned.
+  [[nodiscard]] bool tunes() const noexcept { return use_ != StoreUse::Stored; }
+
+  /// Writes behind the scenes.
+  void save(const StoreIdentity& identity, std::vector<StoredSite> sites,
+            std::optional<StoredConfirm> confirm);
+
+  /// Waits until all of that has been written, at most so many seconds.
+  void wait(double seconds);
+
+ private:
+  struct Job {
+    StoreIdentity identity;
+    std::vector<StoredSite> sites;
+    std::optional<StoredConfirm> confirm;
+  };
+
+  void start_thread();
+  void work() noexcept;
+  void write(const Job& job) noexcept;
+
+  const std::unique_ptr<Store> store_;
+  const StoreUse use_;
+  const bool always_tune_;
+  const bool version_check_;
+  EventLog& log_;
+  const std::function<TuningEnvironment()> find_environment_;
+  const std::function<bool()> may_save_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<TuningEnvironment> environment_;
+  std::map<std::string, std::unique_ptr<Entry>> entries_;
+  std::vector<Job> jobs_;
+  bool running_ = false;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,142 @@
+#include "intercept/search_results.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/statistics.hpp"
+
+namespace contextune::intercept {
+
+SearchResults::SearchResults(ProcessStore& store, const std::string& region, Selection selection,
+                             TuningObserver& next)
+    : store_(store), entry_(store.entry_of(region)), selection_(selection), next_(next) {}
+
+Key SearchResults::stored_key(const Key& key) const {
+  if (entry_.keeps_devices_apart) return key;
+  // Which of several equal devices it was does not matter.
+  Key stored;
+  for (const Key::Entry& part : key.entries())
+    if (part.first != "device") stored.add(part.first, part.second);
+  return stored;
+}
+
+std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key) const {
+  if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
+  std::optional<StoredWinner> winner;
+  if (const StoredSite* stored = store_.find(entry_, spec.name, stored_key(key)))
+    winner = stored_winner(*stored, spec.configs);
+  if (!store_.tunes()) {
+    if (!winner) winner.emplace();
+    winner->untried.clear();
+  }
+  if (winner) winner->environment = entry_.environment;
+  return winner;
+}
+
+void SearchResults::add_site(SiteIndex index, const SiteSpec& spec) {
+  if (sites_.size() <= index) sites_.resize(index + 1U);
+  Site& site = sites_[index];
+  site = {};
+  site.name = spec.name;
+  site.key = stored_key(spec.key);
+  site.configs = spec.configs;
+  site.trials.resize(spec.configs.size());
+  site.objective = spec.objective;
+  site.is_pinned = spec.pinned.has_value();
+  site.needs_confirm = spec.stored && spec.stored->needs_confirm;
+}
+
+void SearchResults::trial(const TrialEvent& event) {
+  next_.trial(event);
+  if (event.site >= sites_.size() || event.config >= sites_[event.site].trials.size()) return;
+  Samples& samples = sites_[event.site].trials[event.config];
+  samples.status = event.status;
+  if (event.status == TrialStatus::Measured && event.iteration >= 0 && !event.throttled)
+    samples.seconds.push_back(event.seconds);
+}
+
+void SearchResults::winner(const WinnerEvent& event) {
+  next_.winner(event);
+  if (event.site >= sites_.size()) return;
+  Site& site = sites_[event.site];
+  site.winner = event;
+  const bool is_found = event.reason != WinnerReason::Only &&
+                        event.reason != WinnerReason::Pinned &&
+                        event.reason != WinnerReason::NoSamples;
+  // What came from the store is there already, unless it had to be shown again.
+  const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm;
+  site.saved = !is_found || !is_news || site.is_pinned;
+}
+
+void SearchResults::confirm(const ConfirmEvent& event) {
+  next_.confirm(event);
+  StoredConfirm kept;
+  kept.verdict = event.verdict;
+  kept.before_seconds = event.before_seconds;
+  kept.after_seconds = event.after_seconds;
+  kept.gain = event.gain;
+  kept.bound = event.bound;
+  kept.pairs = event.pairs;
+  confirm_ = kept;
+}
+
+StoredSite SearchResults::stored(const Site& site) const {
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  StoredSite out;
+  out.name = site.name;
+  out.key = site.key;
+  out.winner = site.configs[site.winner->config];
+  out.reason = site.winner->reason;
+  out.seconds = site.winner->seconds;
+  out.default_seconds = site.winner->default_seconds;
+  const StoredSite* before = store_.find(entry_, site.name, site.key);
+  if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;
+  for (std::size_t config = 0; config < site.configs.size(); ++config) {
+    const Samples& samples = site.trials[config];
+    StoredTrial trial;
+    trial.config = site.configs[config];
+    trial.status = samples.status;
+    trial.samples = static_cast<std::uint32_t>(samples.seconds.size());
+    trial.seconds = cost_of(samples.seconds, selection_);
+    trial.low_seconds = trial.high_seconds = none;
+    if (!samples.seconds.empty()) {
+      const auto [low, high] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
+      trial.low_seconds = *low;
+      trial.high_seconds = *high;
+    }
+    // A cost that was not reached in time is none.
+    if (trial.status == TrialStatus::TimedOut) continue;
+    if (trial.status == TrialStatus::Untried || trial.status == TrialStatus::Known) {
+      const bool judged_by_region =
+          site.objective == Objective::Region && site.winner->reason != WinnerReason::Stored;
+      const auto at =
+          before == nullptr
+              ? std::vector<StoredTrial>::const_iterator{}
+              : std::find_if(before->trials.begin(), before->trials.end(),
+                             [&](const StoredTrial& one) { return one.config == trial.config; });
+      if (before != nullptr && at != before->trials.end()) {
+        trial = *at;
+      } else if (judged_by_region) {
+        trial.status = TrialStatus::Measured;  // on the region's time: it has none of its own
+      } else {
+        continue;
+      }
+    }
+    out.trials.push_back(std::move(trial));
+  }
+  return out;
+}
+
+bool SearchResults::save() {
+  std::vector<StoredSite> sites;
+  for (Site& site : sites_) {
+    if (!site.winner || site.saved) continue;
+    sites.push_back(stored(site));
+    site.saved = true;
+  }
+  if (sites.empty()) return false;
+  store_.save(entry_.identity, std::move(sites), confirm_);
+  return true;
+}
+
+}  // namespace contextune::intercept

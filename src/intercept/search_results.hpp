@@ -1,0 +1,73 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/region_tuning.hpp"
+#include "core/store.hpp"
+#include "core/tuning_observer.hpp"
+#include "intercept/process_store.hpp"
+
+namespace contextune::intercept {
+
+/// What one search has found out, on its way to the store and to the log: passes everything on to
+/// another observer, and keeps of it what a later run is to know.
+/// Not thread-safe: used by one search, which serialises calls.
+class SearchResults final : public TuningObserver {
+ public:
+  SearchResults(ProcessStore& store, const std::string& region, Selection selection,
+                TuningObserver& next);
+
+  /// Whether sites of the region are stored: its first entry then only shows which are there.
+  [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }
+
+  /// What is stored of a site that is about to be added.
+  /// @param key as RegionTuning::public_key has it
+  [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key) const;
+
+  /// It was added under that number; `spec` with that key.
+  void add_site(SiteIndex index, const SiteSpec& spec);
+
+  /// Has all winners written that were reported since.
+  /// @return false: there were none
+  bool save();
+
+  void stage(Stage stage, std::uint32_t generation) override { next_.stage(stage, generation); }
+  void trial(const TrialEvent& event) override;
+  void winner(const WinnerEvent& event) override;
+  void confirm(const ConfirmEvent& event) override;
+  void sync(const SyncEvent& event) override { next_.sync(event); }
+  void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
+    next_.fallback(reason, site, text);
+  }
+
+ private:
+  /// One config.
+  struct Samples {
+    TrialStatus status = TrialStatus::Untried;
+    std::vector<double> seconds;
+  };
+  struct Site {
+    std::string name;
+    Key key;
+    std::vector<Config> configs;
+    std::vector<Samples> trials;
+    Objective objective = Objective::Own;
+    bool is_pinned = false;
+    bool needs_confirm = false;  ///< what was stored of it
+    std::optional<WinnerEvent> winner;
+    bool saved = false;
+  };
+
+  [[nodiscard]] Key stored_key(const Key& key) const;
+  [[nodiscard]] StoredSite stored(const Site& site) const;
+
+  ProcessStore& store_;
+  const ProcessStore::Entry& entry_;
+  const Selection selection_;
+  TuningObserver& next_;
+  std::vector<Site> sites_;
+  std::optional<StoredConfirm> confirm_;
+};
+
+}  // namespace contextune::intercept
