@@ -54,6 +54,7 @@ struct BatchReport {
     std::vector<std::uint32_t> unusable;  ///< configs that could not be built; empty until ready
     std::vector<std::uint32_t> wrong;     ///< configs that compute something else here
     std::optional<StoredWinner> stored{};
+    Suspicions suspicions{};
   };
   struct Readiness {
     SharedIndex site = 0;

@@ -189,8 +189,12 @@ void travel(Wire& wire, StoredWinner& stored) {
        stored.environment);
 }
 template <class Wire>
+void travel(Wire& wire, Suspicions& suspicions) {
+  wire(suspicions.blamed, suspicions.suspects);
+}
+template <class Wire>
 void travel(Wire& wire, BatchReport::NewSite& site) {
-  wire(site.site, site.ready, site.unusable, site.wrong, site.stored);
+  wire(site.site, site.ready, site.unusable, site.wrong, site.stored, site.suspicions);
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::Readiness& site) {

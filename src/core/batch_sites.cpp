@@ -78,6 +78,12 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   site.unready[rank] = !seen.ready;
   site.reported[rank] = true;
   site.stored[rank] = seen.stored;
+  const auto join = [](std::vector<std::uint32_t>& all, const std::vector<std::uint32_t>& more) {
+    for (const std::uint32_t config : more)
+      if (std::find(all.begin(), all.end(), config) == all.end()) all.push_back(config);
+  };
+  join(site.suspicions.blamed, seen.suspicions.blamed);
+  join(site.suspicions.suspects, seen.suspicions.suspects);
   for (const std::uint32_t config : seen.unusable)
     if (config < site.shared.num_configs) site.unusable.push_back(config);
   for (const std::uint32_t config : seen.wrong) reject(index, config, ranks[rank]);
@@ -105,6 +111,7 @@ void BatchPlanner::tell_ready() {
     site.told_ready = true;
     site.out_of_step = 0;
     tell_stored(index);
+    tuning_->site_suspected(index, site.suspicions);
     tuning_->site_ready(index, site.unusable);
   }
 }

@@ -22,6 +22,12 @@ enum class Objective {
   Region  ///< the region's time only: keeps the default during the table
 };
 
+/// What processes that ended abnormally were trying of a site.
+struct Suspicions {
+  std::vector<std::uint32_t> blamed;    ///< has taken a process down: never tried
+  std::vector<std::uint32_t> suspects;  ///< perhaps one of them: each is first tried alone
+};
+
 /// One tunable thing at one key.
 struct SiteSpec {
   std::string name;
@@ -37,6 +43,7 @@ struct SiteSpec {
   /// shortest one counts, which is that of the rank that came last.
   bool collective = false;
   std::optional<StoredWinner> stored{};  ///< what an earlier run has found out
+  Suspicions suspicions{};
 };
 
 /// What to measure in a pass.

@@ -55,6 +55,9 @@ void Tuning::site_ready(SiteIndex site, std::span<const std::uint32_t> unusable)
 void Tuning::site_stored(SiteIndex site, const StoredWinner& stored) {
   engine_->site_stored(site, stored);
 }
+void Tuning::site_suspected(SiteIndex site, const Suspicions& suspicions) {
+  engine_->site_suspected(site, suspicions);
+}
 void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) {
   engine_->reject_config(site, config, detail);
 }

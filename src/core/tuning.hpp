@@ -31,6 +31,7 @@ class Tuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   /// What an earlier run has found out about a site that is not ready yet.
   void site_stored(SiteIndex site, const StoredWinner& stored);
+  void site_suspected(SiteIndex site, const Suspicions& suspicions);
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,

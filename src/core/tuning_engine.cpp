@@ -138,8 +138,15 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   } else if (bounded && trials_cost_too_much()) {
     plan.waiting = Waiting::Budget;
   } else if (stage_ == Stage::Table) {
-    plan.counted = generation_passes_ == 0 || table_has_work();
-    if (plan.counted) plan_trials(pass);
+    // Whatever one of them does, it is known which it was.
+    plan.counted = suspects_.empty() ? generation_passes_ == 0 || table_has_work()
+                                     : !sites_.empty() && pending_.empty();
+    if (plan.counted && !suspects_.empty()) {
+      pass.suspect = suspects_.front();
+      plan_[pass.suspect->site] = pass.suspect->config;
+    } else if (plan.counted) {
+      plan_trials(pass);
+    }
     plan.measure = plan.counted ? Measure::Activity : Measure::Nothing;
   } else if (experiment_.has_next()) {
     plan.counted = true;
@@ -261,6 +268,7 @@ void Tuning::Engine::resolve(std::map<std::uint64_t, PendingPass>::iterator at,
     }
   }
   if (pass.stage == Stage::Table) {
+    if (pass.suspect) settle_suspect(pass);
     settle_trials(pass, result, number);
   } else {
     settle_experiment(pass, result);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <map>
 #include <optional>
@@ -31,6 +32,7 @@ struct TuningSite {
   WinnerReason reason = WinnerReason::NoSamples;
   std::set<std::uint32_t> failed;    ///< configs that could not be launched or built, or are wrong
   std::set<std::uint32_t> wrong;     ///< those among them that were rejected
+  std::set<std::uint32_t> crashed;   ///< those among them that are blamed
   std::vector<double> idle_samples;  ///< of trivial sites and of the default of Objective::Region
   std::uint64_t last_launched = 0;   ///< pass of its generation
   std::uint64_t times_launched = 0;  ///< entries
@@ -50,6 +52,7 @@ class Tuning::Engine {
   SiteIndex add_site(SiteSpec spec);
   void site_ready(SiteIndex index, std::span<const std::uint32_t> unusable);
   void site_stored(SiteIndex index, const StoredWinner& stored);
+  void site_suspected(SiteIndex index, const Suspicions& suspicions);
   void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail);
   PassPlan begin_pass(double now, bool bounded);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
@@ -73,6 +76,12 @@ class Tuning::Engine {
     std::uint32_t runs = 0;
     bool failed = false;
   };
+  /// A config that is to be tried alone.
+  struct Suspect {
+    SiteIndex site = 0;
+    std::uint32_t config = 0;
+    std::uint64_t passes = 0;  ///< in which its site was not launched
+  };
   /// A counted pass whose result has not come.
   struct PendingPass {
     Stage stage = Stage::Table;
@@ -82,7 +91,8 @@ class Tuning::Engine {
     std::vector<std::uint32_t> configs;  ///< as run, by site
     std::vector<SiteIndex> launched;
     std::uint64_t situation = 0;
-    std::size_t slot = 0;  ///< in the experiment
+    std::optional<Suspect> suspect;  ///< all that is tried in it
+    std::size_t slot = 0;            ///< in the experiment
     std::uint64_t experiment = 0;
   };
 
@@ -130,6 +140,8 @@ class Tuning::Engine {
   void take_stored(SiteIndex index);
   /// Of the sites that are ready.
   [[nodiscard]] bool store_settles_all() const;
+  void take_suspicions(SiteIndex index);
+  void settle_suspect(const PendingPass& pass);
   /// Sites whose stored winners were not shown to be faster again form the next generation.
   void tune_anew();
 
@@ -166,6 +178,7 @@ class Tuning::Engine {
   bool said_over_budget_ = false;
   bool overran_ = false;  ///< a pass did not end in time: nothing more is tried
 
+  std::deque<Suspect> suspects_;  ///< of this generation, before its table
   std::map<std::uint64_t, PendingPass> pending_;
   std::optional<std::uint64_t> open_;  ///< the counted pass that is going on
   bool entered_ = false;               ///< an entry is going on

@@ -19,6 +19,7 @@ bool Tuning::Engine::generation_is_open() const {
 }
 
 void Tuning::Engine::take_in(SiteIndex index) {
+  take_suspicions(index);
   take_stored(index);
   const TuningSite& site = sites_[index];
   if (generation_is_open()) {
@@ -43,11 +44,16 @@ void Tuning::Engine::admit(SiteIndex index) {
                             std::max(1, site.spec.n_repeat.value_or(options_.n_repeat))};
   site.progress.emplace(shape, options_.schedule, options_.cutoff);
   for (const std::uint32_t config : site.failed) {
-    const bool wrong = site.wrong.contains(config);
-    site.progress->exclude(config, wrong ? TrialStatus::WrongResult : TrialStatus::LaunchFailed);
+    site.progress->exclude(config, site.crashed.contains(config) ? TrialStatus::Crashed
+                                   : site.wrong.contains(config) ? TrialStatus::WrongResult
+                                                                 : TrialStatus::LaunchFailed);
   }
   for (std::uint32_t config = 1; site.spec.stored && config < shape.num_configs; ++config)
     if (!site.spec.stored->has_to_try(config)) site.progress->exclude(config, TrialStatus::Known);
+  for (const std::uint32_t config : site.spec.suspicions.suspects)
+    if (config < shape.num_configs && site.progress->runs({Step::Kind::Run, config, 0}) == config &&
+        config != 0)
+      suspects_.push_back({index, config, 0});
   // First launched in the very pass that is going on: that is its pass 0, with config 0.
   if (open_ && pending_.at(*open_).stage == Stage::Table) {
     pending_.at(*open_).trials.push_back({index, site.progress->next(), 0, false});
@@ -102,6 +108,9 @@ void Tuning::Engine::advance() {
         settle_sites(false);
         if (over_budget(false)) {
           pending_.clear();
+          suspects_.clear();
+        } else if (!suspects_.empty()) {
+          return;
         } else if ((generation_passes_ == 0 && !store_settles_all()) || table_has_work() ||
                    !pending_.empty()) {
           return;

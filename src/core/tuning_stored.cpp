@@ -11,6 +11,39 @@ void Tuning::Engine::site_stored(SiteIndex index, const StoredWinner& stored) {
   if (stored.config < sites_[index].spec.configs.size()) sites_[index].spec.stored = stored;
 }
 
+void Tuning::Engine::site_suspected(SiteIndex index, const Suspicions& suspicions) {
+  if (index < sites_.size() && !sites_[index].ready) sites_[index].spec.suspicions = suspicions;
+}
+
+void Tuning::Engine::take_suspicions(SiteIndex index) {
+  TuningSite& site = sites_[index];
+  if (site.spec.pinned) return;
+  for (const std::uint32_t config : site.spec.suspicions.blamed) {
+    if (config == 0 || config >= site.spec.configs.size()) continue;
+    site.crashed.insert(config);
+    if (!give_up_config(index, config)) continue;
+    observer_.fallback(FallbackReason::ConfigCrashed, index,
+                       "Config " + std::to_string(config) + " (" +
+                           site.spec.configs[config].to_string() + ") of '" + site.spec.name +
+                           "' has taken down the process that tried it; it is not tried again.");
+  }
+}
+
+void Tuning::Engine::settle_suspect(const PendingPass& pass) {
+  if (suspects_.empty() || suspects_.front().site != pass.suspect->site ||
+      suspects_.front().config != pass.suspect->config) {
+    return;
+  }
+  const SiteIndex site = pass.suspect->site;
+  const bool was_tried =
+      std::find(pass.launched.begin(), pass.launched.end(), site) != pass.launched.end();
+  if (!was_tried && ++suspects_.front().passes < options_.stall_passes) return;
+  // What could not be tried alone is not tried beside others.
+  if (!was_tried && give_up_config(site, pass.suspect->config))
+    sites_[site].progress->fail(pass.suspect->config, 0);
+  suspects_.pop_front();
+}
+
 void Tuning::Engine::take_stored(SiteIndex index) {
   TuningSite& site = sites_[index];
   if (!site.spec.stored) return;

@@ -53,6 +53,7 @@ class FakeRegion {
     bool ready = true;
     Key key = {};
     std::optional<StoredWinner> stored = {};
+    Suspicions suspicions = {};
     SiteIndex index = no_site;
     bool added = false;
   };
@@ -75,6 +76,7 @@ class FakeRegion {
         spec.objective = site.objective;
         spec.ready = site.ready;
         spec.stored = site.stored;
+        spec.suspicions = site.suspicions;
         site.index = tuning.add_site(std::move(spec));
         site.added = true;
         if (site.index == no_site) continue;
