@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "log/utf8.hpp"
+#include "core/utf8.hpp"
 
 namespace contextune::log {
 namespace {

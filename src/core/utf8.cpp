@@ -1,6 +1,6 @@
-#include "log/utf8.hpp"
+#include "core/utf8.hpp"
 
-namespace contextune::log {
+namespace contextune {
 namespace {
 
 std::uint32_t byte_at(std::string_view text, std::size_t i) {
@@ -35,4 +35,4 @@ bool is_control(std::uint32_t code) {
   return c0 || c1 || layout || code == 0xfeff;
 }
 
-}  // namespace contextune::log
+}  // namespace contextune

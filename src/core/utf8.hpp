@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-namespace contextune::log {
+namespace contextune {
 
 /// One character of a text that claims to be UTF-8.
 struct Utf8Character {
@@ -20,4 +20,4 @@ struct Utf8Character {
 /// Whether showing `code` on a terminal would do something else than print one character.
 [[nodiscard]] bool is_control(std::uint32_t code);
 
-}  // namespace contextune::log
+}  // namespace contextune
