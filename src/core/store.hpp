@@ -62,6 +62,9 @@ struct StoredSite {
   WinnerReason reason = WinnerReason::Fastest;
   double seconds = 0;          ///< the winner's cost; NaN if not measured
   double default_seconds = 0;  ///< the same of the default
+  /// What the default of a collective was: "Ring Simple"; empty: not known. With it the winners of
+  /// a store can be handed to NCCL's own tuner, which needs a row for what keeps its default, too.
+  std::string default_choice;
   std::string tuned_at;        ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.
   bool same_software = true;

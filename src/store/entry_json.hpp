@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include <contextune/error.hpp>
+
+#include "store/entry.hpp"
+
+namespace contextune::store {
+
+/// Of the format. Whatever changes it, even a member more, gets another number.
+inline constexpr int schema_version = 1;
+
+/// Of a file. A larger one is not read, and none is written.
+inline constexpr std::size_t max_file_bytes = std::size_t{16} << 20U;
+
+/// The document was written by a later version of contextune.
+class NewerFormat : public Error {
+ public:
+  using Error::Error;
+};
+
+/// The JSON document of an entry; one line for each trial. The same entry gives the same text.
+[[nodiscard]] std::string to_text(const Entry& entry);
+
+/// The inverse. Nothing is trusted: size, depth, presence, type and range are checked, and what is
+/// not known is refused.
+/// @throws Error that begins with the place, as a JSON pointer or a line; NewerFormat
+[[nodiscard]] Entry parse_entry(std::string_view text);
+
+/// Whether it is a time as the store writes it: "2026-11-20T20:33:53Z". Such times compare as
+/// texts.
+[[nodiscard]] bool is_timestamp(std::string_view text);
+
+/// By name, then key: the order of the sites of an entry.
+[[nodiscard]] bool comes_before(const StoredSite& a, const StoredSite& b);
+
+}  // namespace contextune::store

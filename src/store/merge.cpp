@@ -1,0 +1,139 @@
+#include "store/merge.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "store/entry_json.hpp"
+#include "store/identity.hpp"
+
+namespace contextune::store {
+namespace {
+
+ReplacedWinner winner_of(const EntrySite& entry) {
+  return {entry.site.winner,          entry.site.reason,   entry.site.seconds,
+          entry.site.default_seconds, entry.site.tuned_at, entry.software};
+}
+
+// Where the site is, or belongs.
+std::vector<EntrySite>::iterator place_in(Entry& entry, const StoredSite& site) {
+  return std::ranges::lower_bound(
+      entry.sites, site, comes_before,
+      [](const EntrySite& known) -> const StoredSite& { return known.site; });
+}
+
+bool is_at(const Entry& entry, std::vector<EntrySite>::const_iterator place,
+           const StoredSite& site) {
+  return place != entry.sites.end() && !comes_before(site, place->site);
+}
+
+void keep_trials(EntrySite& site, const EntrySite& before) {
+  if (site.software != before.software) return;
+  std::set<std::string> known;
+  for (const StoredTrial& trial : site.site.trials) known.insert(canonical_text(trial.config));
+  for (const StoredTrial& trial : before.site.trials) {
+    if (site.site.trials.size() >= most_trials) return;
+    if (known.insert(canonical_text(trial.config)).second) site.site.trials.push_back(trial);
+  }
+}
+
+bool is_same(const ReplacedWinner& a, const ReplacedWinner& b) {
+  return a.tuned_at == b.tuned_at && a.software == b.software && a.winner == b.winner;
+}
+
+// The history of `newer` with that of `older` and its winner, each once.
+std::vector<ReplacedWinner> joined_history(const EntrySite& newer, const EntrySite& older) {
+  std::vector<ReplacedWinner> all = newer.replaced;
+  all.push_back(winner_of(older));
+  all.insert(all.end(), older.replaced.begin(), older.replaced.end());
+  std::ranges::stable_sort(all, std::ranges::greater(), &ReplacedWinner::tuned_at);
+  std::vector<ReplacedWinner> history;
+  const ReplacedWinner current = winner_of(newer);
+  for (const ReplacedWinner& replaced : all) {
+    const auto matches = [&](const ReplacedWinner& known) { return is_same(known, replaced); };
+    if (history.size() == most_replaced) break;
+    if (!matches(current) && std::ranges::none_of(history, matches)) history.push_back(replaced);
+  }
+  return history;
+}
+
+void drop_unused_software(Entry& entry) {
+  std::set<std::string> used;
+  if (entry.confirm) used.insert(entry.confirm->software);
+  for (const EntrySite& site : entry.sites) {
+    used.insert(site.software);
+    for (const ReplacedWinner& replaced : site.replaced) used.insert(replaced.software);
+  }
+  std::erase_if(entry.software, [&](const auto& known) { return !used.contains(known.first); });
+}
+
+EntrySite tuned_site(const StoredSite& site, const std::string& software,
+                     const std::string& tuned_at) {
+  EntrySite made{site, software, {}};
+  made.site.tuned_at = tuned_at;
+  made.site.same_software = true;
+  std::erase_if(made.site.trials,
+                [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; });
+  if (made.site.trials.size() > most_trials) made.site.trials.resize(most_trials);
+  return made;
+}
+
+}  // namespace
+
+std::string canonical_text(const Config& config) {
+  std::vector<Config::Entry> entries = config.entries();
+  std::ranges::sort(entries, {}, &Config::Entry::first);
+  std::string text;
+  for (const auto& [name, value] : entries) {
+    if (!text.empty()) text += ' ';
+    text += to_string(Value(name)) + '=' + to_string(value);
+  }
+  return text;
+}
+
+void add_tuning(Entry& entry, const Facts& software, const std::vector<StoredSite>& sites,
+                const std::optional<StoredConfirm>& confirm, const std::string& tuned_at) {
+  const std::string id = software_id(software);
+  entry.software.emplace(id, normalised(software));
+  for (const StoredSite& site : sites) {
+    EntrySite made = tuned_site(site, id, tuned_at);
+    const auto place = place_in(entry, site);
+    if (!is_at(entry, place, site)) {
+      entry.sites.insert(place, std::move(made));
+      continue;
+    }
+    keep_trials(made, *place);
+    made.replaced = place->replaced;
+    made.replaced.insert(made.replaced.begin(), winner_of(*place));
+    if (made.replaced.size() > most_replaced) made.replaced.resize(most_replaced);
+    *place = std::move(made);
+  }
+  if (confirm) entry.confirm = EntryConfirm{*confirm, tuned_at, id};
+  drop_unused_software(entry);
+}
+
+MergeCount merge_entry(Entry& entry, const Entry& other) {
+  MergeCount count;
+  entry.software.insert(other.software.begin(), other.software.end());
+  for (const EntrySite& site : other.sites) {
+    const auto place = place_in(entry, site.site);
+    if (!is_at(entry, place, site.site)) {
+      entry.sites.insert(place, site);
+      ++count.added;
+      continue;
+    }
+    const bool same = is_same(winner_of(*place), winner_of(site));
+    const bool newer = site.site.tuned_at > place->site.tuned_at;
+    ++(same ? count.same : newer ? count.replaced : count.older);
+    EntrySite joined = newer ? site : *place;
+    const EntrySite& rest = newer ? *place : site;
+    joined.replaced = joined_history(joined, rest);
+    keep_trials(joined, rest);
+    *place = std::move(joined);
+  }
+  if (other.confirm && (!entry.confirm || other.confirm->tuned_at > entry.confirm->tuned_at))
+    entry.confirm = other.confirm;
+  drop_unused_software(entry);
+  return count;
+}
+
+}  // namespace contextune::store

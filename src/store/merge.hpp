@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "store/entry.hpp"
+
+namespace contextune::store {
+
+/// What was tuned just now goes into `entry`. A site of the same name and key takes the place of
+/// what was there, whose winner goes to the front of `replaced`. Configs that were measured there
+/// and are not in the new site stay behind the new ones if they were measured under the same
+/// software: programs with other spaces share a site, and each should find what it measured.
+/// Configs that were not tried are left out.
+void add_tuning(Entry& entry, const Facts& software, const std::vector<StoredSite>& sites,
+                const std::optional<StoredConfirm>& confirm, const std::string& tuned_at);
+
+/// What merge_entry did with the sites of the other entry.
+struct MergeCount {
+  std::size_t added = 0;     ///< were not known
+  std::size_t replaced = 0;  ///< are newer; what was there is history
+  std::size_t older = 0;     ///< are older, and went into the history
+  std::size_t same = 0;      ///< were there already
+};
+
+/// Puts an entry of the same identity into `entry`: of two sites of the same name and key the one
+/// tuned later wins, `entry`'s if neither was, and the other's winner becomes history. Doing it
+/// again changes nothing.
+[[nodiscard]] MergeCount merge_entry(Entry& entry, const Entry& other);
+
+/// "block=256 per_sm=4", the same for equal configs in whatever order, and for no others.
+[[nodiscard]] std::string canonical_text(const Config& config);
+
+}  // namespace contextune::store

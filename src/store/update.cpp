@@ -1,0 +1,61 @@
+#include "store/update.hpp"
+
+#include <contextune/error.hpp>
+
+#include "store/entry_file.hpp"
+#include "store/entry_json.hpp"
+#include "store/identity.hpp"
+
+namespace contextune::store {
+namespace {
+
+std::string aside_text(const std::string& problem, const std::string& path) {
+  return problem + "; the file is kept as " + path;
+}
+
+// What is written must be what is read: a time below zero would be found by the next process, which
+// would set aside all that the file holds.
+std::string checked_text(const Entry& entry, const std::string& path) {
+  std::string text = to_text(entry);
+  try {
+    static_cast<void>(parse_entry(text));
+  } catch (const Error& error) {
+    throw Error(path + ": what was to be stored cannot be: " + error.what());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string update_entry(const UpdateTarget& target, const std::function<void(Entry&)>& change) {
+  const EntryPlace place = place_of(target.kind, target.name, target.hardware);
+  const Folder folder = Folder::create(target.folder).create_inner(place.folder);
+  EntryLock lock(folder, place.file, target.deadline);
+  // Its files were created in the folder just now: where a network file system keeps what a folder
+  // holds for a while, it has asked again.
+  EntryFile file = read_entry_file(folder, place.file, Trust::Own);
+  std::string said;
+  if (file.state == FileState::Damaged) {
+    said = aside_text(file.problem, set_aside(folder, place.file));
+    file = {};
+  }
+  if (file.state == FileState::Missing) {
+    file.entry.kind = target.kind;
+    file.entry.name = target.name;
+    file.entry.hardware = normalised(target.hardware);
+  } else if (file.state != FileState::Good) {
+    throw Error(file.problem + "; it is left alone, and nothing is stored in its place");
+  }
+  change(file.entry);
+  lock.replace(checked_text(file.entry, folder.path(place.file)));
+  return said;
+}
+
+std::string set_damaged_aside(const Folder& folder, const std::string& file, Deadline deadline) {
+  const EntryLock lock(folder, file, deadline);
+  const EntryFile again = read_entry_file(folder, file, Trust::Own);
+  if (again.state != FileState::Damaged) return {};
+  return aside_text(again.problem, set_aside(folder, file));
+}
+
+}  // namespace contextune::store
