@@ -132,7 +132,7 @@ void FileStore::say(FallbackReason reason, const std::string& sentence) noexcept
   constexpr std::size_t most_said = 1024;  // a program that never ends must not grow
   {
     const std::scoped_lock lock(mutex_);
-    if (said_.size() >= most_said || !said_.insert(sentence).second) return;
+    if (said_.size() >= most_said || !said_.emplace(reason, sentence).second) return;
   }
   if (say_) say_(reason, sentence);
 } catch (...) {

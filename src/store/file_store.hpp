@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fallback_reason.hpp"
@@ -49,7 +50,7 @@ class FileStore final : public Store {
   Say say_;
   Settings settings_;
   std::mutex mutex_;
-  std::set<std::string> said_;  ///< each sentence is said once
+  std::set<std::pair<FallbackReason, std::string>> said_;  ///< each is said once
 };
 
 /// "2026-11-20T20:33:53Z".

@@ -24,10 +24,6 @@ std::string error_for(const std::string& text) {
   return {};
 }
 
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
-
 // Whether what is below may have any members, as configs and facts do.
 bool is_open(const std::string& pointer) {
   return pointer.ends_with("/config") || pointer.ends_with("/winner") ||

@@ -15,7 +15,7 @@
 #include "store/file_store.hpp"
 #include "store/identity.hpp"
 #include "store/merge.hpp"
-#include "unit/log/scratch_folder.hpp"
+#include "tests/unit/log/scratch_folder.hpp"
 
 namespace contextune::store::test {
 
@@ -82,6 +82,10 @@ struct TestStore {
   std::vector<std::pair<FallbackReason, std::string>> said;
   FileStore store;
 };
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
 
 inline std::string file_of(const std::string& folder, const StoreIdentity& of = identity()) {
   const EntryPlace place = place_of(of.kind, of.name, of.environment.hardware);

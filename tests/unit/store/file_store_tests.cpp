@@ -1,0 +1,218 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "catch.hpp"
+#include "store/cache_folder.hpp"
+#include "store_fixture.hpp"
+
+using namespace contextune;
+using namespace contextune::store;
+using namespace contextune::store::test;
+
+namespace {
+
+std::vector<std::string> visible_files(const std::string& folder) {
+  std::vector<std::string> files = files_below(folder);
+  std::erase_if(files, [](const std::string& name) { return contains(name, "/."); });
+  return files;
+}
+
+}  // namespace
+
+TEST_CASE("What was saved is loaded by another process's store, and nothing exists before") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("a/b/store");
+  {
+    TestStore first(folder);
+    CHECK(first.store.load(identity()).empty());
+    CHECK_FALSE(std::filesystem::exists(scratch.path("a")));
+    CHECK(first.store.save(identity(), {site(), site("gemm")}, confirm()));
+    CHECK(first.said.empty());
+  }
+  TestStore second(folder);
+  const std::vector<StoredSite> sites = second.store.load(identity());
+  REQUIRE(sites.size() == 2);
+  CHECK(sites[1].name == "saxpy");
+  CHECK(sites[1].key == site().key);
+  CHECK(sites[1].winner == block(256));
+  CHECK(sites[1].tuned_at == "2026-11-18T11:06:40Z");
+  CHECK(sites[1].same_software);
+  CHECK(sites[1].trials.size() == 4);
+  CHECK(second.said.empty());
+}
+
+TEST_CASE("A save leaves one file and its lock, and folders for the user alone") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  REQUIRE(test.store.save(identity(), {site()}, std::nullopt));
+  REQUIRE(test.store.save(identity(), {site()}, std::nullopt));
+  const std::string name =
+      place_of(StoredKind::Region, "decode", identity().environment.hardware).file;
+  CHECK(files_below(scratch.path("store")) ==
+        std::vector<std::string>{"decode/." + name + ".lock", "decode/" + name});
+  struct stat status {};
+  REQUIRE(::stat(scratch.path("store/decode").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777U) == 0700U);
+}
+
+TEST_CASE("Hardware, kind and name are the identity; other software is told of, not hidden") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  REQUIRE(test.store.save(identity(), {site()}, std::nullopt));
+  StoreIdentity other = identity();
+  other.environment.software[0].second = "12.4";
+  REQUIRE(test.store.load(other).size() == 1);
+  CHECK_FALSE(test.store.load(other)[0].same_software);
+  REQUIRE(test.store.save(other, {site("gemm")}, std::nullopt));
+  const auto sites = test.store.load(other);
+  REQUIRE(sites.size() == 2);
+  CHECK(sites[0].same_software);
+  CHECK_FALSE(sites[1].same_software);
+  other = identity();
+  other.environment.hardware[1].second = "114";
+  CHECK(test.store.load(other).empty());
+  other = identity();
+  other.kind = StoredKind::Function;
+  CHECK(test.store.load(other).empty());
+  CHECK(test.store.load(identity("prefill")).empty());
+}
+
+TEST_CASE("A relative folder counts from where the process was when the store was made") {
+  const ScratchFolder scratch;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(scratch.path(""));
+  TestStore test("store");
+  std::filesystem::current_path(before);
+  CHECK(test.store.save(identity(), {site()}, std::nullopt));
+  CHECK(std::filesystem::exists(file_of(scratch.path("store"))));
+}
+
+TEST_CASE("Without a folder nothing is found, and a save says that there is none") {
+  TestStore test("");
+  CHECK(test.store.load(identity()).empty());
+  CHECK(test.said.empty());
+  CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
+  REQUIRE(test.said.size() == 1);
+  CHECK(test.said[0].first == FallbackReason::StoreUnwritable);
+  CHECK(contains(test.said[0].second, "--cache-dir"));
+}
+
+TEST_CASE("Nothing to save is no write") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  CHECK(test.store.save(identity(), {}, std::nullopt));
+  CHECK_FALSE(std::filesystem::exists(scratch.path("store")));
+}
+
+TEST_CASE("A damaged file is set aside under a name of its own, said once, and tuned anew") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("store");
+  const std::string file = file_of(folder);
+  for (int i = 1; i <= 3; ++i) {
+    const std::string garbage = "garbage " + std::to_string(i);
+    write_file(file, garbage);
+    TestStore test(folder);
+    CHECK(test.store.load(identity()).empty());
+    CHECK(test.store.load(identity()).empty());
+    REQUIRE(test.said.size() == 1);
+    CHECK(test.said[0].first == FallbackReason::StoreUnreadable);
+    CHECK(test.said[0].second.starts_with(file + ": line 1, column 1: "));
+    const std::string aside = file + ".unreadable-" + std::to_string(i);
+    CHECK(contains(test.said[0].second, "the file is kept as " + aside));
+    CHECK(text_of(aside) == garbage);
+    CHECK_FALSE(std::filesystem::exists(file));
+    CHECK(test.store.save(identity(), {site()}, std::nullopt));
+    CHECK(test.store.load(identity()).size() == 1);
+  }
+}
+
+TEST_CASE("A save sets a damaged file aside as well") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("store");
+  write_file(file_of(folder), "{\"schema\": 1}");
+  TestStore test(folder);
+  CHECK(test.store.save(identity(), {site()}, std::nullopt));
+  REQUIRE(test.said.size() == 1);
+  CHECK(text_of(file_of(folder) + ".unreadable-1") == "{\"schema\": 1}");
+  CHECK(test.store.load(identity()).size() == 1);
+}
+
+TEST_CASE("A file that belongs to another identity is no winner of this one") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("store");
+  TestStore test(folder);
+  REQUIRE(test.store.save(identity("prefill"), {site()}, std::nullopt));
+  std::filesystem::create_directories(scratch.path("store/decode"));
+  std::filesystem::copy_file(file_of(folder, identity("prefill")), file_of(folder));
+  CHECK(test.store.load(identity()).empty());
+  REQUIRE(test.said.size() == 1);
+  CHECK(contains(test.said[0].second, "belongs into prefill/"));
+}
+
+TEST_CASE("A file of a later contextune is left as it is") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("store");
+  write_file(file_of(folder), "{\"schema\": 2}");
+  TestStore test(folder);
+  CHECK(test.store.load(identity()).empty());
+  CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
+  REQUIRE(test.said.size() == 2);
+  CHECK(test.said[0].first == FallbackReason::StoreUnreadable);
+  CHECK(test.said[1].first == FallbackReason::StoreUnwritable);
+  CHECK(contains(test.said[1].second, "/schema: is 2"));
+  CHECK(contains(test.said[1].second, "left alone"));
+  CHECK(text_of(file_of(folder)) == "{\"schema\": 2}");
+  CHECK(visible_files(folder).size() == 1);
+}
+
+TEST_CASE("Figures that cannot be read back are not written") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  StoredSite wrong = site();
+  wrong.seconds = -1;
+  CHECK_FALSE(test.store.save(identity(), {wrong}, std::nullopt));
+  REQUIRE(test.said.size() == 1);
+  CHECK(contains(test.said[0].second, "/sites/0/seconds: is a time"));
+  CHECK(visible_files(scratch.path("store")).empty());
+}
+
+TEST_CASE("What is said may throw, and errno stays as it was") {
+  const ScratchFolder scratch;
+  write_file(scratch.path("store"), "a file");
+  FileStore store(scratch.path("store"),
+                  [](FallbackReason, const std::string&) { throw std::runtime_error("no"); });
+  errno = EXDEV;
+  CHECK_FALSE(store.save(identity(), {site()}, std::nullopt));
+  CHECK(store.load(identity()).empty());
+  CHECK(errno == EXDEV);
+}
+
+TEST_CASE("Files left by writers that were killed go once they are old, and no others") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("store");
+  TestStore test(folder);
+  write_file(scratch.path("store/decode/.0123456789abcdef.aa.tmp"), "old");
+  write_file(scratch.path("store/decode/.0123456789abcdef.bb.tmp"), "new");
+  write_file(scratch.path("store/decode/notes.txt"), "the user's");
+  const timespec long_ago[2] = {{1000000000, 0}, {1000000000, 0}};
+  for (const char* name : {"store/decode/.0123456789abcdef.aa.tmp", "store/decode/notes.txt"})
+    REQUIRE(::utimensat(AT_FDCWD, scratch.path(name).c_str(), long_ago, 0) == 0);
+  CHECK(test.store.save(identity(), {site()}, std::nullopt));
+  CHECK_FALSE(std::filesystem::exists(scratch.path("store/decode/.0123456789abcdef.aa.tmp")));
+  CHECK(std::filesystem::exists(scratch.path("store/decode/.0123456789abcdef.bb.tmp")));
+  CHECK(text_of(scratch.path("store/decode/notes.txt")) == "the user's");
+}
+
+TEST_CASE("Descriptors that the program closed are not taken") {
+  const ScratchFolder scratch;
+  const std::string folder = scratch.path("store");
+  CHECK(in_process([&] {
+          ::close(STDIN_FILENO);
+          ::close(STDOUT_FILENO);
+          TestStore test(folder);
+          if (!test.store.save(identity(), {site()}, std::nullopt)) return 1;
+          if (::fcntl(STDIN_FILENO, F_GETFD) != -1 || ::fcntl(STDOUT_FILENO, F_GETFD) != -1)
+            return 2;
+          return test.store.load(identity()).size() == 1 ? 0 : 3;
+        }) == 0);
+}
