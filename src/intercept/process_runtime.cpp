@@ -20,6 +20,8 @@
 #include "intercept/uncancelled.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"
+#include "store/cache_folder.hpp"
+#include "store/file_store.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -34,6 +36,19 @@ gpu::Driver driver_of(const contextune_frontend* frontend) {
 bool has_several_devices(const gpu::Driver& driver) noexcept {
   int count = 0;
   return driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
+}
+
+std::unique_ptr<Store> open_store(const Options& options, EventLog& log) {
+  // Those of a program that runs for another user name no folder of ours.
+  const auto variable = [](const char* name) {
+    const char* const value = secure_getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return std::make_unique<store::FileStore>(
+      store::cache_folder(options.cache_dir, variable("XDG_CACHE_HOME"), variable("HOME")),
+      [&log](FallbackReason reason, const std::string& sentence) {
+        log.fallback(reason, {}, {}, sentence);
+      });
 }
 
 log::RankLog::Settings log_settings(const Options& options) {
@@ -62,7 +77,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       graphs_(driver_, frontend, stopped_),
       ranks_(log_, options.distributed),
       store_(
-          nullptr, options, log_, [this] { return environment(); },
+          open_store(options, log_), options, log_, [this] { return environment(); },
           [this] { return ranks_.is_first_on_host(); }),
       recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),

@@ -115,7 +115,7 @@ void ProcessStore::start_thread() {
     running_ = true;
   } catch (const std::exception& error) {
     jobs_.clear();
-    log_.fallback(FallbackReason::NotSaved, {}, {},
+    log_.fallback(FallbackReason::StoreUnwritable, {}, {},
                   std::string("No thread could be started to write the winners: ") + error.what());
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

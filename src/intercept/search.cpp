@@ -55,7 +55,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
   observer_.add_site(site.index, named, facts);
-  results_.add_site(site.index, named);
+  results_.add_site(site.index, named, facts.default_choice);
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   sites_.push_back(&site);
   if (named.stored) {

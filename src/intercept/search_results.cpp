@@ -33,7 +33,8 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
   return winner;
 }
 
-void SearchResults::add_site(SiteIndex index, const SiteSpec& spec) {
+void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,
+                             const std::string& default_choice) {
   if (sites_.size() <= index) sites_.resize(index + 1U);
   Site& site = sites_[index];
   site = {};
@@ -42,6 +43,7 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec) {
   site.configs = spec.configs;
   site.trials.resize(spec.configs.size());
   site.objective = spec.objective;
+  site.default_choice = default_choice;
   site.is_pinned = spec.pinned.has_value();
   site.needs_confirm = spec.stored && spec.stored->needs_confirm;
 }
@@ -89,6 +91,7 @@ StoredSite SearchResults::stored(const Site& site) const {
   out.reason = site.winner->reason;
   out.seconds = site.winner->seconds;
   out.default_seconds = site.winner->default_seconds;
+  out.default_choice = site.default_choice;
   const StoredSite* before = store_.find(entry_, site.name, site.key);
   if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;
   for (std::size_t config = 0; config < site.configs.size(); ++config) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/region_tuning.hpp"
@@ -25,8 +26,9 @@ class SearchResults final : public TuningObserver {
   /// @param key as RegionTuning::public_key has it
   [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key) const;
 
-  /// It was added under that number; `spec` with that key.
-  void add_site(SiteIndex index, const SiteSpec& spec);
+  /// It was added under that number; `spec` with that key. `default_choice` as log::SiteFacts has
+  /// it.
+  void add_site(SiteIndex index, const SiteSpec& spec, const std::string& default_choice);
 
   /// Has all winners written that were reported since.
   /// @return false: there were none
@@ -52,6 +54,7 @@ class SearchResults final : public TuningObserver {
     Key key;
     std::vector<Config> configs;
     std::vector<Samples> trials;
+    std::string default_choice;
     Objective objective = Objective::Own;
     bool is_pinned = false;
     bool needs_confirm = false;  ///< what was stored of it

@@ -79,6 +79,7 @@ def environment():
         if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
     }
     kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
+    kept["CONTEXTUNE_STORE"] = "off"
     return kept
 
 

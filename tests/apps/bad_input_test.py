@@ -29,6 +29,7 @@ def environment(driver=True):
         for name, value in os.environ.items()
         if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))
     }
+    kept["CONTEXTUNE_STORE"] = "off"
     if driver and not ON_GPU:
         kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
     return kept

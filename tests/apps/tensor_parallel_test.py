@@ -27,6 +27,7 @@ def environment():
     kept = {name: value for name, value in os.environ.items()
             if not name.startswith(OF_A_LAUNCHER)}
     kept["LD_LIBRARY_PATH"] = f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}"
+    kept["CONTEXTUNE_STORE"] = "off"
     # Where ranks wait for each other for ever, they say so and end.
     kept["SIMNCCL_DEADLINE_S"] = str(PATIENCE / 2)
     return kept

@@ -34,7 +34,7 @@ class CommandTest(unittest.TestCase):
             for name, value in os.environ.items()
             if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))
         }
-        self.environment = keep
+        self.environment = keep | {"CONTEXTUNE_STORE": "off"}
 
     def argv(self, *arguments):
         return [str(self.command), *map(str, arguments)]

@@ -24,7 +24,7 @@ class ReplayRun(unittest.TestCase):
             name: value
             for name, value in os.environ.items()
             if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))
-        } | {"LD_LIBRARY_PATH": str(BUILD / "simcuda")}
+        } | {"LD_LIBRARY_PATH": str(BUILD / "simcuda"), "CONTEXTUNE_STORE": "off"}
 
     def execute(self, *argv):
         result = subprocess.run(

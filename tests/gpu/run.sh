@@ -13,6 +13,7 @@ runs=$programs/runs
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 contextune=$build/bin/contextune
 export CONTEXTUNE_TEST_KERNELS=$programs
+export CONTEXTUNE_STORE=off # but where a row says otherwise: each tunes from nothing
 rm -rf "$runs" && mkdir -p "$runs"
 passed=0 failed=0 skipped=0
 

@@ -48,7 +48,7 @@ def plain_environment():
         for name, value in os.environ.items()
         if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
     }
-    return kept | {"LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}"}
+    return kept | {"CONTEXTUNE_STORE": "off", "LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}"}
 
 
 class Demo:

@@ -38,6 +38,7 @@ class Runner:
             if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
         }
         kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
+        kept["CONTEXTUNE_STORE"] = "off"
         return kept
 
     def execute(self, arguments, environment):

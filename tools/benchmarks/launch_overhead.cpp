@@ -226,6 +226,7 @@ int run_case(const Case& which, const std::string& frontend, const Scratch& scra
   if (child == 0) {
     setenv("LD_PRELOAD", frontend.c_str(), 1);
     setenv("CONTEXTUNE_DISABLE", which.disable, 1);
+    setenv("CONTEXTUNE_STORE", "off", 1);
     setenv("CONTEXTUNE_REGION", which.region, 1);
     setenv("CONTEXTUNE_SPACE", scratch.space().c_str(), 1);
     // A winner other than the launch as written, in the same shape.

@@ -34,5 +34,5 @@ function(contextune_add_test)
   endif()
   add_test(NAME "${test}" COMMAND ${target})
   set_tests_properties("${test}" PROPERTIES
-    TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} LABELS "${ARG_LABELS}" ENVIRONMENT "${ARG_ENVIRONMENT}")
+    TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} LABELS "${ARG_LABELS}" ENVIRONMENT "CONTEXTUNE_STORE=off;${ARG_ENVIRONMENT}")
 endfunction()
