@@ -131,6 +131,7 @@ void Program::reap(const ProgramEvents& events) {
         process.stopped = false;
       } else {
         process.running = false;
+        if (events.ended) events.ended(process.pid, status);
         note_end(i, status, events);
       }
     }

@@ -20,6 +20,8 @@ namespace contextune::cli {
 struct ProgramEvents {
   double period_seconds = 0;   ///< how often `tick` is called; 0: never
   std::function<void()> tick;  ///< may be empty if it is never called
+  /// A process ended; before anything else is said of that.
+  std::function<void(pid_t process, int wait_status)> ended;
   /// One of several processes ended, and not with status 0, while others still run.
   std::function<void(std::size_t process, int wait_status)> failed;
 };

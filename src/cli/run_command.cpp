@@ -1,9 +1,15 @@
 #include "cli/run_command.hpp"
 
+#include <sys/wait.h>
+
+#include <algorithm>
 #include <contextune/error.hpp>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <string_view>
 
 #include "cli/descriptors.hpp"
 #include "cli/local_ranks.hpp"
@@ -19,6 +25,8 @@
 #include "cli/text.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"
+#include "store/cache_folder.hpp"
+#include "store/trial_journal.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -82,6 +90,24 @@ void write_space_file(const RunRequest& request, const RunWatch& watch, Reporter
   reporter.say("contextune: " + write_starter_file(watch.processes(), request.space_out) + "\n");
 }
 
+// What was being tried is to blame for a crash, and not for an end that somebody wanted.
+store::ProcessEnd end_of(int wait_status) {
+  constexpr int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+  const bool crashed = WIFSIGNALED(wait_status) &&
+                       std::find(std::begin(faults), std::end(faults), WTERMSIG(wait_status)) !=
+                           std::end(faults);
+  return crashed ? store::ProcessEnd::Crash : store::ProcessEnd::Nobodys;
+}
+
+std::string folder_of_store(const Options& options) {
+  if (options.store == StoreUse::Off) return {};
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return store::cache_folder(options.cache_dir, variable("XDG_CACHE_HOME"), variable("HOME"));
+}
+
 // Waits for the program and tells about it; nothing that fails here may change how the program's
 // end is passed on.
 int follow(Program& program, const RunSetup& setup, const RunRequest& request, RunWatch& watch,
@@ -103,7 +129,11 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
     } catch (const std::exception&) {  // no memory
     }
   };
-  const int status = program.wait({reporter.listening() ? look_period : 0, look, failed});
+  const std::string stored = folder_of_store(setup.options);
+  const auto ended = [&](pid_t process, int wait_status) {
+    if (!stored.empty()) store::judge_end(stored, process, end_of(wait_status));
+  };
+  const int status = program.wait({reporter.listening() ? look_period : 0, look, ended, failed});
   try {
     watch.finish();
     if (watch.num_lines() == 0) {

@@ -242,7 +242,14 @@ std::vector<std::string> regions_never_entered(const ProcessReport& process) {
 
 std::string region_lines(const ProcessReport& process, const RegionReport& region) {
   std::string text = "\n  region " + region_title(process, region) + "\n";
-  for (const ConfirmReport& confirm : region.confirms) text += confirm_line(process, confirm);
+  const auto stored = static_cast<std::uint64_t>(std::count_if(
+      region.sites.begin(), region.sites.end(),
+      [](const SiteReport& site) { return site.winner && site.winner->reason == "stored"; }));
+  if (stored > 0)
+    text += "    started with the winners that are stored for " +
+            count_text(stored, "site", "sites") + "\n";
+  for (const ConfirmReport& confirm : region.confirms)
+    if (stored == 0 || confirm.verdict != "skipped") text += confirm_line(process, confirm);
   return text + mode_line(process, region) + cost_line(process, region);
 }
 

@@ -212,6 +212,7 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   const Uncancelled uncancelled;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
+  if (is_sticky_error(result)) runtime->broke(result);
   runtime->recorder().after(fn, args, result);
   note_memory_call(runtime->allocations(), runtime->driver(), fn, args, result);
   switch (fn) {

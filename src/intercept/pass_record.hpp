@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "core/timer.hpp"
@@ -32,6 +33,7 @@ class PassRecord {
   bool spoiled = false;
   bool span_open = false;
   ClockReading clock;
+  std::vector<std::pair<SiteIndex, std::uint32_t>> tried;  ///< configs not survived before
 
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);
@@ -43,6 +45,8 @@ class PassRecord {
   /// @param slot site plus one, or a graph's; 0: no site's
   void arrived(std::uint16_t slot, const TimedWork& work);
 
+  /// As planned, by site.
+  [[nodiscard]] const std::vector<std::uint32_t>& configs() const noexcept { return configs_; }
   [[nodiscard]] bool complete() const noexcept { return arrived_ >= records_; }
   [[nodiscard]] std::vector<SiteIndex> sites_launched() const;
   [[nodiscard]] std::vector<SiteIndex> sites_failed() const;

@@ -100,11 +100,12 @@ void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
 
 void ProcessRuntime::broke(CUresult result) noexcept {
   if (stopped_.exchange(true)) return;
+  store_.journal().broke();
   settled_changed();
   open_.shut();
   try {
     log_.fallback(FallbackReason::StickyError, {}, {},
-                  "A launch answered " + gpu::describe(driver_, result) +
+                  "A call answered " + gpu::describe(driver_, result) +
                       "; nothing is tuned any more in this process.");
   } catch (const std::exception&) {
     // Not said, then.
@@ -136,6 +137,7 @@ void ProcessRuntime::exiting() noexcept {
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }
   for (LaunchRegion* region : regions) region->write_summary();
+  store_.journal().close();
   measurement_.say_what_stays();
   forced_.report_unmatched();
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);

@@ -38,15 +38,18 @@ bool has_several_devices(const gpu::Driver& driver) noexcept {
   return driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
 }
 
-std::unique_ptr<Store> open_store(const Options& options, EventLog& log) {
+std::string store_folder(const Options& options) {
   // Those of a program that runs for another user name no folder of ours.
   const auto variable = [](const char* name) {
     const char* const value = secure_getenv(name);
     return std::string_view(value == nullptr ? "" : value);
   };
+  return store::cache_folder(options.cache_dir, variable("XDG_CACHE_HOME"), variable("HOME"));
+}
+
+std::unique_ptr<Store> open_store(const Options& options, EventLog& log) {
   return std::make_unique<store::FileStore>(
-      store::cache_folder(options.cache_dir, variable("XDG_CACHE_HOME"), variable("HOME")),
-      [&log](FallbackReason reason, const std::string& sentence) {
+      store_folder(options), [&log](FallbackReason reason, const std::string& sentence) {
         log.fallback(reason, {}, {}, sentence);
       });
 }
@@ -77,8 +80,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       graphs_(driver_, frontend, stopped_),
       ranks_(log_, options.distributed),
       store_(
-          open_store(options, log_), options, log_, [this] { return environment(); },
-          [this] { return ranks_.is_first_on_host(); }),
+          open_store(options, log_), store_folder(options), options, log_,
+          [this] { return environment(); }, [this] { return ranks_.is_first_on_host(); }),
       recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),
       gate_(frontend),

@@ -67,6 +67,8 @@ class ProcessRuntime final : public Runtime {
   void synchronised() noexcept;
   /// The program makes or launches a CUDA graph: CUPTI must then not be taken out any more.
   void graph_is_used() noexcept { activity_->note_graph(); }
+  /// A call answered that the context is in error.
+  void broke(CUresult result) noexcept;
   void unsupported_launch(const char* entry_point) noexcept;
   void program_uses_cupti(const char* entry_point) noexcept;
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
@@ -95,7 +97,6 @@ class ProcessRuntime final : public Runtime {
   /// Ranges of the whole process: their start and end.
   void process_range(contextune_range_kind kind, const char* domain, const char* name,
                      std::uint64_t id) noexcept;
-  void broke(CUresult result) noexcept;
   void write_start();
   [[nodiscard]] TuningEnvironment environment();
   [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;

@@ -33,7 +33,8 @@ bool same_site(const StoredSite& a, const StoredSite& b) {
 
 }  // namespace
 
-ProcessStore::ProcessStore(std::unique_ptr<Store> store, const Options& options, EventLog& log,
+ProcessStore::ProcessStore(std::unique_ptr<Store> store, const std::string& folder,
+                           const Options& options, EventLog& log,
                            std::function<TuningEnvironment()> environment,
                            std::function<bool()> may_save)
     : store_(options.store == StoreUse::Off ? nullptr : std::move(store)),
@@ -42,7 +43,10 @@ ProcessStore::ProcessStore(std::unique_ptr<Store> store, const Options& options,
       version_check_(options.version_check),
       log_(log),
       find_environment_(std::move(environment)),
-      may_save_(std::move(may_save)) {}
+      may_save_(std::move(may_save)),
+      journal_(store_ == nullptr ? std::string() : folder, [&log](const std::string& sentence) {
+        log.fallback(FallbackReason::StoreUnwritable, {}, {}, sentence);
+      }) {}
 
 const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
   std::optional<TuningEnvironment> here;

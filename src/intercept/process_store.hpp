@@ -15,6 +15,7 @@
 #include "core/store.hpp"
 #include "core/stored_winner.hpp"
 #include "intercept/event_log.hpp"
+#include "store/trial_journal.hpp"
 
 namespace contextune::intercept {
 
@@ -32,11 +33,13 @@ class ProcessStore {
   };
 
   /// @param store       null: nothing is stored
+  /// @param folder      where it is; empty: nowhere
   /// @param environment where this process is; asked when the first entry is read
   /// @param may_save    whether it is for this process to write, and not for another rank on its
   ///                    host that finds the same
-  ProcessStore(std::unique_ptr<Store> store, const Options& options, EventLog& log,
-               std::function<TuningEnvironment()> environment, std::function<bool()> may_save);
+  ProcessStore(std::unique_ptr<Store> store, const std::string& folder, const Options& options,
+               EventLog& log, std::function<TuningEnvironment()> environment,
+               std::function<bool()> may_save);
 
   /// The entry of that region; without sites if nothing is stored, or nothing is to be used.
   [[nodiscard]] const Entry& entry_of(const std::string& region);
@@ -52,6 +55,9 @@ class ProcessStore {
   /// Writes behind the scenes.
   void save(const StoreIdentity& identity, std::vector<StoredSite> sites,
             std::optional<StoredConfirm> confirm);
+
+  /// What is being tried, for the next run to know if it takes this process down.
+  [[nodiscard]] store::TrialJournal& journal() noexcept { return journal_; }
 
   /// Waits until all of that has been written, at most so many seconds.
   void wait(double seconds);
@@ -74,6 +80,7 @@ class ProcessStore {
   EventLog& log_;
   const std::function<TuningEnvironment()> find_environment_;
   const std::function<bool()> may_save_;
+  store::TrialJournal journal_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<TuningEnvironment> environment_;

@@ -51,6 +51,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   SiteSpec named = spec;
   named.key = tuning_->public_key(spec.key);
   spec.stored = named.stored = results_.find(spec, named.key);
+  spec.suspicions = results_.suspicions(spec, named.key);
   spec.ready = spec.ready && unusable.empty();
   site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
@@ -58,6 +59,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   results_.add_site(site.index, named, facts.default_choice);
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   sites_.push_back(&site);
+  survived_.emplace_back(named.configs.size(), false);
   if (named.stored) {
     // What is known runs from this launch on.
     site.set_planned(tuning_->winners()[site.index]);
@@ -126,6 +128,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   }
   watch_.store(watch, std::memory_order_release);
   settled_changed();
+  note_tried();
   return plan;
 }
 
@@ -201,6 +204,7 @@ void Search::after_change() {
   sites_when_finished_ = sites_.size();
   idle_entries_ = 0;
   ever_finished_ = true;
+  note_in_flight();
   if (!stopped_ && results_.save()) saving_ = true;
   if (finished_.load(std::memory_order_relaxed)) return;
   settle_all();
@@ -321,6 +325,7 @@ void Search::collect_spans(double now) {
     // Entries that overlap on the GPU take from one end to the next, not from begin to end.
     result.region_seconds =
         span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
+    note_survived(*record);
     tuning_->add_result(result, now);
     std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
   }
@@ -349,6 +354,7 @@ void Search::drain(bool everything, double now) {
     if (everything && waits_for_span) {
       tuning_->lose_result(at->pass, now);
     } else if (everything || (!waits_for_span && at->complete())) {
+      note_survived(*at);
       tuning_->add_result(at->result(clock_ == RegionClock::Work), now);
     } else {
       ++at;

@@ -167,6 +167,9 @@ class Search {
                                   const std::function<bool()>& interrupted);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
+  void note_tried();
+  void note_survived(const PassRecord& record);
+  void note_in_flight();
   [[nodiscard]] bool nothing_to_do() const {
     return stopped_ ||
            (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
@@ -195,6 +198,7 @@ class Search {
   SearchResults results_;
   const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;
+  std::vector<std::vector<bool>> survived_;  ///< by site and config: it was tried
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way

@@ -3,13 +3,27 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/stable_hash.hpp"
 #include "core/statistics.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+std::uint64_t config_hash(const Config& config) {
+  StableHash hash;
+  hash.add(config.to_string());
+  return hash.value();
+}
+
+}  // namespace
 
 SearchResults::SearchResults(ProcessStore& store, const std::string& region, Selection selection,
                              TuningObserver& next)
-    : store_(store), entry_(store.entry_of(region)), selection_(selection), next_(next) {}
+    : store_(store),
+      region_(region),
+      entry_(store.entry_of(region)),
+      selection_(selection),
+      next_(next) {}
 
 Key SearchResults::stored_key(const Key& key) const {
   if (entry_.keeps_devices_apart) return key;
@@ -31,6 +45,46 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
   }
   if (winner) winner->environment = entry_.environment;
   return winner;
+}
+
+std::uint64_t SearchResults::hash_of(const std::string& name, const Key& stored_key) const {
+  StableHash hash;
+  hash.add(region_);
+  hash.add(name);
+  hash.add(stored_key.to_string());
+  return hash.value();
+}
+
+Suspicions SearchResults::suspicions(const SiteSpec& spec, const Key& key) const {
+  Suspicions found;
+  const std::uint64_t site = hash_of(spec.name, stored_key(key));
+  for (std::uint32_t config = 1; config < spec.configs.size(); ++config) {
+    switch (store_.journal().suspicion({site, config_hash(spec.configs[config])})) {
+      case store::TrialJournal::Suspicion::None:
+        break;
+      case store::TrialJournal::Suspicion::Suspect:
+        found.suspects.push_back(config);
+        break;
+      case store::TrialJournal::Suspicion::Blamed:
+        found.blamed.push_back(config);
+        break;
+    }
+  }
+  return found;
+}
+
+void SearchResults::set_in_flight(const Trials& trials) {
+  if (trials == in_flight_) return;
+  in_flight_ = trials;
+  std::vector<store::TrialJournal::Trial> named;
+  for (const auto& [index, config] : trials) {
+    if (index >= sites_.size() || config >= sites_[index].configs.size()) continue;
+    const Site& site = sites_[index];
+    named.push_back({{hash_of(site.name, site.key), config_hash(site.configs[config])},
+                     "region " + region_ + ", site " + site.name + "{" + site.key.to_string() +
+                         "}: " + site.configs[config].to_string()});
+  }
+  store_.journal().set(this, std::move(named));
 }
 
 void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,

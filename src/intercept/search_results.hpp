@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/region_tuning.hpp"
@@ -26,9 +27,16 @@ class SearchResults final : public TuningObserver {
   /// @param key as RegionTuning::public_key has it
   [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key) const;
 
+  /// What earlier processes were trying of it when they ended abnormally.
+  [[nodiscard]] Suspicions suspicions(const SiteSpec& spec, const Key& key) const;
+
   /// It was added under that number; `spec` with that key. `default_choice` as log::SiteFacts has
   /// it.
   void add_site(SiteIndex index, const SiteSpec& spec, const std::string& default_choice);
+
+  /// All that is in flight and has not been survived before: sites and configs.
+  using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
+  void set_in_flight(const Trials& trials);
 
   /// Has all winners written that were reported since.
   /// @return false: there were none
@@ -62,15 +70,18 @@ class SearchResults final : public TuningObserver {
     bool saved = false;
   };
 
+  [[nodiscard]] std::uint64_t hash_of(const std::string& name, const Key& stored_key) const;
   [[nodiscard]] Key stored_key(const Key& key) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
 
   ProcessStore& store_;
+  const std::string region_;
   const ProcessStore::Entry& entry_;
   const Selection selection_;
   TuningObserver& next_;
   std::vector<Site> sites_;
   std::optional<StoredConfirm> confirm_;
+  Trials in_flight_;
 };
 
 }  // namespace contextune::intercept

@@ -100,7 +100,7 @@ TEST_CASE("While an entry waits for a verdict, no other thread of the program wa
   {
     EventLog log({folder, 1, "", LogLevel::Info});
     Measurement measurement(TimerKind::Events, {}, log);
-    ProcessStore nothing_stored(nullptr, {}, log, {}, {});
+    ProcessStore nothing_stored(nullptr, {}, {}, log, {}, {});
     StandsStill others;
     OneStream stream;
     Search search(

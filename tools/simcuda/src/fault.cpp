@@ -86,6 +86,7 @@ std::optional<Fault> parse_one(std::string_view text) {
       {"wrong_result", Fault::Kind::wrong_result},
       {"sticky", Fault::Kind::sticky},
       {"hang", Fault::Kind::hang},
+      {"abort", Fault::Kind::abort},
       {"no_device", Fault::Kind::no_device},
       {"copy_fail", Fault::Kind::copy_fail},
       {"copy_wrong", Fault::Kind::copy_wrong},

@@ -16,6 +16,7 @@ struct Fault {
     wrong_result,
     sticky,
     hang,
+    abort,
     no_device,
     copy_fail,
     copy_wrong,

@@ -1,3 +1,4 @@
+#include <cstdlib>
 #include <algorithm>
 
 #include "copy_effect.hpp"
@@ -125,6 +126,10 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   if (fault != nullptr && fault->kind == Fault::Kind::launch_fail) throw Failure{fault->error};
   if (fault != nullptr && fault->kind == Fault::Kind::sticky) {
     perform(stream, [&context, error = fault->error] { context.error = error; });
+    return;
+  }
+  if (fault != nullptr && fault->kind == Fault::Kind::abort) {
+    perform(stream, [] { std::abort(); });
     return;
   }
   if (fault != nullptr && fault->kind == Fault::Kind::hang) {

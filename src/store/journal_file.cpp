@@ -1,0 +1,150 @@
+#include "store/journal_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdio>
+
+namespace contextune::store {
+namespace {
+
+constexpr std::string_view trying_version = "contextune-trying 1";
+constexpr std::string_view known_version = "contextune-known 1";
+constexpr std::string_view closing_line = "end";
+constexpr std::array<std::string_view, 3> end_words{"unknown", "nobodys", "crashed"};
+constexpr std::array<std::string_view, 3> suspicion_words{"none", "suspect", "blamed"};
+constexpr std::size_t most_entries = 65536;
+
+std::string hash_text(std::uint64_t number) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+/// Takes what is up to the next `end` off a text.
+std::string_view take(std::string_view& text, char end) {
+  const std::size_t at = std::min(text.find(end), text.size());
+  const std::string_view piece = text.substr(0, at);
+  text.remove_prefix(std::min(at + 1, text.size()));
+  return piece;
+}
+
+template <class Number>
+bool read(std::string_view text, Number& number, int base = 10) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, base);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool read(std::string_view& line, TriedConfig& config) {
+  return read(take(line, ' '), config.site, 16) && read(take(line, ' '), config.config, 16);
+}
+
+template <std::size_t N, class Enum>
+bool read_word(std::string_view word, const std::array<std::string_view, N>& words, Enum& value) {
+  const auto at = std::find(words.begin(), words.end(), word);
+  if (at == words.end()) return false;
+  value = static_cast<Enum>(at - words.begin());
+  return true;
+}
+
+std::string line_of(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
+  return text + "\n";
+}
+
+}  // namespace
+
+std::string TryingFile::name_of(const ProcessIdentity& process) {
+  return prefix_of(process.pid) + std::to_string(process.start_ticks) + "-" +
+         process.boot.substr(0, 8) + std::string(suffix);
+}
+
+std::string TryingFile::to_text() const {
+  std::string text(trying_version);
+  text += "\n" + line_of("host " + process.host) + line_of("boot " + process.boot) +
+          line_of("namespace " + process.pid_namespace) + "pid " + std::to_string(process.pid) +
+          "\nstart " + std::to_string(process.start_ticks) + "\nbroken " + (broken ? "1" : "0") +
+          "\nend " + std::string(end_words[static_cast<std::size_t>(end)]) + "\n";
+  for (const auto& [config, what] : in_flight)
+    text += hash_text(config.site) + " " + hash_text(config.config) + " " + line_of(what);
+  return text + std::string(closing_line) + "\n";
+}
+
+std::optional<TryingFile> TryingFile::parse(std::string_view text) {
+  TryingFile file;
+  if (take(text, '\n') != trying_version) return std::nullopt;
+  const auto field = [&](std::string_view name) -> std::optional<std::string_view> {
+    std::string_view line = take(text, '\n');
+    if (take(line, ' ') != name) return std::nullopt;
+    return line;
+  };
+  const auto host = field("host");
+  const auto boot = field("boot");
+  const auto pid_namespace = field("namespace");
+  const auto pid = field("pid");
+  const auto start = field("start");
+  const auto broken = field("broken");
+  const auto end = field("end");
+  if (!host || !boot || !pid_namespace || !pid || !start || !broken || !end) return std::nullopt;
+  file.process.host = *host;
+  file.process.boot = *boot;
+  file.process.pid_namespace = *pid_namespace;
+  file.broken = *broken == "1";
+  if (!read(*pid, file.process.pid) || !read(*start, file.process.start_ticks) ||
+      (!file.broken && *broken != "0") || !read_word(*end, end_words, file.end)) {
+    return std::nullopt;
+  }
+  while (!text.empty()) {
+    std::string_view line = take(text, '\n');
+    if (line == closing_line) return file;
+    TriedConfig config;
+    if (!read(line, config) || file.in_flight.size() == most_entries) return std::nullopt;
+    file.in_flight.emplace(config, line);
+  }
+  return std::nullopt;  // cut short
+}
+
+void KnownFile::add(const TryingFile& ended) {
+  if (ended.end == TryingFile::End::Nobodys && !ended.broken) return;
+  const bool did_it = ended.end == TryingFile::End::Crashed || ended.broken;
+  const bool alone = ended.in_flight.size() == 1;
+  for (const auto& [config, text] : ended.in_flight) {
+    Entry& entry = entries[config];
+    entry.text = text;
+    if (!alone) continue;
+    ++entry.ends;
+    if (did_it || entry.ends > 1) entry.suspicion = TrialJournal::Suspicion::Blamed;
+  }
+}
+
+std::string KnownFile::to_text() const {
+  std::string text(known_version);
+  text += "\n";
+  for (const auto& [config, entry] : entries) {
+    text += hash_text(config.site) + " " + hash_text(config.config) + " " +
+            std::string(suspicion_words[static_cast<std::size_t>(entry.suspicion)]) + " " +
+            std::to_string(entry.ends) + " " + line_of(entry.text);
+  }
+  return text + std::string(closing_line) + "\n";
+}
+
+std::optional<KnownFile> KnownFile::parse(std::string_view text) {
+  KnownFile file;
+  if (take(text, '\n') != known_version) return std::nullopt;
+  while (!text.empty()) {
+    std::string_view line = take(text, '\n');
+    if (line == closing_line) return file;
+    TriedConfig config;
+    Entry entry;
+    if (!read(line, config) || !read_word(take(line, ' '), suspicion_words, entry.suspicion) ||
+        !read(take(line, ' '), entry.ends) || file.entries.size() == most_entries) {
+      return std::nullopt;
+    }
+    entry.text = line;
+    file.entries.emplace(config, std::move(entry));
+  }
+  return std::nullopt;  // cut short
+}
+
+}  // namespace contextune::store

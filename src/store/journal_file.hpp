@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "store/process_identity.hpp"
+#include "store/trial_journal.hpp"
+
+/// The text of the files of a TrialJournal.
+namespace contextune::store {
+
+/// What one process is trying, or was.
+struct TryingFile {
+  /// As its parent saw it; all words have one length, so that one takes another's place.
+  enum class End { Unknown, Nobodys, Crashed };
+
+  ProcessIdentity process;
+  bool broken = false;
+  End end = End::Unknown;
+  std::map<TriedConfig, std::string> in_flight;
+
+  [[nodiscard]] std::string to_text() const;
+  /// Absent: it is no such file, or of a later version.
+  [[nodiscard]] static std::optional<TryingFile> parse(std::string_view text);
+
+  static constexpr std::string_view suffix = ".trying";
+  [[nodiscard]] static std::string name_of(const ProcessIdentity& process);
+  /// Begin of the names of that process's files.
+  [[nodiscard]] static std::string prefix_of(std::int64_t pid) { return std::to_string(pid) + "-"; }
+};
+
+/// What is known of processes that have ended.
+struct KnownFile {
+  struct Entry {
+    TrialJournal::Suspicion suspicion = TrialJournal::Suspicion::Suspect;
+    std::uint32_t ends = 0;  ///< of processes in which it was alone in flight
+    std::string text;
+  };
+  std::map<TriedConfig, Entry> entries;
+
+  /// Of a process that has ended without closing its journal.
+  void add(const TryingFile& ended);
+
+  [[nodiscard]] std::string to_text() const;
+  /// Absent: it is no such file, or of a later version.
+  [[nodiscard]] static std::optional<KnownFile> parse(std::string_view text);
+
+  static constexpr const char* name = "known";
+};
+
+}  // namespace contextune::store

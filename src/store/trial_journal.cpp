@@ -1,0 +1,276 @@
+#include "store/trial_journal.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include <contextune/error.hpp>
+
+#include "store/entry_lock.hpp"
+#include "store/folder.hpp"
+#include "store/host_state.hpp"
+#include "store/journal_file.hpp"
+
+namespace contextune::store {
+namespace {
+
+constexpr const char* journal_folder = "/journal";
+constexpr std::size_t most_bytes = 16U << 20U;
+constexpr double most_wait_seconds = 1;
+constexpr mode_t own_file = 0600;
+
+std::string journal_in(const std::string& folder) {
+  if (folder.empty()) return {};
+  if (folder.front() == '/') return folder + journal_folder;
+  char* const here = ::getcwd(nullptr, 0);
+  const std::string path = (here == nullptr ? "." : std::string(here)) + "/" + folder;
+  ::free(here);
+  return path + journal_folder;
+}
+
+std::optional<std::string> text_of(const Folder& folder, const std::string& name) {
+  const Descriptor file = folder.open_file(name, O_RDONLY);
+  std::string text;
+  if (!file || read_all(file.number(), most_bytes, text) != 0) return std::nullopt;
+  return text;
+}
+
+KnownFile known_in(const Folder& folder) {
+  const auto text = text_of(folder, KnownFile::name);
+  if (!text) return {};
+  const auto known = KnownFile::parse(*text);
+  if (!known) {
+    throw Error(folder.path(KnownFile::name) +
+                " cannot be read, so nobody knows which configs have crashed before; remove it");
+  }
+  return *known;
+}
+
+/// Processes that have ended without closing their journals, by the names of their files.
+std::map<std::string, TryingFile> ended_in(const Folder& folder) {
+  std::map<std::string, TryingFile> ended;
+  for (const std::string& name : folder.names()) {
+    if (!name.ends_with(TryingFile::suffix)) continue;
+    const Descriptor file = folder.open_file(name, O_RDONLY);
+    std::string text;
+    // Whoever is there holds it; where locks are not carried, /proc tells.
+    if (!file || ::flock(file.number(), LOCK_SH | LOCK_NB) != 0 ||
+        read_all(file.number(), most_bytes, text) != 0) {
+      continue;
+    }
+    const auto trying = TryingFile::parse(text);
+    if (!trying) {
+      ended.emplace(name, TryingFile());  // cut short: nobody is to blame
+    } else if (presence_of(trying->process) != Presence::Alive) {
+      ended.emplace(name, *trying);
+    }
+  }
+  return ended;
+}
+
+void change_known(const Folder& folder, const std::function<void(KnownFile&)>& change) {
+  const auto deadline = std::chrono::steady_clock::now() +
+                        std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                            std::chrono::duration<double>(most_wait_seconds));
+  EntryLock lock(folder, KnownFile::name, deadline);
+  KnownFile known = known_in(folder);
+  change(known);
+  lock.replace(known.to_text());
+}
+
+/// All that is known, with what processes leave that have ended since.
+KnownFile take_in_ended(const Folder& folder) {
+  if (ended_in(folder).empty()) return known_in(folder);
+  KnownFile all;
+  change_known(folder, [&](KnownFile& known) {
+    const auto ended = ended_in(folder);  // again: another process may have been faster
+    for (const auto& [name, trying] : ended) known.add(trying);
+    all = known;
+    // Here, where nobody else counts them: should this process end now, nothing was written yet.
+    for (const auto& [name, trying] : ended) (void)::unlinkat(folder.number(), name.c_str(), 0);
+  });
+  return all;
+}
+
+}  // namespace
+
+TrialJournal::TrialJournal(const std::string& folder, std::function<void(const std::string&)> say)
+    : path_(journal_in(folder)), say_(std::move(say)) {}
+
+TrialJournal::~TrialJournal() = default;
+
+void TrialJournal::say(const std::string& sentence) noexcept {
+  failed_ = true;
+  if (std::exchange(said_, true)) return;
+  try {
+    say_(sentence);
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+void TrialJournal::learn() {
+  if (std::exchange(learnt_, true) || path_.empty()) return;
+  const HostState kept;
+  try {
+    const auto folder = Folder::open(path_, Trust::Own);
+    if (!folder) return;
+    for (const auto& [config, entry] : take_in_ended(*folder).entries)
+      known_.emplace(config, entry.suspicion);
+  } catch (const std::exception& error) {
+    say(error.what());
+  }
+}
+
+TrialJournal::Suspicion TrialJournal::suspicion(const TriedConfig& config) {
+  const std::lock_guard lock(mutex_);
+  learn();
+  const auto at = known_.find(config);
+  return at == known_.end() ? Suspicion::None : at->second;
+}
+
+bool TrialJournal::open_own() {
+  if (own_) return true;
+  const Folder folder = Folder::create(path_);
+  const ProcessIdentity self = ProcessIdentity::of_this_process();
+  own_name_ = TryingFile::name_of(self);
+  own_ = folder.open_file(own_name_, O_RDWR | O_CREAT | O_TRUNC, own_file);
+  if (!own_) refuse_with_errno(folder.path(own_name_), "cannot be created", errno);
+  struct stat status {};
+  (void)::flock(own_.number(), LOCK_EX | LOCK_NB);
+  if (::fstat(own_.number(), &status) != 0) return false;
+  own_device_ = status.st_dev;
+  own_inode_ = status.st_ino;
+  return true;
+}
+
+bool TrialJournal::own_is_there() const {
+  // The program may have closed all that it does not know, and have opened a file of its own.
+  struct stat status {};
+  return own_ && ::fstat(own_.number(), &status) == 0 && status.st_dev == own_device_ &&
+         status.st_ino == own_inode_;
+}
+
+void TrialJournal::write() {
+  if (path_.empty() || failed_) return;
+  const HostState kept;
+  try {
+    if (!open_own()) return;
+    if (!own_is_there()) return say(path_ + "/" + own_name_ + " was closed by the program.");
+    TryingFile file;
+    file.process = ProcessIdentity::of_this_process();
+    file.broken = broken_;
+    for (const auto& [owner, trials] : in_flight_)
+      for (const Trial& trial : trials) file.in_flight.emplace(trial.config, trial.text);
+    const std::string text = file.to_text();
+    const auto size = static_cast<off_t>(text.size());
+    if (::pwrite(own_.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(size) ||
+        ::ftruncate(own_.number(), size) != 0) {
+      refuse_with_errno(path_ + "/" + own_name_, "cannot be written", errno);
+    }
+  } catch (const std::exception& error) {
+    say(error.what());
+  }
+}
+
+void TrialJournal::set(const void* owner, std::vector<Trial> trials) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Trial>& mine = in_flight_[owner];
+  if (mine == trials) return;
+  std::vector<Trial> before = std::exchange(mine, std::move(trials));
+  if (mine.empty()) in_flight_.erase(owner);
+  if (broken_) return;
+  write();
+  std::vector<TriedConfig> survivors;
+  for (const Trial& trial : before) {
+    const auto known = known_.find(trial.config);
+    if (known != known_.end() && known->second == Suspicion::Suspect && !is_in_flight(trial.config))
+      survivors.push_back(trial.config);
+  }
+  if (!survivors.empty()) forget(survivors);
+}
+
+bool TrialJournal::is_in_flight(const TriedConfig& config) const {
+  for (const auto& [owner, trials] : in_flight_)
+    for (const Trial& trial : trials)
+      if (trial.config == config) return true;
+  return false;
+}
+
+void TrialJournal::forget(const std::vector<TriedConfig>& survivors) {
+  const HostState kept;
+  for (const TriedConfig& config : survivors) known_.erase(config);
+  try {
+    const auto folder = Folder::open(path_, Trust::Own);
+    if (!folder) return;
+    change_known(*folder, [&](KnownFile& known) {
+      for (const TriedConfig& config : survivors) known.entries.erase(config);
+    });
+  } catch (const std::exception& error) {
+    say(error.what());
+  }
+}
+
+void TrialJournal::broke() {
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(broken_, true) || in_flight_.empty()) return;
+  write();
+}
+
+void TrialJournal::close() {
+  const std::lock_guard lock(mutex_);
+  const HostState kept;
+  if (own_is_there() && !(broken_ && !in_flight_.empty()))
+    (void)::unlink((path_ + "/" + own_name_).c_str());
+  failed_ = true;  // nothing more is kept
+}
+
+void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept try {
+  const HostState kept;
+  const auto journal = Folder::open(journal_in(folder), Trust::Own);
+  if (!journal) return;
+  for (const std::string& name : journal->names()) {
+    if (!name.starts_with(TryingFile::prefix_of(pid)) || !name.ends_with(TryingFile::suffix))
+      continue;
+    const auto text = text_of(*journal, name);
+    auto trying = text ? TryingFile::parse(*text) : std::nullopt;
+    // One of that number on another host is another one.
+    if (!trying || presence_of(trying->process) != Presence::Gone) continue;
+    trying->end = end == ProcessEnd::Crash ? TryingFile::End::Crashed : TryingFile::End::Nobodys;
+    const std::string judged = trying->to_text();
+    const Descriptor file = journal->open_file(name, O_WRONLY);
+    if (file) (void)::pwrite(file.number(), judged.data(), judged.size(), 0);
+  }
+} catch (const std::exception&) {
+  // What was in flight stays a suspect, which is tried again.
+}
+
+std::vector<std::string> blamed_configs(const std::string& folder) {
+  std::vector<std::string> blamed;
+  const auto journal = Folder::open(journal_in(folder), Trust::Own);
+  if (!journal) return blamed;
+  for (const auto& [config, entry] : take_in_ended(*journal).entries)
+    if (entry.suspicion == TrialJournal::Suspicion::Blamed) blamed.push_back(entry.text);
+  return blamed;
+}
+
+std::size_t forget_blamed(const std::string& folder) {
+  const auto journal = Folder::open(journal_in(folder), Trust::Own);
+  std::size_t forgotten = 0;
+  if (!journal || known_in(*journal).entries.empty()) return forgotten;
+  change_known(*journal, [&](KnownFile& known) {
+    forgotten = std::erase_if(known.entries, [](const auto& entry) {
+      return entry.second.suspicion == TrialJournal::Suspicion::Blamed;
+    });
+  });
+  return forgotten;
+}
+
+}  // namespace contextune::store

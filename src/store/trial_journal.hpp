@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "store/descriptor.hpp"
+
+namespace contextune::store {
+
+class Folder;
+
+/// Names one config of one site, the same in every run.
+struct TriedConfig {
+  std::uint64_t site = 0;    ///< hash of region, name and key
+  std::uint64_t config = 0;  ///< hash of its values
+  auto operator<=>(const TriedConfig&) const = default;
+};
+
+/// What is being tried, kept where it outlives this process: a config that takes the process down
+/// is found in the next run. A folder "journal" in that of the store holds
+///
+/// | file | what it is |
+/// |---|---|
+/// | `<pid>-<start>-<boot>.trying` | what one process is trying now; locked as long as it lives |
+/// | `known` | suspects and those that are blamed, of processes that have ended |
+///
+/// All are text, a line each: `<site> <config> <what is known> <text>`.
+///
+/// A process that ends by exit() takes its file away. What was in flight at any other end are
+/// suspects. One that was alone in flight is blamed: at once where it is known that the process
+/// crashed or its CUDA context broke, else when that happens once more. A suspect that was tried
+/// and survived is one no longer.
+///
+/// Not mapped but written: a mapped file that somebody cuts short, or whose file system is gone,
+/// would end the host program by SIGBUS. Nothing throws but std::bad_alloc, and `errno` stays as it
+/// was. Any thread.
+class TrialJournal {
+ public:
+  /// How much is known of a config that was in flight when a process ended.
+  enum class Suspicion { None, Suspect, Blamed };
+
+  /// @param folder that of the store; "journal" in it is made with the first trial. Empty: there is
+  ///               none, and nothing is kept.
+  /// @param say    gets a sentence when something cannot be read or written, once
+  TrialJournal(const std::string& folder, std::function<void(const std::string&)> say);
+  TrialJournal(const TrialJournal&) = delete;
+  TrialJournal& operator=(const TrialJournal&) = delete;
+  ~TrialJournal();
+
+  /// What is known from processes before this one; looked up when it is asked for first.
+  [[nodiscard]] Suspicion suspicion(const TriedConfig& config);
+
+  /// `text` is for people: site and config.
+  struct Trial {
+    TriedConfig config;
+    std::string text;
+    bool operator==(const Trial&) const = default;
+  };
+  /// All that `owner` has in flight from now on. What it had before has been survived.
+  void set(const void* owner, std::vector<Trial> trials);
+
+  /// The CUDA context is in error: whatever is in flight may have done that.
+  void broke();
+
+  /// The process ends as its program wants it. What has broken its context stays.
+  void close();
+
+ private:
+  void learn();
+  void write();
+  [[nodiscard]] bool open_own();
+  [[nodiscard]] bool own_is_there() const;
+  void forget(const std::vector<TriedConfig>& survivors);
+  [[nodiscard]] bool is_in_flight(const TriedConfig& config) const;
+  void say(const std::string& sentence) noexcept;
+
+  const std::string path_;
+  const std::function<void(const std::string&)> say_;
+  std::mutex mutex_;
+  bool learnt_ = false;
+  bool failed_ = false;
+  bool said_ = false;
+  bool broken_ = false;
+  std::map<TriedConfig, Suspicion> known_;
+  std::map<const void*, std::vector<Trial>> in_flight_;
+  Descriptor own_;
+  std::string own_name_;
+  std::uint64_t own_device_ = 0;
+  std::uint64_t own_inode_ = 0;
+};
+
+/// How a process ended, as its parent saw it.
+enum class ProcessEnd {
+  Nobodys,  ///< by itself, or by a signal that somebody sent (or the kernel, for want of memory)
+  Crash     ///< by a signal that a fault raises, or abort() does
+};
+
+/// What its parent knows of a process that has ended: without it, what was in flight only may have
+/// done that. `folder` is that of the store.
+void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept;
+
+/// Texts of all configs that are blamed. @throws Error
+[[nodiscard]] std::vector<std::string> blamed_configs(const std::string& folder);
+
+/// They may be tried again. @return how many there were. @throws Error
+std::size_t forget_blamed(const std::string& folder);
+
+}  // namespace contextune::store
