@@ -161,6 +161,68 @@ Request parse_build(Words words) {
   return request;
 }
 
+struct StoreAction {
+  StoreRequest::Action action;
+  std::string_view arguments;  ///< as the help writes them
+  std::size_t fewest = 0;
+  std::size_t most = 0;
+  std::string_view flags;  ///< that it takes, each between blanks
+};
+
+const std::map<std::string_view, StoreAction>& store_actions() {
+  using enum StoreRequest::Action;
+  static const std::map<std::string_view, StoreAction> actions = {
+      {"list", {List, "", 0, 0, " --json "}},
+      {"show", {Show, "NAME", 1, 1, " --json --history "}},
+      {"diff", {Diff, "A B", 2, 2, " --json "}},
+      {"merge", {Merge, "FOLDER...", 1, 4096, " "}},
+      {"check", {Check, "", 0, 0, " --json "}},
+      {"remove", {Remove, "NAME", 1, 1, " "}},
+      {"export", {Export, "NAME", 1, 1, " --site --t4 --nccl-csv "}}};
+  return actions;
+}
+
+UsageError wrong_store_use(const std::string& what) {
+  return {"contextune store: " + what + "; `contextune store --help` tells more"};
+}
+
+Request parse_store(Words words) {
+  StoreRequest request;
+  std::string name;
+  Parser parser(store_help());
+  parser.app().add_option("action", name);
+  parser.app().add_option("arguments", request.arguments);
+  parser.app().add_option("--cache-dir", request.cache_dir);
+  std::vector<CLI::Option*> flags = {parser.app().add_flag("--json", request.json),
+                                     parser.app().add_flag("--history", request.history),
+                                     parser.app().add_option("--site", request.site),
+                                     parser.app().add_option("--t4", request.t4),
+                                     parser.app().add_option("--nccl-csv", request.nccl_csv)};
+  if (auto other = parser.parse(std::move(words), "store", 2)) return *other;
+  if (name.empty()) return UsageError{store_help()};
+  const auto found = store_actions().find(name);
+  if (found == store_actions().end()) {
+    return wrong_store_use("there is no '" + name +
+                           "'; list, show, diff, merge, check, remove and export are");
+  }
+  const StoreAction& action = found->second;
+  request.action = action.action;
+  for (const CLI::Option* flag : flags) {
+    if (flag->count() > 0 && action.flags.find(" " + flag->get_name() + " ") == action.flags.npos)
+      return wrong_store_use(name + " takes no " + flag->get_name());
+  }
+  const std::size_t count = request.arguments.size();
+  if (count < action.fewest || count > action.most) {
+    return wrong_store_use(name + " takes " +
+                           (action.most == 0 ? "no argument" : std::string(action.arguments)));
+  }
+  if (request.action == StoreRequest::Action::Export &&
+      request.t4.empty() == request.nccl_csv.empty()) {
+    return wrong_store_use("export writes one of --t4 FILE and --nccl-csv FILE");
+  }
+  return request;
+}
+
 Request parse_table(Words words, std::string_view command, std::string (*table)()) {
   bool markdown = false;
   Parser parser("contextune " + std::string(command) +
@@ -180,6 +242,7 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "logs") return parse_logs(words);
   if (command == "doctor") return parse_doctor(words);
   if (command == "build") return parse_build(words);
+  if (command == "store") return parse_store(words);
   if (command == "options") return parse_table(words, command, options_markdown);
   if (command == "reasons") return parse_table(words, command, reasons_markdown);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};

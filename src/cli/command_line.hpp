@@ -37,6 +37,18 @@ struct BuildRequest {
   std::vector<std::string> options;
 };
 
+struct StoreRequest {
+  enum class Action { List, Show, Diff, Merge, Check, Remove, Export };
+  Action action = Action::List;
+  std::vector<std::string> arguments;  ///< of a number that the action takes
+  std::string cache_dir;               ///< empty: as the environment says
+  bool json = false;
+  bool history = false;
+  std::string site;      ///< empty: all
+  std::string t4;        ///< where results go in the T4 format; empty: nowhere
+  std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
+};
+
 /// Only something to print: help, a version, a table for the documentation.
 struct TextRequest {
   std::string text;
@@ -48,8 +60,8 @@ struct UsageError {
   int exit_status = 2;
 };
 
-using Request =
-    std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, TextRequest, UsageError>;
+using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, StoreRequest,
+                             TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;

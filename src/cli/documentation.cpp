@@ -75,12 +75,15 @@ std::string main_help() {
       tunes the knobs that the space file declares
   contextune logs
       what every rank did, rebuilt from ./.autotune_logs
+  contextune store list
+      which winners are kept for the next run; `show`, `diff`, `merge` and more
   contextune doctor -- ./engine
       what will work here with that program, what will not, and why
 
 Commands
   run      start a program with contextune in it
   logs     read the rank logs
+  store    look at stored winners, compare, join and export them
   doctor   look at this machine
   build    build one kernel of a source, as the tuned program has it done
   options  the table of all options (--markdown)
@@ -198,6 +201,45 @@ log folder, and, if they are given, a space file and a program (static, setuid, 
 architecture or C library). Starts nothing and changes nothing.
 
 Exit status: 0 if tuning can work, 1 if not.
+)";
+}
+
+std::string store_help() {
+  return R"(contextune store ACTION [ARGUMENTS] [--cache-dir FOLDER]
+
+  contextune store list
+  contextune store show decode --history
+  contextune store diff ~/.cache/contextune /jobs/17/store
+  contextune store merge /jobs/17/store /jobs/18/store
+  contextune store check
+  contextune store export decode --t4 decode.json
+  contextune store export train --nccl-csv nccl_tuner.conf
+
+The store holds the winners of earlier runs: a file for each region, function or choice on each kind
+of hardware, in --cache-dir, $CONTEXTUNE_CACHE_DIR, or contextune in $XDG_CACHE_HOME or ~/.cache. NAME
+is the name of a region, function or choice; where it was tuned on several kinds of hardware, it may
+also be the file that `list` shows.
+
+  list            what is stored: name, hardware, sites, when, what it won
+  show NAME       every site with its winner, why it won and its times; --history: what it replaced
+  diff A B        compares two stores, or two files of any hardware: sites that only one of them has,
+                  and sites with other winners
+  merge FOLDER... takes in what other stores hold, whoever's they are. Of two winners of a site the
+                  one tuned later counts, the other goes into its history
+  check           reads every file and says what is wrong where; changes nothing
+  remove NAME     removes what is stored of NAME, on all hardware, and says what that was
+  export NAME     writes results for other tools; --site SITE: of that site alone
+    --t4 FILE       the auto-tuning community's T4 results (JSON, times in ms). The store keeps
+                    summaries: `runtimes` holds the cost of a config, the measurements its fastest and
+                    slowest sample and how many there were
+    --nccl-csv FILE the winners of collectives for NCCL's example tuner plugin, as `contextune logs
+                    --nccl-csv` writes them
+
+  --cache-dir FOLDER  the store
+  --json              list, show, diff, check: for programs; times in seconds
+
+Exit status: 0; 1 if there is no such store or name, if `diff` finds a difference, if `check` finds
+something wrong, or if something could not be read or written; 2 if the command was not understood.
 )";
 }
 

@@ -6,6 +6,7 @@
 #include "cli/doctor_command.hpp"
 #include "cli/logs_command.hpp"
 #include "cli/run_command.hpp"
+#include "cli/store_command.hpp"
 
 namespace {
 
@@ -23,6 +24,10 @@ int act(const DoctorRequest& request) {
 
 int act(const BuildRequest& request) {
   return build_command(request);
+}
+
+int act(const StoreRequest& request) {
+  return store_command(request);
 }
 
 int act(const TextRequest& request) {

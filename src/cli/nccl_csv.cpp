@@ -109,12 +109,22 @@ std::optional<SiteRow> row_of(const log::SiteReport& site) {
 
 }  // namespace
 
+bool is_collective(std::string_view name) {
+  return function_named(name).has_value();
+}
+
 std::string nccl_csv(const std::vector<log::ProcessReport>& processes, std::size_t& rows) {
-  std::vector<SiteRow> made;
+  std::vector<const log::SiteReport*> sites;
   for (const log::ProcessReport& process : processes)
     for (const log::RegionReport& region : process.regions)
-      for (const log::SiteReport& site : region.sites)
-        if (const auto row = row_of(site)) made.push_back(*row);
+      for (const log::SiteReport& site : region.sites) sites.push_back(&site);
+  return nccl_csv(sites, rows);
+}
+
+std::string nccl_csv(const std::vector<const log::SiteReport*>& sites, std::size_t& rows) {
+  std::vector<SiteRow> made;
+  for (const log::SiteReport* site : sites)
+    if (const auto row = row_of(*site)) made.push_back(*row);
   std::stable_sort(made.begin(), made.end());
   made.erase(std::unique(made.begin(), made.end()), made.end());
   std::vector<TunerRow> written;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "log/run_report.hpp"
@@ -14,5 +15,12 @@ namespace contextune::cli {
 /// @param rows set to the number of rows that are in effect
 [[nodiscard]] std::string nccl_csv(const std::vector<log::ProcessReport>& processes,
                                    std::size_t& rows);
+
+/// The same of sites, wherever they come from.
+[[nodiscard]] std::string nccl_csv(const std::vector<const log::SiteReport*>& sites,
+                                   std::size_t& rows);
+
+/// Whether it is the name of a collective, in the words of a rank log.
+[[nodiscard]] bool is_collective(std::string_view name);
 
 }  // namespace contextune::cli

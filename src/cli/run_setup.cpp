@@ -72,6 +72,9 @@ RunSetup prepare_run(const RunRequest& request) {
   if (!setup.options.space.empty()) {
     setup.environment.set("CONTEXTUNE_SPACE", absolute_list(setup.options.space));
   }
+  if (!setup.options.cache_dir.empty()) {
+    setup.environment.set("CONTEXTUNE_CACHE_DIR", absolute(setup.options.cache_dir));
+  }
   setup.environment.unset("CONTEXTUNE_REPORT");  // ours alone: a run inside of this one has its own
   if (setup.options.disable) return setup;
   const std::string library = find_preload_library();

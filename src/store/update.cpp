@@ -1,5 +1,8 @@
 #include "store/update.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <contextune/error.hpp>
 
 #include "store/entry_file.hpp"
@@ -56,6 +59,18 @@ std::string set_damaged_aside(const Folder& folder, const std::string& file, Dea
   const EntryFile again = read_entry_file(folder, file, Trust::Own);
   if (again.state != FileState::Damaged) return {};
   return aside_text(again.problem, set_aside(folder, file));
+}
+
+void remove_entry(const std::string& folder, const std::string& inner, const std::string& file,
+                  Deadline deadline) {
+  const auto root = Folder::open(folder, Trust::Own);
+  const auto opened = root ? root->open_inner(inner, Trust::Own) : std::nullopt;
+  if (!opened) throw Error(folder + '/' + inner + ": is gone");
+  {
+    EntryLock lock(*opened, file, deadline);
+    lock.remove();
+  }
+  (void)::unlinkat(root->number(), inner.c_str(), AT_REMOVEDIR);  // only if nothing is in it
 }
 
 }  // namespace contextune::store

@@ -28,4 +28,9 @@ std::string update_entry(const UpdateTarget& target, const std::function<void(En
 /// @throws Error if it is left alone, and why
 std::string set_damaged_aside(const Folder& folder, const std::string& file, Deadline deadline);
 
+/// Removes `file` of the folder `inner` of a store, its lock, and the folder if that was all.
+/// @throws Error if it is there afterwards
+void remove_entry(const std::string& folder, const std::string& inner, const std::string& file,
+                  Deadline deadline);
+
 }  // namespace contextune::store
