@@ -197,7 +197,7 @@ std::string doctor_help() {
   contextune doctor --space engine.lua -- ./engine
 
 Looks at what tuning needs: the CUDA driver and its GPUs, CUPTI, NVML, NVRTC, this environment, the
-log folder, and, if they are given, a space file and a program (static, setuid, of another
+log folder, the store, and, if they are given, a space file and a program (static, setuid, of another
 architecture or C library). Starts nothing and changes nothing.
 
 Exit status: 0 if tuning can work, 1 if not.

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <contextune/error.hpp>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string_view>
@@ -12,9 +14,11 @@
 #include "cli/environment.hpp"
 #include "cli/findings.hpp"
 #include "cli/run_setup.hpp"
+#include "cli/store_folder.hpp"
 #include "core/option_table.hpp"
 #include "gpu/cupti_library.hpp"
 #include "log/logfmt.hpp"
+#include "store/folder.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -158,6 +162,27 @@ void examine_options(const Environment& environment, Findings& findings) {
   }
 }
 
+void examine_store(const Environment& environment, Findings& findings) {
+  const std::string folder = store_folder(environment);
+  std::string why = folder.empty() ? "nothing names a folder" : "";
+  try {
+    if (!folder.empty() && !store::Folder::open(folder, store::Trust::Own)) {
+      why = why_not_writable(folder);
+    } else if (!folder.empty() && access(folder.c_str(), W_OK | X_OK) != 0) {
+      why = std::strerror(errno);
+    }
+  } catch (const Error& error) {
+    why = error.what();
+  }
+  if (why.empty()) {
+    findings.push_back({Verdict::Good, "store", folder + " can be written"});
+  } else {
+    findings.push_back({Verdict::Note, "store",
+                        folder + " cannot be used (" + log::printable(why) +
+                            "): every run tunes anew; set CONTEXTUNE_CACHE_DIR"});
+  }
+}
+
 }  // namespace
 
 void examine_surroundings(Findings& findings) {
@@ -167,6 +192,7 @@ void examine_surroundings(Findings& findings) {
   examine_preload(environment, findings);
   examine_tools(environment, findings);
   examine_options(environment, findings);
+  examine_store(environment, findings);
 }
 
 }  // namespace contextune::cli

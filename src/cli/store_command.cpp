@@ -10,13 +10,12 @@
 #include <iostream>
 
 #include "cli/environment.hpp"
-#include "cli/run_setup.hpp"
 #include "cli/store_diff.hpp"
 #include "cli/store_export.hpp"
+#include "cli/store_folder.hpp"
 #include "cli/store_text.hpp"
 #include "cli/text.hpp"
 #include "log/logfmt.hpp"
-#include "store/cache_folder.hpp"
 #include "store/listing.hpp"
 #include "store/merge.hpp"
 #include "store/update.hpp"
@@ -31,18 +30,9 @@ using store::Trust;
 
 constexpr std::chrono::seconds patience{10};  // for a file that a program is writing
 
-std::string variable_text(const char* variable) {
-  return variable == nullptr ? "" : variable;
-}
-
 std::string store_folder_of(const StoreRequest& request) {
   if (!request.cache_dir.empty()) return request.cache_dir;
-  const Environment environment = Environment::of_this_process();
-  std::string ignored;  // of other options
-  const Options options = options_of_environment(environment, ignored);
-  std::string folder =
-      store::cache_folder(options.cache_dir, variable_text(environment.find("XDG_CACHE_HOME")),
-                          variable_text(environment.find("HOME")));
+  std::string folder = store_folder(Environment::of_this_process());
   if (folder.empty())
     throw Error(
         "neither CONTEXTUNE_CACHE_DIR, XDG_CACHE_HOME nor HOME says where the store is; "

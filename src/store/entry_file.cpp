@@ -1,10 +1,8 @@
 #include "store/entry_file.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <system_error>
 
 #include <contextune/error.hpp>
@@ -46,15 +44,6 @@ int read_text(const Folder& folder, const std::string& file, Trust trust, std::s
   return error;
 }
 
-// Without taking the place of a file that is there. @return 0, or what `errno` was
-int rename_to_new(int folder, const std::string& from, const std::string& to) {
-  if (::renameat2(folder, from.c_str(), folder, to.c_str(), RENAME_NOREPLACE) == 0) return 0;
-  if (errno != EINVAL && errno != ENOSYS) return errno;
-  // Network file systems have no such call, and have links.
-  if (::linkat(folder, from.c_str(), folder, to.c_str(), 0) != 0) return errno;
-  return ::unlinkat(folder, from.c_str(), 0) == 0 ? 0 : errno;
-}
-
 }  // namespace
 
 EntryFile read_entry_file(const Folder& folder, const std::string& file, Trust trust) {
@@ -91,7 +80,7 @@ std::string set_aside(const Folder& folder, const std::string& file) {
   int error = EEXIST;
   for (int n = 1; error == EEXIST && n <= most_set_aside; ++n) {
     const std::string name = file + std::string(set_aside_mark) + std::to_string(n);
-    error = rename_to_new(folder.number(), file, name);
+    error = folder.rename_to_new(file, name);
     if (error != 0) continue;
     folder.sync();
     return folder.path(name);

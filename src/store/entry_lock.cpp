@@ -129,21 +129,23 @@ void EntryLock::create_temporary() {
   }
 }
 
-bool EntryLock::create_lease() {
-  lease_ = folder_.open_file(lease_name_, O_RDWR | O_CREAT | O_EXCL, file_mode);
-  if (!lease_) {
-    if (errno == EEXIST) return false;
-    refuse_with_errno(folder_.path(lease_name_), "cannot create the lease", errno);
-  }
+// Whole before it has its name: a process may be killed while it writes.
+void EntryLock::prepare_lease() {
+  prepared_name_ = temporary_name(stem_of(file_));
+  const std::string path = folder_.path(prepared_name_);
+  lease_ = folder_.open_file(prepared_name_, O_RDWR | O_CREAT | O_EXCL, file_mode);
+  if (!lease_) refuse_with_errno(path, "cannot create the file", errno);
   const Lease lease{ProcessIdentity::of_this_process(), temporary_name_};
   if (const int error = write_all(lease_.number(), lease.to_text()); error != 0)
-    refuse_with_errno(folder_.path(lease_name_), "cannot write the lease", error);
-  return true;
+    refuse_with_errno(path, "cannot be written", error);
 }
 
 void EntryLock::take_lease(Deadline deadline) {
+  prepare_lease();
   Pause pause(deadline);
-  while (!create_lease()) {
+  while (const int error = folder_.rename_to_new(prepared_name_, lease_name_)) {
+    if (error != EEXIST)
+      refuse_with_errno(folder_.path(lease_name_), "cannot create the lease", error);
     const Descriptor found = folder_.open_file(lease_name_, O_RDONLY);
     if (!found && errno != ENOENT)
       refuse_with_errno(folder_.path(lease_name_), "cannot read the lease", errno);
@@ -151,6 +153,8 @@ void EntryLock::take_lease(Deadline deadline) {
     throw Error(folder_.path(file_) + ": " + other_ +
                 "; if that process is gone this ends by itself after " + age_text(lease_seconds));
   }
+  prepared_name_.clear();
+  (void)::futimens(lease_.number(), nullptr);  // it counts from now, however long the wait was
 }
 
 // Whether the lease was removed because its holder does not need it any more.
@@ -167,7 +171,12 @@ bool EntryLock::take_over(const Descriptor& found) {
     return false;
   }
   if (lease) (void)::unlinkat(folder_.number(), lease->temporary.c_str(), 0);
-  // Another host may have taken it over and hold a new one by now, which has to be put back.
+  struct stat named {};
+  if (::fstatat(folder_.number(), lease_name_.c_str(), &named, AT_SYMLINK_NOFOLLOW) != 0 ||
+      !is_same_file(judged, named)) {
+    return true;  // somebody else took it over
+  }
+  // That may have happened since, on another host: then a new one has to be put back.
   const std::string away = temporary_name(stem_of(file_));
   if (::renameat(folder_.number(), lease_name_.c_str(), folder_.number(), away.c_str()) != 0) {
     other_ = "its lease cannot be taken over: " + std::generic_category().message(errno);
@@ -239,7 +248,8 @@ void EntryLock::sweep() const try {
 }
 
 void EntryLock::release() noexcept {
-  if (!temporary_name_.empty()) (void)::unlinkat(folder_.number(), temporary_name_.c_str(), 0);
+  for (const std::string* name : {&temporary_name_, &prepared_name_})
+    if (!name->empty()) (void)::unlinkat(folder_.number(), name->c_str(), 0);
   if (holds_lease()) (void)::unlinkat(folder_.number(), lease_name_.c_str(), 0);
   lease_ = Descriptor();
   // Closing is not enough if the program forked meanwhile: the lock is the child's as well.

@@ -17,7 +17,7 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// - A lock of the kernel on ".<file>.lock", which ends with its holder, however that ends. It
 /// holds
 ///   among the processes of a host, and among hosts where the file system carries it.
-/// - A lease, ".<file>.lease", which is created only if there is none: it holds among hosts where
+/// - A lease, ".<file>.lease", which appears, whole, only if there is none: it holds among hosts where
 ///   locks are not carried. It says which process holds it. One whose holder is gone may be taken
 ///   at once, any other after `lease_seconds` by the file system's clock.
 /// **Whoever takes a lease first removes the temporary file that it names. So a holder that was
@@ -50,7 +50,7 @@ class EntryLock {
   void lock_kernel(Deadline deadline);
   void create_temporary();
   void take_lease(Deadline deadline);
-  bool create_lease();
+  void prepare_lease();
   bool take_over(const Descriptor& lease);
   [[nodiscard]] bool holds_lease() const;
   void sweep() const;
@@ -61,6 +61,7 @@ class EntryLock {
   std::string lock_name_;
   std::string lease_name_;
   std::string temporary_name_;
+  std::string prepared_name_;  ///< of the lease until it has its own
   Descriptor lock_;
   Descriptor temporary_;
   Descriptor lease_;

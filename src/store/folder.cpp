@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <memory>
 #include <system_error>
 
@@ -141,6 +142,19 @@ std::vector<std::string> Folder::names() const {
   }
   std::ranges::sort(names);
   return names;
+}
+
+int Folder::rename_to_new(const std::string& from, const std::string& to) const {
+  if (::renameat2(number(), from.c_str(), number(), to.c_str(), RENAME_NOREPLACE) == 0) return 0;
+  if (errno != EINVAL && errno != ENOSYS) return errno;
+  // Network file systems have no such call, and have links. What they answer to one may be lost on
+  // its way, and the next attempt finds the link of the first: the file has two names then.
+  struct stat status {};
+  const int error = ::linkat(number(), from.c_str(), number(), to.c_str(), 0) == 0 ? 0 : errno;
+  const bool linked =
+      ::fstatat(number(), from.c_str(), &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_nlink == 2;
+  if (error != 0 && !linked) return error;
+  return ::unlinkat(number(), from.c_str(), 0) == 0 ? 0 : errno;
 }
 
 void Folder::sync() const {

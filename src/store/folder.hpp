@@ -47,6 +47,9 @@ class Folder {
   /// Its names but "." and "..", sorted. @throws Error
   [[nodiscard]] std::vector<std::string> names() const;
 
+  /// Renames a file without taking the place of one that is there. @return 0, or what `errno` was
+  [[nodiscard]] int rename_to_new(const std::string& from, const std::string& to) const;
+
   /// Until then a file that was created or renamed in it may be gone after a crash. @throws Error
   void sync() const;
 

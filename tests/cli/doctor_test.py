@@ -94,6 +94,16 @@ class Doctor(CommandTest):
         output = self.doctor(CONTEXTUNE_LOG_DIR="in_the_way/x").stdout
         self.assertIn("in_the_way/x cannot be written (Not a directory)", output)
 
+    def test_the_store_is_judged_without_making_it(self):
+        store = self.work / "store"
+        self.assertIn(f"{store} can be written", self.doctor(CONTEXTUNE_CACHE_DIR=str(store)).stdout)
+        self.assertFalse(store.exists())
+        store.mkdir()
+        store.chmod(0o777)
+        output = self.doctor(CONTEXTUNE_CACHE_DIR=str(store)).stdout
+        self.assertIn("may be written by everybody", output)
+        self.assertRegex(output, r"\[..\] +store ")
+
     def test_a_space_file_is_checked(self):
         space = self.work / "space.lua"
         space.write_text('kernel "saxpy" { space = { block = {64, 128} }, '
