@@ -86,7 +86,7 @@ class Encoder {
   template <class... Types>
   void one(const std::variant<Types...>& value) {
     to_.number(static_cast<std::uint8_t>(value.index()));
-    std::visit([this](const auto& held) { one(held); }, value);
+    std::visit([this](const auto& held) { this->one(held); }, value);
   }
 
   ByteWriter to_;
