@@ -38,7 +38,7 @@ class Pause {
     const auto now = std::chrono::steady_clock::now();
     if (now >= deadline_) return false;
     std::this_thread::sleep_for(std::min<std::chrono::nanoseconds>(pause_, deadline_ - now));
-    pause_ = std::min(2 * pause_, milliseconds(32));
+    pause_ = std::min(2 * pause_, milliseconds(8));
     return true;
   }
 

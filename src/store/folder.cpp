@@ -39,8 +39,10 @@ void check_folder(const std::string& path, int fd, Trust trust) {
   check_trust(path, status, trust);
 }
 
-void make_folder(int above, const std::string& name, const std::string& path) {
-  if (::mkdirat(above, name.c_str(), private_folder) == 0 || errno == EEXIST) return;
+// Whether it was not there.
+bool make_folder(int above, const std::string& name, const std::string& path) {
+  if (::mkdirat(above, name.c_str(), private_folder) == 0) return true;
+  if (errno == EEXIST) return false;
   refuse_with_errno(path, "cannot create the folder", errno,
                     "; --cache-dir (CONTEXTUNE_CACHE_DIR) names another place");
 }
@@ -59,7 +61,7 @@ void make_folders(const std::string& path) {
   if (::stat(path.c_str(), &status) == 0) return;
   const std::string above = parent_of(path);
   if (above != path) make_folders(above);
-  make_folder(AT_FDCWD, path, path);
+  if (!make_folder(AT_FDCWD, path, path)) return;
   const Descriptor parent(AT_FDCWD, above, O_RDONLY | O_DIRECTORY);
   if (parent) (void)::fsync(parent.number());
 }
@@ -107,16 +109,16 @@ std::optional<Folder> Folder::open_inner(const std::string& name, Trust trust) c
   Descriptor descriptor = open_file(name, O_RDONLY | O_DIRECTORY);
   if (!descriptor) {
     if (errno == ENOENT) return std::nullopt;
-    refuse_with_errno(path(name), "cannot open the folder", errno,
-                      errno == ELOOP ? "; links in the store are not followed" : "");
+    refuse_with_errno(
+        path(name), "cannot open the folder", errno,
+        errno == ELOOP || errno == ENOTDIR ? "; links in the store are not followed" : "");
   }
   check_folder(path(name), descriptor.number(), trust);
   return Folder(std::move(descriptor), path(name));
 }
 
 Folder Folder::create_inner(const std::string& name) const {
-  make_folder(number(), name, path(name));
-  sync();
+  if (make_folder(number(), name, path(name))) sync();
   auto folder = open_inner(name, Trust::Own);
   if (!folder) refuse(path(name), "was removed as soon as it was created");
   return *std::move(folder);

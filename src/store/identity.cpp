@@ -47,10 +47,10 @@ std::string folder_name(const std::string& name) {
 
 Facts normalised(const Facts& facts) {
   Facts sorted = facts;
-  const auto name = [](const auto& fact) -> const std::string& { return fact.first; };
-  std::ranges::stable_sort(sorted, {}, name);
-  const auto rest = std::ranges::unique(sorted, {}, name);
-  sorted.erase(rest.begin(), rest.end());
+  std::ranges::stable_sort(sorted, {},
+                           [](const auto& fact) { return std::string_view(fact.first); });
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  sorted.erase(std::unique(sorted.begin(), sorted.end(), same_name), sorted.end());
   return sorted;
 }
 

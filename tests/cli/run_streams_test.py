@@ -111,7 +111,9 @@ class Variables(CommandTest):
         self.assertEqual(self.variables("--confirm", CONTEXTUNE_CONFIRM="0")["CONTEXTUNE_CONFIRM"], "on")
 
     def test_folders_and_files_do_not_move_with_the_program(self):
-        seen = self.variables("--space", "a.lua", "--space", "/b.lua")
+        seen = self.variables("--space", "a.lua", "--space", "/b.lua", "--cache-dir", "cache")
+        self.assertEqual(seen["CONTEXTUNE_CACHE_DIR"], str(self.work / "cache"))
+        self.assertNotIn("CONTEXTUNE_CACHE_DIR", self.variables())
         self.assertEqual(seen["CONTEXTUNE_LOG_DIR"], str(self.work / ".autotune_logs"))
         self.assertEqual(seen["CONTEXTUNE_SPACE"], f"{self.work / 'a.lua'}:/b.lua")
 
