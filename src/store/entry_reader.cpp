@@ -17,12 +17,13 @@ constexpr std::size_t most_sites = 65536;
 constexpr std::size_t most_facts = 1024;
 constexpr std::size_t most_parts = 1024;  // of a key
 
-// nlohmann's own words are "[json.exception.parse_error.101] parse error at line 1, column 2: ...".
-std::string without_prefix(std::string_view what) {
+// nlohmann's own words are "[json.exception.parse_error.101] parse error at line 1, column 2: ...";
+// of a number that no double can hold it says the number, not where it is.
+std::string syntax_error(std::string_view what) {
   if (const std::size_t end = what.find("] "); end != what.npos) what.remove_prefix(end + 2);
   constexpr std::string_view prefix = "parse error at ";
-  if (what.starts_with(prefix)) what.remove_prefix(prefix.size());
-  return std::string(what);
+  if (!what.starts_with(prefix)) return "the document: " + std::string(what);
+  return std::string(what.substr(prefix.size()));
 }
 
 Json parse_document(std::string_view text) {
@@ -47,7 +48,7 @@ Json parse_document(std::string_view text) {
   try {
     return Json::parse(text, watch);
   } catch (const nlohmann::json::exception& error) {
-    throw Error(without_prefix(error.what()));
+    throw Error(syntax_error(error.what()));
   }
 }
 
