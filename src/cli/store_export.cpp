@@ -20,11 +20,14 @@ std::string_view invalidity_of(TrialStatus status) {
     case TrialStatus::Untried:
       return "constraints";
     case TrialStatus::Measured:
+    case TrialStatus::Known:
       return "correct";
     case TrialStatus::LaunchFailed:
     case TrialStatus::NoSample:
+    case TrialStatus::Crashed:
       return "runtime";
     case TrialStatus::CutOff:
+    case TrialStatus::TimedOut:
       return "timeout";
     case TrialStatus::WrongResult:
       return "correctness";

@@ -38,6 +38,17 @@ struct TuningSite {
   std::uint64_t times_launched = 0;  ///< entries
   std::uint32_t launches = 1;        ///< in a pass, as last seen
 
+  /// What it has to be better than: what an earlier run has shown to be worth it, else the default.
+  [[nodiscard]] std::uint32_t base() const {
+    return spec.stored && !spec.stored->needs_confirm && !failed.contains(spec.stored->config)
+               ? spec.stored->config
+               : 0;
+  }
+  /// Back to that.
+  void drop_to_base() {
+    known = base();
+    reason = known != 0 ? WinnerReason::Stored : WinnerReason::Dropped;
+  }
   /// An earlier run's winner is all that it runs, or has to show to be worth it.
   [[nodiscard]] bool is_stored() const { return spec.stored && spec.stored->untried.empty(); }
 };

@@ -114,7 +114,7 @@ bool Tuning::Engine::experiment_advances() {
   }
   const Assignment winners = known_configs();
   Assignment defaults = winners;
-  for (const SiteIndex index : changed_sites()) defaults[index] = 0;
+  for (const SiteIndex index : changed_sites()) defaults[index] = sites_[index].base();
   for (const bool with_winners : comparison_->batch())
     batch.push_back(with_winners ? winners : defaults);
   if (batch.empty()) return false;
@@ -194,17 +194,16 @@ void Tuning::Engine::drop_least_gain() {
   const auto least = std::min_element(
       changed.begin(), changed.end(),
       [&](SiteIndex a, SiteIndex b) { return own_gain(sites_[a]) < own_gain(sites_[b]); });
-  TuningSite& site = sites_[*least];
-  site.known = winners_[*least] = 0;
-  site.reason = WinnerReason::Dropped;
+  sites_[*least].drop_to_base();
+  winners_[*least] = sites_[*least].known;
 }
 
 void Tuning::Engine::finish_confirm(ConfirmVerdict verdict) {
   confirm_event_.verdict = verdict;
   if (verdict == ConfirmVerdict::Defaults) {
     for (const SiteIndex index : changed_sites()) {
-      sites_[index].known = winners_[index] = 0;
-      sites_[index].reason = WinnerReason::Dropped;
+      sites_[index].drop_to_base();
+      winners_[index] = sites_[index].known;
     }
     observer_.fallback(FallbackReason::NotConfirmed, no_site,
                        "The region was not shown to be faster with the winners in " +

@@ -213,15 +213,17 @@ double Tuning::Engine::own_cost(const TuningSite& site, std::uint32_t config) co
     const Trial& trial = site.progress->trials()[config];
     return trial.given_up() ? no_sample : cost_of(trial.measured(), options_.selection);
   }
-  if (site.is_stored() && site.idle_samples.empty()) {
-    if (config == site.spec.stored->config) return site.spec.stored->seconds;
-    return config == 0 ? site.spec.stored->default_seconds : no_sample;
+  if (site.is_stored()) {
+    const StoredWinner& stored = *site.spec.stored;
+    if (config == site.known && !site.idle_samples.empty()) return median(site.idle_samples);
+    if (config == stored.config) return stored.seconds;
+    return config == 0 ? stored.default_seconds : no_sample;
   }
   return config == 0 || site.trivial ? median(site.idle_samples) : no_sample;
 }
 
 double Tuning::Engine::own_gain(const TuningSite& site) const {
-  const double gain = (own_cost(site, 0) - own_cost(site, site.known)) * site.launches;
+  const double gain = (own_cost(site, site.base()) - own_cost(site, site.known)) * site.launches;
   // Where its own time says nothing, it is the first to go.
   return std::isnan(gain) ? -std::numeric_limits<double>::infinity() : gain;
 }
@@ -241,7 +243,7 @@ std::vector<SiteIndex> Tuning::Engine::changed_sites() const {
   std::vector<SiteIndex> changed;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     const TuningSite& site = sites_[index];
-    if (site.generation == generation_ && !site.trivial && site.known != 0)
+    if (site.generation == generation_ && !site.trivial && site.known != site.base())
       changed.push_back(index);
   }
   return changed;

@@ -73,7 +73,8 @@ void Tuning::Engine::tune_anew() {
   bool any = false;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     TuningSite& site = sites_[index];
-    if (site.generation != generation_ || !site.spec.stored || site.trivial) continue;
+    if (site.generation != generation_ || !site.spec.stored || !site.spec.stored->needs_confirm)
+      continue;
     site.spec.stored.reset();
     site.generation.reset();
     site.progress.reset();

@@ -96,6 +96,7 @@ class RegionReplay {
   [[noreturn]] void learn();
   void tune(Replayer& replayer);
   void screen(Replayer& replayer);
+  void screen_suspects(Replayer& replayer);
   void screen_pass(Replayer& replayer);
   [[nodiscard]] Trials trials_of(const Replayer& replayer,
                                  const std::function<std::uint32_t(const Site&)>& config_of) const;

@@ -114,16 +114,35 @@ bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
 bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
   memory_->restore_initial();
   await_ranks(ReplayRanks::Run::Trial);
+  search_.begin_screening(trials);
   replayer.run([&](const Site& site) {
     for (const auto& [tried, config] : trials)
       if (tried == &site) return config;
     return site.pinned.value_or(0);
   });
   ++replays_;
-  return is_right(replayer);
+  const bool right = is_right(replayer);
+  search_.end_screening();
+  return right;
+}
+
+void RegionReplay::screen_suspects(Replayer& replayer) {
+  Trials suspects;
+  for (const Site* site : replayer.sites())
+    for (const std::uint32_t config : search_.suspects(*site)) suspects.emplace_back(site, config);
+  // One config of one rank at a time.
+  const auto by_rank = exchange(true, static_cast<std::uint32_t>(suspects.size())).numbers;
+  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
+    const bool mine = !together_ || rank == ranks_->lockstep().position();
+    for (std::uint32_t i = 0; i < by_rank[rank] && !must_stop(); ++i) {
+      if (is_right_with(replayer, mine ? Trials{suspects[i]} : Trials{}) || !mine) continue;
+      search_.reject(*suspects[i].first, suspects[i].second);
+    }
+  }
 }
 
 void RegionReplay::screen(Replayer& replayer) {
+  screen_suspects(replayer);
   std::size_t most_configs = 0;
   for (const Site* site : replayer.sites()) {
     most_configs = std::max(most_configs, site->pinned ? 0 : site->configs.size());
@@ -134,7 +153,8 @@ void RegionReplay::screen(Replayer& replayer) {
   for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
     Trials tried;
     for (const Site* site : replayer.sites()) {
-      if (site->pinned || config >= site->configs.size()) continue;
+      if (site->pinned || config >= site->configs.size() || !search_.may_try(*site, config))
+        continue;
       if (screened_.emplace(site, config).second) tried.emplace_back(site, config);
     }
     if ((together_ || !tried.empty()) && !is_right_with(replayer, tried)) blame(replayer, tried);

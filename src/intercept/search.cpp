@@ -51,15 +51,21 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   SiteSpec named = spec;
   named.key = tuning_->public_key(spec.key);
   spec.stored = named.stored = results_.find(spec, named.key);
-  spec.suspicions = results_.suspicions(spec, named.key);
+  Suspicions suspicions = results_.suspicions(spec, named.key);
+  spec.suspicions = suspicions;
   spec.ready = spec.ready && unusable.empty();
   site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
   observer_.add_site(site.index, named, facts);
   results_.add_site(site.index, named, facts.default_choice);
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
+  for (const std::uint32_t config : unusable)
+    results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+  for (const std::uint32_t config : suspicions.blamed)
+    results_.exclude(site.index, config, TrialStatus::Crashed);
   sites_.push_back(&site);
-  survived_.emplace_back(named.configs.size(), false);
+  prospects_.push_back(
+      {named.stored, std::move(suspicions), std::vector<bool>(named.configs.size(), false)});
   if (named.stored) {
     // What is known runs from this launch on.
     site.set_planned(tuning_->winners()[site.index]);
@@ -74,6 +80,8 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
   tuning_->site_ready(site.index, unusable);
+  for (const std::uint32_t config : unusable)
+    results_.exclude(site.index, config, TrialStatus::LaunchFailed);
   if (finished()) settle_all();  // the store may know which of what is built now is the winner
   finished_.store(tuning_->finished(), std::memory_order_release);
   settled_changed();
@@ -280,6 +288,7 @@ bool Search::settle(double now) {
 void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
+  results_.exclude(site.index, config, TrialStatus::WrongResult);
   tuning_->reject_config(site.index, config,
                          "Config " + std::to_string(config) + " (" +
                              site.configs[config].to_string() +
@@ -325,7 +334,7 @@ void Search::collect_spans(double now) {
     // Entries that overlap on the GPU take from one end to the next, not from begin to end.
     result.region_seconds =
         span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
-    note_survived(*record);
+    note_survived(record->tried);
     tuning_->add_result(result, now);
     std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
   }
@@ -354,7 +363,7 @@ void Search::drain(bool everything, double now) {
     if (everything && waits_for_span) {
       tuning_->lose_result(at->pass, now);
     } else if (everything || (!waits_for_span && at->complete())) {
-      note_survived(*at);
+      note_survived(at->tried);
       tuning_->add_result(at->result(clock_ == RegionClock::Work), now);
     } else {
       ++at;

@@ -108,6 +108,17 @@ class Search {
     return has_run_winners_.load(std::memory_order_relaxed);
   }
 
+  // Runs between entries, which only look at what configs compute.
+  using Trials = SearchResults::Trials;
+  /// Whether the config may be among what this search tries: it is not known from earlier runs.
+  [[nodiscard]] bool may_try(const Site& site, std::uint32_t config) const;
+  /// Those that are to be tried alone before anything else is.
+  [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
+  /// Such a run is about to be made with these configs.
+  void begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
+  /// It has ended.
+  void end_screening();
+
   /// Makes no pass of the entry under way, for that reason.
   void spoil(FallbackReason reason, const std::string& text);
 
@@ -162,13 +173,20 @@ class Search {
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
+  /// What is known of a site's configs beside their times.
+  struct Prospect {
+    std::optional<StoredWinner> stored;
+    Suspicions suspicions;
+    std::vector<bool> survived;  ///< by config: it was tried, and the process is still there
+  };
+
   void leave(std::string why);
   [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
                                   const std::function<bool()>& interrupted);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   void settle_all();
   void note_tried();
-  void note_survived(const PassRecord& record);
+  void note_survived(const Trials& trials);
   void note_in_flight();
   [[nodiscard]] bool nothing_to_do() const {
     return stopped_ ||
@@ -198,7 +216,8 @@ class Search {
   SearchResults results_;
   const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;
-  std::vector<std::vector<bool>> survived_;  ///< by site and config: it was tried
+  std::vector<Prospect> prospects_;  ///< by site
+  Trials screened_;                  ///< of the run between entries that goes on
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way

@@ -73,6 +73,11 @@ Suspicions SearchResults::suspicions(const SiteSpec& spec, const Key& key) const
   return found;
 }
 
+void SearchResults::exclude(SiteIndex site, std::uint32_t config, TrialStatus why) {
+  if (site < sites_.size() && config < sites_[site].trials.size())
+    sites_[site].trials[config] = {why, {}};
+}
+
 void SearchResults::set_in_flight(const Trials& trials) {
   if (trials == in_flight_) return;
   in_flight_ = trials;
@@ -162,7 +167,10 @@ StoredSite SearchResults::stored(const Site& site) const {
       trial.high_seconds = *high;
     }
     // A cost that was not reached in time is none.
-    if (trial.status == TrialStatus::TimedOut) continue;
+    if (trial.status == TrialStatus::TimedOut) {
+      trial.samples = 0;
+      trial.seconds = trial.low_seconds = trial.high_seconds = none;
+    }
     if (trial.status == TrialStatus::Untried || trial.status == TrialStatus::Known) {
       const bool judged_by_region =
           site.objective == Objective::Region && site.winner->reason != WinnerReason::Stored;

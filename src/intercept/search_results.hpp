@@ -34,6 +34,9 @@ class SearchResults final : public TuningObserver {
   /// it.
   void add_site(SiteIndex index, const SiteSpec& spec, const std::string& default_choice);
 
+  /// The config is not tried, for that reason.
+  void exclude(SiteIndex site, std::uint32_t config, TrialStatus why);
+
   /// All that is in flight and has not been survived before: sites and configs.
   using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
   void set_in_flight(const Trials& trials);

@@ -8,31 +8,61 @@ namespace contextune::intercept {
 void Search::note_tried() {
   const auto winners = tuning_->winners();
   const auto& configs = open_->configs();
-  const std::size_t known = std::min({configs.size(), winners.size(), survived_.size()});
+  const std::size_t known = std::min({configs.size(), winners.size(), prospects_.size()});
   for (SiteIndex i = 0; open_->counted && i < known; ++i) {
     const std::uint32_t config = configs[i];
-    if (config != 0 && config != winners[i] && !survived_[i][config])
+    if (config != 0 && config != winners[i] && !prospects_[i].survived[config])
       open_->tried.emplace_back(i, config);
   }
   note_in_flight();
 }
 
-void Search::note_survived(const PassRecord& record) {
-  for (const auto& [site, config] : record.tried) survived_[site][config] = true;
+void Search::note_survived(const Trials& trials) {
+  for (const auto& [site, config] : trials) prospects_[site].survived[config] = true;
 }
 
 void Search::note_in_flight() {
-  SearchResults::Trials trials;
+  Trials all = screened_;
   const auto add = [&](const PassRecord& record) {
     for (const auto& trial : record.tried)
-      if (!survived_[trial.first][trial.second] &&
-          std::find(trials.begin(), trials.end(), trial) == trials.end())
-        trials.push_back(trial);
+      if (!prospects_[trial.first].survived[trial.second] &&
+          std::find(all.begin(), all.end(), trial) == all.end())
+        all.push_back(trial);
   };
-  if (stopped_) return results_.set_in_flight({});
   for (const PassRecord& record : pending_) add(record);
   if (open_ != nullptr) add(*open_);
-  results_.set_in_flight(trials);
+  results_.set_in_flight(stopped_ ? Trials() : all);
+}
+
+bool Search::may_try(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(mutex_);
+  if (site.index >= prospects_.size()) return true;
+  const Prospect& known = prospects_[site.index];
+  const auto& blamed = known.suspicions.blamed;
+  if (std::find(blamed.begin(), blamed.end(), config) != blamed.end()) return false;
+  return !known.stored || known.stored->has_to_try(config);
+}
+
+std::vector<std::uint32_t> Search::suspects(const Site& site) const {
+  const std::lock_guard lock(mutex_);
+  if (site.index >= prospects_.size() || site.pinned) return {};
+  return prospects_[site.index].suspicions.suspects;
+}
+
+void Search::begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials) {
+  const std::lock_guard lock(mutex_);
+  screened_.clear();
+  for (const auto& [site, config] : trials)
+    if (site->index < prospects_.size() && !prospects_[site->index].survived[config])
+      screened_.emplace_back(site->index, config);
+  note_in_flight();
+}
+
+void Search::end_screening() {
+  const std::lock_guard lock(mutex_);
+  note_survived(screened_);
+  screened_.clear();
+  note_in_flight();
 }
 
 }  // namespace contextune::intercept

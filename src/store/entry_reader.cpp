@@ -132,7 +132,7 @@ StoredTrial read_trial(const JsonPlace& place) {
   place.expect_members({"config", "status", "samples", "seconds", "low_seconds", "high_seconds"});
   StoredTrial trial;
   trial.config = read_config(place.at("config"));
-  trial.status = read_word(place.at("status"), TrialStatus::WrongResult);
+  trial.status = read_word(place.at("status"), TrialStatus::Known);
   trial.samples = static_cast<std::uint32_t>(place.at("samples").whole_number(0, 0xffffffff));
   trial.seconds = place.at("seconds").seconds();
   trial.low_seconds = place.at("low_seconds").seconds();

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view trying_version = "contextune-trying 1";
 constexpr std::string_view known_version = "contextune-known 1";
 constexpr std::string_view closing_line = "end";
-constexpr std::array<std::string_view, 3> end_words{"unknown", "nobodys", "crashed"};
+constexpr std::array<std::string_view, 2> end_words{"unknown", "crashed"};
 constexpr std::array<std::string_view, 3> suspicion_words{"none", "suspect", "blamed"};
 constexpr std::size_t most_entries = 65536;
 
@@ -106,7 +106,6 @@ std::optional<TryingFile> TryingFile::parse(std::string_view text) {
 }
 
 void KnownFile::add(const TryingFile& ended) {
-  if (ended.end == TryingFile::End::Nobodys && !ended.broken) return;
   const bool did_it = ended.end == TryingFile::End::Crashed || ended.broken;
   const bool alone = ended.in_flight.size() == 1;
   for (const auto& [config, text] : ended.in_flight) {

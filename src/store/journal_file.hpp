@@ -15,7 +15,7 @@ namespace contextune::store {
 /// What one process is trying, or was.
 struct TryingFile {
   /// As its parent saw it; all words have one length, so that one takes another's place.
-  enum class End { Unknown, Nobodys, Crashed };
+  enum class End { Unknown, Crashed };
 
   ProcessIdentity process;
   bool broken = false;

@@ -243,7 +243,11 @@ void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noex
     auto trying = text ? TryingFile::parse(*text) : std::nullopt;
     // One of that number on another host is another one.
     if (!trying || presence_of(trying->process) != Presence::Gone) continue;
-    trying->end = end == ProcessEnd::Crash ? TryingFile::End::Crashed : TryingFile::End::Nobodys;
+    if (end == ProcessEnd::Nobodys && !trying->broken) {
+      (void)::unlinkat(journal->number(), name.c_str(), 0);
+      continue;
+    }
+    trying->end = TryingFile::End::Crashed;
     const std::string judged = trying->to_text();
     const Descriptor file = journal->open_file(name, O_WRONLY);
     if (file) (void)::pwrite(file.number(), judged.data(), judged.size(), 0);

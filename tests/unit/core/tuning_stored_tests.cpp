@@ -94,6 +94,15 @@ TEST_CASE("A config that was added to a space is measured beside the stored winn
     CHECK(tried(region, 0) == Configs{0, 1, 3});
     CHECK(region.winner(0) == 1);
   }
+  SECTION("and the stored winner stays where the region is not faster with it") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 9e-6, 6e-6}, .stored = stored});
+    region.region_time = [](const Configs& configs) { return configs[0] == 3 ? 9e-6 : 8e-6; };
+    region.run();
+    CHECK(region.winner(0) == 1);
+    CHECK(region.recorder.winner_of(0)->reason == WinnerReason::Stored);
+    CHECK(region.recorder.count(FallbackReason::StaleWinners) == 0);
+  }
   SECTION("also where the region's time alone decides") {
     FakeRegion region(with_store());
     region.sites.push_back({.name = "a",

@@ -1,5 +1,5 @@
-#include <cstdlib>
 #include <algorithm>
+#include <cstdlib>
 
 #include "copy_effect.hpp"
 #include "joint_work.hpp"

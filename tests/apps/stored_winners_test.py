@@ -1,0 +1,221 @@
+"""What one run has found out the next one starts with, and what a config has taken down is not tried
+again. Unmodified programs on the simulated driver under `contextune run`, with a real store."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+COMMAND = BUILD / "bin" / "contextune"
+SHIM = BUILD / "lib" / "libcontextune_preload.so"
+DEMO = BUILD / "demo" / "contextune_demo"
+SPACE = DEMO.parent / "demo.lua"
+TENSOR_PARALLEL = BUILD / "demo" / "tensor_parallel"
+PATIENCE = 100
+QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine")
+PROGRAM = (DEMO, "--steps", "20")
+SITES = {"rotate", "remember", "attend", "project"}
+
+
+def fields(line):
+    return {name: quoted or plain for name, quoted, plain in
+            re.findall(r'([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))', line)}
+
+
+class Log:
+    """The lines of one run's ranks."""
+
+    def __init__(self, folder):
+        self.ranks = [[fields(line) for line in path.read_text().splitlines()]
+                      for path in sorted(folder.glob("rank-*.log"))]
+
+    def of(self, event, **wanted):
+        return [line for lines in self.ranks for line in lines if line.get("event") == event and
+                all(line.get(name) == value for name, value in wanted.items())]
+
+    def winners(self, rank=0):
+        return {(line["site"], line["key"]): line["config"] for line in self.ranks[rank]
+                if line.get("event") == "winner"}
+
+    def tried(self, site):
+        return {line["config"] for line in self.of("trial", site=site)}
+
+
+class StoredWinnersTest(unittest.TestCase):
+    def setUp(self):
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-stored-"))
+        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.runs = 0
+        self.environment = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "NCCL_", "CUDA_"))
+        } | {"LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}",
+             "CONTEXTUNE_CACHE_DIR": str(self.work / "store"), "SIMNCCL_DEADLINE_S": "40"}
+
+    def start(self, *flags, program=PROGRAM, variables=(), region="nvtx:decode", space=SPACE):
+        self.runs += 1
+        self.folder = self.work / f"logs-{self.runs}"
+        return subprocess.Popen(
+            list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
+                           self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
+                           *program))),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.work,
+            env=self.environment | dict(variables), start_new_session=True)
+
+    def end(self, process):
+        try:
+            out, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+        return process.returncode, out, errors
+
+    def run_program(self, *flags, **how):
+        """Log and output of a run that went well."""
+        status, out, errors = self.end(self.start(*flags, **how))
+        self.assertEqual(status, 0, errors)
+        return Log(self.folder), out
+
+    def bare(self, program=PROGRAM):
+        return subprocess.run(list(map(str, program)), env=self.environment, text=True, check=True,
+                              capture_output=True, timeout=PATIENCE).stdout
+
+    def assert_starts_tuned(self, log, winners):
+        self.assertEqual(log.of("trial"), [])
+        self.assertEqual(log.winners(), winners)
+        for line in log.of("winner", site="rotate"):
+            self.assertEqual(line["reason"], "stored")
+        for line in log.of("summary", stage="finished"):
+            self.assertEqual(line["passes"], "0")
+
+    def test_a_second_run_starts_tuned_whoever_repeats_the_region(self):
+        bare = self.bare()
+        for mode in "replay", "live":
+            program = (DEMO, "--steps", "600" if mode == "live" else "20")
+            with self.subTest(mode):
+                shutil.rmtree(self.work / "store", ignore_errors=True)
+                first, out = self.run_program("--mode", mode, "--max-slowdown", "0", program=program)
+                self.assertEqual({site for site, _ in first.winners()} - {"normalise"}, SITES)
+                self.assertNotEqual(first.of("trial"), [])
+                self.assertEqual([line["sites"] for line in first.of("store")], ["4"])
+                again, same = self.run_program("--mode", mode, program=program)
+                self.assertEqual(out, same)
+                self.assert_starts_tuned(again, first.winners())
+                self.assertEqual(again.of("replay"), [])
+        self.assertEqual(self.run_program()[1], bare)
+
+    def test_ranks_vote_on_what_is_stored_and_start_tuned(self):
+        program = (TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "40", "--tokens", "32")
+        flags = ("-n", "4", "--distributed", "on")
+        how = {"program": program, "region": "nvtx:step", "space": DEMO.parent / "tensor_parallel.lua"}
+        first, out = self.run_program(*flags, "--mode", "replay", **how)
+        again, same = self.run_program(*flags, "--mode", "replay", **how)
+        self.assertEqual(sorted(out.splitlines()), sorted(same.splitlines()))
+        self.assertEqual(len(again.ranks), 4)
+        self.assertEqual(again.of("trial"), [])
+        for rank in range(4):
+            self.assertEqual(again.winners(rank), first.winners(rank))
+        hashes = [[line["hash"] for line in lines if line.get("event") == "sync" and
+                   line["verdict"] == "committed"] for lines in again.ranks]
+        self.assertNotEqual(hashes[0], [])
+        for others in hashes[1:]:
+            self.assertEqual(others, hashes[0])
+
+    def test_other_software_has_the_winners_confirmed_and_other_hardware_has_them_tuned(self):
+        first, _ = self.run_program("--confirm-min-pairs", "2")
+        other = {"CUDA_SCALE_LAUNCH_QUEUES": "4x"}
+        confirmed, _ = self.run_program("--confirm-min-pairs", "2", variables=other)
+        self.assertEqual(confirmed.of("trial"), [])
+        (line,) = confirmed.of("confirm")
+        if line["verdict"] == "kept":
+            self.assertEqual(confirmed.winners(), first.winners())
+        self.assertEqual([line["same_software"] for line in confirmed.of("store", action="found")],
+                         ["0"])
+        again, _ = self.run_program("--version-check", variables={"CUDA_DEVICE_MAX_CONNECTIONS": "2"})
+        self.assertNotEqual(again.of("trial"), [])
+        two, _ = self.run_program(variables={"SIMCUDA_DEVICES": "2"})
+        self.assertNotEqual(two.of("trial"), [])
+        self.assertEqual(two.of("store", action="found"), [])
+
+    def test_a_config_that_is_added_to_a_space_is_measured_alone(self):
+        text = SPACE.read_text()
+        before = re.search(r"block\s*=\s*\{([^}]*)\}", text)
+        values = before.group(1).split(",")
+        fewer = self.work / "fewer.lua"
+        fewer.write_text(text.replace(before.group(0), "block = {" + ",".join(values[:-1]) + "}", 1))
+        first, _ = self.run_program(space=fewer)
+        site = next(line["site"] for line in first.of("site"))
+        again, _ = self.run_program()
+        stored = first.winners()
+        changed = {line["site"] for line in again.of("trial")}
+        self.assertEqual(len(changed), 1)
+        (site,) = changed
+        self.assertLess(len(again.tried(site)), int(again.of("site", site=site)[0]["configs"]))
+        for (name, key), config in again.winners().items():
+            if name != site:
+                self.assertEqual(config, stored[name, key])
+
+    def test_the_store_can_be_ignored_only_read_or_left_alone(self):
+        log, _ = self.run_program("--store", "off")
+        self.assertFalse((self.work / "store").exists())
+        log, _ = self.run_program("--store", "stored")
+        self.assertEqual(log.of("trial"), [])
+        self.assertEqual(set(log.winners().values()), {"0"})
+        first, _ = self.run_program()
+        read, _ = self.run_program("--store", "stored")
+        self.assertEqual(read.of("trial"), [])
+        self.assertEqual(read.winners(), first.winners())
+        again, _ = self.run_program("--always-tune")
+        self.assertNotEqual(again.of("trial"), [])
+        self.assertEqual(len(again.of("store", action="saved")), 1)
+
+    def test_what_takes_the_process_down_is_found_named_and_skipped(self):
+        bare = self.bare()
+        for kind in "abort", "sticky":
+            with self.subTest(kind):
+                shutil.rmtree(self.work / "store", ignore_errors=True)
+                fault = {"SIMCUDA_FAULT": f"{kind}:rotate:block=512,grid=132"}
+                ends = 0
+                for _ in range(4):
+                    status, out, _ = self.end(self.start(variables=fault))
+                    if status == 0:
+                        break
+                    ends += 1
+                self.assertEqual((status, out), (0, bare))
+                self.assertIn(ends, (1, 2))
+                log = Log(self.folder)
+                named = log.of("fallback", reason="config_crashed")
+                self.assertTrue(named)
+                for line in named:
+                    self.assertIn("(block=512 per_sm=1) of 'rotate'", line["text"])
+                again, out = self.run_program(variables=fault)
+                self.assertEqual(out, bare)
+                self.assert_starts_tuned(again, log.winners())
+
+    def test_an_end_that_somebody_wanted_blames_nobody(self):
+        for how in signal.SIGINT, signal.SIGKILL:
+            with self.subTest(how.name):
+                process = self.start("--n-repeat", "100000", "--mode", "replay")
+                journal = self.work / "store" / "journal"
+                deadline = time.monotonic() + PATIENCE
+                while not list(journal.glob("*.trying")) and time.monotonic() < deadline:
+                    time.sleep(0.01)
+                trying = list(journal.glob("*.trying"))
+                self.assertEqual(len(trying), 1)
+                os.kill(int(trying[0].name.split("-")[0]), how)
+                self.assertNotEqual(self.end(process)[0], 0)
+        log, _ = self.run_program()
+        self.assertEqual(log.of("fallback", reason="config_crashed"), [])
+        known = self.work / "store" / "journal" / "known"
+        self.assertFalse(known.exists() and re.search("suspect|blamed", known.read_text()))
+
+
+if __name__ == "__main__":
+    unittest.main()
