@@ -52,12 +52,63 @@ Json parse_document(std::string_view text) {
   }
 }
 
-/// One of the words from the first to `last`.
+// Whether the number is one of the enumeration. The compiler asks for what is added to it: what can
+// be written must be read.
+constexpr bool exists(StoredKind kind) {
+  switch (kind) {
+    case StoredKind::Region:
+    case StoredKind::Function:
+    case StoredKind::Choice:
+      return true;
+  }
+  return false;
+}
+constexpr bool exists(TrialStatus status) {
+  switch (status) {
+    case TrialStatus::Untried:
+    case TrialStatus::Measured:
+    case TrialStatus::LaunchFailed:
+    case TrialStatus::NoSample:
+    case TrialStatus::CutOff:
+    case TrialStatus::WrongResult:
+    case TrialStatus::TimedOut:
+    case TrialStatus::Crashed:
+    case TrialStatus::Known:
+      return true;
+  }
+  return false;
+}
+constexpr bool exists(WinnerReason reason) {
+  switch (reason) {
+    case WinnerReason::Fastest:
+    case WinnerReason::Margin:
+    case WinnerReason::Only:
+    case WinnerReason::Pinned:
+    case WinnerReason::Region:
+    case WinnerReason::Failed:
+    case WinnerReason::NoSamples:
+    case WinnerReason::Dropped:
+    case WinnerReason::Stored:
+      return true;
+  }
+  return false;
+}
+constexpr bool exists(ConfirmVerdict verdict) {
+  switch (verdict) {
+    case ConfirmVerdict::Kept:
+    case ConfirmVerdict::Reduced:
+    case ConfirmVerdict::Defaults:
+    case ConfirmVerdict::Skipped:
+      return true;
+  }
+  return false;
+}
+
 template <typename Enum>
-Enum read_word(const JsonPlace& place, Enum last) {
+Enum read_word(const JsonPlace& place) {
   const std::string word = place.text();
   std::string all;
-  for (int i = 0; i <= static_cast<int>(last); ++i) {
+  for (int i = 0; exists(static_cast<Enum>(i)); ++i) {
     const auto value = static_cast<Enum>(i);
     if (to_string(value) == word) return value;
     all.append(all.empty() ? "" : ", ").append(to_string(value));
@@ -132,7 +183,7 @@ StoredTrial read_trial(const JsonPlace& place) {
   place.expect_members({"config", "status", "samples", "seconds", "low_seconds", "high_seconds"});
   StoredTrial trial;
   trial.config = read_config(place.at("config"));
-  trial.status = read_word(place.at("status"), TrialStatus::Known);
+  trial.status = read_word<TrialStatus>(place.at("status"));
   trial.samples = static_cast<std::uint32_t>(place.at("samples").whole_number(0, 0xffffffff));
   trial.seconds = place.at("seconds").seconds();
   trial.low_seconds = place.at("low_seconds").seconds();
@@ -144,7 +195,7 @@ ReplacedWinner read_replaced(const JsonPlace& place, const Entry& entry) {
   place.expect_members({"winner", "reason", "seconds", "default_seconds", "tuned_at", "software"});
   ReplacedWinner replaced;
   replaced.winner = read_config(place.at("winner"));
-  replaced.reason = read_word(place.at("reason"), WinnerReason::Dropped);
+  replaced.reason = read_word<WinnerReason>(place.at("reason"));
   replaced.seconds = place.at("seconds").seconds();
   replaced.default_seconds = place.at("default_seconds").seconds();
   replaced.tuned_at = read_time(place.at("tuned_at"));
@@ -160,7 +211,7 @@ EntrySite read_site(const JsonPlace& place, const Entry& entry) {
   site.name = place.at("name").text();
   site.key = read_key(place.at("key"));
   site.winner = read_config(place.at("winner"));
-  site.reason = read_word(place.at("reason"), WinnerReason::Dropped);
+  site.reason = read_word<WinnerReason>(place.at("reason"));
   site.seconds = place.at("seconds").seconds();
   site.default_seconds = place.at("default_seconds").seconds();
   site.default_choice = place.at("default_choice").text();
@@ -180,7 +231,7 @@ EntryConfirm read_confirm(const JsonPlace& place, const Entry& entry) {
   place.expect_members({"verdict", "before_seconds", "after_seconds", "gain", "bound", "pairs",
                         "tuned_at", "software"});
   EntryConfirm confirm;
-  confirm.figures.verdict = read_word(place.at("verdict"), ConfirmVerdict::Skipped);
+  confirm.figures.verdict = read_word<ConfirmVerdict>(place.at("verdict"));
   confirm.figures.before_seconds = place.at("before_seconds").seconds();
   confirm.figures.after_seconds = place.at("after_seconds").seconds();
   confirm.figures.gain = place.at("gain").figure();
@@ -234,7 +285,7 @@ Entry parse_entry(std::string_view text) {
   if (version < 1) place.at("schema").refuse("is " + std::to_string(version) + ", not a version");
   place.expect_members({"schema", "kind", "name", "hardware", "software", "confirm", "sites"});
   Entry entry;
-  entry.kind = read_word(place.at("kind"), StoredKind::Choice);
+  entry.kind = read_word<StoredKind>(place.at("kind"));
   entry.name = place.at("name").text();
   entry.hardware = read_facts(place.at("hardware"));
   const JsonPlace software = place.at("software");

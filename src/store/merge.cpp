@@ -71,8 +71,10 @@ EntrySite tuned_site(const StoredSite& site, const std::string& software,
   EntrySite made{site, software, {}};
   made.site.tuned_at = tuned_at;
   made.site.same_software = true;
-  std::erase_if(made.site.trials,
-                [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; });
+  // What is known is what the store said, and stays as it is there.
+  std::erase_if(made.site.trials, [](const StoredTrial& trial) {
+    return trial.status == TrialStatus::Untried || trial.status == TrialStatus::Known;
+  });
   if (made.site.trials.size() > most_trials) made.site.trials.resize(most_trials);
   return made;
 }

@@ -118,6 +118,23 @@ TEST_CASE("Names of any bytes are one text in JSON each, and come back") {
                      "41"));  // "A" needs no such spelling
 }
 
+TEST_CASE("Whatever became of a config, and why ever a site has its winner, comes back") {
+  Entry entry = full_entry();
+  StoredSite& stored = entry.sites[0].site;
+  for (const TrialStatus status :
+       {TrialStatus::Measured, TrialStatus::LaunchFailed, TrialStatus::NoSample,
+        TrialStatus::CutOff, TrialStatus::WrongResult, TrialStatus::TimedOut,
+        TrialStatus::Crashed}) {
+    stored.trials[0].status = status;
+    CHECK(parse_entry(to_text(entry)).sites[0].site.trials[0].status == status);
+  }
+  for (const WinnerReason reason :
+       {WinnerReason::Fastest, WinnerReason::Dropped, WinnerReason::Stored}) {
+    stored.reason = reason;
+    CHECK(parse_entry(to_text(entry)).sites[0].site.reason == reason);
+  }
+}
+
 TEST_CASE("A trial more is a line more") {
   Entry entry = full_entry();
   const std::string before = to_text(entry);
