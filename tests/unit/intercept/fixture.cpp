@@ -229,6 +229,7 @@ Program::Program(Options options) {
                                              "_" + std::to_string(number.fetch_add(1))))
                 .string();
   options.log_dir = folder_;
+  if (options.cache_dir.empty()) options.store = StoreUse::Off;  // each begins with nothing
   frontend_.version = CONTEXTUNE_ABI_VERSION;
   frontend_.size = sizeof frontend_;
   frontend_.libcuda = simulation.library;
