@@ -1,6 +1,7 @@
 #pragma once
 
 /// All of contextune's C++ interface. contextune.h is the C one.
+#include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/error.hpp>

@@ -67,7 +67,7 @@ struct SiteRow {
   bool is_default = false;
 
   [[nodiscard]] auto calls() const {
-    return std::tuple(row.function, row.ranks, row.nodes, row.sizes.low_bytes, row.sizes.high_bytes,
+    return std::tuple(row.function, row.ranks, row.nodes, row.sizes.low, row.sizes.high,
                       row.operations);
   }
   // Of the same calls the plugin takes the first.
@@ -83,7 +83,7 @@ struct SiteRow {
 std::optional<SiteRow> row_of(const log::SiteReport& site) {
   const auto function = function_named(site.name);
   const Fields key = fields_of(site.key);
-  const auto sizes = collective::SizeBuckets::bucket_of_key(field(key, "bytes"));
+  const auto sizes = Buckets::bucket_of_key(field(key, "bytes"));
   if (site.provider != "collective" || !function || !sizes) return std::nullopt;
   SiteRow made;
   made.row.function = *function;

@@ -119,7 +119,7 @@ std::string placement_of(std::span<const std::uint64_t> node_of_rank) {
   return text;
 }
 
-Key key_of(const Collective& collective, const SizeBuckets& buckets) {
+Key key_of(const Collective& collective, const Buckets& buckets) {
   Key key;
   if (is_reduction(collective.function)) {
     key.add("type", std::string(name_of(collective.datatype)));

@@ -6,9 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <contextune/buckets.hpp>
 #include <contextune/key.hpp>
-
-#include "collective/size_buckets.hpp"
 
 namespace contextune::collective {
 
@@ -103,6 +102,6 @@ struct Collective {
 /// all ranks of the communicator, which is why whether the buffers are one is no part of it, nor
 /// the datatype of what is only moved: ranks may differ in those, and must not differ in their
 /// config.
-[[nodiscard]] Key key_of(const Collective& collective, const SizeBuckets& buckets);
+[[nodiscard]] Key key_of(const Collective& collective, const Buckets& buckets);
 
 }  // namespace contextune::collective

@@ -7,18 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
 
 #include "collective/cell.hpp"
 #include "collective/collective.hpp"
 #include "collective/exactness.hpp"
-#include "collective/size_buckets.hpp"
 
 namespace contextune::collective {
 
 /// What the user wants of one function.
 struct FunctionSpace {
-  SizeBuckets buckets;
+  Buckets buckets;
   bool is_tuned = false;         ///< else it is named and timed only
   std::vector<Config> declared;  ///< as CandidateSources has it
   std::optional<int> n_warmup;

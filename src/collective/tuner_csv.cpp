@@ -51,8 +51,7 @@ std::string to_tuner_csv(std::span<const TunerRow> rows) {
   for (const TunerRow& row : rows) {
     if (csv_name(row.function).empty()) continue;
     const std::string calls = std::string(csv_name(row.function)) + ',' +
-                              std::to_string(row.sizes.low_bytes) + ',' +
-                              std::to_string(row.sizes.high_bytes);
+                              std::to_string(row.sizes.low) + ',' + std::to_string(row.sizes.high);
     const std::optional<int> registered = row.registered_buffers;
     const std::string surroundings = or_any(row.nodes) + ',' + or_any(row.ranks) + ',' +
                                      or_any(row.operations) + ',' + or_any(registered);

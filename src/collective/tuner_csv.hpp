@@ -4,9 +4,10 @@
 #include <span>
 #include <string>
 
+#include <contextune/buckets.hpp>
+
 #include "collective/cell.hpp"
 #include "collective/collective.hpp"
-#include "collective/size_buckets.hpp"
 
 namespace contextune::collective {
 

@@ -71,7 +71,7 @@ bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexc
   const void* const communicator = communicator_of(question);
   collective::LeaseKey key;
   key.communicator = static_cast<std::uint64_t>(question.tuner) + 1;  // above 0
-  key.bytes = space_.of(*function).buckets.bucket_of(question.bytes).high_bytes;
+  key.bytes = space_.of(*function).buckets.bucket_of(question.bytes).high;
   key.operations = static_cast<std::uint32_t>(question.num_pipelined);
   key.function = *function;
   key.kind = movement_kind;

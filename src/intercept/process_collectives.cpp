@@ -167,7 +167,7 @@ void ProcessCollectives::show_exchange() noexcept {
   DecisionMade& made = this_call.made[this_call.num_made++];
   made = {};
   made.key.communicator = static_cast<std::uint64_t>(known->tuner) + 1;
-  made.key.bytes = space_.of(Function::AllToAll).buckets.bucket_of(exchange->bytes).high_bytes;
+  made.key.bytes = space_.of(Function::AllToAll).buckets.bucket_of(exchange->bytes).high;
   made.key.operations = 1;
   made.key.function = Function::AllToAll;
   made.key.kind = movement_kind;

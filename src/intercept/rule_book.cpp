@@ -1,5 +1,6 @@
 #include "intercept/rule_book.hpp"
 
+#include <contextune/buckets.hpp>
 #include <contextune/error.hpp>
 
 #include "space/kernel_name.hpp"
@@ -41,16 +42,16 @@ void RuleBook::declare(const space::CollectiveDeclaration& declared) {
     collective::FunctionSpace& one = collectives_.functions[static_cast<std::size_t>(function)];
     one.is_tuned = true;
     one.declared = declared.configs;
-    if (!declared.buckets.empty()) one.buckets = collective::SizeBuckets::parse(declared.buckets);
+    if (!declared.buckets.empty()) one.buckets = Buckets::parse(declared.buckets);
     one.n_warmup = declared.n_warmup;
     one.n_repeat = declared.n_repeat;
   }
 }
 
 void RuleBook::start_collectives(const Options& options, EventLog& log) {
-  collective::SizeBuckets buckets;
+  Buckets buckets;
   try {
-    buckets = collective::SizeBuckets::parse(options.buckets);
+    buckets = Buckets::parse(options.buckets);
   } catch (const Error& error) {
     log.fault(std::string("option buckets: ") + error.what() + "; pow2 is used");
   }

@@ -32,7 +32,8 @@ TEST_CASE("There are no more useful channels than exist, and never none", "[chan
   limits.nvls_channels = 16;
   CHECK(useful_channels(Function::AllReduce, 1U << 30U, ring_simple, limits) == 24);
   CHECK(useful_channels(Function::AllReduce, 1U << 30U, nvls_simple, limits) == 16);
-  CHECK(useful_channels(Function::AllReduce, SizeBucket::no_limit, ring_ll, limits) == 24);
+  CHECK(useful_channels(Function::AllReduce, contextune::SizeBucket::no_limit, ring_ll, limits) ==
+        24);
   CHECK(useful_channels(Function::AllReduce, 0, ring_simple, limits) == 1);
   limits.channels = 0;
   CHECK(useful_channels(Function::AllReduce, 1U << 30U, ring_simple, limits) == 1);

@@ -28,7 +28,7 @@ TEST_CASE("A message has the size that NCCL tells its tuner", "[collective]") {
 }
 
 TEST_CASE("A message that is too large to be counted does not become a small one", "[collective]") {
-  constexpr std::uint64_t most = SizeBucket::no_limit;
+  constexpr std::uint64_t most = contextune::SizeBucket::no_limit;
   CHECK(message_bytes(Function::AllReduce, Datatype::F64, most / 4, 2) == most);
   CHECK(message_bytes(Function::AllGather, Datatype::U8, most / 2, 3) == most);
 }
@@ -58,7 +58,7 @@ TEST_CASE("Placement does not depend on what the nodes are called", "[collective
 }
 
 TEST_CASE("The key of a collective site names what makes two calls one problem", "[collective]") {
-  const SizeBuckets buckets;
+  const contextune::Buckets buckets;
   CHECK(key_of(all_reduce_of(60'000), buckets).to_string() ==
         "type=f32 op=sum bytes=32769-65536 ranks=8 nodes=2 placement=0x4+1x4");
   CHECK(key_of(all_reduce_of(60'000), buckets) == key_of(all_reduce_of(40'000), buckets));
@@ -90,5 +90,5 @@ TEST_CASE("What only moves data has neither datatype nor operator in its key", "
   Collective same = gather;
   same.op = Operator::Max;
   same.datatype = Datatype::U8;
-  CHECK(key_of(gather, SizeBuckets()) == key_of(same, SizeBuckets()));
+  CHECK(key_of(gather, contextune::Buckets()) == key_of(same, contextune::Buckets()));
 }
