@@ -129,8 +129,72 @@ CONTEXTUNE_EXPORT uint32_t contextune_tunable_begin(contextune_tunable* tunable,
                                                     contextune_call* call);
 
 /* `launched` is 0 when the launch failed. Returns 1 when the work must be launched once more with
- * config 0, outside of any further begin and end, so that the program's results stay right. */
+ * the problem's default, outside of any further begin and end, so that the program's results stay
+ * right. */
 CONTEXTUNE_EXPORT int contextune_tunable_end(contextune_call* call, int launched);
+
+/* How many configs of one problem were ruled out, and by whom; for the log. */
+typedef struct contextune_pruned {
+  uint32_t by_device; /* what the device allows */
+  uint32_t by_kernel; /* what the compiled kernel allows */
+  uint32_t by_author;
+  uint32_t failed; /* could not be launched before anything was measured */
+} contextune_pruned;
+
+/* Which configs one problem may run, as indices into the tunable's; the first is its default.
+ * Before the problem's first call; later calls may only say the same again. `pruned` may be NULL.
+ * Fails if there is none, or one does not exist or comes twice. */
+CONTEXTUNE_EXPORT int contextune_tunable_keep(contextune_tunable* tunable, uint32_t key,
+                                              const uint32_t* configs, size_t num_configs,
+                                              const contextune_pruned* pruned);
+
+/* What the problem runs on the current device outside of regions, without begin and end: its
+ * winner, and its default where nothing is tuned at all. CONTEXTUNE_UNSETTLED: it was not tuned
+ * yet, or this thread is inside a region. Takes no lock and allocates nothing. */
+#define CONTEXTUNE_UNSETTLED 0xffffffffu
+CONTEXTUNE_EXPORT uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key);
+
+/* Enters the region in which that one problem is tuned by itself, "gemm{n=4096}"; from here on it
+ * is as any other region. */
+CONTEXTUNE_EXPORT void contextune_tunable_region_begin(contextune_entry* entry,
+                                                       contextune_tunable* tunable, uint32_t key);
+
+/* Where the calling thread is. */
+enum contextune_place {
+  contextune_place_untuned = 0, /* nothing is tuned in this process */
+  contextune_place_region = 1,  /* inside a region */
+  contextune_place_capture = 2, /* a stream is being captured into a graph */
+  contextune_place_free = 3     /* a body may be repeated here */
+};
+CONTEXTUNE_EXPORT enum contextune_place contextune_current_place(void);
+
+/* --- Limits of the device and of kernels ------------------------------------------------------ */
+
+typedef struct contextune_device {
+  size_t size;    /* of this struct; it may grow at the end */
+  char name[128]; /* "NVIDIA H200" */
+  int num_sms;
+  int compute_capability; /* 90 for 9.0 */
+  int max_threads_per_block;
+  int registers_per_sm;
+  size_t max_shared_bytes; /* a block, opt-in */
+} contextune_device;
+
+/* Facts of the device of this thread's context; set `size` before. Fails where there is none. */
+CONTEXTUNE_EXPORT int contextune_current_device(contextune_device* device);
+
+typedef struct contextune_kernel_limits {
+  size_t size;               /* of this struct; it may grow at the end */
+  int max_threads_per_block; /* as compiled */
+  int registers;             /* of a thread */
+  size_t static_shared_bytes;
+  size_t max_dynamic_shared_bytes; /* that a block may ask for on this device, opt-in */
+} contextune_kernel_limits;
+
+/* What a compiled kernel allows on the current device. `kernel` is a CUfunction or a CUkernel; set
+ * `size` before. Fails where the driver cannot tell. */
+CONTEXTUNE_EXPORT int contextune_limits_of_kernel(const void* kernel,
+                                                  contextune_kernel_limits* limits);
 
 /* --- Declared kernels ---------------------------------------------------------------------------
  *

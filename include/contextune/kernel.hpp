@@ -12,6 +12,8 @@
 
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
+#include <contextune/device.hpp>
+#include <contextune/dim3.hpp>
 #include <contextune/kernel_name.hpp>
 #include <contextune/key.hpp>
 
@@ -19,22 +21,6 @@ struct contextune_launch_view;
 struct contextune_launch_change;
 
 namespace contextune {
-
-/// Blocks in a grid, threads in a block, or blocks in a cluster.
-struct Dim3 {
-  std::uint32_t x = 1;
-  std::uint32_t y = 1;
-  std::uint32_t z = 1;
-  bool operator==(const Dim3&) const = default;
-};
-
-/// The device that a launch goes to. A number is 0 where it is not known.
-struct Device {
-  int num_sms = 0;
-  int compute_capability = 0;  ///< 90 for 9.0
-  int max_threads_per_block = 0;
-  std::size_t max_shared_bytes = 0;  ///< a block, opt-in
-};
 
 /// One launch as the program wrote it. Valid during the call that it is given to. It notes what is
 /// read of it, so that an answer is kept for launches that agree in that and in nothing else.

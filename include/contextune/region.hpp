@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <string>
@@ -22,6 +23,8 @@ class RegionLoop {
   explicit RegionLoop(const char* name, const RegionOptions& options = {});
   explicit RegionLoop(const std::string& name, const RegionOptions& options = {})
       : RegionLoop(name.c_str(), options) {}
+  /// Enters the region in which that one problem of a tunable is tuned by itself.
+  RegionLoop(contextune_tunable* tunable, std::uint32_t problem, const RegionOptions& options);
   /// Leaves the region; where the body has not run to its end, without winners and restored. What
   /// the restore callable throws here is lost.
   ~RegionLoop();
@@ -34,6 +37,7 @@ class RegionLoop {
 
  private:
   void configure(const RegionOptions& options);
+  void configure_or_leave(const RegionOptions& options);
   static int restore(void* self) noexcept;
 
   contextune_entry entry_;
@@ -41,15 +45,11 @@ class RegionLoop {
   std::exception_ptr failure_;  ///< what restore_ threw
 };
 
-/// Runs `body` in the region `name`: until the region is tuned and then once with the winners if
-/// the options say `repeatable` or give `restore`, else once, as one pass. Gives the value of the
-/// last run, which may be void, move-only or a reference; values of earlier runs are gone before
-/// the body runs again. What the body throws goes on to the caller, after the region was left.
-/// @throws Error as RegionLoop
+namespace detail {
+/// Runs `body` as often as the loop says and gives the value of the last run.
 template <class Body>
-decltype(auto) region(const std::string& name, const RegionOptions& options, Body&& body) {
+decltype(auto) run_loop(RegionLoop& loop, Body&& body) {
   using Result = std::invoke_result_t<Body&>;
-  RegionLoop loop(name, options);
   bool again = loop.next();  // true: the body runs at least once
   if constexpr (std::is_void_v<Result>) {
     for (; again; again = loop.next()) std::invoke(body);
@@ -65,6 +65,18 @@ decltype(auto) region(const std::string& name, const RegionOptions& options, Bod
       }
     }
   }
+}
+}  // namespace detail
+
+/// Runs `body` in the region `name`: until the region is tuned and then once with the winners if
+/// the options say `repeatable` or give `restore`, else once, as one pass. Gives the value of the
+/// last run, which may be void, move-only or a reference; values of earlier runs are gone before
+/// the body runs again. What the body throws goes on to the caller, after the region was left.
+/// @throws Error as RegionLoop
+template <class Body>
+decltype(auto) region(const std::string& name, const RegionOptions& options, Body&& body) {
+  RegionLoop loop(name, options);
+  return detail::run_loop(loop, body);
 }
 
 }  // namespace contextune

@@ -12,6 +12,7 @@
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/key.hpp>
+#include <contextune/tunable_call.hpp>
 
 namespace contextune {
 
@@ -35,28 +36,10 @@ class TunableBase {
   void set_passes(int n_warmup, int n_repeat);
 
  protected:
-  /// One call: which config to launch, and from construction to end() this thread's launches are
-  /// its work.
-  class Call {
-   public:
-    Call(const TunableBase& tunable, std::uint32_t problem) noexcept
-        : index_(contextune_tunable_begin(tunable.handle_, problem, &call_)) {}
-    ~Call() { contextune_tunable_end(&call_, 1); }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-    [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-    /// True: launch once more with config 0.
-    [[nodiscard]] bool end(bool launched) noexcept {
-      return contextune_tunable_end(&call_, launched ? 1 : 0) != 0;
-    }
-
-   private:
-    contextune_call call_;
-    std::uint32_t index_;
-  };
-
   /// Number of a problem; equal keys have equal numbers.
   [[nodiscard]] std::uint32_t problem(const Key& key) const;
+
+  [[nodiscard]] contextune_tunable* handle() const noexcept { return handle_; }
 
  private:
   struct Problems;
@@ -114,37 +97,12 @@ class Tunable : public TunableBase {
     using Result = std::invoke_result_t<Launch&, const Config&, Args&...>;
     std::uint32_t number = 0;
     if constexpr (!std::is_same_v<KeyFunction, NoKey>) number = problem(std::invoke(key_, args...));
-    Call call(*this, number);
-    const Config& config = configs()[call.index()];
-    if (call.index() == 0) return launch<Result>(configs().front(), args...);
-    try {
-      if constexpr (std::is_void_v<Result>) {
-        launch<Result>(config, args...);
-        return;
-      } else {
-        Result result = launch<Result>(config, args...);
-        if (!failed(result) || !call.end(false)) return static_cast<Result>(result);
-      }
-    } catch (...) {
-      if (!call.end(false)) throw;
-    }
-    return launch<Result>(configs().front(), args...);
+    return detail::launch_in_call<Result>(handle(), number, 0, [&](std::uint32_t config) -> Result {
+      return std::invoke(launch_, configs()[config], args...);
+    });
   }
 
  private:
-  template <class Result, class... Args>
-  Result launch(const Config& config, Args&... args) {
-    return std::invoke(launch_, config, args...);
-  }
-  template <class Result>
-  static bool failed(const Result& result) {
-    if constexpr (std::is_enum_v<Result>) {
-      return static_cast<std::underlying_type_t<Result>>(result) != 0;
-    } else {
-      return false;
-    }
-  }
-
   Launch launch_;
   [[no_unique_address]] KeyFunction key_;
 };

@@ -33,6 +33,11 @@ struct contextune_api {
   int (*tunable_end)(contextune_call* call, int launched);
   int (*declare_kernel)(const contextune_kernel* kernel);
   int (*join)(void* communicator, double seconds);
+  int (*tunable_keep)(contextune_tunable* tunable, uint32_t key, const uint32_t* configs,
+                      size_t num_configs, const contextune_pruned* pruned);
+  uint32_t (*tunable_settled)(contextune_tunable* tunable, uint32_t key);
+  void (*tunable_region_begin)(contextune_entry* entry, contextune_tunable* tunable, uint32_t key);
+  enum contextune_place (*current_place)(void);
 };
 
 /* Exported; never NULL. */

@@ -8,6 +8,7 @@
 #include "api/entry.hpp"
 #include "api/join.hpp"
 #include "api/last_error.hpp"
+#include "api/limits.hpp"
 #include "api/process.hpp"
 #include "api/tunable_registry.hpp"
 
@@ -44,6 +45,10 @@ constexpr contextune_api table{
     .tunable_end = &end_call,
     .declare_kernel = &declare_kernel,
     .join = &join,
+    .tunable_keep = &keep_configs,
+    .tunable_settled = &settled_config,
+    .tunable_region_begin = &begin_region_of,
+    .current_place = &current_place,
 };
 
 /// What another copy says of a failure is said again here.
@@ -140,6 +145,40 @@ uint32_t contextune_tunable_begin(contextune_tunable* tunable, uint32_t key,
 
 int contextune_tunable_end(contextune_call* call, int launched) {
   return api_of(call->opaque[0]).tunable_end(call, launched);
+}
+
+int contextune_tunable_keep(contextune_tunable* tunable, uint32_t key, const uint32_t* configs,
+                            size_t num_configs, const contextune_pruned* pruned) {
+  return keep_configs(tunable, key, configs, num_configs, pruned);
+}
+
+uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key) {
+  const contextune_api* api = active_api();
+  return api == own_api() ? settled_config(tunable, key) : settled_config_in(*api, tunable, key);
+}
+
+void contextune_tunable_region_begin(contextune_entry* entry, contextune_tunable* tunable,
+                                     uint32_t key) {
+  const contextune_api* api = active_api();
+  if (api != own_api() && has_pending_declarations()) hand_over_declarations(*api);
+  entry->opaque[0] = reinterpret_cast<std::uint64_t>(api);
+  if (api == own_api()) {
+    begin_region_of(entry, tunable, key);
+  } else {
+    begin_region_in(*api, entry, tunable, key);
+  }
+}
+
+enum contextune_place contextune_current_place(void) {
+  return active_api()->current_place();
+}
+
+int contextune_current_device(contextune_device* device) {
+  return describe_device(device);
+}
+
+int contextune_limits_of_kernel(const void* kernel, contextune_kernel_limits* limits) {
+  return describe_limits(kernel, limits);
 }
 
 int contextune_declare_kernel(const contextune_kernel* kernel) {

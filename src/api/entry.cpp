@@ -12,6 +12,7 @@
 #include "api/process.hpp"
 #include "api/region_table.hpp"
 #include "api/snapshot.hpp"
+#include "api/tunable_record.hpp"
 #include "core/option_table.hpp"
 
 namespace contextune::api {
@@ -23,6 +24,7 @@ using intercept::Runtime;
 /// What an entry needs only while its region still searches.
 struct Search {
   std::string name;
+  TunableProblem* problem = nullptr;  ///< the region is one problem of a tunable
   int device = -1;
   Options author;
   bool repeatable = false;
@@ -129,6 +131,8 @@ int start_first_run(Entry& entry) noexcept {
     } catch (const std::exception& error) {
       now->fault("region '" + entry.search->name + "': " + error.what() +
                  "; its body runs once, as it is");
+      // The next call would not fare better, and say so again.
+      if (entry.search->problem != nullptr) entry.search->problem->refused = true;
     }
     if (entry.region == nullptr) {
       forget_search(entry);
@@ -153,6 +157,20 @@ int finish_pass(Entry& entry) noexcept {
   return 0;
 }
 
+void enter(Entry& entry, std::string_view name, TunableProblem* problem) noexcept {
+  const int device = current_device();
+  entry.region = find_region(name, device);
+  if (entry.region != nullptr && entry.region->finished()) return;
+  try {
+    entry.search = new Search;
+    entry.search->name = name;
+    entry.search->problem = problem;
+    entry.search->device = device;
+  } catch (const std::bad_alloc&) {
+    forget_search(entry);
+  }
+}
+
 /// Setters that come when nothing is searched have nothing to do.
 template <class Set>
 int set(contextune_entry* entry, const Set& call) noexcept {
@@ -175,15 +193,17 @@ int set(contextune_entry* entry, const Set& call) noexcept {
 void begin_region(contextune_entry* entry, const char* name) noexcept {
   Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
   if (runtime() == nullptr || name == nullptr) return;
-  const int device = current_device();
-  mine.region = find_region(name, device);
-  if (mine.region != nullptr && mine.region->finished()) return;
+  enter(mine, name, nullptr);
+}
+
+void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept {
+  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
+  TunableProblem* problem = tunable == nullptr ? nullptr : tunable->problem(key);
+  if (problem == nullptr || runtime() == nullptr) return;
   try {
-    mine.search = new Search;
-    mine.search->name = name;
-    mine.search->device = device;
+    enter(mine, tunable->region_name(*problem), problem);
   } catch (const std::bad_alloc&) {
-    forget_search(mine);
+    // No name, no region: the body runs once.
   }
 }
 

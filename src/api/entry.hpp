@@ -7,6 +7,11 @@ namespace contextune::api {
 /// What the C functions on regions do in the copy that runs. Nothing throws; what fails leaves its
 /// text in last_error().
 void begin_region(contextune_entry* entry, const char* name) noexcept;
+/// Each problem of a function has a region of its own, instead of being one more site of the
+/// function's: a site that comes to a finished search has to be launched in two passes before it
+/// starts a generation, and would share limits of passes, time and sites, and an end of the search,
+/// with the problems before it. So a new problem is tuned from its first call to its winner there.
+void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept;
 [[nodiscard]] int region_tunes(const contextune_entry* entry) noexcept;
 [[nodiscard]] int set_region_option(contextune_entry* entry, const char* name,
                                     const char* value) noexcept;

@@ -13,7 +13,15 @@ namespace {
 
 using intercept::Runtime;
 
-/// Whether the program has loaded and initialised the driver. Neither is done for it.
+Runtime* start_without_frontend() noexcept {
+  static std::atomic<bool> tried{false};
+  if (tried.load(std::memory_order_acquire) || has_frontend() || !driver_in_use()) return nullptr;
+  if (tried.exchange(true, std::memory_order_acq_rel)) return nullptr;
+  return Runtime::start(nullptr);
+}
+
+}  // namespace
+
 bool driver_in_use() noexcept {
   void* library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
   if (library == nullptr) return false;
@@ -24,15 +32,6 @@ bool driver_in_use() noexcept {
   dlclose(library);
   return ready;
 }
-
-Runtime* start_without_frontend() noexcept {
-  static std::atomic<bool> tried{false};
-  if (tried.load(std::memory_order_acquire) || has_frontend() || !driver_in_use()) return nullptr;
-  if (tried.exchange(true, std::memory_order_acq_rel)) return nullptr;
-  return Runtime::start(nullptr);
-}
-
-}  // namespace
 
 bool has_frontend() noexcept {
   // What the frontend wraps it exports under a version of its own, which only a lookup that names

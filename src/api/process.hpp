@@ -23,6 +23,9 @@ namespace contextune::api {
 /// The driver's own entry points, or null. Only with a runtime.
 [[nodiscard]] const gpu::Driver* driver() noexcept;
 
+/// Whether the program has loaded and initialised the driver. Neither is done for it.
+[[nodiscard]] bool driver_in_use() noexcept;
+
 /// Ordinal of the current device; 0 where there is but one; -1 while no context is current. Only
 /// with a runtime.
 [[nodiscard]] int current_device() noexcept;

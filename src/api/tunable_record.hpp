@@ -14,6 +14,7 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
+#include "core/pruned_configs.hpp"
 #include "intercept/region.hpp"
 
 namespace contextune::api {
@@ -26,17 +27,36 @@ struct TunableSite {
   TunableSite* next = nullptr;
 };
 
+/// Which configs a problem may run, and how many others there are. Written once.
+struct KeptConfigs {
+  std::vector<std::uint32_t> configs;  ///< of the tunable; the first is the default
+  PrunedConfigs pruned;
+};
+
 /// One problem of a tunable and the sites that it has become.
 struct TunableProblem {
   Key key;
   std::string text;
+  std::atomic<const KeptConfigs*> kept{nullptr};  ///< null: all
   std::atomic<TunableSite*> sites{nullptr};
+  std::atomic<bool> refused{false};       ///< it cannot have a region of its own
   std::atomic<std::uint32_t> foreign{0};  ///< its number in another copy, plus one
 
   [[nodiscard]] TunableSite* find(const intercept::Region* region, int device) const noexcept;
   /// The site of a region that has finished its search, the last that was met; null if there is
   /// none.
   [[nodiscard]] TunableSite* find_settled(int device) const noexcept;
+
+  /// The tunable's number of a config that its sites number by themselves.
+  [[nodiscard]] std::uint32_t outer(std::uint32_t config) const noexcept {
+    const KeptConfigs* only = kept.load(std::memory_order_acquire);
+    if (only == nullptr) return config;
+    return only->configs[config < only->configs.size() ? config : 0];
+  }
+  [[nodiscard]] std::size_t num_configs(std::size_t of_tunable) const noexcept {
+    const KeptConfigs* only = kept.load(std::memory_order_acquire);
+    return only == nullptr ? of_tunable : only->configs.size();
+  }
 };
 
 }  // namespace contextune::api
@@ -61,6 +81,11 @@ struct contextune_tunable {
 
   /// The number of a problem, new or not; no_problem when there are too many.
   [[nodiscard]] std::uint32_t number_of(const std::string& key_text);
+
+  /// "gemm{n=4096}": the region in which a problem is tuned by itself.
+  [[nodiscard]] std::string region_name(const contextune::api::TunableProblem& problem) const {
+    return problem.key.empty() ? site_name : site_name + "{" + problem.key.to_string() + "}";
+  }
 
   static constexpr std::uint32_t no_problem = 0xffffffffU;
   static constexpr std::uint32_t max_problems = (1U << 16U) - 1;

@@ -9,6 +9,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable_record.hpp"
+#include "intercept/site.hpp"
 
 namespace contextune::api {
 namespace {
@@ -53,7 +54,13 @@ TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Regi
   spec.key = problem.key;
   // As kernels: each device is another problem. Where there is but one, the key stays short.
   if (device > 0) spec.key.add("device", device);
-  spec.configs = tunable.configs;
+  if (const KeptConfigs* kept = problem.kept.load(std::memory_order_acquire)) {
+    for (const std::uint32_t config : kept->configs)
+      spec.configs.push_back(tunable.configs[config]);
+    spec.pruned = kept->pruned;
+  } else {
+    spec.configs = tunable.configs;
+  }
   spec.n_warmup = at_least(0, tunable.n_warmup.load(std::memory_order_relaxed));
   spec.n_repeat = at_least(1, tunable.n_repeat.load(std::memory_order_relaxed));
   auto* added = new TunableSite{&region, device, region.tunable(spec),
@@ -62,6 +69,27 @@ TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Regi
   while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
   }
   return added;
+}
+
+/// A problem with one config becomes no site, so nobody else says what became of the others.
+void say_no_choice(const contextune_tunable& tunable, const TunableProblem& problem,
+                   const KeptConfigs& kept) noexcept {
+  intercept::Runtime* now = intercept::Runtime::get();
+  if (now == nullptr || kept.configs.size() != 1 || kept.pruned.all() == 0) return;
+  try {
+    const auto count = [](std::uint32_t number, const char* by) {
+      return number == 0 ? std::string() : " " + std::to_string(number) + " " + by;
+    };
+    now->fallback(FallbackReason::NoKnobs, tunable.region_name(problem),
+                  "One of " + std::to_string(tunable.configs.size()) +
+                      " configs is left: nothing to tune (ruled out:" +
+                      count(kept.pruned.by_device, "by the device") +
+                      count(kept.pruned.by_kernel, "by the kernel") +
+                      count(kept.pruned.by_author, "by the author") +
+                      count(kept.pruned.failed, "could not be launched") + ").");
+  } catch (const std::exception&) {
+    // No memory to say it.
+  }
 }
 
 }  // namespace
@@ -118,10 +146,10 @@ uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept {
 uint32_t begin_call(contextune_tunable* tunable, uint32_t key, contextune_call* call) noexcept {
   Call& mine = *new (&call->opaque[1]) Call;
   mine.open = 0;
-  intercept::Runtime* now = tunable != nullptr ? runtime() : nullptr;
-  if (now == nullptr) return 0;
-  TunableProblem* problem = tunable->problem(key);
+  TunableProblem* problem = tunable != nullptr ? tunable->problem(key) : nullptr;
   if (problem == nullptr) return 0;
+  intercept::Runtime* now = runtime();
+  if (now == nullptr) return problem->outer(0);
   const int device = current_device();
   Region* region = now->current_region();
   // The region of the whole process is where calls outside of regions end up.
@@ -135,11 +163,15 @@ uint32_t begin_call(contextune_tunable* tunable, uint32_t key, contextune_call* 
       now->fault(error.what());
     }
   }
-  if (site == nullptr || site->site == nullptr) return 0;
+  if (site == nullptr || site->site == nullptr) return problem->outer(0);
   new (mine.storage) TunableCall(site->site);
   mine.open = 1;
-  const std::uint32_t config = mine.call().config();
-  return config < tunable->configs.size() ? config : 0;
+  const std::uint32_t config = problem->outer(mine.call().config());
+  return config < tunable->configs.size() ? config : problem->outer(0);
+}
+
+void close_call(contextune_call* call) noexcept {
+  new (&call->opaque[1]) Call{};
 }
 
 int end_call(contextune_call* call, int launched) noexcept {
@@ -151,31 +183,58 @@ int end_call(contextune_call* call, int launched) noexcept {
   return again ? 1 : 0;
 }
 
-uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable, uint32_t key,
-                       contextune_call* call) noexcept {
-  call->opaque[0] = reinterpret_cast<std::uint64_t>(own_api());
-  new (&call->opaque[1]) Call{};
-  if (tunable == nullptr) return 0;
-  TunableProblem* problem = tunable->problem(key);
-  contextune_tunable* there = tunable->foreign.load(std::memory_order_acquire);
-  if (there == nullptr) {
-    try {
-      std::vector<const char*> texts;
-      for (const std::string& text : tunable->config_texts) texts.push_back(text.c_str());
-      there = other.tunable_create(tunable->name.c_str(), texts.data(), texts.size());
-    } catch (const std::bad_alloc&) {
+uint32_t settled_config(contextune_tunable* tunable, uint32_t key) noexcept {
+  TunableProblem* problem = tunable != nullptr ? tunable->problem(key) : nullptr;
+  if (problem == nullptr) return 0;
+  intercept::Runtime* now = runtime();
+  if (now == nullptr) return problem->outer(0);
+  if (now->is_in_region()) return CONTEXTUNE_UNSETTLED;
+  if (const TunableSite* site = problem->find_settled(current_device())) {
+    return problem->outer(site->site->settled());
+  }
+  const bool no_choice = problem->num_configs(tunable->configs.size()) == 1 ||
+                         problem->refused.load(std::memory_order_relaxed);
+  return no_choice ? problem->outer(0) : CONTEXTUNE_UNSETTLED;
+}
+
+int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* configs,
+                 size_t num_configs, const contextune_pruned* pruned) noexcept {
+  TunableProblem* problem = tunable != nullptr ? tunable->problem(key) : nullptr;
+  if (problem == nullptr) return fail("configs are kept for a problem that does not exist");
+  try {
+    auto kept = std::make_unique<KeptConfigs>();
+    if (configs != nullptr) kept->configs.assign(configs, configs + num_configs);
+    std::vector<bool> seen(tunable->configs.size());
+    for (const std::uint32_t config : kept->configs) {
+      if (config >= seen.size() || seen[config]) {
+        return fail("tunable '" + tunable->name + "': config " + std::to_string(config) +
+                    " is kept for '" + problem->text + "', but it " +
+                    (config >= seen.size() ? "does not exist" : "was named before"));
+      }
+      seen[config] = true;
+    }
+    if (kept->configs.empty()) {
+      return fail("tunable '" + tunable->name + "': no config is kept for '" + problem->text +
+                  "'; keep at least one");
+    }
+    if (pruned != nullptr) {
+      kept->pruned = {pruned->by_device, pruned->by_kernel, pruned->by_author, pruned->failed};
+    }
+    const KeptConfigs* before = nullptr;
+    const bool fresh = problem->sites.load(std::memory_order_acquire) == nullptr;
+    if (fresh && problem->kept.compare_exchange_strong(before, kept.get())) {
+      say_no_choice(*tunable, *problem, *kept);
+      static_cast<void>(kept.release());  // as long as the problem
       return 0;
     }
-    tunable->foreign.store(there, std::memory_order_release);
+    if (before == nullptr) before = problem->kept.load(std::memory_order_acquire);
+    return before != nullptr && before->configs == kept->configs
+               ? 0
+               : fail("tunable '" + tunable->name + "': other configs were kept for '" +
+                      problem->text + "' before, or it was called already");
+  } catch (const std::exception& error) {
+    return fail(error.what());
   }
-  if (there == nullptr || problem == nullptr) return 0;
-  std::uint32_t number = problem->foreign.load(std::memory_order_acquire);
-  if (number == 0) {
-    number = other.tunable_key(there, problem->text.c_str()) + 1;
-    problem->foreign.store(number, std::memory_order_release);
-  }
-  call->opaque[0] = reinterpret_cast<std::uint64_t>(&other);
-  return other.tunable_begin(there, number - 1, call);
 }
 
 }  // namespace contextune::api

@@ -15,8 +15,18 @@ namespace contextune::api {
                                   contextune_call* call) noexcept;
 [[nodiscard]] int end_call(contextune_call* call, int launched) noexcept;
 
-/// The call of the same tunable and problem in another copy.
+/// end_call() of it does nothing.
+void close_call(contextune_call* call) noexcept;
+[[nodiscard]] uint32_t settled_config(contextune_tunable* tunable, uint32_t key) noexcept;
+[[nodiscard]] int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* configs,
+                               size_t num_configs, const contextune_pruned* pruned) noexcept;
+
+// The same of the same tunable and problem in another copy.
 [[nodiscard]] uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable,
                                      uint32_t key, contextune_call* call) noexcept;
+[[nodiscard]] uint32_t settled_config_in(const contextune_api& other, contextune_tunable* tunable,
+                                         uint32_t key) noexcept;
+void begin_region_in(const contextune_api& other, contextune_entry* entry,
+                     contextune_tunable* tunable, uint32_t key) noexcept;
 
 }  // namespace contextune::api

@@ -84,6 +84,9 @@ class LaunchRegion : public Region {
   /// Entries of the whole process: several at a time are one.
   void begin_in_process() noexcept;
   void end_in_process() noexcept;
+  [[nodiscard]] bool is_in_process() const noexcept {
+    return process_entries_.load(std::memory_order_relaxed) != 0;
+  }
 
   /// Makes the launch, exactly once as far as the program can tell.
   /// @param counts it belongs to the entry that may be a pass

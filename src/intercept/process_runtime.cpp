@@ -259,6 +259,12 @@ Region* ProcessRuntime::current_region() noexcept {
   return thread.region != nullptr ? thread.region : open_.only();
 }
 
+bool ProcessRuntime::is_in_region() noexcept {
+  if (this_thread().region != nullptr) return true;
+  const LaunchRegion* const only = open_.only();
+  return only != nullptr && only->is_in_process();
+}
+
 bool ProcessRuntime::is_current(CUcontext context) const noexcept {
   if (context == nullptr) return true;
   CUcontext current = nullptr;

@@ -34,6 +34,8 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] bool sees_launches() const noexcept override { return frontend_ != nullptr; }
   [[nodiscard]] Region& region(std::string_view name, const Options& author) override;
   [[nodiscard]] Region* current_region() noexcept override;
+  [[nodiscard]] bool is_in_region() noexcept override;
+  [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
   void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
   [[nodiscard]] DeviceFacts device_facts() noexcept override;

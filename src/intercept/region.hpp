@@ -10,6 +10,7 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
+#include "core/pruned_configs.hpp"
 #include "core/timer.hpp"
 
 namespace contextune::intercept {
@@ -24,6 +25,7 @@ struct TunableSpec {
   bool region_objective = false;  ///< judged by the region's time, not by its own
   std::optional<int> n_warmup;    ///< absent: the region's
   std::optional<int> n_repeat;
+  PrunedConfigs pruned;  ///< not among `configs`
 };
 
 /// One named stretch of host execution whose GPU work is tuned together. Lives as long as the

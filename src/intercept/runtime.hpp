@@ -52,6 +52,13 @@ class Runtime {
   /// else null.
   [[nodiscard]] virtual Region* current_region() noexcept = 0;
 
+  /// Whether this thread's work belongs to a region that it, or the whole process, has entered. A
+  /// region that another thread has entered for itself does not count.
+  [[nodiscard]] virtual bool is_in_region() noexcept = 0;
+
+  /// Whether a stream is being captured into a graph.
+  [[nodiscard]] virtual bool is_capturing() noexcept = 0;
+
   /// Declares a kernel, for launches that are first seen from now on. Of several rules for one
   /// kernel the last declared counts.
   virtual void declare(std::shared_ptr<KernelRule> rule) = 0;

@@ -88,9 +88,10 @@ class SiteTable {
   }
 
   /// The site of a tunable; null if it cannot be tuned.
-  [[nodiscard]] Site* tunable(SiteSpec spec) {
+  [[nodiscard]] Site* tunable(SiteSpec spec, const PrunedConfigs& pruned) {
     log::SiteFacts facts;
     facts.provider = "tunable";
+    facts.pruned = pruned;
     return named(std::move(spec), std::move(facts), {});
   }
   /// The same of a collective.

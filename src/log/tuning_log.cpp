@@ -51,6 +51,12 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
   fields.emplace_back("shared_bytes", facts.shared_bytes);
   fields.emplace_back("registers", facts.registers);
   fields.emplace_back("provider", facts.provider);
+  if (facts.pruned.all() > 0) {
+    fields.emplace_back("pruned_by_device", facts.pruned.by_device);
+    fields.emplace_back("pruned_by_kernel", facts.pruned.by_kernel);
+    fields.emplace_back("pruned_by_author", facts.pruned.by_author);
+    fields.emplace_back("pruned_failed", facts.pruned.failed);
+  }
   if (!facts.default_choice.empty()) fields.emplace_back("default", facts.default_choice);
   log_.write(LogLevel::Info, "site", fields);
 }

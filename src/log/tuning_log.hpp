@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/pruned_configs.hpp"
 #include "core/tuning.hpp"
 #include "core/tuning_observer.hpp"
 #include "log/rank_log.hpp"
@@ -22,6 +23,7 @@ struct SiteFacts {
   int registers = 0;
   std::uint32_t launches = 1;          ///< so far
   std::string_view provider = "none";  ///< declared, attributes, tunable, collective or none
+  PrunedConfigs pruned{};
   std::string default_choice;  ///< what a collective's default was: "Ring Simple"; empty: not known
 };
 

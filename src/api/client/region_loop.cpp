@@ -23,6 +23,16 @@ void give(contextune_entry& entry, const char* name, const std::optional<Type>& 
 
 RegionLoop::RegionLoop(const char* name, const RegionOptions& options) {
   contextune_region_begin(&entry_, name);
+  configure_or_leave(options);
+}
+
+RegionLoop::RegionLoop(contextune_tunable* tunable, std::uint32_t problem,
+                       const RegionOptions& options) {
+  contextune_tunable_region_begin(&entry_, tunable, problem);
+  configure_or_leave(options);
+}
+
+void RegionLoop::configure_or_leave(const RegionOptions& options) {
   if (contextune_region_tunes(&entry_) == 0) return;
   try {
     configure(options);

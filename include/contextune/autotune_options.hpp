@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <contextune/buckets.hpp>
+#include <contextune/config.hpp>
+#include <contextune/region_options.hpp>
+#include <contextune/restore.hpp>
+
+namespace contextune {
+
+/// What a function does at a size in whose bucket nothing was measured yet.
+enum class UnseenSize : std::uint8_t {
+  Tune,     ///< it is tuned at its first call
+  Nearest,  ///< runs the winner of the nearest size that was measured; where none is near, Tune
+  Default   ///< runs the default
+};
+
+/// What the author of a function says of its tuning. Designated initialisers, in this order:
+///
+///     {.n_repeat = 20, .buckets = contextune::Buckets::parse("4K,64K,1M")}
+struct AutotuneOptions {
+  int n_warmup = 5;   ///< runs of each config that do not count
+  int n_repeat = 10;  ///< runs of each config that count
+  /// How to undo what a run of the function did, where running it several times does not leave the
+  /// same as running it once.
+  Restore restore = {};
+
+  /// Which sizes are one problem, where the function says its size().
+  Buckets buckets = {};
+  /// Sizes that are measured before the first call, with the arguments that inputs() gives.
+  std::vector<std::uint64_t> hints = {};
+  UnseenSize unseen = UnseenSize::Tune;
+  /// How many times smaller or larger the nearest size may be.
+  std::uint32_t nearest_within = 4;
+
+  /// Calls may set parameters by hand; see CallOptions::set.
+  bool allow_override = false;
+  /// Says on std::clog what each problem was tuned to.
+  bool verbose = false;
+  /// An ncclComm_t whose ranks tune the function together: contextune::join() is called with it
+  /// once, at the first call, which all of its ranks have to make.
+  void* communicator = nullptr;
+  /// Further options of the regions in which problems are tuned. By default each config is timed in
+  /// a row (table), judged by the median of its runs, and kept only where alternating runs confirm
+  /// that the function is faster with it; there are no neighbours to refine it beside.
+  RegionOptions region = {};
+};
+
+/// What one call of a function does otherwise; see AutotunedFunction::with().
+struct CallOptions {
+  bool tune = true;      ///< false: runs the default, and measures nothing
+  bool verbose = false;  ///< says on std::clog which config it runs
+  /// Parameters of the config to run, in place of what was tuned.
+  Config set = {};
+  void* communicator = nullptr;  ///< as AutotuneOptions::communicator
+};
+
+}  // namespace contextune

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <contextune/buckets.hpp>
+#include <contextune/key.hpp>
+#include <contextune/key_words.hpp>
+
+namespace contextune::detail {
+
+/// One problem of a function: a key, its size bucket included. Made at its first call, lives as
+/// long as the function. What is not atomic is written before it is published.
+struct FunctionProblem {
+  KeyWords words;
+  std::optional<Key> authors;           ///< the author's key, where the words are only a hash of it
+  Key key;                              ///< as the log has it, with the size bucket
+  std::uint32_t number = 0;             ///< of contextune_tunable_key
+  std::vector<std::uint32_t> kept;      ///< configs, the default first; empty: `failure` says why
+  std::string failure;                  ///< what every call throws
+  std::optional<std::uint64_t> size{};  ///< the largest of its bucket, to find near ones by
+
+  /// Whose winner it runs, while it has none of its own; looked for when problems_settled() was
+  /// `near_as_of`.
+  std::atomic<const FunctionProblem*> near{nullptr};
+  std::atomic<std::uint64_t> near_as_of{0};
+
+  [[nodiscard]] bool keeps(std::uint32_t config) const noexcept {
+    return std::find(kept.begin(), kept.end(), config) != kept.end();
+  }
+};
+
+/// The problems of one function by the raw parts of their keys. find() takes no lock and allocates
+/// nothing. Any thread.
+class ProblemTable {
+ public:
+  ProblemTable();
+  ~ProblemTable();
+  ProblemTable(const ProblemTable&) = delete;
+  ProblemTable& operator=(const ProblemTable&) = delete;
+
+  /// Null: it was never added.
+  /// @param key where the words do not say it all
+  [[nodiscard]] FunctionProblem* find(const KeyWords& words, const Key* key) const noexcept {
+    const Slots& slots = *slots_.load(std::memory_order_acquire);
+    for (std::uint64_t at = words.hash();; ++at) {
+      FunctionProblem* const there = slots.at[at & slots.mask].load(std::memory_order_acquire);
+      if (there == nullptr) return nullptr;
+      if (there->words == words && (key == nullptr || there->authors == *key)) return there;
+    }
+  }
+
+  /// Publishes a problem, unless another thread was faster: gives the one that counts.
+  FunctionProblem& add(std::unique_ptr<FunctionProblem> problem);
+
+  /// Takes another problem's place: what is found from now on.
+  void replace(const FunctionProblem& old, std::unique_ptr<FunctionProblem> by);
+
+  /// All problems that differ from this one in their size only. Takes the lock.
+  [[nodiscard]] std::vector<const FunctionProblem*> of_other_sizes(
+      const FunctionProblem& problem) const;
+
+ private:
+  struct Slots {
+    explicit Slots(std::size_t count);
+    std::uint64_t mask;
+    std::unique_ptr<std::atomic<FunctionProblem*>[]> at;
+  };
+  void grow();
+  static void insert(const Slots& slots, FunctionProblem& problem) noexcept;
+
+  mutable std::mutex mutex_;
+  std::atomic<const Slots*> slots_;
+  std::vector<std::unique_ptr<Slots>> all_slots_;  ///< smaller ones too: they may still be read
+  std::vector<std::unique_ptr<FunctionProblem>> problems_;  ///< replaced ones too
+  std::size_t in_use_ = 0;
+};
+
+}  // namespace contextune::detail

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <contextune/contextune.h>
+
+/// What Tunable and autotune share of one call.
+namespace contextune::detail {
+
+/// One call: which config to launch, and from construction to end() this thread's launches are its
+/// work.
+class TunableCall {
+ public:
+  TunableCall(contextune_tunable* tunable, std::uint32_t problem) noexcept
+      : index_(contextune_tunable_begin(tunable, problem, &call_)) {}
+  ~TunableCall() { contextune_tunable_end(&call_, 1); }
+  TunableCall(const TunableCall&) = delete;
+  TunableCall& operator=(const TunableCall&) = delete;
+  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+  /// True: launch once more with the default.
+  [[nodiscard]] bool end(bool launched) noexcept {
+    return contextune_tunable_end(&call_, launched ? 1 : 0) != 0;
+  }
+
+ private:
+  contextune_call call_;
+  std::uint32_t index_;
+};
+
+/// Whether what a callable returned is an error: an enum that is not 0.
+template <class Result>
+[[nodiscard]] bool is_failure(const Result& result) {
+  if constexpr (std::is_enum_v<Result>) {
+    return static_cast<std::underlying_type_t<Result>>(result) != 0;
+  } else {
+    return false;
+  }
+}
+
+/// Launches the config that the call is to run, and the default where that one cannot be launched.
+/// @param launch takes the index of a config and gives a Result
+template <class Result, class Launch>
+Result launch_in_call(contextune_tunable* tunable, std::uint32_t problem,
+                      std::uint32_t default_config, Launch&& launch) {
+  TunableCall call(tunable, problem);
+  const std::uint32_t config = call.index();
+  if (config == default_config) return launch(config);
+  try {
+    if constexpr (std::is_void_v<Result>) {
+      launch(config);
+      return;
+    } else {
+      Result result = launch(config);
+      if (!is_failure(result) || !call.end(false)) return static_cast<Result&&>(result);
+    }
+  } catch (...) {
+    if (!call.end(false)) throw;
+  }
+  return launch(default_config);
+}
+
+}  // namespace contextune::detail

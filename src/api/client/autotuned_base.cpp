@@ -1,0 +1,198 @@
+#include <contextune/autotuned_base.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <iostream>
+#include <set>
+
+#include <contextune/error.hpp>
+#include <contextune/join.hpp>
+
+namespace contextune {
+namespace {
+
+std::string device_text(const Device& device) {
+  if (!device.name.empty()) return device.name;
+  if (device.num_sms == 0) return "unknown device";
+  return "device with " + std::to_string(device.num_sms) + " SMs";
+}
+
+/// Never destroyed: functions may be called until the process is gone.
+struct Joined {
+  std::mutex mutex;
+  std::set<void*> communicators;
+};
+Joined& joined() {
+  static Joined* const kept = new Joined;
+  return *kept;
+}
+
+}  // namespace
+
+AutotunedBase::AutotunedBase(std::string name, AutotuneOptions options)
+    : shared_(std::make_unique<Shared>()) {
+  shared_->name = std::move(name);
+  shared_->options = std::move(options);
+  if (shared_->name.empty()) throw Error("a function is autotuned without a name; give it one");
+  if (shared_->options.n_warmup < 0 || shared_->options.n_repeat < 1) {
+    refuse("n_warmup is " + std::to_string(shared_->options.n_warmup) + " and n_repeat is " +
+           std::to_string(shared_->options.n_repeat) + "; they must be at least 0 and 1");
+  }
+}
+AutotunedBase::AutotunedBase(AutotunedBase&&) noexcept = default;
+AutotunedBase& AutotunedBase::operator=(AutotunedBase&&) noexcept = default;
+AutotunedBase::~AutotunedBase() = default;
+
+void AutotunedBase::refuse(const std::string& what) const {
+  throw Error("function '" + shared_->name + "': " + what);
+}
+
+void AutotunedBase::declare(std::vector<Config> configs, const Device* device) {
+  const std::string where = device == nullptr ? "" : " on " + device_text(*device);
+  if (configs.empty()) {
+    refuse("its config space is empty" + where + "; give it at least one config");
+  }
+  std::vector<std::string> texts;
+  std::vector<const char*> pointers;
+  for (const Config& config : configs) texts.push_back(config.to_string());
+  for (const std::string& text : texts) pointers.push_back(text.c_str());
+  contextune_tunable* const made =
+      contextune_tunable_create(shared_->name.c_str(), pointers.data(), pointers.size());
+  if (made == nullptr) refuse(contextune_error() + where);
+  shared_->configs = std::move(configs);
+  shared_->tunable.store(made, std::memory_order_release);
+}
+
+AutotunedBase::Problem& AutotunedBase::add(std::unique_ptr<Problem> problem, Pruning pruning) {
+  problem->kept = std::move(pruning.kept);
+  if (problem->kept.empty()) {
+    problem->failure =
+        "function '" + name() + "': no config can run for '" + problem->key.to_string() + "':";
+    for (const auto& [config, why] : pruning.reasons)
+      problem->failure += "\n  " + configs()[config].to_string() + ": " + why;
+  } else {
+    const std::string key = problem->key.to_string();
+    problem->number = contextune_tunable_key(handle(), key.c_str());
+    // Fails where the same was kept before, by a function of that name that is gone: then it holds.
+    if (contextune_tunable_keep(handle(), problem->number, problem->kept.data(),
+                                problem->kept.size(), &pruning.pruned) != 0) {
+      refuse(contextune_error());
+    }
+  }
+  return shared_->problems.add(std::move(problem));
+}
+
+std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
+    const Problem& problem, const Reasons& failures) const {
+  if (problem.kept.size() == 1) {
+    std::string text =
+        "function '" + name() + "': every config failed for '" + problem.key.to_string() + "':";
+    for (const auto& [config, why] : failures)
+      text += "\n  " + configs()[config].to_string() + ": " + why;
+    throw Error(text);
+  }
+  auto rest = std::make_unique<Problem>();
+  rest->words = problem.words;
+  rest->authors = problem.authors;
+  rest->size = problem.size;
+  rest->kept.assign(problem.kept.begin() + 1, problem.kept.end());
+  // Other configs are another problem.
+  rest->key = problem.key;
+  auto failed = static_cast<std::int64_t>(failures.size());
+  if (!rest->key.entries().empty() && rest->key.entries().back().first == "failed") {
+    Key shorter;
+    for (std::size_t i = 0; i + 1 < rest->key.entries().size(); ++i)
+      shorter.add(rest->key.entries()[i].first, rest->key.entries()[i].second);
+    rest->key = std::move(shorter);
+  }
+  rest->key.add("failed", failed);
+  contextune_pruned pruned{};
+  pruned.failed = static_cast<std::uint32_t>(failed);
+  const std::string key = rest->key.to_string();
+  rest->number = contextune_tunable_key(handle(), key.c_str());
+  if (contextune_tunable_keep(handle(), rest->number, rest->kept.data(), rest->kept.size(),
+                              &pruned) != 0) {
+    refuse(contextune_error());
+  }
+  return rest;
+}
+
+AutotunedBase::Problem& AutotunedBase::publish(const Problem& old, std::unique_ptr<Problem> by) {
+  Problem& published = *by;
+  shared_->problems.replace(old, std::move(by));
+  return published;
+}
+
+bool AutotunedBase::find_near(Problem& problem) const {
+  if (!problem.size) return false;
+  // Read before the search: what settles meanwhile has this looked up again.
+  const std::uint64_t as_of = shared_->num_settled.load(std::memory_order_relaxed);
+  const Problem* nearest = nullptr;
+  for (const Problem* one : shared_->problems.of_other_sizes(problem)) {
+    if (one->kept.empty() || !are_within(*one->size, *problem.size, options().nearest_within))
+      continue;
+    const std::uint32_t config = contextune_tunable_settled(handle(), one->number);
+    if (config == CONTEXTUNE_UNSETTLED || !problem.keeps(config)) continue;
+    if (nearest == nullptr || is_nearer(*one->size, *nearest->size, *problem.size)) nearest = one;
+  }
+  problem.near_as_of.store(as_of, std::memory_order_relaxed);
+  problem.near.store(nearest, std::memory_order_release);
+  return nearest != nullptr;
+}
+
+void AutotunedBase::drop(Problem& problem, std::uint32_t config) const noexcept {
+  problem.near.store(nullptr, std::memory_order_release);
+  contextune_call call;
+  const bool same = contextune_tunable_begin(handle(), problem.number, &call) == config;
+  static_cast<void>(contextune_tunable_end(&call, same ? 0 : 1));
+}
+
+RegionOptions AutotunedBase::region_options() const {
+  RegionOptions chosen = options().region;
+  chosen.repeatable = true;
+  if (!options().restore.empty()) chosen.restore = options().restore;
+  if (!chosen.n_warmup) chosen.n_warmup = options().n_warmup;
+  if (!chosen.n_repeat) chosen.n_repeat = options().n_repeat;
+  if (!chosen.schedule) chosen.schedule = ScheduleKind::Table;
+  if (!chosen.selection) chosen.selection = Selection::Median;
+  if (!chosen.refine) chosen.refine = false;
+  if (!chosen.confirm) chosen.confirm = true;
+  return chosen;
+}
+
+Config AutotunedBase::override_of(const Config& config, const Config& set) const {
+  if (!options().allow_override) {
+    refuse("a call sets '" + set.to_string() +
+           "' by hand; give the option allow_override where the function is declared");
+  }
+  Config changed = config;
+  for (const auto& [parameter, value] : set.entries()) {
+    if (config.find(parameter) == nullptr)
+      refuse("a call sets '" + parameter + "', and its configs have no such parameter");
+    changed.set(parameter, value);
+  }
+  return changed;
+}
+
+void AutotunedBase::join(void* communicator) const {
+  if (communicator == nullptr) return;
+  {
+    Joined& all = joined();
+    const std::lock_guard lock(all.mutex);
+    if (!all.communicators.insert(communicator).second) return;
+  }
+  // Where they do not meet, the rank log says why, and the function is tuned by this rank alone.
+  static_cast<void>(contextune::join(communicator));
+}
+
+void AutotunedBase::say(const Problem& problem, const std::string& what) const {
+  const std::string key = problem.key.to_string();
+  std::clog << "contextune: " + name() + (key.empty() ? "" : "{" + key + "}") + ": " + what + "\n";
+}
+
+bool AutotunedBase::claim_hints() noexcept {
+  if (shared_->hints_claimed.load(std::memory_order_acquire)) return false;
+  return !options().hints.empty() && !shared_->hints_claimed.exchange(true);
+}
+
+}  // namespace contextune

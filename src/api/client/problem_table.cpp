@@ -1,0 +1,80 @@
+#include <contextune/problem_table.hpp>
+
+namespace contextune::detail {
+namespace {
+
+constexpr std::size_t first_slots = 64;
+
+}  // namespace
+
+ProblemTable::Slots::Slots(std::size_t count)
+    : mask(count - 1), at(std::make_unique<std::atomic<FunctionProblem*>[]>(count)) {
+  for (std::size_t i = 0; i < count; ++i) at[i].store(nullptr, std::memory_order_relaxed);
+}
+
+ProblemTable::ProblemTable() {
+  all_slots_.push_back(std::make_unique<Slots>(first_slots));
+  slots_.store(all_slots_.back().get(), std::memory_order_release);
+}
+ProblemTable::~ProblemTable() = default;
+
+void ProblemTable::insert(const Slots& slots, FunctionProblem& problem) noexcept {
+  for (std::uint64_t at = problem.words.hash();; ++at) {
+    std::atomic<FunctionProblem*>& slot = slots.at[at & slots.mask];
+    if (slot.load(std::memory_order_relaxed) != nullptr) continue;
+    return slot.store(&problem, std::memory_order_release);
+  }
+}
+
+void ProblemTable::grow() {
+  const Slots& old = *all_slots_.back();
+  auto larger = std::make_unique<Slots>(2 * (old.mask + 1));
+  for (std::uint64_t i = 0; i <= old.mask; ++i) {
+    FunctionProblem* const problem = old.at[i].load(std::memory_order_relaxed);
+    if (problem != nullptr) insert(*larger, *problem);
+  }
+  all_slots_.push_back(std::move(larger));
+  slots_.store(all_slots_.back().get(), std::memory_order_release);
+}
+
+FunctionProblem& ProblemTable::add(std::unique_ptr<FunctionProblem> problem) {
+  const std::lock_guard lock(mutex_);
+  const Key* const key = problem->authors ? &*problem->authors : nullptr;
+  if (FunctionProblem* const known = find(problem->words, key)) return *known;
+  // Half of the slots stay empty, so that every search ends soon.
+  if (2 * (in_use_ + 1) > all_slots_.back()->mask) grow();
+  problems_.push_back(std::move(problem));
+  insert(*all_slots_.back(), *problems_.back());
+  ++in_use_;
+  return *problems_.back();
+}
+
+void ProblemTable::replace(const FunctionProblem& old, std::unique_ptr<FunctionProblem> by) {
+  const std::lock_guard lock(mutex_);
+  const Slots& slots = *all_slots_.back();
+  for (std::uint64_t at = old.words.hash();; ++at) {
+    std::atomic<FunctionProblem*>& slot = slots.at[at & slots.mask];
+    FunctionProblem* const there = slot.load(std::memory_order_relaxed);
+    if (there == nullptr) return;  // another thread has replaced it already
+    if (there != &old) continue;
+    problems_.push_back(std::move(by));
+    return slot.store(problems_.back().get(), std::memory_order_release);
+  }
+}
+
+std::vector<const FunctionProblem*> ProblemTable::of_other_sizes(
+    const FunctionProblem& problem) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<const FunctionProblem*> found;
+  const Slots& slots = *all_slots_.back();
+  for (std::uint64_t i = 0; i <= slots.mask; ++i) {
+    const FunctionProblem* const one = slots.at[i].load(std::memory_order_relaxed);
+    if (one != nullptr && one != &problem && one->size &&
+        one->words.differs_in_last_only(problem.words) && one->authors == problem.authors) {
+      found.push_back(one);
+    }
+  }
+  return found;
+}
+
+}  // namespace contextune::detail

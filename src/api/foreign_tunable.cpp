@@ -1,0 +1,77 @@
+// The same tunables in another copy of the library, where that is the one that runs.
+#include <exception>
+#include <new>
+#include <vector>
+
+#include "api/process.hpp"
+#include "api/tunable_record.hpp"
+#include "api/tunable_registry.hpp"
+
+namespace contextune::api {
+namespace {
+
+uint32_t default_config(const contextune_tunable* tunable, uint32_t key) noexcept {
+  const TunableProblem* problem = tunable != nullptr ? tunable->problem(key) : nullptr;
+  return problem == nullptr ? 0 : problem->outer(0);
+}
+
+/// The same tunable and problem in another copy; null: there is no memory.
+contextune_tunable* there_of(const contextune_api& other, contextune_tunable* tunable, uint32_t key,
+                             std::uint32_t& number) noexcept {
+  if (tunable == nullptr) return nullptr;
+  TunableProblem* problem = tunable->problem(key);
+  contextune_tunable* there = tunable->foreign.load(std::memory_order_acquire);
+  if (there == nullptr) {
+    try {
+      std::vector<const char*> texts;
+      for (const std::string& text : tunable->config_texts) texts.push_back(text.c_str());
+      there = other.tunable_create(tunable->name.c_str(), texts.data(), texts.size());
+    } catch (const std::bad_alloc&) {
+      return nullptr;
+    }
+    tunable->foreign.store(there, std::memory_order_release);
+  }
+  if (there == nullptr || problem == nullptr) return nullptr;
+  std::uint32_t known = problem->foreign.load(std::memory_order_acquire);
+  if (known == 0) {
+    known = other.tunable_key(there, problem->text.c_str()) + 1;
+    if (const KeptConfigs* kept = problem->kept.load(std::memory_order_acquire)) {
+      const contextune_pruned pruned{kept->pruned.by_device, kept->pruned.by_kernel,
+                                     kept->pruned.by_author, kept->pruned.failed};
+      static_cast<void>(other.tunable_keep(there, known - 1, kept->configs.data(),
+                                           kept->configs.size(), &pruned));
+    }
+    problem->foreign.store(known, std::memory_order_release);
+  }
+  number = known - 1;
+  return there;
+}
+
+}  // namespace
+
+uint32_t begin_call_in(const contextune_api& other, contextune_tunable* tunable, uint32_t key,
+                       contextune_call* call) noexcept {
+  call->opaque[0] = reinterpret_cast<std::uint64_t>(own_api());
+  close_call(call);
+  std::uint32_t number = 0;
+  contextune_tunable* there = there_of(other, tunable, key, number);
+  if (there == nullptr) return default_config(tunable, key);
+  call->opaque[0] = reinterpret_cast<std::uint64_t>(&other);
+  return other.tunable_begin(there, number, call);
+}
+
+uint32_t settled_config_in(const contextune_api& other, contextune_tunable* tunable,
+                           uint32_t key) noexcept {
+  std::uint32_t number = 0;
+  contextune_tunable* there = there_of(other, tunable, key, number);
+  return there == nullptr ? default_config(tunable, key) : other.tunable_settled(there, number);
+}
+
+void begin_region_in(const contextune_api& other, contextune_entry* entry,
+                     contextune_tunable* tunable, uint32_t key) noexcept {
+  std::uint32_t number = 0;
+  contextune_tunable* there = there_of(other, tunable, key, number);
+  other.tunable_region_begin(entry, there, number);
+}
+
+}  // namespace contextune::api

@@ -1,0 +1,91 @@
+#include "api/limits.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "api/last_error.hpp"
+#include "api/process.hpp"
+#include "gpu/device_facts.hpp"
+#include "gpu/kernel_identity.hpp"
+#include "gpu/launch_limits.hpp"
+
+namespace contextune::api {
+namespace {
+
+/// Copies as much of `from` as the caller's struct has room for.
+template <class Struct>
+void give(Struct* to, Struct from) noexcept {
+  from.size = to->size;
+  std::memcpy(static_cast<void*>(to), &from, std::min(to->size, sizeof from));
+}
+
+/// The driver and the device of this thread's context. Null, and the failure kept: there is none.
+const gpu::Driver* driver_with_device(CUdevice& device) noexcept {
+  const gpu::Driver* cuda = runtime() != nullptr || driver_in_use() ? driver() : nullptr;
+  const auto current = cuda == nullptr ? std::optional<CUdevice>() : gpu::current_device(*cuda);
+  if (!current) {
+    fail(cuda == nullptr ? "there is no CUDA driver in use; call this after CUDA was initialised"
+                         : "no CUDA context is current on this thread; make one current");
+    return nullptr;
+  }
+  device = *current;
+  return cuda;
+}
+
+}  // namespace
+
+int describe_device(contextune_device* device) noexcept {
+  if (device == nullptr || device->size < sizeof device->size)
+    return fail("contextune_current_device: set `size` to sizeof(contextune_device)");
+  CUdevice current = 0;
+  const gpu::Driver* cuda = driver_with_device(current);
+  if (cuda == nullptr) return -1;
+  const DeviceFacts facts = gpu::device_facts(*cuda, current);
+  contextune_device found{};
+  facts.name.copy(found.name, sizeof found.name - 1);
+  found.num_sms = facts.num_sms;
+  found.compute_capability = facts.compute_capability;
+  found.max_threads_per_block = facts.max_threads_per_block;
+  found.registers_per_sm = facts.registers_per_sm;
+  found.max_shared_bytes = facts.max_shared_bytes;
+  give(device, found);
+  return 0;
+}
+
+int describe_limits(const void* kernel, contextune_kernel_limits* limits) noexcept {
+  if (kernel == nullptr || limits == nullptr || limits->size < sizeof limits->size) {
+    return fail(
+        "contextune_limits_of_kernel: give a kernel, and set `size` to "
+        "sizeof(contextune_kernel_limits)");
+  }
+  CUdevice current = 0;
+  const gpu::Driver* cuda = driver_with_device(current);
+  if (cuda == nullptr) return -1;
+  try {
+    std::string why;
+    const auto handle = static_cast<CUfunction>(const_cast<void*>(kernel));
+    const auto known = gpu::identify(*cuda, handle, why);
+    if (!known) return fail(why);
+    contextune_kernel_limits found{};
+    found.max_threads_per_block = known->max_threads;
+    found.registers = known->registers;
+    found.static_shared_bytes = known->static_shared_bytes;
+    found.max_dynamic_shared_bytes =
+        gpu::max_dynamic_shared_bytes(gpu::device_facts(*cuda, current), *known);
+    give(limits, found);
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+contextune_place current_place() noexcept {
+  intercept::Runtime* now = runtime();
+  if (now == nullptr) return contextune_place_untuned;
+  if (now->is_in_region()) return contextune_place_region;
+  return now->is_capturing() ? contextune_place_capture : contextune_place_free;
+}
+
+}  // namespace contextune::api
