@@ -85,25 +85,25 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   /// The size of a problem, a whole number, from the arguments of a call: sizes in one bucket of
   /// AutotuneOptions::buckets are one problem. A size should not be part of the key as well.
   template <class Size>
-  [[nodiscard]] auto size(Size size) && {
-    return with_callables(std::move(callables_).with_size(std::move(size)));
+  [[nodiscard]] auto size(Size of_call) && {
+    return with_callables(std::move(callables_).with_size(std::move(of_call)));
   }
   /// The arguments of a call of a given size, as a tuple; for hints and tune().
   template <class Inputs>
-  [[nodiscard]] auto inputs(Inputs inputs) && {
-    return with_callables(std::move(callables_).with_inputs(std::move(inputs)));
+  [[nodiscard]] auto inputs(Inputs of_call) && {
+    return with_callables(std::move(callables_).with_inputs(std::move(of_call)));
   }
   /// The LaunchShape that a config launches, from config and arguments. What the device does not
   /// allow is pruned, before the author's own pruning.
   template <class Shape>
-  [[nodiscard]] auto shape(Shape shape) && {
-    return with_callables(std::move(callables_).with_shape(std::move(shape)));
+  [[nodiscard]] auto shape(Shape of_call) && {
+    return with_callables(std::move(callables_).with_shape(std::move(of_call)));
   }
   /// The kernel that shape() is for, as kernel_limits() takes it, or a callable of config and
   /// arguments that gives it: what it was compiled for is pruned by, too.
   template <class Kernel>
-  [[nodiscard]] auto kernel(Kernel kernel) && {
-    return with_callables(std::move(callables_).with_kernel(std::move(kernel)));
+  [[nodiscard]] auto kernel(Kernel launched) && {
+    return with_callables(std::move(callables_).with_kernel(std::move(launched)));
   }
 
   /// Throws what the callables throw; in place of what the function throws with the winner, the

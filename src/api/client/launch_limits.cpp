@@ -1,9 +1,5 @@
 #include <contextune/launch_limits.hpp>
 
-#include <dlfcn.h>
-
-#include <contextune/contextune.h>
-
 namespace contextune {
 namespace {
 
@@ -15,14 +11,6 @@ constexpr int first_with_clusters = 90;
 /// Registers are given to warps in pieces of that many a thread.
 constexpr std::uint64_t register_step = 8;
 constexpr std::uint64_t warp = 32;
-
-KernelLimits limits_of(const void* kernel) noexcept {
-  contextune_kernel_limits found{};
-  found.size = sizeof found;
-  if (contextune_limits_of_kernel(kernel, &found) != 0) return {};
-  return {found.max_threads_per_block, found.registers, found.static_shared_bytes,
-          found.max_dynamic_shared_bytes};
-}
 
 std::string exceeds(const char* what, std::uint64_t is, const char* who, std::uint64_t most) {
   return std::string(what) + " " + std::to_string(is) + ", and " + who + " allows " +
@@ -61,35 +49,6 @@ std::string why_not_in_clusters(const LaunchShape& shape, const Device& device) 
 }
 
 }  // namespace
-
-Device current_device() noexcept {
-  contextune_device found{};
-  found.size = sizeof found;
-  if (contextune_current_device(&found) != 0) return {};
-  Device device{found.num_sms, found.compute_capability, found.max_threads_per_block,
-                found.max_shared_bytes, found.registers_per_sm};
-  try {
-    device.name = found.name;
-  } catch (const std::exception&) {
-    // Without memory it stays nameless.
-  }
-  return device;
-}
-
-KernelLimits kernel_limits(const CUfunc_st* kernel) noexcept {
-  return limits_of(kernel);
-}
-KernelLimits kernel_limits(const CUkern_st* kernel) noexcept {
-  return limits_of(kernel);
-}
-
-KernelLimits detail::limits_of_symbol(const void* kernel) noexcept {
-  using ByFunction = int (*)(void** function, const void* symbol);
-  const auto find = reinterpret_cast<ByFunction>(dlsym(RTLD_DEFAULT, "cudaGetFuncBySymbol"));
-  void* function = nullptr;
-  if (find == nullptr || find(&function, kernel) != 0) return {};
-  return limits_of(function);
-}
 
 std::string why_not(const LaunchShape& shape, const Device& device) {
   constexpr std::uint64_t block_limits[3] = {most_block[0], most_block[1], most_block[2]};

@@ -1,0 +1,70 @@
+// What a call of a settled function takes.
+#include <cstdint>
+
+#include <contextune/contextune.hpp>
+
+#include "catch.hpp"
+#include "program.hpp"
+#include "tools/benchmarks/counted_malloc.hpp"
+
+using contextune::autotune;
+using contextune::Config;
+using contextune::ConfigSpace;
+
+namespace {
+
+/// Allocations of that many calls, of all of the process.
+template <class Call>
+std::uint64_t allocations_of(const Call& call) {
+  const std::uint64_t before = bench::allocations.load();
+  for (int n = 0; n < 100; ++n) call(1 + n % 4);
+  return bench::allocations.load() - before;
+}
+
+const auto space = ConfigSpace().parameter("block", {256, 128});
+
+}  // namespace
+
+TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(8);
+  bool launches = true;
+  int last = 0;
+  const auto body = [&](const Config& config, int) {
+    last = static_cast<int>(config.get_int("block"));
+    return launches ? program.add(y, 8, 1.0F, 1, static_cast<unsigned>(last)) : CUDA_SUCCESS;
+  };
+  auto by_number = autotune(
+      "by_number", space, [](int n) { return n; }, body);
+  auto by_tuple = autotune(
+      "by_tuple", space, [](int n) { return std::tuple(n, true, 'x'); }, body);
+  auto by_size = autotune("by_size", space, body).size([](int n) { return 1 << n; });
+  auto near =
+      autotune("by_near", space, body,
+               {.hints = {64}, .unseen = contextune::UnseenSize::Nearest, .nearest_within = 64})
+          .size([](int n) { return 1 << n; })
+          .inputs([](std::uint64_t) { return std::tuple(6); });
+  contextune::Tunable tunable("as_tunable", space,
+                              [&](const Config& config) { return body(config, 1); });
+  for (int n = 1; n <= 4; ++n) {
+    by_number(n);
+    by_tuple(n);
+    by_size(n);
+    near(n);
+  }
+  CONTEXTUAL_AUTOTUNE("around_tunable", {.repeatable = true}) {
+    tunable();
+  }
+  REQUIRE(allocations_of([&](int) { delete[] new int[100]; }) >= 100);
+
+  launches = false;
+  last = 0;
+  CHECK(allocations_of([&](int n) { by_number(n); }) == 0);
+  CHECK(last == 128);
+  CHECK(allocations_of([&](int n) { by_tuple(n); }) == 0);
+  CHECK(allocations_of([&](int n) { by_size(n); }) == 0);
+  last = 0;
+  CHECK(allocations_of([&](int n) { near(n); }) == 0);
+  CHECK(last == 128);
+  CHECK(allocations_of([&](int) { tunable(); }) == 0);
+}
