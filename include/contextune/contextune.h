@@ -267,6 +267,8 @@ typedef struct contextune_kernel {
   /* Writes what the config makes of the launch. Required. */
   int (*apply)(void* user, size_t config, contextune_launch_view* launch,
                contextune_launch_change* change, char* error, size_t error_bytes);
+  /* Not 0: the key holds the size of the problem, as a bucket, and takes the place of the grid. */
+  int keys_by_size;
 } contextune_kernel;
 
 /* Declares a kernel, for launches that are first seen from now on; the last declaration of a name

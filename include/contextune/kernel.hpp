@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/device.hpp>
@@ -94,6 +95,7 @@ class LaunchEdit : public LaunchInfo {
 class Kernel {
  public:
   using KeyFunction = std::function<Key(const LaunchInfo&)>;
+  using Size = std::function<std::uint64_t(const LaunchInfo&)>;
   using Prune = std::function<bool(const Config&, const LaunchInfo&)>;
   using Apply = std::function<void(const Config&, LaunchEdit&)>;
 
@@ -108,6 +110,11 @@ class Kernel {
   /// What, beside kernel, device, grid, block and shared memory, makes two launches the same
   /// problem.
   Kernel& key(KeyFunction key);
+  /// How large the problem of a launch is: launches whose sizes are in one bucket are one problem,
+  /// whatever their grids.
+  Kernel& size(Size size);
+  /// Which sizes are one bucket; powers of two if nothing is said.
+  Kernel& buckets(Buckets buckets);
   /// True keeps the config for this launch.
   Kernel& prune(Prune keep);
   Kernel& apply(Apply apply);

@@ -1,6 +1,9 @@
 #include "api/declared_kernel.hpp"
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -36,12 +39,17 @@ Pending& pending() {
 
 int declare_kernel(const contextune_kernel* kernel) noexcept {
   try {
-    if (kernel == nullptr || kernel->size < sizeof(contextune_kernel)) {
+    constexpr std::size_t least = offsetof(contextune_kernel, keys_by_size);
+    if (kernel == nullptr || kernel->size < least) {
       return fail(
           "a kernel is declared with another version of contextune.h; set `size` to "
           "sizeof(contextune_kernel), and build with the header of this library");
     }
-    auto rule = std::make_shared<DeclaredRule>(*kernel);
+    // What a program that was built with an older header does not have is 0.
+    contextune_kernel declared{};
+    std::memcpy(&declared, kernel, std::min(kernel->size, sizeof declared));
+    declared.size = sizeof declared;
+    auto rule = std::make_shared<DeclaredRule>(declared);
     if (intercept::Runtime* now = runtime()) {
       now->declare(std::move(rule));
       return 0;

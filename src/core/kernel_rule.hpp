@@ -101,6 +101,10 @@ class KernelRule {
   /// Further part of the site's key; empty when the author gave none.
   [[nodiscard]] virtual Key key(const LaunchView& launch, LaunchReads& reads) = 0;
 
+  /// Whether the key holds the size of the problem, as a bucket: then launches of one bucket are
+  /// one problem whatever their grids, which follow the size.
+  [[nodiscard]] virtual bool keys_by_size() const { return false; }
+
   /// The configs for this launch, pruned, without the default.
   [[nodiscard]] virtual std::vector<Config> configs(const LaunchView& launch) = 0;
 

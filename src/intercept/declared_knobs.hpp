@@ -17,6 +17,7 @@ class DeclaredKnobs final : public KnobProvider {
   [[nodiscard]] Key key(const KernelLaunch& launch, LaunchReads& reads) override {
     return rule_->key(launch.view, reads);
   }
+  [[nodiscard]] bool keys_by_size() const override { return rule_->keys_by_size(); }
   [[nodiscard]] std::vector<Config> configs(const KernelLaunch& launch) override {
     return rule_->configs(launch.view);
   }

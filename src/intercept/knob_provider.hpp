@@ -42,6 +42,9 @@ class KnobProvider {
   /// Further part of the site's key.
   [[nodiscard]] virtual Key key(const KernelLaunch& launch, LaunchReads& reads) = 0;
 
+  /// Whether that part takes the place of the grid; see KernelRule.
+  [[nodiscard]] virtual bool keys_by_size() const { return false; }
+
   /// Configs for that launch, without the default. None: nothing to tune.
   [[nodiscard]] virtual std::vector<Config> configs(const KernelLaunch& launch) = 0;
 

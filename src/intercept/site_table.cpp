@@ -110,7 +110,7 @@ Resolved* SiteTable::resolve(Binding& binding, const Launch& launch) {
     const KernelLaunch& at = context.get();
     const std::lock_guard providers(services_.knobs.provider_mutex());
     LaunchReads reads;
-    Key key = key_of(at, kernel.device);
+    Key key = key_of(at, kernel.device, binding.provider->keys_by_size());
     key.append(binding.provider->key(at, reads));
     const std::string label = kernel.identity.name + "{" + key.to_string() + "}";
     const auto known = by_label_.find(label);
@@ -160,12 +160,8 @@ Resolved* SiteTable::remember(Binding& binding, const Launch& launch, Site& site
   return resolved;
 }
 
-Key SiteTable::key_of(const KernelLaunch& at, int device) {
-  const Launch& launch = at.launch;
-  Key key;
-  key.add("code", hex(at.kernel.code_hash));
-  key.add("device", std::int64_t{device});
-  Dim3 grid = launch.grid;
+void SiteTable::add_grid(Key& key, const KernelLaunch& at, int device) {
+  Dim3 grid = at.launch.grid;
   auto& grids = grids_[at.kernel.code_hash + static_cast<std::uint64_t>(device)];
   if (grids.count(grid) == 0 && grids.size() >= most_grids) {
     for (auto& extent : grid) extent = std::bit_ceil(std::min(extent, 1U << 31U));
@@ -174,6 +170,14 @@ Key SiteTable::key_of(const KernelLaunch& at, int device) {
     grids.insert(grid);
     key.add("grid", extent_part(grid));
   }
+}
+
+Key SiteTable::key_of(const KernelLaunch& at, int device, bool by_size) {
+  const Launch& launch = at.launch;
+  Key key;
+  key.add("code", hex(at.kernel.code_hash));
+  key.add("device", std::int64_t{device});
+  if (!by_size) add_grid(key, at, device);
   key.add("block", extent_part(launch.block));
   key.add("shared", std::int64_t{launch.shared_bytes});
   return key;

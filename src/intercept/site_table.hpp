@@ -144,7 +144,8 @@ class SiteTable {
                                  LaunchReads& reads);
   void report_unusable(const std::string& label, const Config& config, std::uint32_t number,
                        const std::string& why, FallbackReason reason);
-  [[nodiscard]] Key key_of(const KernelLaunch& at, int device);
+  void add_grid(Key& key, const KernelLaunch& at, int device);
+  [[nodiscard]] Key key_of(const KernelLaunch& at, int device, bool by_size);
   [[nodiscard]] Site* overflow(const std::string& name);
   void run_as_written(Binding& binding, FallbackReason reason, const std::string& text);
 

@@ -13,9 +13,9 @@
 namespace contextune::space {
 namespace {
 
-constexpr std::array<std::string_view, 10> kernel_keys = {
-    "params", "key",      "space",       "configs",  "prune",
-    "apply",  "variants", "co_resident", "n_warmup", "n_repeat"};
+constexpr std::array<std::string_view, 12> kernel_keys = {
+    "params", "key",   "size",     "buckets",     "space",    "configs",
+    "prune",  "apply", "variants", "co_resident", "n_warmup", "n_repeat"};
 constexpr std::array<std::string_view, 5> collective_keys = {"space", "configs", "buckets",
                                                              "n_warmup", "n_repeat"};
 constexpr std::array<std::string_view, 5> collective_names = {
@@ -89,7 +89,7 @@ void check_collective_value(const std::string& name, const Value& value) {
   if (!knows(words, *word)) refuse(" is not known" + suggestion(*word, words));
 }
 
-/// How sizes of messages are grouped into problems, as the option `buckets` has it.
+/// How sizes of messages or problems are grouped, as the option `buckets` has it.
 std::string read_buckets(const DeclaredTable& table) {
   std::string edges;
   for (const std::int64_t edge : table.ascending("buckets")) {
@@ -136,6 +136,14 @@ KernelDeclaration read_kernel(lua_State* lua, std::string name, int line) {
   kernel.n_repeat = table.integer("n_repeat", 1, most_passes);
 
   static_cast<void>(table.has_function("key"));
+  const bool has_size = table.has_function("size");
+  const std::string buckets = read_buckets(table);
+  if (!buckets.empty() && !has_size) {
+    throw ScriptFault{0,
+                      "has buckets but no size, so nothing says what is grouped; add "
+                      "size = function(launch) return launch.args[1] end"};
+  }
+  if (!buckets.empty()) kernel.buckets = Buckets::parse(buckets);
   const bool prunes = table.has_function("prune");
   const bool applies = table.has_function("apply");
   if (!kernel.configs.empty() && !applies && !kernel.has_variants) {
@@ -180,6 +188,7 @@ CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line
 
 void bind_functions(lua_State* lua, KernelDeclaration& declaration) {
   bind(lua, "key", declaration.key);
+  bind(lua, "size", declaration.size);
   bind(lua, "prune", declaration.prune);
   bind(lua, "apply", declaration.apply);
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
 
 #include "core/kernel_rule.hpp"
@@ -30,6 +31,8 @@ struct KernelDeclaration {
   std::vector<Config> configs;                      ///< variants included
   bool has_variants = false;
   ScriptFunction key;
+  ScriptFunction size;  ///< of the problem, for `buckets`
+  Buckets buckets;
   ScriptFunction prune;
   ScriptFunction apply;
   bool co_resident = false;

@@ -102,6 +102,26 @@ class SpaceRule::Call {
     return result;
   }
 
+  /// What `size` returns.
+  [[nodiscard]] std::uint64_t size() {
+    const ScriptFunction& function = rule_.declaration_.size;
+    std::uint64_t result = 0;
+    run("size", [&](lua_State* lua) {
+      lua_rawgeti(lua, LUA_REGISTRYINDEX, function.reference);
+      push_launch(lua);
+      lua_call(lua, 1, 1);
+      int whole = 0;
+      const lua_Integer size = lua_tointegerx(lua, -1, &whole);
+      if (lua_type(lua, -1) != LUA_TNUMBER || whole == 0 || size < 0) {
+        throw ScriptFault{function.line,
+                          "returned no size; return a whole number that is not negative"};
+      }
+      result = static_cast<std::uint64_t>(size);
+      lua_settop(lua, 0);
+    });
+    return result;
+  }
+
   [[nodiscard]] Scene& scene() { return rule_.script_->scene(); }
 
  private:
@@ -167,14 +187,14 @@ std::span<const ArgumentType> SpaceRule::argument_types(const LaunchView& launch
 
 Key SpaceRule::key(const LaunchView& launch, LaunchReads& reads) {
   Key key;
-  if (!declaration_.key && !declaration_.prune) return key;
+  if (!declaration_.key && !declaration_.size && !declaration_.prune) return key;
   Call call(*this, launch);
   if (declaration_.prune) {
     const std::vector<bool> kept = call.kept();
     if (any(call.scene().reads)) key.add("kept", kept_part(kept));
   }
+  Key declared;
   if (declaration_.key) {
-    Key declared;
     call.run("key", [&](lua_State* lua) {
       lua_rawgeti(lua, LUA_REGISTRYINDEX, declaration_.key.reference);
       push_launch(lua);
@@ -184,8 +204,9 @@ Key SpaceRule::key(const LaunchView& launch, LaunchReads& reads) {
       }
       declared = key_from_results(lua, 1, declaration_.key.line);
     });
-    key = std::move(declared.append(key));
   }
+  if (declaration_.size) declared.add("size", declaration_.buckets.key_part(call.size()));
+  key = std::move(declared.append(key));
   reads.merge(call.scene().reads);
   return key;
 }

@@ -20,9 +20,10 @@ class SpaceRule final : public KernelRule {
   [[nodiscard]] std::string_view kernel() const override { return declaration_.name; }
   [[nodiscard]] std::string_view origin() const override { return origin_; }
 
-  /// What `key` returned; further a part "kept" where `prune` looks at the launch: launches for
-  /// which it keeps other configs are other problems.
+  /// What `key` returned, and the bucket of what `size` returned; further a part "kept" where
+  /// `prune` looks at the launch: launches for which it keeps other configs are other problems.
   [[nodiscard]] Key key(const LaunchView& launch, LaunchReads& reads) override;
+  [[nodiscard]] bool keys_by_size() const override { return bool(declaration_.size); }
   [[nodiscard]] std::vector<Config> configs(const LaunchView& launch) override;
   [[nodiscard]] LaunchChange apply(const Config& config, const LaunchView& launch,
                                    LaunchReads& reads) override;

@@ -14,6 +14,8 @@ struct Kernel::Rule {
   ConfigSpace space;
   std::vector<Config> configs;
   KeyFunction key;
+  Size size;
+  Buckets buckets;
   Prune prune;
   Apply apply;
   int n_warmup = -1;
@@ -43,7 +45,11 @@ struct Kernel::Rule {
                        char* error, std::size_t error_bytes) {
     const auto* rule = static_cast<const Rule*>(user);
     return guarded(error, error_bytes, [&] {
-      const std::string text = rule->key(LaunchInfo(*launch)).to_string();
+      const LaunchInfo info(*launch);
+      Key parts;
+      if (rule->key) parts = rule->key(info);
+      if (rule->size) parts.add("size", rule->buckets.key_part(rule->size(info)));
+      const std::string text = parts.to_string();
       if (text.size() >= key_bytes) {
         throw Error("the key of kernel '" + rule->name + "' is longer than " +
                     std::to_string(key_bytes - 1) + " characters; make it shorter");
@@ -97,6 +103,14 @@ Kernel& Kernel::key(KeyFunction key) {
   rule_->key = std::move(key);
   return *this;
 }
+Kernel& Kernel::size(Size size) {
+  rule_->size = std::move(size);
+  return *this;
+}
+Kernel& Kernel::buckets(Buckets buckets) {
+  rule_->buckets = std::move(buckets);
+  return *this;
+}
 Kernel& Kernel::prune(Prune keep) {
   rule_->prune = std::move(keep);
   return *this;
@@ -137,7 +151,8 @@ void Kernel::declare() {
   declared.n_warmup = rule.n_warmup;
   declared.n_repeat = rule.n_repeat;
   declared.user = &rule;
-  declared.key = rule.key ? &Rule::write_key : nullptr;
+  declared.key = rule.key || rule.size ? &Rule::write_key : nullptr;
+  declared.keys_by_size = rule.size ? 1 : 0;
   declared.prune = rule.prune ? &Rule::keeps : nullptr;
   declared.apply = &Rule::change;
   if (contextune_declare_kernel(&declared) != 0) throw Error(contextune_error());

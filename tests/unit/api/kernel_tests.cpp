@@ -94,6 +94,28 @@ TEST_CASE("A declaration that fails leaves the kernel as the program launches it
   CHECK(log_lines({"event=fallback", "reason=rule_error", "there is no argument 17"}).size() == 1);
 }
 
+TEST_CASE("Launches of one bucket of sizes are one site, whatever their grids", "[kernel]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(n);
+  Kernel("add_more")
+      .space(ConfigSpace().parameter("block", {64, 128}))
+      .size([](const LaunchInfo& launch) {
+        return static_cast<std::uint64_t>(launch.argument<int>(0));
+      })
+      .buckets(contextune::Buckets::edges({1000, 5000}))
+      .apply(&set_block)
+      .declare();
+  CONTEXTUAL_AUTOTUNE("sized", short_table()) {
+    REQUIRE(program.launch("add_more", y, 2000, 1.0F, 2, 256) == CUDA_SUCCESS);
+    REQUIRE(program.launch("add_more", y, 4000, 1.0F, 4, 256) == CUDA_SUCCESS);
+    REQUIRE(program.launch("add_more", y, 500, 1.0F, 1, 256) == CUDA_SUCCESS);
+  }
+  CHECK(log_lines({"event=site", "region=sized"}).size() == 2);
+  CHECK(log_lines({"event=winner", "region=sized", "size=1001-5000", "block=128"}).size() == 1);
+  CHECK(log_lines({"event=winner", "region=sized", "size=0-1000", "block=128"}).size() == 1);
+  CHECK(log_lines({"event=trial", "region=sized", "size=1001-5000", "launches=2"}).size() == 6);
+}
+
 TEST_CASE("A kernel is refused without configs or without apply", "[kernel]") {
   CHECK_THROWS_WITH(Kernel("nothing").apply(&set_block).declare(),
                     Catch::Contains("kernel 'nothing'"));

@@ -189,6 +189,39 @@ TEST_CASE("Keys may be numbers, texts, booleans, several, or a table with names"
         "key1=1 key2=2 key3=3 key4=4 key5=5 key6=6 key7=7 key8=8 key9=9 key10=10");
 }
 
+TEST_CASE("Sizes of one bucket are one problem, whatever their grids") {
+  const std::string size = "size = function(launch) return launch.args[1] end";
+  const auto key_of = [&](const std::string& body, int n) {
+    const auto rule = one_rule(
+        "kernel \"saxpy_grid_stride\" { params = {'i32', 'f32', 'ptr', "
+        "'ptr'}, " +
+        body + " }");
+    CHECK(rule->keys_by_size());
+    LaunchReads reads;
+    TestLaunch launch = saxpy_launch(n);
+    std::string text = rule->key(launch.view(), reads).to_string();
+    CHECK(to_string(reads) == "arg0");
+    return text;
+  };
+  CHECK(key_of(size, 1000) == "size=513-1024");
+  CHECK(key_of(size, 600) == "size=513-1024");
+  CHECK(key_of(size + ", buckets = {100, 2000}", 600) == "size=101-2000");
+  CHECK(key_of(size + ", buckets = 'exact'", 600) == "size=600");
+  CHECK(key_of(size + ", key = function(launch) return 'f32' end", 600) == "key=f32 size=513-1024");
+  CHECK_FALSE(one_rule(saxpy)->keys_by_size());
+}
+
+TEST_CASE("A size that is none is refused") {
+  for (const char* body : {"'large'", "-1", "1.5", "nil"}) {
+    const auto rule =
+        one_rule("kernel \"k\" { size = function() return " + std::string(body) + " end }");
+    LaunchReads reads;
+    TestLaunch launch = saxpy_launch();
+    CHECK_THROWS_WITH(static_cast<void>(rule->key(launch.view(), reads)),
+                      Catch::Contains("kernel 'k': size: returned no size"));
+  }
+}
+
 TEST_CASE("Arguments are read with the declared types") {
   TestLaunch launch;
   launch.argument(std::int8_t{-5}).argument(std::uint8_t{250}).argument(std::int16_t{-300});
