@@ -132,6 +132,31 @@ CUfunction load() {
   return function;
 }
 
+/// A function that is called with two keys, the first one twice; its collective makes the ranks
+/// wait for each other.
+void call_function(const Arguments& wanted, CUfunction fill, ncclComm_t comm, CUstream stream,
+                   const Buffer& sent, const std::deque<Buffer>& buffers) {
+  auto filled = contextune::autotune(
+      "filled", ConfigSpace().parameter("block", {256, 64, 128, 1024}),
+      [](int number) { return number; },
+      [&](const Config& config, int number) {
+        int n = num_elements;
+        auto value = static_cast<unsigned>(number);
+        CUdeviceptr at = buffers[0].memory;
+        void* arguments[] = {&n, &value, &at};
+        const auto block = static_cast<unsigned>(config.get_int("block"));
+        const CUresult result =
+            cuLaunchKernel(fill, 4, 1, 1, block, 1, 1, 0, stream, arguments, nullptr);
+        for (int c = 0; c < wanted.collectives; ++c) {
+          const Buffer& got = buffers[static_cast<std::size_t>(wanted.kernels + c)];
+          CHECK(ncclAllReduce(sent.pointer(), got.pointer(), num_elements >> c, ncclUint32, ncclSum,
+                              comm, stream));
+        }
+        return result;
+      });
+  for (const int number : {1, 2, 1}) CHECK(filled(number));
+}
+
 std::uint64_t hash_of(const std::deque<Buffer>& buffers) {
   std::uint64_t hash = 14695981039346656037ULL;
   std::vector<unsigned> values(num_elements);
@@ -141,6 +166,20 @@ std::uint64_t hash_of(const std::deque<Buffer>& buffers) {
     for (const unsigned value : values) hash = (hash ^ value) * 1099511628211ULL;
   }
   return hash;
+}
+
+void run_body(const Arguments& wanted, const Place& place, ncclComm_t comm, CUstream stream,
+              const Buffer& sent, const std::deque<Buffer>& buffers, std::deque<Filling>& fills) {
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("body", {.repeatable = true}) {
+    for (auto& one : fills) one();
+    for (int c = 0; c < wanted.collectives; ++c) {
+      const Buffer& got = buffers[static_cast<std::size_t>(wanted.kernels + c)];
+      CHECK(ncclAllReduce(sent.pointer(), got.pointer(), num_elements >> c, ncclUint32, ncclSum,
+                          comm, stream));
+    }
+    if (++runs == 3 && place.rank == wanted.leaves) break;
+  }
 }
 
 void run(const Arguments& wanted, const Place& place) {
@@ -158,15 +197,10 @@ void run(const Arguments& wanted, const Place& place) {
   const Buffer sent;
   CHECK(cuMemsetD32(sent.memory, static_cast<unsigned>(1 + place.rank), num_elements));
   for (int c = 0; c < wanted.collectives; ++c) buffers.emplace_back();
-  int runs = 0;
-  CONTEXTUAL_AUTOTUNE("body", {.repeatable = true}) {
-    for (auto& one : fills) one();
-    for (int c = 0; c < wanted.collectives; ++c) {
-      const Buffer& got = buffers[static_cast<std::size_t>(wanted.kernels + c)];
-      CHECK(ncclAllReduce(sent.pointer(), got.pointer(), num_elements >> c, ncclUint32, ncclSum,
-                          comm, stream));
-    }
-    if (++runs == 3 && place.rank == wanted.leaves) break;
+  if (wanted.how == "function") {
+    call_function(wanted, function, comm, stream, sent, buffers);
+  } else {
+    run_body(wanted, place, comm, stream, sent, buffers, fills);
   }
   // It goes on with something else for a while: nobody is to wait for its end.
   if (place.rank == wanted.leaves) std::this_thread::sleep_for(std::chrono::seconds(1));
@@ -181,7 +215,8 @@ int main(int argc, char** argv) {
   Arguments wanted;
   if (argc < 4) {
     std::fputs(
-        "usage: rank_bodies KERNELS COLLECTIVES PATH [slow | pairs | part | late | leave RANK]\n",
+        "usage: rank_bodies KERNELS COLLECTIVES PATH [slow | function | pairs | part | late | "
+        "leave RANK]\n",
         stderr);
     return 2;
   }

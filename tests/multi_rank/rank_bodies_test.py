@@ -89,6 +89,17 @@ class RankBodies(unittest.TestCase):
     def test_five_operations_on_four_ranks(self):
         self.check(3, 2, 4)
 
+    def test_a_function_is_tuned_at_the_first_call_of_each_key_by_all_ranks(self):
+        for collectives in (0, 1):
+            with self.subTest(collectives=collectives):
+                _, logs = self.run_job(Bodies(1, collectives, "function"), 2)
+                for log in logs:
+                    for key in (1, 2):
+                        self.assertEqual(len([line for line in job.winners(log) if "site=filled" in line
+                                              and f"key={key}" in line and "block=128" in line]), 1, log)
+                    self.assertEqual(job.winners(log), job.winners(logs[0]))
+                    self.assertEqual(hashes(log), hashes(logs[0]))
+
     def test_a_config_that_takes_minutes_is_given_up_on_all_ranks(self):
         _, logs = self.run_job(Bodies(2, 0, "slow"), 2, {"CONTEXTUNE_CUTOFF": "0"})
         for log in logs:
