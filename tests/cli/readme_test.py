@@ -1,6 +1,7 @@
 """The README's tables are those that the code has: between <!-- options --> and <!-- /options -->
-stands the output of `contextune options --markdown`, and the same for reasons. With --write they
-are put there."""
+stands the output of `contextune options --markdown`, and the same for reasons. Between
+<!-- example FILE --> and <!-- /example --> stands what that file has below its first comment. With
+--write they are put there."""
 
 import os
 import pathlib
@@ -26,5 +27,14 @@ for table in ("options", "reasons"):
     elif there != wanted:
         print(f"{readme}: what stands between {begin} and {end} is not what `contextune {table} "
               "--markdown` prints; run this script with --write")
+        failed = True
+for part in text.split("<!-- example ")[1:]:
+    name, there = part.split("<!-- /example -->")[0].split(" -->", 1)
+    source = (readme.parent / name).read_text().split("// The README shows what follows", 1)[1]
+    wanted = f"```cpp\n{source.split(chr(10), 1)[1].strip()}\n```"
+    if "--write" in sys.argv:
+        readme.write_text(readme.read_text().replace(there.strip(), wanted))
+    elif there.strip() != wanted:
+        print(f"{readme}: the example of {name} is not what the file has; run this script with --write")
         failed = True
 sys.exit(1 if failed else 0)
