@@ -1,4 +1,6 @@
 // Which configs a function tries: what is pruned, what fails, and what a call sets by hand.
+#include <iostream>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -170,8 +172,7 @@ TEST_CASE("A config that fails is given up, and the default runs in its place", 
           throw std::runtime_error("cannot launch");
       },
       options));
-  CHECK(log_lines({"event=trial", "failing_by_code", "block=4096", "status=failed"}).size() >
-        0);
+  CHECK(log_lines({"event=trial", "failing_by_code", "block=4096", "status=failed"}).size() > 0);
 }
 
 TEST_CASE("A default that cannot run leaves its place to the next config", "[autotune]") {
@@ -248,6 +249,22 @@ TEST_CASE("A call may leave a function untuned", "[autotune]") {
   CHECK(log_lines({"untuned{"}).empty());
   add(1);
   CHECK(noted.blocks.back() == 128);
+}
+
+TEST_CASE("What a function is tuned to is said where that is wanted", "[autotune]") {
+  Noted noted;
+  std::ostringstream said;
+  std::streambuf* const before = std::clog.rdbuf(said.rdbuf());
+  auto add = autotune("talking", ConfigSpace().parameter("block", {256, 128}), key,
+                      noted.function(), short_runs());
+  add(1);
+  CHECK(said.str() == "");
+  add.with({.verbose = true})(1);
+  add.with({.verbose = true})(2);
+  std::clog.rdbuf(before);
+  CHECK(said.str() ==
+        "contextune: talking{key=1}: runs block=128\n"
+        "contextune: talking{key=2}: was tuned, and runs block=128\n");
 }
 
 TEST_CASE("A call may set parameters by hand where that is allowed", "[autotune]") {

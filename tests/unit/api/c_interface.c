@@ -108,6 +108,58 @@ static void check_options(void) {
   contextune_region_end(&entry);
 }
 
+/* One problem, tuned by itself without the config that is not kept. */
+static void check_one_problem(CUfunction function) {
+  static const uint32_t kept[] = {0, 1}, other[] = {1, 0}, twice[] = {1, 1}, beyond[] = {3};
+  static const contextune_pruned pruned = {0, 0, 1, 0};
+  contextune_tunable* tunable = contextune_tunable_create("one_problem", blocks, 3);
+  const uint32_t key = contextune_tunable_key(tunable, "n=7");
+  contextune_entry entry;
+  unsigned runs = 0;
+  CHECK(contextune_tunable_keep(tunable, key, NULL, 0, NULL) == -1);
+  CHECK(contextune_tunable_keep(tunable, key, twice, 2, NULL) == -1);
+  CHECK(contextune_tunable_keep(tunable, key, beyond, 1, NULL) == -1);
+  CHECK(strstr(contextune_error(), "config 3 is kept for 'n=7'") != NULL);
+  CHECK(contextune_tunable_keep(tunable, key, kept, 2, &pruned) == 0);
+  CHECK(contextune_tunable_keep(tunable, key, kept, 2, &pruned) == 0);
+  CHECK(contextune_tunable_keep(tunable, key, other, 2, &pruned) == -1);
+
+  CHECK(contextune_current_place() == contextune_place_free);
+  CHECK(contextune_tunable_settled(tunable, key) == CONTEXTUNE_UNSETTLED);
+  contextune_tunable_region_begin(&entry, tunable, key);
+  CHECK(contextune_current_place() == contextune_place_free);
+  CHECK(contextune_region_option(&entry, "repeatable", "true") == 0);
+  while (contextune_region_next(&entry)) {
+    int n = 7;
+    void* arguments[] = {&n};
+    contextune_call call;
+    const unsigned config = contextune_tunable_begin(tunable, key, &call);
+    CHECK(config < 2);
+    CHECK(contextune_current_place() == contextune_place_region);
+    CHECK(contextune_tunable_settled(tunable, key) == CONTEXTUNE_UNSETTLED);
+    ++runs;
+    CHECK(cuLaunchKernel(function, 8, 1, 1, block_sizes[config], 1, 1, 0, NULL, arguments, NULL) ==
+          CUDA_SUCCESS);
+    CHECK(contextune_tunable_end(&call, 1) == 0);
+  }
+  contextune_region_end(&entry);
+  CHECK(runs > 9);
+  CHECK(contextune_tunable_settled(tunable, key) == 1);
+}
+
+static void check_limits(CUfunction function) {
+  contextune_device device = {0};
+  contextune_kernel_limits limits = {0};
+  CHECK(contextune_current_device(&device) == -1);
+  device.size = sizeof device;
+  limits.size = sizeof limits;
+  CHECK(contextune_current_device(&device) == 0);
+  CHECK(device.num_sms > 0 && device.name[0] != '\0');
+  CHECK(contextune_limits_of_kernel(NULL, &limits) == -1);
+  CHECK(contextune_limits_of_kernel(function, &limits) == 0);
+  CHECK(limits.max_threads_per_block > 0);
+}
+
 int main(void) {
   CUcontext context;
   CUmodule module;
@@ -131,6 +183,8 @@ int main(void) {
   CHECK(contextune_current_state() == contextune_state_full);
   CHECK(*contextune_state_reason() == '\0');
   check_options();
+  check_one_problem(tuned_function);
+  check_limits(tuned_function);
 
   kernel.size = sizeof kernel;
   kernel.kernel = "declared";

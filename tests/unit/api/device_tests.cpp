@@ -60,3 +60,26 @@ TEST_CASE("Each device has winners of its own", "[device]") {
   CHECK(blocks[0].back() == 128);
   CHECK(blocks[1].back() == 256);
 }
+
+TEST_CASE("A function has winners of its own on each device", "[device]") {
+  std::vector<std::vector<unsigned>> blocks(2);
+  std::vector<CUdeviceptr> y{Program::on(0).floats(8), Program::on(1).floats(8)};
+  // What is best on device 0 is worst on device 1.
+  auto add = contextune::autotune(
+      "function_on_two", ConfigSpace().parameter("block", {64, 128, 256}), [](int) { return 1; },
+      [&](const Config& config, int device) {
+        const auto block = static_cast<unsigned>(config.get_int("block"));
+        blocks[static_cast<std::size_t>(device)].push_back(block);
+        const unsigned launched = device == 0 ? block : block == 256 ? 128 : 256;
+        return Program::on(device).add(y[static_cast<std::size_t>(device)], 8, 1.0F, 1, launched);
+      });
+  for (int again = 0; again < 2; ++again) {
+    for (int device = 0; device < 2; ++device) {
+      Program::on(device);
+      add(device);
+    }
+  }
+  CHECK(blocks[0].back() == 128);
+  CHECK(blocks[1].back() == 256);
+  CHECK(log_lines({"event=winner", "site=function_on_two", "@device1"}).size() == 1);
+}

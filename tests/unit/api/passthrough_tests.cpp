@@ -1,5 +1,6 @@
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include <contextune/contextune.hpp>
 
@@ -48,6 +49,44 @@ TEST_CASE("Without a driver a tunable runs its default", "[passthrough]") {
                   [](const Config& config) { return config.get_int("x"); });
   CHECK(tunable() == 7);
   CONTEXTUAL_AUTOTUNE("tunable", {.repeatable = true}) CHECK(tunable() == 7);
+}
+
+TEST_CASE("Without a driver a function runs once, with the first config that is kept",
+          "[passthrough]") {
+  std::vector<std::int64_t> seen;
+  auto function = contextune::autotune(
+      "function", ConfigSpace().parameter("x", {7, 8, 9}), [](int n) { return n; },
+      [](const Config& config, int n) { return config.get_int("x") > n; },
+      [&](const Config& config, int) {
+        seen.push_back(config.get_int("x"));
+        return std::to_string(seen.back());
+      },
+      {.hints = {1}});
+  CHECK(function(1) == "7");
+  CHECK(function(7) == "8");
+  CHECK(function(7) == "8");
+  CHECK(seen == std::vector<std::int64_t>{7, 8, 8});
+  CHECK_THROWS_AS(function(9), contextune::Error);
+
+  SECTION("and what it throws is the caller's") {
+    auto broken = contextune::autotune("broken", ConfigSpace().parameter("x", {7, 8}),
+                                       [](const Config&) { throw std::out_of_range("mine"); });
+    CHECK_THROWS_AS(broken(), std::out_of_range);
+  }
+  SECTION("also where its space depends on the device") {
+    contextune::Device device;
+    auto of_device = contextune::autotune(
+        "of_device",
+        [&](const contextune::Device& one) {
+          device = one;
+          return ConfigSpace().parameter("x", {1, 2});
+        },
+        [](const Config& config) { return config.get_int("x"); });
+    device.num_sms = 5;
+    CHECK(of_device() == 1);
+    CHECK(device.num_sms == 0);
+    CHECK(contextune::current_device().name == "");
+  }
 }
 
 TEST_CASE("Without a driver nobody is joined", "[passthrough]") {
