@@ -56,6 +56,10 @@ class AutotunedBase {
   [[nodiscard]] Problem* find(const detail::KeyWords& words, const Key* key) const noexcept {
     return shared_->problems.find(words, key);
   }
+  /// Nothing is kept of further problems.
+  [[nodiscard]] bool is_full() const noexcept { return shared_->problems.is_full(); }
+  /// What every call of a problem without configs throws.
+  [[nodiscard]] std::string failure_of(const Key& key, const Pruning& pruning) const;
   /// A new problem; `kept` may be empty: every call of it fails.
   Problem& add(std::unique_ptr<Problem> problem, Pruning pruning);
   /// The problem without its default, which cannot run. It is not found before publish().
@@ -66,6 +70,8 @@ class AutotunedBase {
 
   /// What it runs outside of regions; CONTEXTUNE_UNSETTLED: the long way has to find out.
   [[nodiscard]] std::uint32_t settled(const Problem& problem) const noexcept {
+    if (problem.number == Problem::untuned)
+      return problem.kept.empty() ? CONTEXTUNE_UNSETTLED : problem.kept.front();
     const std::uint32_t own = contextune_tunable_settled(handle(), problem.number);
     if (own != CONTEXTUNE_UNSETTLED) return own;
     const Problem* const near = problem.near.load(std::memory_order_acquire);
@@ -99,6 +105,9 @@ class AutotunedBase {
   [[nodiscard]] std::mutex& mutex() const noexcept { return shared_->mutex; }
 
  private:
+  /// Tells the library of a problem and what it keeps.
+  void number(Problem& problem, const contextune_pruned& pruned) const;
+
   struct Shared {
     std::string name;
     AutotuneOptions options;

@@ -52,10 +52,12 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   using Problems::callables_;
   using Problems::claim_hints;
   using Problems::configs_;
+  using Problems::default_of;
   using Problems::drop;
   using Problems::find_near;
   using Problems::find_problem;
   using Problems::handle;
+  using Problems::is_full;
   using Problems::note_settled;
   using Problems::override_of;
   using Problems::prepare;
@@ -196,6 +198,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   ResultOf<Args...> call_slowly(const CallOptions& call, Args&... args) {
     if (!prepare(call.communicator)) return run_undeclared(args...);
     measure_hints();
+    if (is_full() && find_problem(args...) == nullptr) return run(default_of(args...), args...);
     Problem& problem = problem_of(args...);
     const std::uint32_t known = call.tune ? settled(problem) : problem.kept.front();
     if (!call.set.empty()) {
@@ -275,6 +278,9 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
     Reasons failures;
     std::unique_ptr<Problem> rest;  // of the configs, where the default cannot run
     for (;;) {
+      if (rest && rest->number == Problem::untuned) {
+        return run(publish(first, std::move(rest)).kept.front(), args...);
+      }
       Problem& problem = rest ? *rest : first;
       bool default_ran = false;
       const auto body = [&]() -> ResultOf<Args...> {

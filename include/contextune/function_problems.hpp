@@ -112,6 +112,15 @@ class FunctionProblems : public AutotunedBase {
     return *problem;
   }
 
+  /// The config of a problem that nothing is kept of.
+  /// @throws Error if no config is left
+  template <class... Args>
+  std::uint32_t default_of(Args&... args) {
+    const Pruning pruning = prune(args...);
+    if (pruning.kept.empty()) throw Error(this->failure_of(Key(), pruning));
+    return pruning.kept.front();
+  }
+
   template <class... Args>
   Pruning prune(Args&... args) {
     Pruning result;

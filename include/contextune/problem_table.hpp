@@ -18,10 +18,13 @@ namespace contextune::detail {
 /// One problem of a function: a key, its size bucket included. Made at its first call, lives as
 /// long as the function. What is not atomic is written before it is published.
 struct FunctionProblem {
+  static constexpr std::uint32_t untuned = 0xffffffffU;
+
   KeyWords words;
-  std::optional<Key> authors;           ///< the author's key, where the words are only a hash of it
-  Key key;                              ///< as the log has it, with the size bucket
-  std::uint32_t number = 0;             ///< of contextune_tunable_key
+  std::optional<Key> authors;  ///< the author's key, where the words are only a hash of it
+  Key key;                     ///< as the log has it, with the size bucket
+  /// Of contextune_tunable_key; untuned: the default runs.
+  std::uint32_t number = untuned;
   std::vector<std::uint32_t> kept;      ///< configs, the default first; empty: `failure` says why
   std::string failure;                  ///< what every call throws
   std::optional<std::uint64_t> size{};  ///< the largest of its bucket, to find near ones by
@@ -56,6 +59,11 @@ class ProblemTable {
     }
   }
 
+  /// No problem is to be added any more: keys that change all the time would fill the memory.
+  [[nodiscard]] bool is_full() const noexcept {
+    return in_use_.load(std::memory_order_relaxed) >= most;
+  }
+
   /// Publishes a problem, unless another thread was faster: gives the one that counts.
   FunctionProblem& add(std::unique_ptr<FunctionProblem> problem);
 
@@ -67,6 +75,8 @@ class ProblemTable {
       const FunctionProblem& problem) const;
 
  private:
+  static constexpr std::size_t most = 50'000;  ///< fewer than contextune_tunable_key can number
+
   struct Slots {
     explicit Slots(std::size_t count);
     std::uint64_t mask;
@@ -79,7 +89,7 @@ class ProblemTable {
   std::atomic<const Slots*> slots_;
   std::vector<std::unique_ptr<Slots>> all_slots_;  ///< smaller ones too: they may still be read
   std::vector<std::unique_ptr<FunctionProblem>> problems_;  ///< replaced ones too
-  std::size_t in_use_ = 0;
+  std::atomic<std::size_t> in_use_{0};
 };
 
 }  // namespace contextune::detail

@@ -12,6 +12,8 @@
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/key.hpp>
+#include <contextune/key_words.hpp>
+#include <contextune/problem_table.hpp>
 #include <contextune/tunable_call.hpp>
 
 namespace contextune {
@@ -36,17 +38,32 @@ class TunableBase {
   void set_passes(int n_warmup, int n_repeat);
 
  protected:
-  /// Number of a problem; equal keys have equal numbers.
-  [[nodiscard]] std::uint32_t problem(const Key& key) const;
+  /// Number of the problem of what a key function returned; equal keys have equal numbers. Without
+  /// a lock, and for whole numbers without an allocation, once it was asked for.
+  template <class Result>
+  [[nodiscard]] std::uint32_t problem(const Result& result) const {
+    detail::KeyWords words;
+    if constexpr (detail::are_whole<Result>) {
+      detail::add_words(words, result);
+      const detail::FunctionProblem* const known = problems_->find(words, nullptr);
+      return known != nullptr ? known->number : add(words, detail::key_of_result(result), false);
+    } else {
+      Key key = detail::key_of_result(result);
+      words.add(key.hash());
+      const detail::FunctionProblem* const known = problems_->find(words, &key);
+      return known != nullptr ? known->number : add(words, std::move(key), true);
+    }
+  }
 
   [[nodiscard]] contextune_tunable* handle() const noexcept { return handle_; }
 
  private:
-  struct Problems;
+  std::uint32_t add(const detail::KeyWords& words, Key key, bool compares_key) const;
+
   std::string name_;
   std::vector<Config> configs_;
   contextune_tunable* handle_ = nullptr;  ///< lives as long as the process
-  std::unique_ptr<Problems> problems_;
+  std::unique_ptr<detail::ProblemTable> problems_;
 };
 
 /// The key function of a Tunable without one: every call is the same problem.
@@ -85,7 +102,8 @@ class Tunable : public TunableBase {
           Launch launch) requires std::is_same_v<KeyFunction, NoKey> : TunableBase(name, space),
                                                                        launch_(std::move(launch)) {}
 
-  /// @param key gives what makes two calls the same problem, from the arguments of the call
+  /// @param key gives what makes two calls the same problem, from the arguments of the call: a Key,
+  ///            or a whole number, an enum, a text, a pair, tuple or array of these
   /// @throws Error if the space is empty, or its default is ruled out
   Tunable(const std::string& name, const ConfigSpace& space, KeyFunction key, Launch launch)
       : TunableBase(name, space), launch_(std::move(launch)), key_(std::move(key)) {}

@@ -25,6 +25,7 @@ using intercept::Runtime;
 struct Search {
   std::string name;
   TunableProblem* problem = nullptr;  ///< the region is one problem of a tunable
+  std::string tunable;                ///< its name
   int device = -1;
   Options author;
   bool repeatable = false;
@@ -103,6 +104,20 @@ void prepare(Runtime& runtime, Entry& entry) {
   search.snapshot = std::make_unique<Snapshot>(*cuda, search.spans);
 }
 
+/// The body runs once, as it is, for that reason.
+void report_unprepared(Runtime& runtime, const Search& search, const std::string& why) {
+  if (search.problem == nullptr) {
+    runtime.fault("region '" + search.name + "': " + why + "; its body runs once, as it is");
+    return;
+  }
+  // The next call would not fare better; and of a function with many keys it is said once.
+  search.problem->refused = true;
+  runtime.fallback(FallbackReason::TooManySites, search.tunable,
+                   "A key of the function cannot have a region of its own, so it and all others "
+                   "that come now run their default; give the function a coarser key, or buckets "
+                   "of sizes.");
+}
+
 /// Starts a pass, or the last run of the body.
 int start_run(Entry& entry, bool may_be_pass) noexcept {
   if (may_be_pass && entry.region->begin_pass()) {
@@ -129,10 +144,7 @@ int start_first_run(Entry& entry) noexcept {
       prepare(*now, entry);
       may_be_pass = entry.search->author.mode == Mode::Body;
     } catch (const std::exception& error) {
-      now->fault("region '" + entry.search->name + "': " + error.what() +
-                 "; its body runs once, as it is");
-      // The next call would not fare better, and say so again.
-      if (entry.search->problem != nullptr) entry.search->problem->refused = true;
+      report_unprepared(*now, *entry.search, error.what());
     }
     if (entry.region == nullptr) {
       forget_search(entry);
@@ -157,7 +169,8 @@ int finish_pass(Entry& entry) noexcept {
   return 0;
 }
 
-void enter(Entry& entry, std::string_view name, TunableProblem* problem) noexcept {
+void enter(Entry& entry, std::string_view name, std::string_view tunable,
+           TunableProblem* problem) noexcept {
   const int device = current_device();
   entry.region = find_region(name, device);
   if (entry.region != nullptr && entry.region->finished()) return;
@@ -165,6 +178,7 @@ void enter(Entry& entry, std::string_view name, TunableProblem* problem) noexcep
     entry.search = new Search;
     entry.search->name = name;
     entry.search->problem = problem;
+    entry.search->tunable = tunable;
     entry.search->device = device;
   } catch (const std::bad_alloc&) {
     forget_search(entry);
@@ -193,7 +207,7 @@ int set(contextune_entry* entry, const Set& call) noexcept {
 void begin_region(contextune_entry* entry, const char* name) noexcept {
   Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
   if (runtime() == nullptr || name == nullptr) return;
-  enter(mine, name, nullptr);
+  enter(mine, name, {}, nullptr);
 }
 
 void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept {
@@ -201,7 +215,7 @@ void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint3
   TunableProblem* problem = tunable == nullptr ? nullptr : tunable->problem(key);
   if (problem == nullptr || runtime() == nullptr) return;
   try {
-    enter(mine, tunable->region_name(*problem), problem);
+    enter(mine, tunable->region_name(*problem), tunable->name, problem);
   } catch (const std::bad_alloc&) {
     // No name, no region: the body runs once.
   }

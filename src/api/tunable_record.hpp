@@ -82,9 +82,10 @@ struct contextune_tunable {
   /// The number of a problem, new or not; no_problem when there are too many.
   [[nodiscard]] std::uint32_t number_of(const std::string& key_text);
 
-  /// "gemm{n=4096}": the region in which a problem is tuned by itself.
+  /// "gemm{n=4096}", "gemm{}" without a key: the region in which a problem is tuned by itself. A
+  /// region that the program calls "gemm" is another one.
   [[nodiscard]] std::string region_name(const contextune::api::TunableProblem& problem) const {
-    return problem.key.empty() ? site_name : site_name + "{" + problem.key.to_string() + "}";
+    return site_name + "{" + problem.key.to_string() + "}";
   }
 
   static constexpr std::uint32_t no_problem = 0xffffffffU;

@@ -228,10 +228,13 @@ int keep_configs(contextune_tunable* tunable, uint32_t key, const uint32_t* conf
       return 0;
     }
     if (before == nullptr) before = problem->kept.load(std::memory_order_acquire);
-    return before != nullptr && before->configs == kept->configs
-               ? 0
-               : fail("tunable '" + tunable->name + "': other configs were kept for '" +
-                      problem->text + "' before, or it was called already");
+    if (before != nullptr && before->configs == kept->configs) return 0;
+    const std::string why = "tunable '" + tunable->name + "': other configs were kept for '" +
+                            problem->text + "' before, or it was called already";
+    if (intercept::Runtime* now = intercept::Runtime::get()) {
+      now->fallback(FallbackReason::RuleError, tunable->name, why + "; it is not tuned.");
+    }
+    return fail(why);
   } catch (const std::exception& error) {
     return fail(error.what());
   }

@@ -63,23 +63,30 @@ void AutotunedBase::declare(std::vector<Config> configs, const Device* device) {
   shared_->tunable.store(made, std::memory_order_release);
 }
 
+std::string AutotunedBase::failure_of(const Key& key, const Pruning& pruning) const {
+  std::string text = "function '" + name() + "': no config can run for '" + key.to_string() + "':";
+  for (const auto& [config, why] : pruning.reasons)
+    text += "\n  " + configs()[config].to_string() + ": " + why;
+  return text;
+}
+
 AutotunedBase::Problem& AutotunedBase::add(std::unique_ptr<Problem> problem, Pruning pruning) {
-  problem->kept = std::move(pruning.kept);
-  if (problem->kept.empty()) {
-    problem->failure =
-        "function '" + name() + "': no config can run for '" + problem->key.to_string() + "':";
-    for (const auto& [config, why] : pruning.reasons)
-      problem->failure += "\n  " + configs()[config].to_string() + ": " + why;
+  if (pruning.kept.empty()) {
+    problem->failure = failure_of(problem->key, pruning);
   } else {
-    const std::string key = problem->key.to_string();
-    problem->number = contextune_tunable_key(handle(), key.c_str());
-    // Fails where the same was kept before, by a function of that name that is gone: then it holds.
-    if (contextune_tunable_keep(handle(), problem->number, problem->kept.data(),
-                                problem->kept.size(), &pruning.pruned) != 0) {
-      refuse(contextune_error());
-    }
+    problem->kept = std::move(pruning.kept);
+    number(*problem, pruning.pruned);
   }
   return shared_->problems.add(std::move(problem));
+}
+
+void AutotunedBase::number(Problem& problem, const contextune_pruned& pruned) const {
+  const std::uint32_t found = contextune_tunable_key(handle(), problem.key.to_string().c_str());
+  // Refused where there are too many, or where another function of that name keeps others; the log
+  // says so, and the default runs.
+  const bool known = contextune_tunable_keep(handle(), found, problem.kept.data(),
+                                             problem.kept.size(), &pruned) == 0;
+  problem.number = known ? found : Problem::untuned;
 }
 
 std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
@@ -108,12 +115,7 @@ std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
   rest->key.add("failed", failed);
   contextune_pruned pruned{};
   pruned.failed = static_cast<std::uint32_t>(failed);
-  const std::string key = rest->key.to_string();
-  rest->number = contextune_tunable_key(handle(), key.c_str());
-  if (contextune_tunable_keep(handle(), rest->number, rest->kept.data(), rest->kept.size(),
-                              &pruned) != 0) {
-    refuse(contextune_error());
-  }
+  number(*rest, pruned);
   return rest;
 }
 

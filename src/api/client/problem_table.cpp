@@ -42,10 +42,11 @@ FunctionProblem& ProblemTable::add(std::unique_ptr<FunctionProblem> problem) {
   const Key* const key = problem->authors ? &*problem->authors : nullptr;
   if (FunctionProblem* const known = find(problem->words, key)) return *known;
   // Half of the slots stay empty, so that every search ends soon.
-  if (2 * (in_use_ + 1) > all_slots_.back()->mask) grow();
+  const std::size_t in_use = in_use_.load(std::memory_order_relaxed) + 1;
+  if (2 * in_use > all_slots_.back()->mask) grow();
   problems_.push_back(std::move(problem));
   insert(*all_slots_.back(), *problems_.back());
-  ++in_use_;
+  in_use_.store(in_use, std::memory_order_relaxed);
   return *problems_.back();
 }
 

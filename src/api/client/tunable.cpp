@@ -1,21 +1,11 @@
 #include <contextune/tunable.hpp>
 
-#include <mutex>
-#include <shared_mutex>
-#include <unordered_map>
-
 #include <contextune/error.hpp>
 
 namespace contextune {
 
-/// Numbers of the keys seen so far, in front of the library's own table, which takes text.
-struct TunableBase::Problems {
-  std::shared_mutex mutex;
-  std::unordered_map<Key, std::uint32_t> numbers;
-};
-
 TunableBase::TunableBase(const std::string& name, const ConfigSpace& space)
-    : name_(name), problems_(std::make_unique<Problems>()) {
+    : name_(name), problems_(std::make_unique<detail::ProblemTable>()) {
   try {
     configs_ = space.configs();
   } catch (const Error& error) {
@@ -43,17 +33,14 @@ void TunableBase::set_passes(int n_warmup, int n_repeat) {
   if (contextune_tunable_passes(handle_, n_warmup, n_repeat) != 0) throw Error(contextune_error());
 }
 
-std::uint32_t TunableBase::problem(const Key& key) const {
-  {
-    const std::shared_lock lock(problems_->mutex);
-    if (const auto found = problems_->numbers.find(key); found != problems_->numbers.end()) {
-      return found->second;
-    }
-  }
+std::uint32_t TunableBase::add(const detail::KeyWords& words, Key key, bool compares_key) const {
   const std::uint32_t number = contextune_tunable_key(handle_, key.to_string().c_str());
-  const std::unique_lock lock(problems_->mutex);
-  problems_->numbers.emplace(key, number);
-  return number;
+  if (problems_->is_full()) return number;
+  auto problem = std::make_unique<detail::FunctionProblem>();
+  problem->words = words;
+  if (compares_key) problem->authors = std::move(key);
+  problem->number = number;
+  return problems_->add(std::move(problem)).number;
 }
 
 }  // namespace contextune

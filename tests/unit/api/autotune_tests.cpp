@@ -283,3 +283,37 @@ TEST_CASE("Threads that call a function with keys of their own all get winners",
   for (std::thread& thread : threads) thread.join();
   CHECK(last == std::vector<unsigned>(3, 128));
 }
+
+TEST_CASE("Two functions of one name that keep other configs do not break the program",
+          "[autotune]") {
+  Runs runs;
+  const auto make = [&](unsigned most) {
+    return autotune(
+        "same_name", blocks(), size_of,
+        [=](const Config& config, int) { return block_of(config) <= most; }, runs.function(),
+        short_runs());
+  };
+  make(256)(4096);
+  CHECK(runs.of[4096].back() == 128);
+  make(64)(4096);
+  CHECK(runs.of[4096].back() == 64);
+  CHECK(log_lines({"event=fallback", "reason=rule_error", "same_name", "other configs"}).size() ==
+        1);
+  make(256)(4096);
+  CHECK(runs.of[4096].back() == 128);
+}
+
+// The last one: it leaves no regions to the process.
+TEST_CASE("Keys that change all the time cost no more than their default", "[autotune]") {
+  Program::on();
+  int runs = 0;
+  auto count = autotune("endless", ConfigSpace().parameter("x", {1, 2}), size_of,
+                        [&](const Config&, int) { ++runs; });
+  constexpr int keys = 60'000;
+  for (int n = 0; n < keys; ++n) count(n);
+  const int before = runs;
+  count(keys);
+  CHECK(runs == before + 1);
+  CHECK(log_lines({"event=fallback", "reason=too_many_sites", "region=endless"}).size() == 1);
+  CHECK(log_lines({"event=fault", "endless"}).empty());
+}

@@ -46,6 +46,8 @@ TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
           .inputs([](std::uint64_t) { return std::tuple(6); });
   contextune::Tunable tunable("as_tunable", space,
                               [&](const Config& config) { return body(config, 1); });
+  contextune::Tunable keyed(
+      "as_keyed_tunable", space, [](int n) { return n; }, body);
   for (int n = 1; n <= 4; ++n) {
     by_number(n);
     by_tuple(n);
@@ -54,6 +56,7 @@ TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
   }
   CONTEXTUAL_AUTOTUNE("around_tunable", {.repeatable = true}) {
     tunable();
+    for (int n = 1; n <= 4; ++n) keyed(n);
   }
   REQUIRE(allocations_of([&](int) { delete[] new int[100]; }) >= 100);
 
@@ -67,4 +70,7 @@ TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
   CHECK(allocations_of([&](int n) { near(n); }) == 0);
   CHECK(last == 128);
   CHECK(allocations_of([&](int) { tunable(); }) == 0);
+  last = 0;
+  CHECK(allocations_of([&](int n) { keyed(n); }) == 0);
+  CHECK(last == 128);
 }
