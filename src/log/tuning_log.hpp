@@ -23,8 +23,8 @@ struct SiteFacts {
   int registers = 0;
   std::uint32_t launches = 1;          ///< so far
   std::string_view provider = "none";  ///< declared, attributes, tunable, collective or none
-  PrunedConfigs pruned{};
   std::string default_choice;  ///< what a collective's default was: "Ring Simple"; empty: not known
+  PrunedConfigs pruned{};
 };
 
 /// Writes what one region's tuning reports to the rank log.
