@@ -185,6 +185,7 @@ int main(int argc, char** argv) {
   const std::string logs =
       (std::filesystem::temp_directory_path() / "contextune_bench_dispatch").string();
   setenv("CONTEXTUNE_LOG_DIR", logs.c_str(), 0);
+  setenv("CONTEXTUNE_STORE", "off", 1);
   try {
     run();
     return 0;
