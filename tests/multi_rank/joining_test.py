@@ -89,11 +89,11 @@ class Joining(unittest.TestCase):
         file = self.folder / "logs" / f"rank-{rank}.log"
         return file.read_text() if file.is_file() else ""
 
-    def assert_tuned_together(self, ranks):
+    def assert_tuned_together(self, ranks, joined=("joined",)):
         for number, rank in enumerate(ranks):
             lines = rank.rest()
             total = f"sum {len(ranks) * (len(ranks) + 1) // 2}"
-            self.assertEqual(lines, [total, "ready", "joined", "filled", total, "end"])
+            self.assertEqual(lines, [total, "ready", *joined, "filled", total, "end"])
             self.assertEqual(rank.process.wait(job.LIMIT), 0)
             self.assertEqual((self.folder / f"err-{number}").read_text(), "")
         winners = [job.winners(self.log(rank)) for rank in range(len(ranks))]
@@ -121,6 +121,9 @@ class Joining(unittest.TestCase):
 
     def test_so_do_those_of_one_that_does_not_block(self):
         self.assert_tuned_together(self.start(3, "non-blocking"))
+
+    def test_a_function_that_is_given_a_communicator_joins_its_ranks(self):
+        self.assert_tuned_together(self.start(2, "function"), joined=())
 
     def test_who_has_joined_may_join_again(self):
         for rank in self.start(2, "twice"):

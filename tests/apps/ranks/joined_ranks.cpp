@@ -10,6 +10,7 @@
 //   part          joins with half of the communicator in the end
 //   region-first  enters a region before it joins
 //   alone         uses the communicator for nothing else
+//   function      joins through a function that is given the communicator, and tunes that
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -150,24 +151,48 @@ struct Filling {
   }
 };
 
-void tune(const char* region, CUstream stream, unsigned value) {
+Filling filling_on(CUstream stream, unsigned value) {
   Filling filling;
   CHECK(cuMemAlloc(&filling.memory, elements * sizeof(std::uint32_t)));
   filling.stream = stream;
   filling.value = value;
-  contextune::Tunable fill("fill", contextune::ConfigSpace().parameter("block", {32, 128, 512}),
-                           filling);
+  return filling;
+}
+
+const auto blocks = contextune::ConfigSpace().parameter("block", {32, 128, 512});
+
+void say_whether_filled(const Filling& filling) {
+  std::vector<std::uint32_t> filled(elements);
+  CHECK(cuMemcpyDtoH(filled.data(), filling.memory, elements * sizeof(std::uint32_t)));
+  const bool right = std::all_of(filled.begin(), filled.end(),
+                                 [&](std::uint32_t one) { return one == filling.value; });
+  say(right ? "filled" : "filled with something else");
+}
+
+void tune(const char* region, CUstream stream, unsigned value) {
+  const Filling filling = filling_on(stream, value);
+  contextune::Tunable fill("fill", blocks, filling);
   CONTEXTUAL_AUTOTUNE(
       region,
       {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false}) {
     fill();
     CHECK(cuStreamSynchronize(stream));
   }
-  std::vector<std::uint32_t> filled(elements);
-  CHECK(cuMemcpyDtoH(filled.data(), filling.memory, elements * sizeof(std::uint32_t)));
-  const bool right =
-      std::all_of(filled.begin(), filled.end(), [&](std::uint32_t one) { return one == value; });
-  say(right ? "filled" : "filled with something else");
+  say_whether_filled(filling);
+}
+
+void tune_function(ncclComm_t communicator, CUstream stream, unsigned value) {
+  const Filling filling = filling_on(stream, value);
+  auto fill = contextune::autotune("fill", blocks,
+                                   [&](const contextune::Config& config) {
+                                     const CUresult result = filling(config);
+                                     CHECK(cuStreamSynchronize(stream));
+                                     return result;
+                                   },
+                                   {.n_warmup = 0, .n_repeat = 2, .communicator = communicator});
+  CHECK(fill());
+  CHECK(fill());
+  say_whether_filled(filling);
 }
 
 }  // namespace
@@ -201,11 +226,15 @@ int main(int argc, char** argv) {
   if (has("region-first")) tune("early", stream, 1);
   say("ready");
   if (has("hold")) static_cast<void>(std::getchar());
-  if (!has("absent")) {
+  if (!has("absent") && !has("function")) {
     const bool joined = contextune::join(communicator, std::stod(after("--seconds", "30")));
     say(joined ? "joined" : std::string("not joined: ") + contextune_error());
   }
-  tune("fill", stream, 7);
+  if (has("function")) {
+    tune_function(communicator, stream, 7);
+  } else {
+    tune("fill", stream, 7);
+  }
   if (has("part")) {
     ncclComm_t pair = nullptr;
     CHECK(ncclCommSplit(communicator, place.rank / 2, place.rank, &pair, nullptr));
