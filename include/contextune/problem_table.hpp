@@ -26,6 +26,7 @@ struct FunctionProblem {
   /// Of contextune_tunable_key; untuned: the default runs.
   std::uint32_t number = untuned;
   std::vector<std::uint32_t> kept;      ///< configs, the default first; empty: `failure` says why
+  std::uint32_t num_failed = 0;         ///< defaults that could not run before the one of now
   std::string failure;                  ///< what every call throws
   std::optional<std::uint64_t> size{};  ///< the largest of its bucket, to find near ones by
 
@@ -33,6 +34,7 @@ struct FunctionProblem {
   /// `near_as_of`.
   std::atomic<const FunctionProblem*> near{nullptr};
   std::atomic<std::uint64_t> near_as_of{0};
+  std::atomic<bool> takes_near{true};  ///< false: what was near could not be launched here
 
   [[nodiscard]] bool keeps(std::uint32_t config) const noexcept {
     return std::find(kept.begin(), kept.end(), config) != kept.end();

@@ -81,7 +81,10 @@ AutotunedBase::Problem& AutotunedBase::add(std::unique_ptr<Problem> problem, Pru
 }
 
 void AutotunedBase::number(Problem& problem, const contextune_pruned& pruned) const {
-  const std::uint32_t found = contextune_tunable_key(handle(), problem.key.to_string().c_str());
+  Key key = problem.key;
+  // Other configs are another problem.
+  if (problem.num_failed > 0) key.add("failed", std::int64_t{problem.num_failed});
+  const std::uint32_t found = contextune_tunable_key(handle(), key.to_string().c_str());
   // Refused where there are too many, or where another function of that name keeps others; the log
   // says so, and the default runs.
   const bool known = contextune_tunable_keep(handle(), found, problem.kept.data(),
@@ -92,29 +95,19 @@ void AutotunedBase::number(Problem& problem, const contextune_pruned& pruned) co
 std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
     const Problem& problem, const Reasons& failures) const {
   if (problem.kept.size() == 1) {
-    std::string text =
-        "function '" + name() + "': every config failed for '" + problem.key.to_string() + "':";
-    for (const auto& [config, why] : failures)
-      text += "\n  " + configs()[config].to_string() + ": " + why;
-    throw Error(text);
+    Pruning none;
+    none.reasons = failures;
+    throw Error(failure_of(problem.key, none));
   }
   auto rest = std::make_unique<Problem>();
   rest->words = problem.words;
   rest->authors = problem.authors;
+  rest->key = problem.key;
   rest->size = problem.size;
   rest->kept.assign(problem.kept.begin() + 1, problem.kept.end());
-  // Other configs are another problem.
-  rest->key = problem.key;
-  auto failed = static_cast<std::int64_t>(failures.size());
-  if (!rest->key.entries().empty() && rest->key.entries().back().first == "failed") {
-    Key shorter;
-    for (std::size_t i = 0; i + 1 < rest->key.entries().size(); ++i)
-      shorter.add(rest->key.entries()[i].first, rest->key.entries()[i].second);
-    rest->key = std::move(shorter);
-  }
-  rest->key.add("failed", failed);
+  rest->num_failed = problem.num_failed + 1;
   contextune_pruned pruned{};
-  pruned.failed = static_cast<std::uint32_t>(failed);
+  pruned.failed = rest->num_failed;
   number(*rest, pruned);
   return rest;
 }
@@ -126,7 +119,7 @@ AutotunedBase::Problem& AutotunedBase::publish(const Problem& old, std::unique_p
 }
 
 bool AutotunedBase::find_near(Problem& problem) const {
-  if (!problem.size) return false;
+  if (!problem.size || !problem.takes_near.load(std::memory_order_relaxed)) return false;
   // Read before the search: what settles meanwhile has this looked up again.
   const std::uint64_t as_of = shared_->num_settled.load(std::memory_order_relaxed);
   const Problem* nearest = nullptr;
@@ -143,7 +136,8 @@ bool AutotunedBase::find_near(Problem& problem) const {
 }
 
 void AutotunedBase::drop(Problem& problem, std::uint32_t config) const noexcept {
-  problem.near.store(nullptr, std::memory_order_release);
+  if (problem.near.exchange(nullptr) != nullptr)
+    problem.takes_near.store(false, std::memory_order_relaxed);
   contextune_call call;
   const bool same = contextune_tunable_begin(handle(), problem.number, &call) == config;
   static_cast<void>(contextune_tunable_end(&call, same ? 0 : 1));

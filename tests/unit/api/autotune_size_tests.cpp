@@ -142,3 +142,25 @@ TEST_CASE("The same size under another key is another problem", "[autotune]") {
   add(2, 1200);  // near to its own kind
   CHECK(winners("keyed_sizes") == 2);
 }
+
+TEST_CASE("A winner of a near size that cannot run here is given up", "[autotune]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(8);
+  std::vector<unsigned> blocks;
+  auto add = autotune("not_here", ConfigSpace().parameter("block", {256, 128}),
+                      [&](const Config& config, int n) {
+                        const auto block = static_cast<unsigned>(config.get_int("block"));
+                        blocks.push_back(block);
+                        return program.add(y, 8, 1.0F, 1, block == 128 && n > 1000 ? 4096 : block);
+                      },
+                      {.n_warmup = 0, .n_repeat = 2, .unseen = UnseenSize::Nearest})
+                 .size([](int n) { return n; });
+  add(1000);
+  blocks.clear();
+  CHECK(add(2000) == CUDA_SUCCESS);
+  CHECK(blocks == std::vector<unsigned>{128, 256});
+  add(2000);  // is tuned
+  blocks.clear();
+  add(2000);
+  CHECK(blocks == std::vector<unsigned>{256});
+}
