@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -63,9 +64,10 @@ class AutotunedBase {
   /// A new problem; `kept` may be empty: every call of it fails.
   Problem& add(std::unique_ptr<Problem> problem, Pruning pruning);
   /// The problem without its default, which cannot run. It is not found before publish().
-  /// @throws Error that names everything if no config is left
+  /// @throws Error that names everything if no config is left, with what was thrown nested in it
   [[nodiscard]] std::unique_ptr<Problem> without_default(const Problem& problem,
-                                                         const Reasons& failures) const;
+                                                         const Reasons& failures,
+                                                         std::exception_ptr thrown) const;
   Problem& publish(const Problem& old, std::unique_ptr<Problem> by);
 
   /// What it runs outside of regions; CONTEXTUNE_UNSETTLED: the long way has to find out.

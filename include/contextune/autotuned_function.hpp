@@ -113,7 +113,8 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
 
   /// Throws what the callables throw; in place of what the function throws with the winner, the
   /// default runs.
-  /// @throws Error if every config is pruned or fails, with the reason of each
+  /// @throws Error if every config is pruned or fails, with the reason of each; what the function
+  ///         threw last is nested in it
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
     if (Problem* const problem = find_problem(args...); problem != nullptr) {
@@ -151,7 +152,10 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   template <class... Args>
   using ResultOf = std::invoke_result_t<Callable&, const ConfigType&, Args&...>;
   /// The default could not run before anything was measured.
-  struct DefaultFailed {};
+  struct DefaultFailed {
+    std::exception_ptr thrown;  ///< null: it returned an error
+  };
+
   template <class New>
   AutotunedFunction<ConfigType, Callable, New> with_callables(New callables) {
     return {std::move(*this), std::move(callables)};
@@ -308,8 +312,8 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
           finish();
           return static_cast<ResultOf<Args...>&&>(value);
         }
-      } catch (const DefaultFailed&) {
-        rest = without_default(problem, failures);
+      } catch (const DefaultFailed& failed) {
+        rest = without_default(problem, failures, failed.thrown);
       }
     }
   }
@@ -325,7 +329,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
       if (std::none_of(failures.begin(), failures.end(), same))
         failures.emplace_back(config, std::move(why));
       // Once it ran, what it throws is about something else, and the caller's.
-      if (default_ran != nullptr && !*default_ran) throw DefaultFailed();
+      if (default_ran != nullptr && !*default_ran) throw DefaultFailed{std::current_exception()};
     };
     try {
       if constexpr (std::is_void_v<Result>) {

@@ -93,11 +93,17 @@ void AutotunedBase::number(Problem& problem, const contextune_pruned& pruned) co
 }
 
 std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
-    const Problem& problem, const Reasons& failures) const {
+    const Problem& problem, const Reasons& failures, std::exception_ptr thrown) const {
   if (problem.kept.size() == 1) {
     Pruning none;
     none.reasons = failures;
-    throw Error(failure_of(problem.key, none));
+    const Error error(failure_of(problem.key, none));
+    if (thrown == nullptr) throw error;
+    try {
+      std::rethrow_exception(std::move(thrown));
+    } catch (...) {
+      std::throw_with_nested(error);
+    }
   }
   auto rest = std::make_unique<Problem>();
   rest->words = problem.words;

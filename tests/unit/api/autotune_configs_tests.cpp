@@ -206,6 +206,18 @@ TEST_CASE("If every config fails, the error names the reason of each", "[autotun
   CHECK(runs == 2);
 }
 
+TEST_CASE("What the function threw last is nested in the error", "[autotune]") {
+  Program::on();
+  auto broken = autotune("nested", ConfigSpace().parameter("block", {1, 2}),
+                         [](const Config&) { throw std::out_of_range("mine"); });
+  try {
+    broken();
+    FAIL("not reached");
+  } catch (const Error& error) {
+    CHECK_THROWS_AS(std::rethrow_if_nested(error), std::out_of_range);
+  }
+}
+
 TEST_CASE("What a default throws that ran before is the caller's", "[autotune]") {
   Noted noted;
   int runs = 0;
