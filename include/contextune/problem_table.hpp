@@ -77,7 +77,7 @@ class ProblemTable {
       const FunctionProblem& problem) const;
 
  private:
-  static constexpr std::size_t most = 50'000;  ///< fewer than contextune_tunable_key can number
+  static constexpr std::size_t most = 16'384;  ///< fewer than contextune_tunable_key can number
 
   struct Slots {
     explicit Slots(std::size_t count);
