@@ -1,7 +1,7 @@
 """What one run has found out the next one starts with, and what a config has taken down is not tried
 again. Unmodified programs on the simulated driver under `contextune run`, with a real store."""
 
-import json
+import contextlib
 import os
 import pathlib
 import re
@@ -62,19 +62,25 @@ class StoredWinnersTest(unittest.TestCase):
     def start(self, *flags, program=PROGRAM, variables=(), region="nvtx:decode", space=SPACE):
         self.runs += 1
         self.folder = self.work / f"logs-{self.runs}"
-        return subprocess.Popen(
+        process = subprocess.Popen(
             list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
                            self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
                            *program))),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.work,
             env=self.environment | dict(variables), start_new_session=True)
+        self.addCleanup(self.kill, process)
+        return process
 
-    def end(self, process):
-        try:
-            out, errors = process.communicate(timeout=PATIENCE)
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+    @staticmethod
+    def kill(process):
+        """With all that it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    @staticmethod
+    def end(process):
+        out, errors = process.communicate(timeout=PATIENCE)
         return process.returncode, out, errors
 
     def run_program(self, *flags, **how):
