@@ -44,8 +44,10 @@ namespace contextune {
 /// may run on one of them while another still runs the config before.
 ///
 /// Any thread may call it, if the callables allow that; of several that call it with one new key,
-/// one tunes and the others run the default meanwhile. Move-only; what it has found stays with the
-/// process.
+/// one tunes and the others run the default meanwhile. Keys that several threads tune on one device
+/// at the same time disturb each other's times: what is not confirmed for that keeps its default,
+/// so a program that tunes before it starts its threads gets better winners. Move-only; what it has
+/// found stays with the process.
 ///
 /// @tparam ConfigType what the function is given: Config, or the struct of its config space
 /// @tparam Callables  detail::Callables: the author's, beside the function
