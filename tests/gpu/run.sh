@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Runs the test programs on this machine's GPU, bare and under contextune, and compares what they print.
-# Usage: tests/gpu/run.sh BUILD_FOLDER [replay | ranks]
+# Usage: tests/gpu/run.sh BUILD_FOLDER [replay | ranks | store]
 # With `replay` only what is tuned in one visit of its region (replay.sh), with `ranks` only programs of
-# several processes (ranks.sh). Prints a table and closes with "N passed, N failed"; ends with 1 if
-# anything failed. Logs stay in BUILD_FOLDER/gpu/runs.
+# several processes (ranks.sh), with `store` only what is kept from run to run (store.sh). Prints a
+# table and closes with "N passed, N failed"; ends with 1 if anything failed. Logs stay in
+# BUILD_FOLDER/gpu/runs.
 set -uo pipefail
 build=$(cd "${1:?usage: tests/gpu/run.sh BUILD_FOLDER [replay]}" && pwd)
 only=${2:-all}
@@ -83,7 +84,7 @@ finish() {
 }
 
 printf '%-38s %-8s %s\n' what result remark
-if [ "$only" = replay ] || [ "$only" = ranks ]; then
+if [ "$only" = replay ] || [ "$only" = ranks ] || [ "$only" = store ]; then
   source "$here/$only.sh"
   finish
 fi
@@ -112,6 +113,7 @@ if [ ! -x "$contextune" ]; then
   exit 1
 fi
 source "$here/replay.sh"
+source "$here/store.sh"
 space=$programs/regions.lua
 for form in static shared per_thread; do
   # Bare and tuned in alternation; the second tuned run has its own search again (nothing is stored).
