@@ -178,7 +178,8 @@ const std::map<std::string_view, StoreAction>& store_actions() {
       {"merge", {Merge, "FOLDER...", 1, 4096, " "}},
       {"check", {Check, "", 0, 0, " --json "}},
       {"remove", {Remove, "NAME", 1, 1, " "}},
-      {"export", {Export, "NAME", 1, 1, " --site --t4 --nccl-csv "}}};
+      {"export", {Export, "NAME", 1, 1, " --site --t4 --nccl-csv "}},
+      {"blamed", {Blamed, "", 0, 0, " --forget "}}};
   return actions;
 }
 
@@ -195,6 +196,7 @@ Request parse_store(Words words) {
   parser.app().add_option("--cache-dir", request.cache_dir);
   std::vector<CLI::Option*> flags = {parser.app().add_flag("--json", request.json),
                                      parser.app().add_flag("--history", request.history),
+                                     parser.app().add_flag("--forget", request.forget),
                                      parser.app().add_option("--site", request.site),
                                      parser.app().add_option("--t4", request.t4),
                                      parser.app().add_option("--nccl-csv", request.nccl_csv)};
@@ -203,7 +205,7 @@ Request parse_store(Words words) {
   const auto found = store_actions().find(name);
   if (found == store_actions().end()) {
     return wrong_store_use("there is no '" + name +
-                           "'; list, show, diff, merge, check, remove and export are");
+                           "'; list, show, diff, merge, check, remove, export and blamed are");
   }
   const StoreAction& action = found->second;
   request.action = action.action;

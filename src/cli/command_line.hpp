@@ -38,12 +38,13 @@ struct BuildRequest {
 };
 
 struct StoreRequest {
-  enum class Action { List, Show, Diff, Merge, Check, Remove, Export };
+  enum class Action { List, Show, Diff, Merge, Check, Remove, Export, Blamed };
   Action action = Action::List;
   std::vector<std::string> arguments;  ///< of a number that the action takes
   std::string cache_dir;               ///< empty: as the environment says
   bool json = false;
   bool history = false;
+  bool forget = false;
   std::string site;      ///< empty: all
   std::string t4;        ///< where results go in the T4 format; empty: nowhere
   std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere

@@ -18,6 +18,7 @@
 #include "log/logfmt.hpp"
 #include "store/listing.hpp"
 #include "store/merge.hpp"
+#include "store/trial_journal.hpp"
 #include "store/update.hpp"
 
 namespace contextune::cli {
@@ -206,6 +207,17 @@ int write_export(const StoreRequest& request, const std::string& folder) {
   return 0;
 }
 
+int tell_blamed(const StoreRequest& request, const std::string& folder) {
+  if (request.forget) {
+    const std::size_t count = store::forget_blamed(folder);
+    std::cout << count_text(count, "config", "configs") << " may be tried again\n";
+    return 0;
+  }
+  for (const std::string& config : store::blamed_configs(folder))
+    std::cout << log::printable(config) << "\n";
+  return 0;
+}
+
 int act_on(const StoreRequest& request) {
   using enum StoreRequest::Action;
   switch (request.action) {
@@ -223,6 +235,8 @@ int act_on(const StoreRequest& request) {
       return remove_named(request, store_folder_of(request));
     case Export:
       return write_export(request, store_folder_of(request));
+    case Blamed:
+      return tell_blamed(request, store_folder_of(request));
   }
   return 2;
 }
