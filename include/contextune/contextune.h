@@ -114,6 +114,12 @@ CONTEXTUNE_EXPORT contextune_tunable* contextune_tunable_create(const char* name
 CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup,
                                                 int n_repeat);
 
+/* A call of it is any amount of work, kernels, copies and collectives on any streams of one device:
+ * it costs the time from the first start to the last end of that work, not the sum of its launches.
+ * Before its first call. NCCL's collectives inside a call are then part of it, and not tuned for
+ * themselves. */
+CONTEXTUNE_EXPORT int contextune_tunable_span(contextune_tunable* tunable);
+
 /* Names one problem of the tunable, as "n=4096 type=f32"; equal text gives the equal number. NULL or
  * "" is problem 0. A failure is answered with problem 0. */
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key);

@@ -37,6 +37,11 @@ class TunableBase {
   /// @throws Error if `n_warmup` is negative or `n_repeat` is not positive
   void set_passes(int n_warmup, int n_repeat);
 
+  /// A call is any amount of work, kernels, copies and NCCL's collectives on any streams of one
+  /// device, and costs the time from its first start to its last end; else the sum of its launches.
+  /// Before the first call.
+  void time_as_span();
+
  protected:
   /// Number of the problem of what a key function returned; equal keys have equal numbers. Without
   /// a lock, and for whole numbers without an allocation, once it was asked for.

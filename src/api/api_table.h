@@ -38,6 +38,7 @@ struct contextune_api {
   uint32_t (*tunable_settled)(contextune_tunable* tunable, uint32_t key);
   void (*tunable_region_begin)(contextune_entry* entry, contextune_tunable* tunable, uint32_t key);
   enum contextune_place (*current_place)(void);
+  int (*tunable_span)(contextune_tunable* tunable);
 };
 
 /* Exported; never NULL. */

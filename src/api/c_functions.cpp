@@ -49,6 +49,7 @@ constexpr contextune_api table{
     .tunable_settled = &settled_config,
     .tunable_region_begin = &begin_region_of,
     .current_place = &current_place,
+    .tunable_span = &time_tunable_as_span,
 };
 
 /// What another copy says of a failure is said again here.
@@ -129,6 +130,10 @@ contextune_tunable* contextune_tunable_create(const char* name, const char* cons
 
 int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) {
   return set_tunable_passes(tunable, n_warmup, n_repeat);
+}
+
+int contextune_tunable_span(contextune_tunable* tunable) {
+  return time_tunable_as_span(tunable);
 }
 
 uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key) {

@@ -32,6 +32,8 @@ contextune_tunable* there_of(const contextune_api& other, contextune_tunable* tu
     tunable->foreign.store(there, std::memory_order_release);
   }
   if (there == nullptr || problem == nullptr) return nullptr;
+  if (tunable->timed_as_span.load(std::memory_order_relaxed))
+    static_cast<void>(other.tunable_span(there));
   std::uint32_t known = problem->foreign.load(std::memory_order_acquire);
   if (known == 0) {
     known = other.tunable_key(there, problem->text.c_str()) + 1;

@@ -69,6 +69,7 @@ struct contextune_tunable {
   std::vector<contextune::Config> configs;
   std::atomic<int> n_warmup{-1};
   std::atomic<int> n_repeat{-1};
+  std::atomic<bool> timed_as_span{false};
 
   std::atomic<contextune_tunable*> foreign{nullptr};  ///< the same in another copy of the library
 

@@ -63,6 +63,7 @@ TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Regi
   }
   spec.n_warmup = at_least(0, tunable.n_warmup.load(std::memory_order_relaxed));
   spec.n_repeat = at_least(1, tunable.n_repeat.load(std::memory_order_relaxed));
+  spec.timed_as_span = tunable.timed_as_span.load(std::memory_order_relaxed);
   auto* added = new TunableSite{&region, device, region.tunable(spec),
                                 problem.sites.load(std::memory_order_acquire)};
   // Another thread may have added the same one meanwhile: both name the same site.
@@ -130,6 +131,12 @@ int set_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) 
   }
   tunable->n_warmup.store(n_warmup, std::memory_order_relaxed);
   tunable->n_repeat.store(n_repeat, std::memory_order_relaxed);
+  return 0;
+}
+
+int time_tunable_as_span(contextune_tunable* tunable) noexcept {
+  if (tunable == nullptr) return fail("there is no tunable to be timed as a span");
+  tunable->timed_as_span.store(true, std::memory_order_relaxed);
   return 0;
 }
 

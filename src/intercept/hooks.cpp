@@ -4,6 +4,7 @@
 #include "intercept/hook_arguments.hpp"
 #include "intercept/memory_hooks.hpp"
 #include "intercept/process_runtime.hpp"
+#include "intercept/tunable_launch.hpp"
 #include "intercept/uncancelled.hpp"
 
 namespace contextune::intercept {
@@ -40,6 +41,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   runtime->gate().pass();
   memory_call_begins(runtime->allocations(), fn, args);
   if (takes_memory(fn)) runtime->recorder().memory_wanted();
+  if (TunableCall* call = this_thread().call) TunableLaunch::transfer_begins(*call, fn, args);
   switch (fn) {
     case contextune_fn_cuModuleUnload:
       runtime->module_variables().unloads(argument<CUmodule>(args, 0));
@@ -214,6 +216,8 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   if (runtime == nullptr) return;
   if (is_sticky_error(result)) runtime->broke(result);
   runtime->recorder().after(fn, args, result);
+  if (TunableCall* call = this_thread().call)
+    TunableLaunch::transfer_ended(*call, fn, args, result == CUDA_SUCCESS);
   note_memory_call(runtime->allocations(), runtime->driver(), fn, args, result);
   switch (fn) {
     case contextune_fn_cuProfilerStart:

@@ -19,9 +19,10 @@ namespace contextune::intercept {
 
 /// Which work a timed launch is: 16 bits of the search, 32 of its pass, 16 of its site (plus one; 0
 /// is work that belongs to no site). Never 0. The upper half of the sites' numbers are launches of
-/// graphs, in the order of the pass.
+/// graphs and calls that are timed as a span, each in the order of the pass.
 struct WorkTag {
   static constexpr std::uint16_t first_graph = 0x8000;
+  static constexpr std::uint16_t first_call = 0xc000;
   std::uint16_t search = 0;
   std::uint32_t pass = 0;
   std::uint16_t slot = 0;

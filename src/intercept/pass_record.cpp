@@ -30,8 +30,19 @@ void PassRecord::failed(SiteIndex site) {
   count(site).failed = true;
 }
 
+std::uint16_t PassRecord::begin_call(SiteIndex site) {
+  constexpr std::size_t most_calls = 0x10000U - WorkTag::first_call;
+  if (calls_.size() >= most_calls) {
+    spoil(site);
+    return 0;
+  }
+  static_cast<void>(count(site));
+  calls_.emplace_back().site = site;
+  return static_cast<std::uint16_t>(WorkTag::first_call + calls_.size() - 1);
+}
+
 std::uint16_t PassRecord::begin_graph(const std::shared_ptr<const GraphWork>& work) {
-  if (graphs_.size() >= WorkTag::first_graph - 1U) return 0;
+  if (graphs_.size() >= WorkTag::first_call - WorkTag::first_graph) return 0;
   graphs_.emplace_back(work);
   return static_cast<std::uint16_t>(WorkTag::first_graph + graphs_.size() - 1);
 }
@@ -59,6 +70,16 @@ void PassRecord::share(const GraphRecord& graph) {
 void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
   first_start_ = std::min(first_start_, work.start);
   last_end_ = std::max(last_end_, work.end);
+  if (slot >= WorkTag::first_call) {
+    ++arrived_;
+    const std::size_t number = slot - WorkTag::first_call;
+    if (number >= calls_.size()) return;
+    CallSpan& call = calls_[number];
+    call.first_start = std::min(call.first_start, work.start);
+    call.last_end = std::max(call.last_end, work.end);
+    ++count(call.site).arrived;
+    return;
+  }
   if (slot >= WorkTag::first_graph) {
     const std::size_t graph = slot - WorkTag::first_graph;
     if (!work.kernel || graph >= graphs_.size()) return;  // its copies are not counted beforehand
@@ -71,6 +92,14 @@ void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
   SiteCount& counted_site = count(slot - 1U);
   ++counted_site.arrived;
   counted_site.seconds += work.end - work.start;
+}
+
+std::vector<double> PassRecord::span_seconds() const {
+  std::vector<double> seconds(sites_.size(), 0.0);
+  // What a call left out of its records shows in the count of its site.
+  for (const CallSpan& call : calls_)
+    if (call.last_end > call.first_start) seconds[call.site] += call.last_end - call.first_start;
+  return seconds;
 }
 
 std::vector<SiteIndex> PassRecord::sites_launched() const {
@@ -96,6 +125,7 @@ PassResult PassRecord::result(bool mean) const {
   result.throttled = clock.throttled;
   double sum = 0;
   std::uint32_t calls = 0;
+  const std::vector<double> spans = span_seconds();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const SiteCount& site = sites_[i];
     if (site.calls == 0 && !site.failed) continue;
@@ -108,8 +138,9 @@ PassResult PassRecord::result(bool mean) const {
     } else if (site.arrived < site.records || site.records == 0 || site.spoiled) {
       one.status = SiteResult::Status::Missing;
     } else {
-      one.seconds = site.seconds / site.calls;
-      sum += site.seconds;
+      const double seconds = site.seconds + spans[i];
+      one.seconds = seconds / site.calls;
+      sum += seconds;
       calls += site.calls;
     }
   }

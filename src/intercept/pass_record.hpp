@@ -19,7 +19,7 @@ class PassRecord {
     std::uint32_t calls = 0;    ///< launches, or calls of a tunable
     std::uint32_t records = 0;  ///< that the timer owes for them
     std::uint32_t arrived = 0;
-    double seconds = 0;  ///< sum of what arrived
+    double seconds = 0;  ///< sum of what arrived, but of calls that are timed as a span
     bool failed = false;
     bool spoiled = false;  ///< another config ran, at least in part
   };
@@ -38,11 +38,14 @@ class PassRecord {
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);
   void spoil(SiteIndex site) { count(site).spoiled = true; }
+  /// A call begins whose cost is the time from the first start to the last end of its work, on
+  /// whatever streams. Gives its slot; 0: there are too many, and its site has no sample.
+  [[nodiscard]] std::uint16_t begin_call(SiteIndex site);
   /// A graph is about to be launched. Gives its slot; 0: there are too many.
   [[nodiscard]] std::uint16_t begin_graph(const std::shared_ptr<const GraphWork>& work);
   /// It was launched; as in Search.
   void graph_launched(std::uint16_t slot, const GraphWork& work, bool apart, std::uint32_t records);
-  /// @param slot site plus one, or a graph's; 0: no site's
+  /// @param slot site plus one, or a graph's or call's; 0: no site's
   void arrived(std::uint16_t slot, const TimedWork& work);
 
   /// As planned, by site.
@@ -55,12 +58,22 @@ class PassRecord {
   [[nodiscard]] PassResult result(bool mean) const;
 
  private:
+  /// One call that is timed as a span.
+  struct CallSpan {
+    SiteIndex site = no_site;
+    double first_start = std::numeric_limits<double>::infinity();
+    double last_end = -std::numeric_limits<double>::infinity();
+  };
+
   SiteCount& count(SiteIndex site);
   /// The kernels of a graph launch have all arrived: to whom they belong.
   void share(const GraphRecord& graph);
+  /// By site: what its calls took, each from first start to last end.
+  [[nodiscard]] std::vector<double> span_seconds() const;
 
   std::vector<SiteCount> sites_;
   std::vector<GraphRecord> graphs_;
+  std::vector<CallSpan> calls_;
   std::vector<std::uint32_t> configs_;
   std::uint64_t records_ = 0;
   std::uint64_t arrived_ = 0;

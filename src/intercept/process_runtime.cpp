@@ -292,6 +292,7 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
 
 bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {
   ThreadState& thread = this_thread();
+  if (thread.call != nullptr) return false;  // its launches have to be seen
   LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
   return process_collectives().begin_settled(call, region, thread.collectives);
 }
@@ -299,7 +300,11 @@ bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {
 void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   nccl_threads_.before(call);
   const ThreadState& thread = this_thread();
-  LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
+  LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  // What an implementation of a choice does is judged as a whole. A site of its own in there would
+  // be searched on a path that the next config may not take, and each rank would have to be on it
+  // for the very same decisions.
+  if (thread.call != nullptr && thread.call->is_span()) region = nullptr;
   const bool counts = thread.region == nullptr || thread.counts;
   const bool captured = captures_.possible() && captures_.is_capturing(call.stream);
   find_nccl_code(call);
@@ -309,7 +314,8 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
 }
 
 void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
-  const bool may_settle = !captures_.possible() && !recorder_.active();
+  const bool may_settle =
+      !captures_.possible() && !recorder_.active() && this_thread().call == nullptr;
   process_collectives().end(call, may_settle, !open_.watches_always());
   if (recorder_.active()) recorder_.nccl_ended(call);
   nccl_threads_.after(call);

@@ -26,6 +26,9 @@ struct TunableSpec {
   std::optional<int> n_warmup;    ///< absent: the region's
   std::optional<int> n_repeat;
   PrunedConfigs pruned;  ///< not among `configs`
+  /// A call is any amount of work on any streams, and costs the time from its first start to its
+  /// last end; else the sum of its launches.
+  bool timed_as_span = false;
 };
 
 /// One named stretch of host execution whose GPU work is tuned together. Lives as long as the
@@ -86,6 +89,9 @@ class TunableCall {
   /// Index into the spec's configs.
   [[nodiscard]] std::uint32_t config() const noexcept { return config_; }
 
+  /// Whether what is done in it is one piece of work: its collectives are then no sites.
+  [[nodiscard]] bool is_span() const noexcept;
+
   /// Ends the call; further calls do nothing and answer false.
   /// @param launched false: the config could not be launched
   /// @return true: launch the work once more with config 0, outside of any call, so that the
@@ -102,6 +108,7 @@ class TunableCall {
   std::uint32_t config_ = 0;
   bool open_ = false;
   bool watched_ = false;
+  bool shows_copies_ = false;  ///< the frontend shows copies and fills because of it
 };
 
 }  // namespace contextune::intercept

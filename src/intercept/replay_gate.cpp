@@ -29,8 +29,12 @@ constexpr double most_wait_seconds = 1200;
 }  // namespace
 
 void ReplayGate::watch(bool on) noexcept {
+  if (watches_.exchange(on) != on) show_copies(on);
+}
+
+void ReplayGate::show_copies(bool on) noexcept {
   if (frontend_ == nullptr || frontend_->recording == nullptr) return;
-  std::atomic_ref<std::uint32_t>(*frontend_->recording).store(on ? 1 : 0);
+  std::atomic_ref<std::uint32_t>(*frontend_->recording).fetch_add(on ? 1U : ~0U);
 }
 
 void ReplayGate::close() noexcept {

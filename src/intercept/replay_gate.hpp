@@ -25,6 +25,8 @@ class ReplayGate {
 
   /// Has the frontend show the calls that a recording holds.
   void watch(bool on) noexcept;
+  /// The same for a call of a tunable whose copies are timed; in pairs.
+  void show_copies(bool on) noexcept;
 
   /// By whoever has claimed it; its own calls pass. Signals that are not of its own making wait
   /// until the gate is open: their handlers would see memory that the program has never had.
@@ -60,6 +62,7 @@ class ReplayGate {
 
   const contextune_frontend* frontend_;
   std::atomic<bool> claimed_{false};
+  std::atomic<bool> watches_{false};
   std::atomic<std::uint64_t> closed_by_{0};  ///< a thread; 0: open
   sigset_t signals_{};                       ///< that the thread blocked before it closed the gate
   std::atomic<double> waits_since_{0};       ///< when the first of those came; 0: none waits

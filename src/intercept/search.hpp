@@ -154,6 +154,8 @@ class Search {
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
 
+  /// A call begins that is timed as a span. Gives the tag of all its work.
+  [[nodiscard]] std::uint64_t begin_call(SiteIndex site);
   /// A graph is about to be launched in the pass under way. Gives the launch's tag.
   [[nodiscard]] std::uint64_t begin_graph(const std::shared_ptr<const GraphWork>& work);
   /// It was launched. `apart`: the timer delivers each of its kernels with its shape; else

@@ -3,6 +3,15 @@
 
 namespace contextune::intercept {
 
+std::uint64_t Search::begin_call(SiteIndex site) {
+  const std::lock_guard lock(mutex_);
+  WorkTag tag = WorkTag::unpack(this->tag(no_site));
+  if (open_ != nullptr && static_cast<std::uint32_t>(open_->pass) == tag.pass) {
+    tag.slot = open_->begin_call(site);
+  }
+  return tag.pack();
+}
+
 std::uint64_t Search::begin_graph(const std::shared_ptr<const GraphWork>& work) {
   const std::lock_guard lock(mutex_);
   WorkTag tag = WorkTag::unpack(this->tag(no_site));

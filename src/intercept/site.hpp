@@ -33,6 +33,8 @@ class Site {
   void* window = nullptr;     ///< of ProcessRegion
   SiteIndex index = no_site;  ///< in `search`; no_site: runs `settled` always
   std::optional<std::uint32_t> pinned;
+  bool timed_as_span =
+      false;             ///< a call of it is, from the first start to the last end of its work
   bool dropped = false;  ///< its winner stopped working; under the search's lock
 
   /// "saxpy{n=4096}": how messages and the option `force` name it.

@@ -88,11 +88,12 @@ class SiteTable {
   }
 
   /// The site of a tunable; null if it cannot be tuned.
-  [[nodiscard]] Site* tunable(SiteSpec spec, const PrunedConfigs& pruned) {
+  [[nodiscard]] Site* tunable(SiteSpec spec, const PrunedConfigs& pruned,
+                              bool timed_as_span = false) {
     log::SiteFacts facts;
     facts.provider = "tunable";
     facts.pruned = pruned;
-    return named(std::move(spec), std::move(facts), {});
+    return named(std::move(spec), std::move(facts), {}, timed_as_span);
   }
   /// The same of a collective.
   /// @param default_choice what the library takes by itself, for the log
@@ -131,7 +132,8 @@ class SiteTable {
     bool ready = true;
   };
 
-  Site* named(SiteSpec spec, log::SiteFacts facts, std::span<const std::uint32_t> unusable);
+  Site* named(SiteSpec spec, log::SiteFacts facts, std::span<const std::uint32_t> unusable,
+              bool timed_as_span = false);
   Found find_slowly(const Launch& launch);
   Binding* bind(const Launch& launch);
   void refresh(Binding& binding, const Launch& launch);

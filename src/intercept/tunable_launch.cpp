@@ -1,10 +1,47 @@
 #include "intercept/tunable_launch.hpp"
 
 #include <exception>
+#include <optional>
+#include <utility>
 
 #include "intercept/search.hpp"
+#include "intercept/transfer.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+/// Where a copy or a fill goes. Absent: of a kind whose stream is not known here.
+std::optional<StreamHandle> stream_of_transfer(contextune_fn fn, void* const* args) noexcept {
+  const auto at = [&](std::size_t place, bool per_thread) -> StreamHandle {
+    auto* const stream = *static_cast<CUstream const*>(args[place]);
+    if (stream != nullptr) return stream;
+    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  };
+  switch (fn) {
+    case contextune_fn_cuMemcpyPeer:
+    case contextune_fn_cuMemcpy2D_v2:
+    case contextune_fn_cuMemcpy2DUnaligned_v2:
+    case contextune_fn_cuMemcpy3D_v2:
+      return CU_STREAM_LEGACY;
+    case contextune_fn_cuMemcpyPeerAsync:
+      return at(5, false);
+    case contextune_fn_cuMemcpyPeerAsync_ptsz:
+      return at(5, true);
+    case contextune_fn_cuMemcpy2DAsync_v2:
+    case contextune_fn_cuMemcpy3DAsync_v2:
+      return at(1, false);
+    case contextune_fn_cuMemcpy2DAsync_v2_ptsz:
+    case contextune_fn_cuMemcpy3DAsync_v2_ptsz:
+      return at(1, true);
+    default:
+      break;
+  }
+  const std::optional<Transfer> transfer = transfer_of(fn, args);
+  if (!transfer) return std::nullopt;
+  return transfer->stream;
+}
+
+}  // namespace
 
 bool TunableLaunch::belongs_to(const TunableCall& tunable, const LaunchRegion* region) noexcept {
   return tunable.site_ != nullptr && tunable.site_->region == region;
@@ -31,6 +68,40 @@ CUresult TunableLaunch::issue(TunableCall& tunable, const contextune_launch& cal
   return result;
 }
 
+void TunableLaunch::transfer_begins(TunableCall& tunable, contextune_fn fn,
+                                    void* const* args) noexcept {
+  if (!tunable.shows_copies_) return;
+  const auto stream = stream_of_transfer(fn, args);
+  const RegionServices& services = tunable.site_->region->services();
+  if (!stream || services.captures.any()) return;
+  Search& search = *tunable.site_->search;
+  tunable.timer_ = search.watch() == Watch::Activity ? services.measurement.timer() : nullptr;
+  if (search.watch() == Watch::Span) search.touch(*stream, false);
+  if (tunable.timer_ != nullptr) tunable.timer_->launch_begin(tunable.tag_, *stream);
+}
+
+void TunableLaunch::transfer_ended(TunableCall& tunable, contextune_fn fn, void* const* args,
+                                   bool made) noexcept {
+  if (!tunable.shows_copies_) return;
+  const auto stream = stream_of_transfer(fn, args);
+  const RegionServices& services = tunable.site_->region->services();
+  if (!stream || services.captures.any()) return;
+  Search& search = *tunable.site_->search;
+  LaunchTimer* const timer = std::exchange(tunable.timer_, nullptr);
+  if (timer != nullptr) timer->launch_end(tunable.tag_, *stream);
+  if (!made) return;
+  try {
+    search.launched(tunable.tag_, tunable.site_->index, 0, timer != nullptr ? 1 : 0);
+  } catch (const std::exception&) {
+    // No memory to count it: the pass will miss a record.
+  }
+  if (search.watch() == Watch::Span) search.touch(*stream, true);
+}
+
+bool TunableCall::is_span() const noexcept {
+  return site_ != nullptr && site_->timed_as_span;
+}
+
 TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site), stream_(stream) {
   if (site == nullptr) return;
   const RegionServices& services = site->region->services();
@@ -47,8 +118,19 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
   watched_ = here && (thread.region == nullptr || thread.counts) && watch != Watch::Nothing;
   if (!watched_) return;
   config_ = site->planned();
-  tag_ = search.tag(site->index);
-  if (services.frontend != nullptr) return;
+  try {
+    tag_ = site->timed_as_span && watch == Watch::Activity ? search.begin_call(site->index)
+                                                           : search.tag(site->index);
+  } catch (const std::exception&) {
+    watched_ = false;  // no memory to time it: the site has one call less
+    return;
+  }
+  if (services.frontend != nullptr) {
+    // Copies are part of a span, and else are nobody's.
+    shows_copies_ = site->timed_as_span;
+    if (shows_copies_) services.gate.show_copies(true);
+    return;
+  }
   if (stream_ == nullptr) stream_ = CU_STREAM_LEGACY;
   if (watch == Watch::Span) search.touch(stream_, false);
   if (watch == Watch::Activity) timer_ = services.measurement.timer();
@@ -61,6 +143,7 @@ bool TunableCall::end(bool launched) noexcept {
   ThreadState& thread = this_thread();
   if (thread.call == this) thread.call = outer_;
   Search& search = *site_->search;
+  if (std::exchange(shows_copies_, false)) site_->region->services().gate.show_copies(false);
   if (timer_ != nullptr) timer_->launch_end(tag_, stream_);
   try {
     if (!watched_) {

@@ -11,6 +11,11 @@ struct TunableLaunch {
   [[nodiscard]] static CUresult issue(TunableCall& tunable, const contextune_launch& call,
                                       const Launch& launch,
                                       const RegionServices& services) noexcept;
+  /// The same of a copy or a fill, which only calls that are timed as a span are asked about: it is
+  /// about to be made by their thread, and was.
+  static void transfer_begins(TunableCall& tunable, contextune_fn fn, void* const* args) noexcept;
+  static void transfer_ended(TunableCall& tunable, contextune_fn fn, void* const* args,
+                             bool made) noexcept;
 };
 
 }  // namespace contextune::intercept

@@ -33,6 +33,10 @@ void TunableBase::set_passes(int n_warmup, int n_repeat) {
   if (contextune_tunable_passes(handle_, n_warmup, n_repeat) != 0) throw Error(contextune_error());
 }
 
+void TunableBase::time_as_span() {
+  if (contextune_tunable_span(handle_) != 0) throw Error(contextune_error());
+}
+
 std::uint32_t TunableBase::add(const detail::KeyWords& words, Key key, bool compares_key) const {
   const std::uint32_t number = contextune_tunable_key(handle_, key.to_string().c_str());
   if (problems_->is_full()) return number;
