@@ -3,6 +3,7 @@
 /// All of contextune's C++ interface. contextune.h is the C one.
 #include <contextune/autotune.hpp>
 #include <contextune/buckets.hpp>
+#include <contextune/choice.hpp>
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/device.hpp>

@@ -29,6 +29,7 @@ struct Search {
   int device = -1;
   Options author;
   bool repeatable = false;
+  bool together = false;  ///< the body waits for the other ranks
   std::vector<Snapshot::Span> spans;
   int (*restore)(void* user) = nullptr;
   void* restore_user = nullptr;
@@ -98,6 +99,7 @@ void prepare(Runtime& runtime, Entry& entry) {
   if (entry.region == nullptr) {
     entry.region = &make_region(runtime, search.name, search.device, search.author);
   }
+  if (search.together) entry.region->repeat_together();
   if (search.author.mode != Mode::Body || search.spans.empty() || entry.region->finished()) return;
   const gpu::Driver* cuda = driver();
   if (cuda == nullptr) throw Error("there is no driver to copy memory with");
@@ -229,6 +231,10 @@ int set_region_option(contextune_entry* entry, const char* name, const char* val
   return set(entry, [&](Search& search) {
     const std::string option = name == nullptr ? "" : name;
     const std::string text = value == nullptr ? "" : value;
+    if (option == "together") {  // of choices, not of authors
+      search.together = true;
+      return 0;
+    }
     if (option == "repeatable") {
       search.repeatable = text == "true" || text == "1" || text == "on" || text == "yes";
       const bool no = text == "false" || text == "0" || text == "off" || text == "no";

@@ -161,6 +161,34 @@ std::unique_ptr<Lockstep> ProcessRanks::lockstep_of(const std::string& region,
                                     options.presync_timeout);
 }
 
+std::unique_ptr<Lockstep> ProcessRanks::lockstep_of_all(const std::string& of, std::uint32_t ranks,
+                                                        const Options& options, std::string& why) {
+  if (options.distributed == Distributed::Off) {
+    why = "--distributed is off";
+    return nullptr;
+  }
+  (void)joined(options.distributed == Distributed::On, why);
+  StableHash group;
+  group.add("together");
+  group.add(of);
+  const std::lock_guard lock(mutex_);
+  Coordinator* const others = found();
+  if (others == nullptr) {
+    if (why.empty()) why = why_alone_;
+    if (why.empty()) why = "its ranks do not know one another";
+    return nullptr;
+  }
+  why = others->lost();
+  if (why.empty() && others->num_ranks() != ranks)
+    why = "it is done by " + std::to_string(ranks) + " ranks, and the job has " +
+          std::to_string(others->num_ranks());
+  if (!why.empty()) return nullptr;
+  SharedTuningSettings all;
+  add_all_ranks(all, ranks);
+  return std::make_unique<Lockstep>(*others, lockstep_kind, group.value(), std::move(all.ranks),
+                                    options.presync_timeout);
+}
+
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
   const std::lock_guard lock(mutex_);
   has_regions_ = true;

@@ -75,6 +75,11 @@ class ProcessRanks {
   /// is nobody to make them with, or not all peers of this process are of the job.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of(const std::string& region,
                                                       const Options& options);
+  /// For steps that are about no region, of something that so many ranks do, which have to be all
+  /// of the job. Null: they cannot be made, and `why` gets a clause.
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of_all(const std::string& of,
+                                                          std::uint32_t ranks,
+                                                          const Options& options, std::string& why);
   /// Whether the job's ranks are tuned together in every region, with collectives or without.
   [[nodiscard]] bool are_certain();
 

@@ -254,6 +254,11 @@ Region& ProcessRuntime::region(std::string_view name, const Options& author) {
   return find_or_make(std::string(name), options, false);
 }
 
+std::unique_ptr<Lockstep> ProcessRuntime::lockstep(const std::string& of, std::uint32_t ranks,
+                                                   std::string& why) {
+  return ranks_.lockstep_of_all(of, ranks, options_, why);
+}
+
 Region* ProcessRuntime::current_region() noexcept {
   ThreadState& thread = this_thread();
   return thread.region != nullptr ? thread.region : open_.only();
@@ -333,6 +338,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
   const Uncancelled uncancelled;
   gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
+  if (thread.call != nullptr && thread.call->is_aside()) return launcher_.as_written(call);
   if (!kernel_marks_.empty() && gate_.is_open()) {
     try {
       CUcontext context = nullptr;

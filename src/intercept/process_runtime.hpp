@@ -38,6 +38,11 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
   void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, std::uint32_t ranks,
+                                                   std::string& why) override;
+  [[nodiscard]] bool may_interrupt() noexcept override {
+    return !stopped_.load(std::memory_order_acquire) && !recorder_.active() && !captures_.any();
+  }
   [[nodiscard]] DeviceFacts device_facts() noexcept override;
   void fault(std::string_view text) noexcept override { log_.fault(text); }
   void fallback(FallbackReason reason, std::string_view region,

@@ -29,6 +29,7 @@ struct TunableSpec {
   /// A call is any amount of work on any streams, and costs the time from its first start to its
   /// last end; else the sum of its launches.
   bool timed_as_span = false;
+  std::vector<std::uint32_t> unusable;  ///< configs that cannot run here, or must not
 };
 
 /// One named stretch of host execution whose GPU work is tuned together. Lives as long as the
@@ -65,6 +66,12 @@ class Region {
   /// default. Restoring memory is the caller's.
   virtual void abandon_pass() noexcept = 0;
 
+  /// Whether its body is run again for us, so that what a pass leaves is undone.
+  [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }
+  /// What is done in it is known to wait for other ranks: all of them make the same passes, or none
+  /// is made. Before its first pass.
+  virtual void repeat_together() noexcept {}
+
   /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
   /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,
   /// this takes a lock; the site lives as long as the region.
@@ -82,6 +89,9 @@ class TunableCall {
   /// @param stream where the work goes, if the launches cannot be seen (Runtime::sees_launches);
   ///               null: the legacy default stream
   explicit TunableCall(Site* site, StreamHandle stream = nullptr) noexcept;
+  /// Work that is nobody's: runs as written, is not timed, and becomes no site.
+  struct Aside {};
+  explicit TunableCall(Aside) noexcept;
   ~TunableCall() { end(true); }
   TunableCall(const TunableCall&) = delete;
   TunableCall& operator=(const TunableCall&) = delete;
@@ -91,6 +101,7 @@ class TunableCall {
 
   /// Whether what is done in it is one piece of work: its collectives are then no sites.
   [[nodiscard]] bool is_span() const noexcept;
+  [[nodiscard]] bool is_aside() const noexcept { return aside_; }
 
   /// Ends the call; further calls do nothing and answer false.
   /// @param launched false: the config could not be launched
@@ -108,6 +119,7 @@ class TunableCall {
   std::uint32_t config_ = 0;
   bool open_ = false;
   bool watched_ = false;
+  bool aside_ = false;
   bool shows_copies_ = false;  ///< the frontend shows copies and fills because of it
 };
 

@@ -8,6 +8,7 @@
 
 #include "core/fallback_reason.hpp"
 #include "core/kernel_rule.hpp"
+#include "core/lockstep.hpp"
 #include "intercept/region.hpp"
 #include "preload/contextune_abi.h"
 
@@ -66,6 +67,15 @@ class Runtime {
   /// Tunes with the other ranks of an NCCL communicator, all of which must call it.
   /// @return a sentence where they do not meet within so many seconds; empty: they do
   [[nodiscard]] virtual std::string join(void* communicator, double seconds) = 0;
+
+  /// For steps that all ranks of the job make together, of something that so many ranks do. Null:
+  /// they cannot, and `why` gets a clause.
+  [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep(const std::string& of,
+                                                           std::uint32_t ranks,
+                                                           std::string& why) = 0;
+
+  /// Whether work of our own may be done now and waited for: nothing is captured or recorded.
+  [[nodiscard]] virtual bool may_interrupt() noexcept = 0;
 
   /// Facts of the current device; all zero while no context is current.
   [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;

@@ -33,7 +33,8 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
       store_(store),
       results_(store, region_, selection, observer_),
-      tuning_(make_tuning(results_, results_.store_knows())),
+      times_(results_),
+      tuning_(make_tuning(times_, results_.store_knows())),
       losses_seen_(measurement.losses()) {
   if (id_ == 0) {
     stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
@@ -58,6 +59,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   if (site.index == no_site) return false;
   observer_.add_site(site.index, named, facts);
   results_.add_site(site.index, named, facts.default_choice);
+  if (site.timed_as_span) times_.keep(site.index);
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
     results_.exclude(site.index, config, TrialStatus::LaunchFailed);

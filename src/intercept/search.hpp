@@ -18,6 +18,7 @@
 #include "intercept/pass_record.hpp"
 #include "intercept/search_results.hpp"
 #include "intercept/site.hpp"
+#include "intercept/trial_times.hpp"
 #include "log/tuning_log.hpp"
 
 namespace contextune::intercept {
@@ -151,6 +152,9 @@ class Search {
   /// The config computes something else than the default: it is never run again. Between entries.
   void reject(const Site& site, std::uint32_t config);
 
+  /// What was measured of the configs of a site whose calls are spans; in order of the samples.
+  [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
+
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
 
@@ -216,6 +220,7 @@ class Search {
   log::TuningLog observer_;
   ProcessStore& store_;
   SearchResults results_;
+  TrialTimes times_;
   const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;
   std::vector<Prospect> prospects_;  ///< by site

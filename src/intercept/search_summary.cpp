@@ -6,6 +6,11 @@
 
 namespace contextune::intercept {
 
+std::vector<double> Search::samples(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(mutex_);
+  return times_.samples(site.index, config);
+}
+
 SearchFigures Search::figures() const {
   const std::lock_guard lock(mutex_);
   return figures_locked();

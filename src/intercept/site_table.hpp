@@ -89,11 +89,12 @@ class SiteTable {
 
   /// The site of a tunable; null if it cannot be tuned.
   [[nodiscard]] Site* tunable(SiteSpec spec, const PrunedConfigs& pruned,
-                              bool timed_as_span = false) {
+                              bool timed_as_span = false,
+                              std::span<const std::uint32_t> unusable = {}) {
     log::SiteFacts facts;
     facts.provider = "tunable";
     facts.pruned = pruned;
-    return named(std::move(spec), std::move(facts), {}, timed_as_span);
+    return named(std::move(spec), std::move(facts), unusable, timed_as_span);
   }
   /// The same of a collective.
   /// @param default_choice what the library takes by itself, for the log

@@ -99,7 +99,13 @@ void TunableLaunch::transfer_ended(TunableCall& tunable, contextune_fn fn, void*
 }
 
 bool TunableCall::is_span() const noexcept {
-  return site_ != nullptr && site_->timed_as_span;
+  return aside_ || (site_ != nullptr && site_->timed_as_span);
+}
+
+TunableCall::TunableCall(Aside) noexcept : open_(true), aside_(true) {
+  ThreadState& thread = this_thread();
+  outer_ = thread.call;
+  thread.call = this;
 }
 
 TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site), stream_(stream) {
@@ -142,6 +148,7 @@ bool TunableCall::end(bool launched) noexcept {
   open_ = false;
   ThreadState& thread = this_thread();
   if (thread.call == this) thread.call = outer_;
+  if (aside_) return false;
   Search& search = *site_->search;
   if (std::exchange(shows_copies_, false)) site_->region->services().gate.show_copies(false);
   if (timer_ != nullptr) timer_->launch_end(tag_, stream_);

@@ -17,6 +17,7 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
     : LaunchRegion(std::move(name), services),
+      repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
       trial_timeout_(options.trial_timeout),
       search_(
@@ -133,6 +134,14 @@ bool TunedRegion::may_repeat() noexcept {
   return true;
 }
 
+void TunedRegion::repeat_together() noexcept {
+  try {
+    search_.repeat_together();
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+  }
+}
+
 bool TunedRegion::begin_pass() noexcept {
   services().measurement.release_when_idle();
   if (finished() && !table_.has_builds()) return false;
@@ -178,7 +187,7 @@ Site* TunedRegion::tunable(const TunableSpec& given) noexcept {
     spec.objective = given.region_objective ? Objective::Region : Objective::Own;
     spec.n_warmup = given.n_warmup;
     spec.n_repeat = given.n_repeat;
-    return table_.tunable(std::move(spec), given.pruned, given.timed_as_span);
+    return table_.tunable(std::move(spec), given.pruned, given.timed_as_span, given.unusable);
   } catch (const std::exception& error) {
     services().log.fallback(FallbackReason::InternalError, name(), given.name, error.what());
     return nullptr;

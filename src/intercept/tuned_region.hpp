@@ -17,6 +17,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   TunedRegion(std::string name, const Options& options, const RegionServices& services);
 
   [[nodiscard]] bool finished() const noexcept override;
+  [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
+  void repeat_together() noexcept override;
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
@@ -56,6 +58,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   CUresult launch_in_call(const contextune_launch& call, const Launch& launch,
                           TunableCall& tunable) noexcept;
 
+  const bool repeated_;
   const bool flush_l2_;
   const double trial_timeout_;
   Search search_;

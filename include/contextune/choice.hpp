@@ -1,0 +1,385 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <contextune/contextune.h>
+#include <contextune/config.hpp>
+#include <contextune/config_space.hpp>
+#include <contextune/key.hpp>
+#include <contextune/restore.hpp>
+
+namespace contextune {
+
+/// When a choice is searched.
+enum class Select {
+  Deferred,  ///< in the passes of the region around its call; outside of one at once
+  Immediate  ///< at once and alone, wherever it is called
+};
+
+/// Which implementations may run, where some are fused with what else is done and others are not.
+enum class Fusion {
+  Auto,  ///< all
+  On,    ///< none that is unfused, where a fused one can do the problem
+  Off    ///< none that is fused
+};
+
+/// What the author of a choice says of it. Designated initialisers, in this order.
+struct ChoiceOptions {
+  Select select = Select::Deferred;
+  Fusion fusion = Fusion::Auto;
+  /// Processes that do the operation together, waiting for one another: all of the job, and each
+  /// calls the choice for the same problems in the same order. 1: this process alone. 0: as many as
+  /// `communicator` has.
+  int ranks = 0;
+  void* communicator = nullptr;  ///< an ncclComm_t
+  /// By how much outputs may differ from the default's: "f32:1e-5". Empty: not in a bit.
+  std::string tolerance = {};
+  /// Doing it again changes nothing but its outputs, so that no memory has to be put back.
+  bool repeatable = false;
+  int n_warmup = 0;  ///< calls of each config that do not count; 0: as the region
+  int n_repeat = 0;  ///< and that do; 0: as the region
+};
+
+/// What is to be done, for `supports` and `make_inputs`.
+struct Problem {
+  std::size_t bytes = 0;       ///< 0: it has no size
+  std::string_view type = {};  ///< "f32"; empty: none was given
+  int ranks = 1;
+  std::string_view key = {};  ///< "k=4096"; empty: there is none
+};
+
+/// What may be said of one implementation.
+struct ImplementationOptions {
+  /// Whether it can do the problem, which has to be the same on all ranks. Asked once a problem,
+  /// for its smallest and its largest size. What it throws counts as no. Empty: it can do all.
+  std::function<bool(const Problem&)> supports = {};
+  /// Makes what it has on the GPU come to its end where another rank failed for which it may wait:
+  /// sets a flag that its kernels look at, or calls ncclCommAbort on a communicator of its own.
+  std::function<void()> abandon = {};
+};
+
+/// The device memory of one call.
+struct ChoiceMemory {
+  std::vector<DeviceSpan> outputs;      ///< where the result is; compared with the default's
+  std::vector<DeviceSpan> others = {};  ///< what it reads, or changes on the way
+};
+
+/// What is known of one way to do a problem.
+struct ChoiceTiming {
+  std::string implementation;
+  Config config;       ///< its own parameters
+  double seconds = 0;  ///< median of the samples; 0: there are none
+  std::size_t samples = 0;
+  contextune_timing_state state = contextune_timing_missing;
+  bool is_winner = false;
+};
+
+/// The part of a Choice that does not depend on its signature.
+class ChoiceBase {
+ public:
+  ChoiceBase(const ChoiceBase&) = delete;
+  ChoiceBase& operator=(const ChoiceBase&) = delete;
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+
+ protected:
+  /// @throws Error for a name or a tolerance that cannot be used
+  ChoiceBase(std::string name, const ChoiceOptions& options);
+  ~ChoiceBase();
+
+  struct Way {
+    std::string name;
+    std::vector<Config> configs;
+    ImplementationOptions options;
+  };
+  void add_way(std::string name, const ConfigSpace* space, contextune_fusion fusion,
+               ImplementationOptions options);
+
+  /// The number of a problem; of one that was met before, without lock or allocation.
+  [[nodiscard]] std::uint32_t number_of(std::uint64_t bytes, std::string_view type,
+                                        std::int64_t extra, bool has_extra, const Key* key);
+  [[nodiscard]] std::vector<ChoiceTiming> timings_of(std::uint32_t number) const;
+  [[nodiscard]] const Config& config(std::size_t way, std::size_t config) const noexcept {
+    return ways_[way]->configs[config];
+  }
+  [[nodiscard]] contextune_choice* handle() const noexcept { return handle_; }
+  /// @throws Error with the text of the failed call
+  static void check(int status);
+
+  static void name_memory(const ChoiceMemory& memory, std::vector<contextune_memory>& list);
+
+ private:
+  struct Known;
+  static int supports(void* way, const contextune_problem* problem) noexcept;
+  static void abandon(void* way) noexcept;
+  [[nodiscard]] std::uint32_t add_problem(std::uint64_t bytes, std::string_view type,
+                                          std::int64_t extra, bool has_extra, const Key* key,
+                                          std::atomic<Known*>& head);
+
+  std::string name_;
+  int ranks_;
+  contextune_choice* handle_;  ///< lives as long as the process
+  std::vector<std::unique_ptr<Way>> ways_;
+  std::array<std::atomic<Known*>, 64> known_{};
+};
+
+template <class Signature>
+class Choice;
+
+/// One operation with several implementations, each with configs of its own, each any number of
+/// kernels, copies and NCCL calls on streams of the current device:
+///
+///     contextune::Choice<ncclResult_t(const float*, float*, std::size_t, cudaStream_t)>
+///     all_reduce(
+///         "all_reduce", {.ranks = 4, .tolerance = "f32:1e-5"});
+///     all_reduce.size([](auto*, auto*, std::size_t n, auto) { return n * sizeof(float); })
+///         .buffers([](auto* in, auto* out, std::size_t n, auto) {
+///           return contextune::ChoiceMemory{{{out, n * sizeof(float)}}};
+///         })
+///         .add("nccl", with_nccl)  // the first is the default
+///         .add("ring", contextune::ConfigSpace().parameter("chunk", {65536, 262144}), with_a_ring,
+///              {.supports = [](const contextune::Problem& p) { return p.bytes >= 65536; }});
+///     all_reduce(in, out, n, stream);
+///
+/// An implementation is called with its config and the arguments, as lvalues. It has failed if it
+/// throws, or returns an enum that is not 0. Adding one runs nothing; add all before the first
+/// call.
+///
+/// A problem is searched when it is first called for, in its region's passes as a Tunable is: the
+/// cost of a config is the time from the first start to the last end of its work in one call.
+/// Outside of a region, or with Select::Immediate, it is searched at once: in a region of its own
+/// that repeats the call on what `make_inputs` gives, or else on the memory that `buffers` names,
+/// which is put back before each repetition; or on memory as it is if it is `repeatable`. Without
+/// any of these it keeps its default.
+///
+/// Where `buffers` names outputs, each implementation is first run once against the default, on the
+/// same inputs, and what computes something else is never chosen. So this is what runs beside the
+/// caller's own work, live mode included: with outputs, the default and each implementation once a
+/// problem; with `make_inputs` or `buffers` outside of a region that is searched, the repetitions.
+///
+/// With several ranks all of this is agreed: they try the same implementation at the same time, and
+/// what is wrong or fails on one is given up on all. Nobody waits longer than presync_timeout for a
+/// rank that does not come; all run the default then. In a live region they keep the default. An
+/// implementation that waits for its peers and fails on some of them only needs `abandon`; without
+/// it, what has begun on the others waits for ever, as an NCCL call would that one rank left out.
+///
+/// Any thread may call it, if the callables allow that. With several ranks, one thread at a time.
+template <class Result, class... Args>
+class Choice<Result(Args...)> : public ChoiceBase {
+  static_assert(!std::is_reference_v<Result>, "a choice gives a value, or nothing");
+
+ public:
+  using Function = std::function<Result(const Config&, std::add_lvalue_reference_t<Args>...)>;
+
+  /// @throws Error for a name or a tolerance that cannot be used
+  explicit Choice(std::string name, const ChoiceOptions& options = {})
+      : ChoiceBase(std::move(name), options) {}
+
+  /// One more implementation, with one way to run.
+  /// @throws Error for a name that is taken, and after the first call
+  Choice& add(std::string name, Function function, ImplementationOptions options = {}) {
+    return add(contextune_fusion_auto, std::move(name), nullptr, std::move(function),
+               std::move(options));
+  }
+  /// @throws Error as above, or if the space is empty
+  Choice& add(std::string name, const ConfigSpace& space, Function function,
+              ImplementationOptions options = {}) {
+    return add(contextune_fusion_auto, std::move(name), &space, std::move(function),
+               std::move(options));
+  }
+  /// The same of one that is fused with what else is done, or not; see Fusion.
+  Choice& add_fused(std::string name, const ConfigSpace& space, Function function,
+                    ImplementationOptions options = {}) {
+    return add(contextune_fusion_on, std::move(name), &space, std::move(function),
+               std::move(options));
+  }
+  Choice& add_fused(std::string name, Function function, ImplementationOptions options = {}) {
+    return add(contextune_fusion_on, std::move(name), nullptr, std::move(function),
+               std::move(options));
+  }
+  Choice& add_unfused(std::string name, const ConfigSpace& space, Function function,
+                      ImplementationOptions options = {}) {
+    return add(contextune_fusion_off, std::move(name), &space, std::move(function),
+               std::move(options));
+  }
+  Choice& add_unfused(std::string name, Function function, ImplementationOptions options = {}) {
+    return add(contextune_fusion_off, std::move(name), nullptr, std::move(function),
+               std::move(options));
+  }
+
+  /// How many bytes a call is about. Sizes up to the next power of two are one problem.
+  Choice& size(std::function<std::size_t(std::add_lvalue_reference_t<Args>...)> bytes) {
+    size_ = std::move(bytes);
+    return *this;
+  }
+  /// Of what type the elements are, "f32"; text that outlives the call.
+  Choice& type(std::function<std::string_view(std::add_lvalue_reference_t<Args>...)> type) {
+    type_ = std::move(type);
+    return *this;
+  }
+  /// What else makes two calls different problems: a Key, or one whole number, which costs less.
+  template <class KeyFunction>
+  Choice& key(KeyFunction key) {
+    using Given = std::invoke_result_t<KeyFunction&, std::add_lvalue_reference_t<Args>...>;
+    if constexpr (std::is_integral_v<Given>) {
+      number_ = std::move(key);
+    } else {
+      key_ = std::move(key);
+    }
+    return *this;
+  }
+  /// The device memory of a call.
+  Choice& buffers(std::function<ChoiceMemory(std::add_lvalue_reference_t<Args>...)> memory) {
+    memory_ = std::move(memory);
+    return *this;
+  }
+  /// Arguments of a call on memory of its own, for a problem; they live until it is measured.
+  Choice& make_inputs(std::function<std::tuple<std::decay_t<Args>...>(const Problem&)> make) {
+    make_ = std::move(make);
+    return *this;
+  }
+
+  /// Does it. Throws what the implementation throws that did the caller's work, and what the hints
+  /// throw. A settled choice is called without lock and allocation (but for those of the hints).
+  Result operator()(Args... args) {
+    const Problem problem = problem_of(args...);
+    const std::uint32_t number = number_with(problem, args...);
+    Call call(*this, std::tuple<std::add_lvalue_reference_t<Args>...>(args...));
+    const contextune_choice_want wants = contextune_choice_wants(handle(), number);
+    if (wants != contextune_want_call) name(call, args...);
+    std::optional<Inputs> inputs;
+    if (wants == contextune_want_alone && make_) inputs.emplace(*this, problem);
+    // What it says of the caller's run is in `call`.
+    static_cast<void>(contextune_choice_call(handle(), number, &call.run,
+                                             inputs ? &inputs->call.run : nullptr));
+    return call.take();
+  }
+
+  /// What was measured for a problem of that size, type and key; measured now if nothing was, on
+  /// what `make_inputs` gives. Empty: it cannot be measured, and contextune_error() says why.
+  [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, std::int64_t number = 0) {
+    const std::uint32_t index =
+        number_of(problem.bytes, problem.type, number, static_cast<bool>(number_), nullptr);
+    return measure(problem, index);
+  }
+  [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, const Key& key) {
+    return measure(problem, number_of(problem.bytes, problem.type, 0, false, &key));
+  }
+
+ private:
+  /// One call and its arguments, as the C functions see them.
+  struct Call {
+    Call(Choice& of, std::tuple<std::add_lvalue_reference_t<Args>...> given)
+        : choice(of), arguments(given) {
+      run.size = sizeof run;
+      run.user = this;
+      run.run = &Call::run_way;
+    }
+    static int run_way(void* self, std::size_t way, std::size_t config) noexcept {
+      Call& call = *static_cast<Call*>(self);
+      call.failure = nullptr;
+      try {
+        const auto invoke = [&](auto&... args) {
+          return call.choice.functions_[way](call.choice.config(way, config), args...);
+        };
+        if constexpr (std::is_void_v<Result>) {
+          std::apply(invoke, call.arguments);
+          return 0;
+        } else {
+          call.result.emplace(std::apply(invoke, call.arguments));
+          if constexpr (std::is_enum_v<Result>)
+            return static_cast<std::underlying_type_t<Result>>(*call.result) != 0 ? 1 : 0;
+          return 0;
+        }
+      } catch (...) {
+        call.failure = std::current_exception();
+        return 1;
+      }
+    }
+    Result take() {
+      if (failure) std::rethrow_exception(failure);
+      if constexpr (!std::is_void_v<Result>) return std::move(*result);
+    }
+
+    struct Nothing {};
+    Choice& choice;
+    std::tuple<std::add_lvalue_reference_t<Args>...> arguments;
+    std::conditional_t<std::is_void_v<Result>, Nothing,
+                       std::optional<std::conditional_t<std::is_void_v<Result>, int, Result>>>
+        result{};
+    std::exception_ptr failure;
+    std::vector<contextune_memory> memory;
+    contextune_choice_run run{};
+  };
+  /// What `make_inputs` gives, and a call on it.
+  struct Inputs {
+    Inputs(Choice& choice, const Problem& problem)
+        : values(choice.make_(problem)),
+          call(choice, std::apply(
+                           [](auto&... args) {
+                             return std::tuple<std::add_lvalue_reference_t<Args>...>(args...);
+                           },
+                           values)) {
+      std::apply([&](auto&... args) { choice.name(call, args...); }, values);
+    }
+    std::tuple<std::decay_t<Args>...> values;
+    Call call;
+  };
+
+  Choice& add(contextune_fusion fusion, std::string name, const ConfigSpace* space,
+              Function function, ImplementationOptions options) {
+    add_way(std::move(name), space, fusion, std::move(options));
+    functions_.push_back(std::move(function));
+    return *this;
+  }
+  [[nodiscard]] Problem problem_of(std::add_lvalue_reference_t<Args>... args) const {
+    Problem problem;
+    if (size_) problem.bytes = size_(args...);
+    if (type_) problem.type = type_(args...);
+    return problem;
+  }
+  [[nodiscard]] std::uint32_t number_with(const Problem& problem,
+                                          std::add_lvalue_reference_t<Args>... args) {
+    if (key_) {
+      const Key key = key_(args...);
+      return number_of(problem.bytes, problem.type, 0, false, &key);
+    }
+    return number_of(problem.bytes, problem.type, number_ ? number_(args...) : 0,
+                     static_cast<bool>(number_), nullptr);
+  }
+  void name(Call& call, std::add_lvalue_reference_t<Args>... args) const {
+    if (!memory_) return;
+    name_memory(memory_(args...), call.memory);
+    call.run.memory = call.memory.data();
+    call.run.num_memory = call.memory.size();
+  }
+  [[nodiscard]] std::vector<ChoiceTiming> measure(const Problem& problem, std::uint32_t index) {
+    if (make_ && contextune_choice_wants(handle(), index) != contextune_want_call) {
+      Inputs inputs(*this, problem);
+      if (contextune_choice_measure(handle(), index, &inputs.call.run) != 0) return {};
+    }
+    return timings_of(index);
+  }
+
+  std::vector<Function> functions_;
+  std::function<std::size_t(std::add_lvalue_reference_t<Args>...)> size_;
+  std::function<std::string_view(std::add_lvalue_reference_t<Args>...)> type_;
+  std::function<std::int64_t(std::add_lvalue_reference_t<Args>...)> number_;
+  std::function<Key(std::add_lvalue_reference_t<Args>...)> key_;
+  std::function<ChoiceMemory(std::add_lvalue_reference_t<Args>...)> memory_;
+  std::function<std::tuple<std::decay_t<Args>...>(const Problem&)> make_;
+};
+
+}  // namespace contextune

@@ -1,0 +1,79 @@
+#include "api/choice_ranks.hpp"
+
+#include <utility>
+
+#include "core/byte_stream.hpp"
+
+namespace contextune::api {
+
+bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
+  if (!choice_.is_shared()) return true;
+  if (choice_.is_apart.load(std::memory_order_acquire)) return false;
+  if (choice_.ranks == nullptr) {
+    std::string why;
+    choice_.ranks = runtime_.lockstep("choice " + choice_.name,
+                                      static_cast<std::uint32_t>(choice_.options.ranks), why);
+    if (choice_.ranks == nullptr) {
+      part(FallbackReason::NoRendezvous, why);
+      return false;
+    }
+  }
+  Payload said;
+  ByteWriter(said).number(what);
+  const auto all = meet(std::move(said));
+  if (!all) return false;
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    ByteReader from((*all)[i]);
+    if (from.number<std::uint64_t>() == what && !from.failed()) continue;
+    runtime_.fallback(FallbackReason::RanksDiffer, {},
+                      "'" + problem_.label + "' runs its default on all ranks: rank " +
+                          std::to_string(choice_.ranks->ranks()[i]) + " has another " + in_what +
+                          ".");
+    return false;
+  }
+  return true;
+}
+
+std::optional<ChoiceRanks::Outcome> ChoiceRanks::compare(Outcome own) {
+  if (!choice_.is_shared()) return own;
+  Payload said;
+  ByteWriter to(said);
+  to.number(static_cast<std::uint8_t>(own.ran));
+  to.number(static_cast<std::uint8_t>(own.right));
+  const auto all = meet(std::move(said));
+  if (!all) return std::nullopt;
+  for (const Payload& one : *all) {
+    ByteReader from(one);
+    own.ran = from.number<std::uint8_t>() != 0 && own.ran;
+    own.right = from.number<std::uint8_t>() != 0 && own.right;
+  }
+  return own;
+}
+
+void ChoiceRanks::occupied(double seconds) {
+  if (choice_.is_shared() && choice_.ranks != nullptr)
+    choice_.ranks->occupied(seconds, "tries an implementation of '" + choice_.name + "'");
+}
+
+void ChoiceRanks::leave(const std::string& why) {
+  if (!choice_.is_shared()) return;
+  if (choice_.ranks != nullptr) choice_.ranks->leave(why);
+  part(FallbackReason::NoAgreement, why);
+}
+
+std::optional<std::vector<Payload>> ChoiceRanks::meet(Payload said) {
+  auto all = choice_.ranks->meet(std::move(said));
+  if (!all) part(FallbackReason::NoAgreement, choice_.ranks->why());
+  return all;
+}
+
+void ChoiceRanks::part(FallbackReason reason, const std::string& why) {
+  choice_.is_apart.store(true, std::memory_order_release);
+  runtime_.fallback(reason, {},
+                    "'" + choice_.name +
+                        "' runs its default on all ranks, but where a winner was "
+                        "agreed on before: " +
+                        why + ".");
+}
+
+}  // namespace contextune::api

@@ -1,0 +1,150 @@
+#include "api/choice_record.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include <contextune/buckets.hpp>
+
+#include "api/named_values.hpp"
+
+namespace contextune::api {
+namespace {
+
+/// A struct of the caller's, which may be of an older form than ours.
+template <class Struct>
+Struct whole(const Struct& given) {
+  Struct copy{};
+  std::memcpy(&copy, &given, std::min(given.size, sizeof(Struct)));
+  copy.size = sizeof(Struct);
+  return copy;
+}
+
+}  // namespace
+
+TunableSite* ChoiceProblem::find(const intercept::Region* region, int device) const noexcept {
+  for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
+       site = site->next)
+    if (site->region == region && site->device == device) return site;
+  return nullptr;
+}
+
+TunableSite* ChoiceProblem::find_settled(int device) const noexcept {
+  for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
+       site = site->next)
+    if (site->device == device && site->site != nullptr && site->region->finished()) return site;
+  return nullptr;
+}
+
+}  // namespace contextune::api
+
+using contextune::api::ChoiceCandidate;
+using contextune::api::ChoiceProblem;
+using contextune::api::Implementation;
+
+void contextune_choice::close() {
+  // Of each name the sets of implementations that there are, in the order of their first calls.
+  static std::mutex* const mutex = new std::mutex;
+  static auto* const kept = new std::map<std::string, std::vector<std::string>>;
+  std::string all;
+  for (const Implementation& one : implementations) {
+    all += one.name + '\n';
+    for (const contextune::Config& config : one.configs) all += config.to_string() + '\n';
+  }
+  const std::lock_guard lock(*mutex);
+  std::vector<std::string>& sets = (*kept)[name];
+  const auto found = std::find(sets.begin(), sets.end(), all);
+  const auto number = static_cast<std::size_t>(found - sets.begin());
+  if (found == sets.end()) sets.push_back(std::move(all));
+  site_name = number == 0 ? name : name + "#" + std::to_string(number + 1);
+}
+
+std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
+  const contextune_problem asked = contextune::api::whole(given);
+  // Sizes are told apart as those of collectives are: until a choice may have buckets of its own,
+  // by powers of two.
+  const contextune::Buckets buckets;
+  contextune::Key key;
+  if (asked.bytes != 0) key.add("bytes", std::get<std::string>(buckets.key_part(asked.bytes)));
+  if (asked.type != nullptr && *asked.type != '\0') key.add("type", std::string(asked.type));
+  if (asked.ranks > 1) key.add("ranks", asked.ranks);
+  if (asked.key != nullptr && *asked.key != '\0') {
+    const contextune::Key own = contextune::api::parse_key(asked.key);
+    for (const contextune::Key::Entry& entry : own.entries()) {
+      if (const auto* text = std::get_if<std::string>(&entry.second)) {
+        key.add(entry.first, *text);
+      } else {
+        key.add(entry.first, std::get<std::int64_t>(entry.second));
+      }
+    }
+  }
+  const std::string text = key.to_string();
+  const std::lock_guard lock(mutex_);
+  if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
+  const std::uint32_t number = num_problems_.load(std::memory_order_relaxed);
+  if (number == max_problems) return no_problem;
+  const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
+  if (chunks_[chunk] == nullptr)
+    chunks_[chunk] = std::make_unique<ChoiceProblem[]>(std::size_t{1} << chunk);
+  ChoiceProblem& problem = chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
+  if (asked.bytes != 0) {
+    const auto bucket = buckets.bucket_of(asked.bytes);
+    problem.least_bytes = bucket.low;
+    problem.bytes = bucket.high;
+  }
+  problem.type = asked.type == nullptr ? "" : asked.type;
+  problem.ranks = asked.ranks;
+  problem.key_text = asked.key == nullptr ? "" : asked.key;
+  problem.key = std::move(key);
+  problem.label = text.empty() ? site_name : site_name + "{" + text + "}";
+  find_candidates(problem);
+  numbers_.emplace(text, number);
+  num_problems_.store(number + 1, std::memory_order_release);
+  return number;
+}
+
+bool contextune_choice::can_do(const Implementation& implementation,
+                               const ChoiceProblem& problem) const {
+  if (implementation.supports == nullptr) return true;
+  contextune_problem asked{};
+  asked.size = sizeof asked;
+  asked.type = problem.type.empty() ? nullptr : problem.type.c_str();
+  asked.ranks = problem.ranks;
+  asked.key = problem.key_text.empty() ? nullptr : problem.key_text.c_str();
+  for (const std::uint64_t bytes : {problem.least_bytes, problem.bytes}) {
+    asked.bytes = bytes;
+    if (implementation.supports(implementation.user, &asked) == 0) return false;
+  }
+  return true;
+}
+
+void contextune_choice::find_candidates(ChoiceProblem& problem) const {
+  std::vector<std::uint32_t> able;
+  const auto is_wanted = [&](const Implementation& one) {
+    if (options.fusion == contextune_fusion_on) return one.fusion != contextune_fusion_off;
+    if (options.fusion == contextune_fusion_off) return one.fusion != contextune_fusion_on;
+    return true;
+  };
+  for (std::uint32_t i = 0; i < implementations.size(); ++i) {
+    const bool can = i == 0 || can_do(implementations[i], problem);
+    if (can && is_wanted(implementations[i])) {
+      able.push_back(i);
+    } else {
+      problem.unsupported.push_back(i);
+    }
+  }
+  if (able.empty()) {
+    able.push_back(0);
+    std::erase(problem.unsupported, 0U);
+  }
+  for (const std::uint32_t i : able) {
+    const Implementation& one = implementations[i];
+    for (std::uint32_t c = 0; c < one.configs.size(); ++c) {
+      ChoiceCandidate& candidate = problem.candidates.emplace_back();
+      candidate.implementation = i;
+      candidate.config = c;
+      candidate.full.set("implementation", one.name);
+      for (const auto& [parameter, value] : one.configs[c].entries())
+        candidate.full.set(parameter, value);
+    }
+  }
+}

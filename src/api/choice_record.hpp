@@ -1,0 +1,118 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include <contextune/contextune.h>
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "api/tunable_record.hpp"
+#include "core/lockstep.hpp"
+#include "core/result_tolerance.hpp"
+
+namespace contextune::api {
+
+/// One implementation of a choice as its author added it.
+struct Implementation {
+  std::string name;
+  std::vector<Config> configs;  ///< of its own; never empty
+  contextune_fusion fusion = contextune_fusion_auto;
+  void* user = nullptr;
+  int (*supports)(void* user, const contextune_problem* problem) = nullptr;
+  void (*abandon)(void* user) = nullptr;
+};
+
+/// One way to do a problem.
+struct ChoiceCandidate {
+  enum class State : std::uint8_t { Open, Wrong, Failed };
+  std::uint32_t implementation = 0;
+  std::uint32_t config = 0;
+  Config full;  ///< "implementation=ring chunk=65536"
+  State state = State::Open;
+};
+
+/// One problem of a choice. What it may run is written once, under the choice's mutex, before
+/// `stage` says so; then any thread reads it.
+struct ChoiceProblem {
+  enum class Stage : std::uint8_t {
+    New,      ///< nothing was looked at yet
+    Screened  ///< wrong and failed ones are known; what is left is searched in regions
+  };
+  /// In `settled`: it has to be searched, or is.
+  static constexpr std::uint32_t unsettled = 0xffffffffU;
+
+  std::uint64_t bytes = 0;  ///< of the largest that it stands for
+  std::uint64_t least_bytes = 0;
+  std::string type;
+  int ranks = 1;
+  std::string key_text;
+  Key key;                                  ///< of its sites: with the size
+  std::string label;                        ///< "all_reduce{bytes=32769-65536}"
+  std::vector<ChoiceCandidate> candidates;  ///< 0 is the default
+  std::vector<std::uint32_t> unsupported;   ///< implementations
+  std::atomic<Stage> stage{Stage::New};
+  /// The candidate that is run wherever it is called, from now on.
+  std::atomic<std::uint32_t> settled{unsettled};
+  std::atomic<TunableSite*> sites{nullptr};
+
+  [[nodiscard]] TunableSite* find(const intercept::Region* region, int device) const noexcept;
+  /// As of TunableProblem.
+  [[nodiscard]] TunableSite* find_settled(int device) const noexcept;
+};
+
+}  // namespace contextune::api
+
+/// A choice as the C functions know it. Never destroyed; any thread.
+struct contextune_choice {
+  std::string name;       ///< as given
+  std::string site_name;  ///< told apart from choices of that name with other implementations
+  contextune_choice_options options{};
+  contextune::ResultTolerance tolerance;
+  std::vector<contextune::api::Implementation> implementations;
+  std::atomic<bool> called{false};  ///< nothing is added any more
+  std::once_flag closing;
+
+  /// One search at a time; taken by the thread that screens or measures.
+  std::mutex search_mutex;
+  /// With the other ranks; made when first needed.
+  std::unique_ptr<contextune::Lockstep> ranks;
+  /// The ranks have not met, so every problem that is not settled runs its default.
+  std::atomic<bool> is_apart{false};
+
+  /// Nothing is added from now on: what it is called in logs.
+  void close();
+
+  [[nodiscard]] bool is_shared() const noexcept { return options.ranks > 1; }
+
+  /// Null beyond the last. Without a lock.
+  [[nodiscard]] contextune::api::ChoiceProblem* problem(std::uint32_t number) const noexcept {
+    if (number >= num_problems_.load(std::memory_order_acquire)) return nullptr;
+    const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
+    return &chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
+  }
+  /// The number of a problem, new or not; no_problem when there are too many.
+  /// @throws Error if its key cannot be read
+  [[nodiscard]] std::uint32_t number_of(const contextune_problem& problem);
+
+  static constexpr std::uint32_t no_problem = 0xffffffffU;
+  static constexpr std::uint32_t max_problems = (1U << 14U) - 1;
+
+ private:
+  void find_candidates(contextune::api::ChoiceProblem& problem) const;
+  [[nodiscard]] bool can_do(const contextune::api::Implementation& implementation,
+                            const contextune::api::ChoiceProblem& problem) const;
+
+  std::mutex mutex_;
+  std::map<std::string, std::uint32_t> numbers_;
+  std::atomic<std::uint32_t> num_problems_{0};
+  /// Chunk i holds 2^i problems, so that none ever moves.
+  std::array<std::unique_ptr<contextune::api::ChoiceProblem[]>, 14> chunks_;
+};

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "api/api_table.h"
+
+namespace contextune::api {
+
+/// What the C functions on choices do. Nothing throws; what fails leaves its text in last_error().
+[[nodiscard]] contextune_choice* create_choice(const char* name,
+                                               const contextune_choice_options* options) noexcept;
+[[nodiscard]] int add_implementation(contextune_choice* choice,
+                                     const contextune_implementation* given) noexcept;
+[[nodiscard]] uint32_t choice_problem(contextune_choice* choice,
+                                      const contextune_problem* problem) noexcept;
+[[nodiscard]] int call_choice(contextune_choice* choice, uint32_t problem,
+                              const contextune_choice_run* call,
+                              const contextune_choice_run* alone) noexcept;
+[[nodiscard]] contextune_choice_want choice_wants(contextune_choice* choice,
+                                                  uint32_t problem) noexcept;
+[[nodiscard]] int measure_choice(contextune_choice* choice, uint32_t problem,
+                                 const contextune_choice_run* alone) noexcept;
+[[nodiscard]] size_t choice_timings(contextune_choice* choice, uint32_t problem,
+                                    contextune_timing* timings, size_t most) noexcept;
+
+}  // namespace contextune::api

@@ -1,0 +1,139 @@
+#include "api/choice_screen.hpp"
+
+#include <algorithm>
+
+#include <contextune/error.hpp>
+
+#include "api/process.hpp"
+#include "intercept/idle_wait.hpp"
+#include "intercept/region.hpp"
+
+namespace contextune::api {
+namespace {
+
+// In which work ends that waits for nobody, before it is abandoned.
+constexpr double abandon_seconds = 2;
+
+const gpu::Driver& driver_or_throw() {
+  const gpu::Driver* const found = driver();
+  if (found == nullptr) throw Error("there is no driver to compare results with");
+  return *found;
+}
+
+std::vector<Snapshot::Span> spans_of(const contextune_choice_run& run) {
+  std::vector<Snapshot::Span> spans;
+  for (std::size_t i = 0; i < run.num_memory; ++i)
+    spans.push_back({run.memory[i].pointer, run.memory[i].size_bytes});
+  return spans;
+}
+
+}  // namespace
+
+ChoiceScreen::ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem,
+                           intercept::Runtime& runtime, ChoiceRanks& ranks,
+                           const contextune_choice_run& run)
+    : choice_(choice),
+      problem_(problem),
+      runtime_(runtime),
+      ranks_(ranks),
+      run_(run),
+      driver_(driver_or_throw()),
+      timeout_(runtime.options().trial_timeout) {}
+
+bool ChoiceScreen::has_outputs(const contextune_choice_run& run) noexcept {
+  return std::any_of(run.memory, run.memory + run.num_memory,
+                     [](const contextune_memory& one) { return one.is_output != 0; });
+}
+
+bool ChoiceScreen::run() {
+  const intercept::TunableCall aside{intercept::TunableCall::Aside{}};
+  // Copying waits for the GPU without a deadline.
+  const auto idle = ranks_.compare({ends_within(timeout_), true});
+  if (!idle || !idle->ran) return false;
+  Snapshot before(driver_, spans_of(run_));
+  bool ended = false;
+  const bool has_reference = attempt(problem_.candidates.front(), ended);
+  const auto all = ranks_.compare({has_reference, true});
+  if (!all || !all->ran) return false;
+  const std::vector<Bytes> reference = outputs();
+  for (auto one = problem_.candidates.begin() + 1; one != problem_.candidates.end(); ++one) {
+    before.restore();
+    ChoiceRanks::Outcome own;
+    own.ran = attempt(*one, ended);
+    // Others may hear that this one failed before their own run of it has ended.
+    const auto ran = ranks_.compare({own.ran, true});
+    if (!ran) return false;
+    if (ran->ran) {
+      ended = ends_within(timeout_);
+      own.right = ended && agrees_with(reference);
+    } else if (!ends_within(abandon_seconds) && !abandon(*one)) {
+      rule_out(*one, ChoiceCandidate::State::Failed);
+      ranks_.leave("what another rank could not run does not end on this one");
+      return false;
+    }
+    const auto outcome = ranks_.compare({ran->ran, own.right});
+    if (!outcome) return false;
+    if (!outcome->ran) {
+      rule_out(*one, ChoiceCandidate::State::Failed);
+    } else if (!outcome->right) {
+      rule_out(*one, ChoiceCandidate::State::Wrong);
+    }
+  }
+  before.restore();
+  return true;
+}
+
+bool ChoiceScreen::attempt(const ChoiceCandidate& candidate, bool& ended) {
+  ranks_.occupied(timeout_);
+  const bool ran = run_.run(run_.user, candidate.implementation, candidate.config) == 0;
+  // With others, what they say of it comes first: it may wait for one that failed.
+  ended = choice_.is_shared() || ends_within(timeout_);
+  return ran && ended;
+}
+
+bool ChoiceScreen::ends_within(double seconds) const {
+  CUcontext context = nullptr;
+  if (driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return true;
+  std::string why;
+  return intercept::wait_until_idle(driver_, context, seconds, why);
+}
+
+std::vector<ChoiceScreen::Bytes> ChoiceScreen::outputs() const {
+  if (!ends_within(timeout_)) throw Error("the default has not ended within trial_timeout");
+  std::vector<Bytes> all;
+  for (std::size_t i = 0; i < run_.num_memory; ++i) {
+    const contextune_memory& one = run_.memory[i];
+    if (one.is_output == 0) continue;
+    Bytes& bytes = all.emplace_back(one.size_bytes);
+    gpu::check(driver_,
+               driver_.cuMemcpyDtoH(bytes.data(), reinterpret_cast<CUdeviceptr>(one.pointer),
+                                    one.size_bytes),
+               "reading the results of an implementation");
+  }
+  return all;
+}
+
+bool ChoiceScreen::agrees_with(const std::vector<Bytes>& reference) const {
+  const std::vector<Bytes> own = outputs();
+  for (std::size_t i = 0; i < own.size(); ++i)
+    if (!choice_.tolerance.agree(reference[i], own[i])) return false;
+  return true;
+}
+
+bool ChoiceScreen::abandon(const ChoiceCandidate& candidate) {
+  const Implementation& one = choice_.implementations[candidate.implementation];
+  if (one.abandon != nullptr) one.abandon(one.user);
+  return one.abandon != nullptr && ends_within(timeout_);
+}
+
+void ChoiceScreen::rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State state) {
+  candidate.state = state;
+  const bool wrong = state == ChoiceCandidate::State::Wrong;
+  runtime_.fallback(wrong ? FallbackReason::WrongResult : FallbackReason::LaunchFailed, {},
+                    "'" + candidate.full.to_string() + "' of '" + problem_.label +
+                        (wrong ? "' computes something else than the default and is never chosen"
+                               : "' could not be run and is never chosen") +
+                        (choice_.is_shared() ? ", on any rank." : "."));
+}
+
+}  // namespace contextune::api

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/choice_ranks.hpp"
+#include "api/choice_record.hpp"
+#include "api/snapshot.hpp"
+
+namespace contextune::api {
+
+/// Runs every candidate of a problem against the default, on the same inputs, before any is timed:
+/// what computes something else on one rank is wrong on all, and never chosen. Leaves the memory of
+/// the call as it found it. One thread; waits for the GPU, with a deadline.
+class ChoiceScreen {
+ public:
+  /// @param run names its memory
+  ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem, intercept::Runtime& runtime,
+               ChoiceRanks& ranks, const contextune_choice_run& run);
+
+  /// Whether there is a result to compare.
+  [[nodiscard]] static bool has_outputs(const contextune_choice_run& run) noexcept;
+
+  /// Marks candidates that are wrong or cannot be run.
+  /// @return false: the ranks have lost one another, or the default itself could not be run
+  /// @throws Error if the GPU refuses a copy
+  [[nodiscard]] bool run();
+
+ private:
+  using Bytes = std::vector<std::byte>;
+
+  /// Runs one, and waits for its end. False: it said that it failed, or the GPU did not end it.
+  [[nodiscard]] bool attempt(const ChoiceCandidate& candidate, bool& ended);
+  [[nodiscard]] bool ends_within(double seconds) const;
+  [[nodiscard]] std::vector<Bytes> outputs() const;
+  [[nodiscard]] bool agrees_with(const std::vector<Bytes>& reference) const;
+  /// Another rank failed: what waits for it here has to end.
+  [[nodiscard]] bool abandon(const ChoiceCandidate& candidate);
+  void rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State state);
+
+  contextune_choice& choice_;
+  ChoiceProblem& problem_;
+  intercept::Runtime& runtime_;
+  ChoiceRanks& ranks_;
+  const contextune_choice_run& run_;
+  const gpu::Driver& driver_;
+  const double timeout_;
+};
+
+}  // namespace contextune::api

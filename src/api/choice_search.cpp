@@ -1,0 +1,152 @@
+#include "api/choice_search.hpp"
+
+#include <exception>
+#include <string>
+
+#include "api/choice_ranks.hpp"
+#include "api/choice_screen.hpp"
+#include "api/entry.hpp"
+#include "api/process.hpp"
+#include "core/stable_hash.hpp"
+
+namespace contextune::api {
+namespace {
+
+using intercept::Region;
+using intercept::Runtime;
+using intercept::TunableCall;
+
+/// The problem's site in a region that it was not called in yet.
+TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, Region& region,
+                      int device) {
+  intercept::TunableSpec spec;
+  spec.name = choice.site_name;
+  spec.key = problem.key;
+  if (device > 0) spec.key.add("device", device);
+  for (std::uint32_t i = 0; i < problem.candidates.size(); ++i) {
+    spec.configs.push_back(problem.candidates[i].full);
+    if (problem.candidates[i].state != ChoiceCandidate::State::Open) spec.unusable.push_back(i);
+  }
+  if (choice.options.n_warmup > 0) spec.n_warmup = choice.options.n_warmup;
+  if (choice.options.n_repeat > 0) spec.n_repeat = choice.options.n_repeat;
+  spec.timed_as_span = true;
+  intercept::Site* site = region.tunable(spec);
+  // Another choice of that name and problem may have other candidates: numbers mean something else.
+  if (site != nullptr && site->configs != spec.configs) site = nullptr;
+  auto* added =
+      new TunableSite{&region, device, site, problem.sites.load(std::memory_order_acquire)};
+  while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
+  }
+  return added;
+}
+
+/// What all ranks must have before them to try the same at the same time.
+std::uint64_t hash_of(const ChoiceProblem& problem, const std::string& region, bool screens) {
+  StableHash hash;
+  hash.add(problem.label);
+  hash.add(region);
+  hash.add(static_cast<std::uint64_t>(screens));
+  for (const ChoiceCandidate& one : problem.candidates) hash.add(one.full.to_string());
+  return hash.value();
+}
+
+std::string name_of(const Region* region) {
+  return region == nullptr ? std::string() : region->name();
+}
+
+/// What a region of its own is told.
+void set_up(contextune_entry& entry, const contextune_choice& choice,
+            const contextune_choice_run& run) {
+  static_cast<void>(set_region_option(&entry, "repeatable", "true"));
+  if (choice.is_shared()) static_cast<void>(set_region_option(&entry, "together", "true"));
+  for (std::size_t i = 0; i < run.num_memory; ++i)
+    static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
+}
+
+}  // namespace
+
+bool may_repeat(const contextune_choice& choice, const contextune_choice_run& run,
+                bool is_own) noexcept {
+  return is_own || choice.options.repeatable != 0 || run.num_memory != 0;
+}
+
+std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem, Region* region,
+                                  const contextune_choice_run& call) noexcept {
+  const int device = current_device();
+  TunableSite* site = region == nullptr ? problem.find_settled(device) : nullptr;
+  if (region != nullptr) {
+    site = problem.find(region, device);
+    try {
+      if (site == nullptr) site = add_site(choice, problem, *region, device);
+    } catch (const std::exception&) {
+      return std::nullopt;  // no memory to search it
+    }
+  }
+  if (site == nullptr || site->site == nullptr) return std::nullopt;
+  TunableCall at(site->site);
+  const std::uint32_t number = at.config() < problem.candidates.size() ? at.config() : 0;
+  const int status = run_candidate(problem, number, call);
+  // What others do at this moment cannot be done again by this rank alone: where ranks do it
+  // together, the pass has failed, and its body is repeated with something else.
+  if (!at.end(status == 0 || number == 0) || choice.is_shared()) return status;
+  return run_candidate(problem, 0, call);
+}
+
+bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
+            const contextune_choice_run& run, Region* region) noexcept {
+  ChoiceRanks ranks(choice, problem, runtime);
+  try {
+    const bool compares = ChoiceScreen::has_outputs(run);
+    if (!ranks.are_alike(hash_of(problem, name_of(region), compares),
+                         "set of implementations, or is in another region")) {
+      return false;
+    }
+    if (!compares) {
+      runtime.fallback(FallbackReason::NoOutputs, {},
+                       "The implementations of '" + choice.name +
+                           "' are not compared with its default, because its outputs are not "
+                           "named.");
+      return true;
+    }
+    if (problem.candidates.size() < 2) return true;
+    return ChoiceScreen(choice, problem, runtime, ranks, run).run();
+  } catch (const std::exception& error) {
+    runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
+    ranks.leave("one of them could not compare results");
+    return false;
+  }
+}
+
+int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
+                  const contextune_choice_run& run) noexcept {
+  int status = 0;
+  std::uint32_t winner = 0;
+  bool finished = false;
+  try {
+    contextune_entry entry{};
+    begin_region(&entry, ("choice " + problem.label).c_str());
+    set_up(entry, choice, run);
+    Region* region = nullptr;
+    while (next_pass(&entry) != 0) {
+      region = runtime.current_region();
+      const auto done = call_in_region(choice, problem, region, run);
+      status = done ? *done : run_candidate(problem, 0, run);
+    }
+    end_region(&entry);
+    finished = region != nullptr && region->finished();
+    const TunableSite* site = finished ? problem.find(region, current_device()) : nullptr;
+    if (site != nullptr && site->site != nullptr) winner = site->site->settled();
+  } catch (const std::exception& error) {
+    runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
+  }
+  if (choice.is_shared()) {
+    // Whoever has it from here on has it on all ranks.
+    ChoiceRanks ranks(choice, problem, runtime);
+    if (!ranks.are_alike(winner, "winner")) winner = 0;
+  }
+  // In live mode its region is searched over many calls.
+  if (finished || choice.is_shared()) problem.settled.store(winner, std::memory_order_release);
+  return status;
+}
+
+}  // namespace contextune::api
