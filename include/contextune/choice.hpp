@@ -66,8 +66,9 @@ struct ImplementationOptions {
   /// Whether it can do the problem, which has to be the same on all ranks. Asked once a problem,
   /// for its smallest and its largest size. What it throws counts as no. Empty: it can do all.
   std::function<bool(const Problem&)> supports = {};
-  /// Makes what it has on the GPU come to its end where another rank failed for which it may wait:
-  /// sets a flag that its kernels look at, or calls ncclCommAbort on a communicator of its own.
+  /// Makes its call return, and what it has on the GPU come to its end, where another rank failed
+  /// for which it may wait: sets a flag that its kernels look at, or calls ncclCommAbort on a
+  /// communicator of its own. Perhaps from another thread, while the call is under way.
   std::function<void()> abandon = {};
 };
 
@@ -262,8 +263,8 @@ class Choice<Result(Args...)> : public ChoiceBase {
     std::optional<Inputs> inputs;
     if (wants == contextune_want_alone && make_) inputs.emplace(*this, problem);
     // What it says of the caller's run is in `call`.
-    static_cast<void>(contextune_choice_call(handle(), number, &call.run,
-                                             inputs ? &inputs->call.run : nullptr));
+    static_cast<void>(
+        contextune_choice_call(handle(), number, &call.run, inputs ? &inputs->call.run : nullptr));
     return call.take();
   }
 

@@ -255,8 +255,8 @@ typedef struct contextune_implementation {
   /* Whether it can do the problem, on all ranks alike. Asked once a problem, for its smallest and
    * its largest size. NULL: it can do all. That of the default is not asked. */
   int (*supports)(void* user, const contextune_problem* problem);
-  /* Makes what it has on the GPU come to its end: another rank failed, for which it may wait. NULL:
-   * that is never needed. */
+  /* Makes its call return and what it has on the GPU come to its end: another rank failed, for which
+   * it may wait. Perhaps from another thread, while `run` is under way. NULL: never needed. */
   void (*abandon)(void* user);
 } contextune_implementation;
 

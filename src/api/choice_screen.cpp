@@ -5,6 +5,7 @@
 #include <contextune/error.hpp>
 
 #include "api/process.hpp"
+#include "api/watchdog.hpp"
 #include "intercept/idle_wait.hpp"
 #include "intercept/region.hpp"
 
@@ -84,8 +85,16 @@ bool ChoiceScreen::run() {
 }
 
 bool ChoiceScreen::attempt(const ChoiceCandidate& candidate, bool& ended) {
-  ranks_.occupied(timeout_);
-  const bool ran = run_.run(run_.user, candidate.implementation, candidate.config) == 0;
+  // More than until what waits in the call itself is abandoned.
+  ranks_.occupied(timeout_ + 2 * abandon_seconds);
+  const Implementation& one = choice_.implementations[candidate.implementation];
+  bool ran = false;
+  {
+    // NCCL's first use of a connection waits in the call, for a rank that may have failed before.
+    Watchdog watchdog(choice_.is_shared() ? one.abandon : nullptr, one.user, timeout_);
+    ran = run_.run(run_.user, candidate.implementation, candidate.config) == 0;
+    ran = !watchdog.has_bitten() && ran;
+  }
   // With others, what they say of it comes first: it may wait for one that failed.
   ended = choice_.is_shared() || ends_within(timeout_);
   return ran && ended;

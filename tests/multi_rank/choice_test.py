@@ -1,0 +1,122 @@
+"""Ranks that do an operation together which has several implementations: all of them run the same one
+at the same time, what is wrong on one is chosen by none, and whatever becomes of one of them the others
+get on with the program, with the result that it has without contextune."""
+
+import functools
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+import faults
+import job
+
+PROGRAM = job.BUILD / "apps" / "choice_ranks"
+
+
+class Choices(job.TensorParallel):
+    """The program with its words, in place of the demo."""
+
+    region = ""
+    variables = {}
+
+    def __init__(self, where, *words):
+        super().__init__()
+        self.where = where
+        self.words = words
+
+    def argv(self, _steps, folder):
+        return [PROGRAM, folder / "meet", self.where, *self.words]
+
+    @functools.lru_cache(maxsize=None)
+    def bare_outputs(self, steps, num_ranks):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-choice-"))
+        try:
+            ranks = [subprocess.Popen(
+                list(map(str, self.argv(steps, folder))), text=True, stdout=subprocess.PIPE,
+                env=job.plain_environment() | self.own_variables(rank, num_ranks) |
+                {"CONTEXTUNE_DISABLE": "1"}) for rank in range(num_ranks)]
+            return [process.communicate(timeout=job.LIMIT)[0] for process in ranks]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class ChoiceRanks(unittest.TestCase):
+    maxDiff = None
+
+    def run_job(self, num_ranks, where, *words, survivors=None, variables=None, peculiar=None):
+        start = time.monotonic()
+        with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Choices(where, *words), True) as ranks:
+            outcome = faults.judge(ranks, range(num_ranks) if survivors is None else survivors, start)
+            logs = [ranks.log(rank) for rank in range(num_ranks)]
+        self.assertEqual(outcome.wrong, [], logs)
+        return logs
+
+    def assert_winner(self, logs, implementation):
+        for log in logs:
+            winners = job.winners(log)
+            self.assertEqual(winners, job.winners(logs[0]))
+            self.assertEqual(len(winners), 1, log)
+            self.assertIn(f"implementation={implementation} ", winners[0] + " ")
+
+    def assert_default(self, logs, reason):
+        for log in logs:
+            self.assertNotIn("implementation=", "".join(job.winners(log)))
+            self.assertIn(f"reason={reason}", log)
+
+    def test_two_ranks_find_the_fastest_outside_of_a_region(self):
+        logs = self.run_job(2, "alone")
+        self.assert_winner(logs, "fastest")
+        for log in logs:
+            self.assertEqual(job.told(log), [])
+
+    def test_four_ranks_find_the_fastest_in_a_repeated_region(self):
+        self.assert_winner(self.run_job(4, "region"), "fastest")
+
+    def test_in_a_live_region_all_keep_the_default(self):
+        logs = self.run_job(2, "live")
+        for log in logs:
+            self.assertIn("reason=not_repeatable", log)
+            self.assertNotIn("implementation=fastest", "".join(job.winners(log)))
+
+    def test_what_is_wrong_on_one_rank_is_chosen_by_none(self):
+        for where in ("alone", "region"):
+            with self.subTest(where=where):
+                logs = self.run_job(4, where, "wrong", 2)
+                self.assert_winner(logs, "better")
+                for log in logs:
+                    self.assertRegex(log, "reason=wrong_result .*implementation=fastest")
+
+    def test_ranks_that_support_other_implementations_run_the_default(self):
+        for where in ("alone", "region"):
+            with self.subTest(where=where):
+                self.assert_default(self.run_job(2, where, "unsupported", 1), "ranks_differ")
+
+    def test_one_that_throws_while_the_others_wait_is_abandoned(self):
+        logs = self.run_job(2, "alone", "throws", 1, variables={"CONTEXTUNE_TRIAL_TIMEOUT": "2"})
+        self.assert_winner(logs, "better")
+        for log in logs:
+            self.assertRegex(log, "reason=launch_failed .*implementation=fastest")
+
+    def test_a_rank_that_does_not_ask_lets_the_others_run_the_default(self):
+        logs = self.run_job(2, "alone", "absent", 1, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
+        self.assert_default(logs[:1], "no_agreement")
+
+    def test_a_rank_without_contextune_lets_the_others_run_the_default(self):
+        off = job.Peculiar(variables={"CONTEXTUNE_DISABLE": "1"})
+        logs = self.run_job(2, "alone", variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}, peculiar={1: off})
+        self.assert_default(logs[:1], "no_agreement")
+
+    def test_a_rank_that_dies_while_results_are_compared(self):
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                survivors = faults.others(3, victim)
+                logs = self.run_job(3, "alone", "kernels", -1, "dies", victim, survivors=survivors,
+                                    variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "2"})
+                self.assert_default([logs[rank] for rank in survivors], "no_agreement")
+
+
+if __name__ == "__main__":
+    unittest.main()
