@@ -6,6 +6,8 @@
 #include <contextune/buckets.hpp>
 
 #include "api/named_values.hpp"
+#include "api/process.hpp"
+#include "space/nearest_name.hpp"
 
 namespace contextune::api {
 namespace {
@@ -95,6 +97,9 @@ std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
   problem.ranks = asked.ranks;
   problem.key_text = asked.key == nullptr ? "" : asked.key;
   problem.key = std::move(key);
+  // Whoever calls it has initialised CUDA, and with it what reads the operator's files.
+  if (contextune::intercept::Runtime* now = contextune::api::runtime(); now && !knows_rule_)
+    read_rule(*now);
   problem.label = text.empty() ? site_name : site_name + "{" + text + "}";
   find_candidates(problem);
   numbers_.emplace(text, number);
@@ -117,13 +122,34 @@ bool contextune_choice::can_do(const Implementation& implementation,
   return true;
 }
 
+bool contextune_choice::is_wanted(const Implementation& one) const {
+  if (!pin_.empty()) return one.name == pin_;
+  if (std::find(exclude_.begin(), exclude_.end(), one.name) != exclude_.end()) return false;
+  if (options.fusion == contextune_fusion_on) return one.fusion != contextune_fusion_off;
+  if (options.fusion == contextune_fusion_off) return one.fusion != contextune_fusion_on;
+  return true;
+}
+
+void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
+  knows_rule_ = true;
+  const contextune::space::ChoiceDeclaration* const rule = runtime.choice_rule(name);
+  if (rule == nullptr) return;
+  std::vector<std::string_view> known;
+  for (const Implementation& one : implementations) known.push_back(one.name);
+  const auto has = [&](const std::string& wanted, const char* in) {
+    if (std::find(known.begin(), known.end(), wanted) != known.end()) return true;
+    runtime.fault(rule->place + ": choice '" + name + "': " + in + " names '" + wanted +
+                  "', which is none of its implementations" +
+                  contextune::space::suggestion(wanted, known) + "; it is left out");
+    return false;
+  };
+  if (!rule->pin.empty() && has(rule->pin, "pin")) pin_ = rule->pin;
+  for (const std::string& one : rule->exclude)
+    if (has(one, "exclude")) exclude_.push_back(one);
+}
+
 void contextune_choice::find_candidates(ChoiceProblem& problem) const {
   std::vector<std::uint32_t> able;
-  const auto is_wanted = [&](const Implementation& one) {
-    if (options.fusion == contextune_fusion_on) return one.fusion != contextune_fusion_off;
-    if (options.fusion == contextune_fusion_off) return one.fusion != contextune_fusion_on;
-    return true;
-  };
   for (std::uint32_t i = 0; i < implementations.size(); ++i) {
     const bool can = i == 0 || can_do(implementations[i], problem);
     if (can && is_wanted(implementations[i])) {

@@ -17,6 +17,7 @@
 #include "api/tunable_record.hpp"
 #include "core/lockstep.hpp"
 #include "core/result_tolerance.hpp"
+#include "intercept/runtime.hpp"
 
 namespace contextune::api {
 
@@ -35,6 +36,7 @@ struct ChoiceCandidate {
   enum class State : std::uint8_t { Open, Wrong, Failed };
   std::uint32_t implementation = 0;
   std::uint32_t config = 0;
+  [[nodiscard]] bool is_default() const noexcept { return implementation == 0 && config == 0; }
   Config full;  ///< "implementation=ring chunk=65536"
   State state = State::Open;
 };
@@ -48,16 +50,19 @@ struct ChoiceProblem {
   };
   /// In `settled`: it has to be searched, or is.
   static constexpr std::uint32_t unsettled = 0xffffffffU;
+  /// As well: the default, which is not always a candidate.
+  static constexpr std::uint32_t by_default = 0xfffffffeU;
 
   std::uint64_t bytes = 0;  ///< of the largest that it stands for
   std::uint64_t least_bytes = 0;
   std::string type;
   int ranks = 1;
   std::string key_text;
-  Key key;                                  ///< of its sites: with the size
-  std::string label;                        ///< "all_reduce{bytes=32769-65536}"
-  std::vector<ChoiceCandidate> candidates;  ///< 0 is the default
-  std::vector<std::uint32_t> unsupported;   ///< implementations
+  Key key;            ///< of its sites: with the size
+  std::string label;  ///< "all_reduce{bytes=32769-65536}"
+  /// What is searched. 0 is the default, unless that is ruled out.
+  std::vector<ChoiceCandidate> candidates;
+  std::vector<std::uint32_t> unsupported;  ///< implementations
   std::atomic<Stage> stage{Stage::New};
   /// The candidate that is run wherever it is called, from now on.
   std::atomic<std::uint32_t> settled{unsettled};
@@ -107,9 +112,15 @@ struct contextune_choice {
 
  private:
   void find_candidates(contextune::api::ChoiceProblem& problem) const;
+  /// Whether the options and the operator let it run.
+  [[nodiscard]] bool is_wanted(const contextune::api::Implementation& implementation) const;
+  void read_rule(contextune::intercept::Runtime& runtime);
   [[nodiscard]] bool can_do(const contextune::api::Implementation& implementation,
                             const contextune::api::ChoiceProblem& problem) const;
 
+  std::string pin_;  ///< by the operator; empty: none
+  std::vector<std::string> exclude_;
+  bool knows_rule_ = false;
   std::mutex mutex_;
   std::map<std::string, std::uint32_t> numbers_;
   std::atomic<std::uint32_t> num_problems_{0};

@@ -40,11 +40,17 @@ Region* region_around(Runtime& runtime) {
 
 /// Where it cannot be searched as it is. What is found later may still be.
 int run_default(const ChoiceProblem& problem, const contextune_choice_run& call) noexcept {
-  return run_candidate(problem, 0, call);
+  return run_candidate(problem, ChoiceProblem::by_default, call);
 }
 
 void settle_on_default(ChoiceProblem& problem) noexcept {
-  problem.settled.store(0, std::memory_order_release);
+  problem.settled.store(ChoiceProblem::by_default, std::memory_order_release);
+}
+
+/// What is left may be one candidate only.
+void note_screened(ChoiceProblem& problem) noexcept {
+  problem.stage.store(ChoiceProblem::Stage::Screened, std::memory_order_release);
+  if (problem.candidates.size() == 1) problem.settled.store(0, std::memory_order_release);
 }
 
 /// Searches a problem on `run`, by whoever has the search.
@@ -63,8 +69,9 @@ std::optional<int> search_alone(contextune_choice& choice, ChoiceProblem& proble
       settle_on_default(problem);
       return std::nullopt;
     }
-    problem.stage.store(ChoiceProblem::Stage::Screened, std::memory_order_release);
+    note_screened(problem);
   }
+  if (problem.candidates.size() == 1) return std::nullopt;
   return measure_alone(choice, problem, runtime, run);
 }
 
@@ -86,7 +93,7 @@ std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& pr
         settle_on_default(problem);
         return std::nullopt;
       }
-      problem.stage.store(ChoiceProblem::Stage::Screened, std::memory_order_release);
+      note_screened(problem);
     }
   }
   return call_in_region(choice, problem, &region, call);
@@ -97,7 +104,8 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
                 const contextune_choice_run& call) noexcept {
   const int status = run_candidate(problem, settled, call);
   // Of several ranks none may do something else by itself.
-  if (status == 0 || settled == 0 || choice.is_shared()) return status;
+  if (status == 0 || settled == ChoiceProblem::by_default || choice.is_shared()) return status;
+  if (problem.candidates[settled].is_default()) return status;
   settle_on_default(problem);
   if (Runtime* now = Runtime::get()) {
     try {
@@ -109,6 +117,13 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
     }
   }
   return run_default(problem, call);
+}
+
+int run_known(const contextune_choice& choice, ChoiceProblem& problem,
+              const contextune_choice_run& call) noexcept {
+  const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
+  return settled == ChoiceProblem::unsettled ? run_default(problem, call)
+                                             : run_settled(choice, problem, settled, call);
 }
 
 /// How many do it, where only a communicator was named. False: that is not known.
@@ -138,7 +153,7 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
   Region* const region = region_around(*now);
   if (region != nullptr && choice.options.select == contextune_select_deferred) {
     const auto done = search_in_region(choice, problem, *now, *region, call);
-    return done ? *done : run_default(problem, call);
+    return done ? *done : run_known(choice, problem, call);
   }
   if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
   const std::lock_guard lock(choice.search_mutex);
@@ -147,9 +162,7 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
         search_alone(choice, problem, *now, alone == nullptr ? call : *alone, alone != nullptr);
     if (done && alone == nullptr) return *done;
   }
-  const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
-  return settled == ChoiceProblem::unsettled ? run_default(problem, call)
-                                             : run_settled(choice, problem, settled, call);
+  return run_known(choice, problem, call);
 }
 
 }  // namespace
@@ -286,7 +299,11 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
   if (site == nullptr) site = problem->sites.load(std::memory_order_acquire);
   const intercept::Site* const measured = site == nullptr ? nullptr : site->site;
   std::uint32_t winner = problem->settled.load(std::memory_order_acquire);
-  if (winner == ChoiceProblem::unsettled) winner = measured == nullptr ? 0 : measured->settled();
+  if (winner == ChoiceProblem::unsettled && measured != nullptr) winner = measured->settled();
+  const auto is_winner = [&](std::uint32_t i) {
+    return i == winner ||
+           (winner == ChoiceProblem::by_default && problem->candidates[i].is_default());
+  };
   size_t count = 0;
   const auto add = [&](const contextune_timing& one) {
     if (count < most) timings[count] = one;
@@ -294,8 +311,8 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
   };
   for (std::uint32_t i = 0; i < problem->candidates.size(); ++i) {
     const ChoiceCandidate& candidate = problem->candidates[i];
-    contextune_timing one{candidate.implementation,  candidate.config,   0, 0,
-                          contextune_timing_missing, i == winner ? 1 : 0};
+    contextune_timing one{candidate.implementation,  candidate.config,    0, 0,
+                          contextune_timing_missing, is_winner(i) ? 1 : 0};
     if (candidate.state == ChoiceCandidate::State::Wrong) one.state = contextune_timing_wrong;
     if (candidate.state == ChoiceCandidate::State::Failed) one.state = contextune_timing_failed;
     try {

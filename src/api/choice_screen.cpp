@@ -53,11 +53,12 @@ bool ChoiceScreen::run() {
   if (!idle || !idle->ran) return false;
   Snapshot before(driver_, spans_of(run_));
   bool ended = false;
-  const bool has_reference = attempt(problem_.candidates.front(), ended);
+  const bool has_reference = attempt(ChoiceCandidate{}, ended);  // the default
   const auto all = ranks_.compare({has_reference, true});
   if (!all || !all->ran) return false;
   const std::vector<Bytes> reference = outputs();
-  for (auto one = problem_.candidates.begin() + 1; one != problem_.candidates.end(); ++one) {
+  for (auto one = problem_.candidates.begin(); one != problem_.candidates.end(); ++one) {
+    if (one->is_default()) continue;
     before.restore();
     ChoiceRanks::Outcome own;
     own.ran = attempt(*one, ended);
@@ -81,7 +82,8 @@ bool ChoiceScreen::run() {
     }
   }
   before.restore();
-  return true;
+  // What the others are judged against in the search has to be right.
+  return problem_.candidates.front().state == ChoiceCandidate::State::Open;
 }
 
 bool ChoiceScreen::attempt(const ChoiceCandidate& candidate, bool& ended) {

@@ -84,12 +84,13 @@ std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& prob
   }
   if (site == nullptr || site->site == nullptr) return std::nullopt;
   TunableCall at(site->site);
-  const std::uint32_t number = at.config() < problem.candidates.size() ? at.config() : 0;
+  const bool known = at.config() < problem.candidates.size();
+  const std::uint32_t number = known ? at.config() : ChoiceProblem::by_default;
   const int status = run_candidate(problem, number, call);
   // What others do at this moment cannot be done again by this rank alone: where ranks do it
   // together, the pass has failed, and its body is repeated with something else.
   if (!at.end(status == 0 || number == 0) || choice.is_shared()) return status;
-  return run_candidate(problem, 0, call);
+  return run_candidate(problem, ChoiceProblem::by_default, call);
 }
 
 bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
@@ -108,7 +109,8 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
                            "named.");
       return true;
     }
-    if (problem.candidates.size() < 2) return true;
+    const bool is_alone = problem.candidates.size() == 1 && problem.candidates.front().is_default();
+    if (is_alone) return true;
     return ChoiceScreen(choice, problem, runtime, ranks, run).run();
   } catch (const std::exception& error) {
     runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
@@ -120,7 +122,7 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
 int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
                   const contextune_choice_run& run) noexcept {
   int status = 0;
-  std::uint32_t winner = 0;
+  std::uint32_t winner = ChoiceProblem::by_default;
   bool finished = false;
   try {
     contextune_entry entry{};
@@ -130,7 +132,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     while (next_pass(&entry) != 0) {
       region = runtime.current_region();
       const auto done = call_in_region(choice, problem, region, run);
-      status = done ? *done : run_candidate(problem, 0, run);
+      status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
     }
     end_region(&entry);
     finished = region != nullptr && region->finished();
@@ -142,7 +144,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   if (choice.is_shared()) {
     // Whoever has it from here on has it on all ranks.
     ChoiceRanks ranks(choice, problem, runtime);
-    if (!ranks.are_alike(winner, "winner")) winner = 0;
+    if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
   }
   // In live mode its region is searched over many calls.
   if (finished || choice.is_shared()) problem.settled.store(winner, std::memory_order_release);

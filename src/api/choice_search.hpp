@@ -29,9 +29,10 @@ namespace contextune::api {
 [[nodiscard]] bool may_repeat(const contextune_choice& choice, const contextune_choice_run& run,
                               bool is_own) noexcept;
 
-/// What runs a candidate.
+/// Runs a candidate, or the default.
 [[nodiscard]] inline int run_candidate(const ChoiceProblem& problem, std::uint32_t number,
                                        const contextune_choice_run& call) noexcept {
+  if (number == ChoiceProblem::by_default) return call.run(call.user, 0, 0);
   const ChoiceCandidate& one = problem.candidates[number];
   return call.run(call.user, one.implementation, one.config);
 }

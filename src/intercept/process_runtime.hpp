@@ -40,6 +40,10 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, std::uint32_t ranks,
                                                    std::string& why) override;
+  [[nodiscard]] const space::ChoiceDeclaration* choice_rule(
+      const std::string& name) const noexcept override {
+    return rules_.choice(name);
+  }
   [[nodiscard]] bool may_interrupt() noexcept override {
     return !stopped_.load(std::memory_order_acquire) && !recorder_.active() && !captures_.any();
   }

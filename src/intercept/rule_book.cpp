@@ -25,6 +25,7 @@ void RuleBook::load(const std::string& paths, const DeviceFacts& device, EventLo
       const auto file = space::SpaceFile::load(path, device);
       for (const auto& rule : file.rules()) declare(rule);
       for (const auto& one : file.collectives()) declare(one);
+      for (const auto& one : file.choices()) choices_[one.name] = one;
     } catch (const Error& error) {
       log.fault(error.what());
       log.fallback(FallbackReason::SpaceFile, {}, {},

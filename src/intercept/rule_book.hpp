@@ -26,6 +26,12 @@ class RuleBook final : public KnobSource {
   /// Reads the space files of the option `space`; those that cannot be used are reported.
   void load(const std::string& paths, const DeviceFacts& device, EventLog& log);
 
+  /// What the space files say of a choice; null: nothing.
+  [[nodiscard]] const space::ChoiceDeclaration* choice(const std::string& name) const {
+    const auto found = choices_.find(name);
+    return found == choices_.end() ? nullptr : &found->second;
+  }
+
   /// What is wanted of collectives: by the options, before load().
   void start_collectives(const Options& options, EventLog& log);
   [[nodiscard]] const collective::CollectiveSpace& collectives() const { return collectives_; }
@@ -37,6 +43,7 @@ class RuleBook final : public KnobSource {
   void declare(const space::CollectiveDeclaration& declared);
 
   collective::CollectiveSpace collectives_;
+  std::map<std::string, space::ChoiceDeclaration> choices_;  ///< complete after load()
   SafeAttributes attributes_;
   const bool auto_knobs_;
   std::mutex provider_mutex_;

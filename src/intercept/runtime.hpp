@@ -11,6 +11,7 @@
 #include "core/lockstep.hpp"
 #include "intercept/region.hpp"
 #include "preload/contextune_abi.h"
+#include "space/declaration.hpp"
 
 namespace contextune::intercept {
 
@@ -73,6 +74,10 @@ class Runtime {
   [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep(const std::string& of,
                                                            std::uint32_t ranks,
                                                            std::string& why) = 0;
+
+  /// What the space files say of a choice, which goes before what its author says; null: nothing.
+  [[nodiscard]] virtual const space::ChoiceDeclaration* choice_rule(
+      const std::string& name) const noexcept = 0;
 
   /// Whether work of our own may be done now and waited for: nothing is captured or recorded.
   [[nodiscard]] virtual bool may_interrupt() noexcept = 0;

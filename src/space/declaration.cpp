@@ -18,6 +18,7 @@ constexpr std::array<std::string_view, 12> kernel_keys = {
     "prune",  "apply", "variants", "co_resident", "n_warmup", "n_repeat"};
 constexpr std::array<std::string_view, 5> collective_keys = {"space", "configs", "buckets",
                                                              "n_warmup", "n_repeat"};
+constexpr std::array<std::string_view, 2> choice_keys = {"pin", "exclude"};
 constexpr std::array<std::string_view, 5> collective_names = {
     "all_gather", "all_reduce", "reduce_scatter", "broadcast", "reduce"};
 constexpr std::array<std::string_view, 3> collective_parameters = {"algorithm", "protocol",
@@ -156,6 +157,23 @@ KernelDeclaration read_kernel(lua_State* lua, std::string name, int line) {
                              " but no configs; add space = { ... } or configs = { ... }"};
   }
   return kernel;
+}
+
+ChoiceDeclaration read_choice(lua_State* lua, std::string name, int line) {
+  const DeclaredTable table(lua, -1);
+  table.check_keys(choice_keys);
+  ChoiceDeclaration choice;
+  choice.name = std::move(name);
+  choice.line = line;
+  choice.pin = table.text("pin").value_or("");
+  choice.exclude = table.texts("exclude", true);
+  if (choice.pin.empty() && choice.exclude.empty()) {
+    throw ScriptFault{0, "says nothing; add pin = \"name\" or exclude = { \"name\" }"};
+  }
+  if (std::find(choice.exclude.begin(), choice.exclude.end(), choice.pin) != choice.exclude.end()) {
+    throw ScriptFault{0, "excludes '" + choice.pin + "', which it pins; take one of them away"};
+  }
+  return choice;
 }
 
 CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line) {

@@ -51,11 +51,23 @@ struct CollectiveDeclaration {
   std::optional<int> n_repeat;
 };
 
+/// choice "name" { ... }: which implementations may run. What its names mean only the program
+/// knows.
+struct ChoiceDeclaration {
+  std::string name;
+  int line = 0;
+  std::string place;  ///< "file.lua:3"
+  std::string pin;    ///< the only one that may; empty: not said
+  std::vector<std::string> exclude;
+};
+
 // Each reads the table at the top of the stack, running nothing of the script. The functions of a
 // kernel are only looked for: `bind_functions` keeps them.
 // @throws ScriptFault without a line
 [[nodiscard]] KernelDeclaration read_kernel(lua_State* lua, std::string name, int line);
 [[nodiscard]] CollectiveDeclaration read_collective(lua_State* lua, std::string name, int line);
+
+[[nodiscard]] ChoiceDeclaration read_choice(lua_State* lua, std::string name, int line);
 
 /// Keeps the functions of the table at the top. Raises Lua errors.
 void bind_functions(lua_State* lua, KernelDeclaration& declaration);

@@ -234,9 +234,9 @@ void push_ordered_pairs(lua_State* lua, int visible) {
   lua_call(lua, 4, 1);
 }
 
-constexpr std::array<std::string_view, 15> shown_names = {
-    "kernel", "collective", "device",   "ceil_div", "math",     "string", "table", "ipairs",
-    "pairs",  "type",       "tostring", "select",   "tonumber", "error",  "assert"};
+constexpr std::array<std::string_view, 16> shown_names = {
+    "kernel", "collective", "choice", "device",   "ceil_div", "math",     "string", "table",
+    "ipairs", "pairs",      "type",   "tostring", "select",   "tonumber", "error",  "assert"};
 
 constexpr std::array<std::string_view, 24> known_elsewhere = {
     "io",           "os",           "package", "debug",  "load",     "loadfile",

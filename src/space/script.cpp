@@ -134,6 +134,7 @@ void Script::run(std::string_view text) {
     lua_setfield(lua, -2, "device");
     add_declarator(lua, "kernel");
     add_declarator(lua, "collective");
+    add_declarator(lua, "choice");
     lua_newtable(lua);
     lua_rawsetp(lua, LUA_REGISTRYINDEX, &declarations_key);
     push_chunk(lua, text);
@@ -208,6 +209,9 @@ void Script::collect_one(int index, std::vector<std::pair<std::string, int>>& se
         bind_functions(state, kernel);
       });
       kernels_.push_back(std::move(kernel));
+    } else if (kind == "choice") {
+      choices_.push_back(read_choice(lua, std::move(name), line));
+      choices_.back().place = place(line);
     } else {
       collectives_.push_back(read_collective(lua, std::move(name), line));
     }

@@ -24,6 +24,7 @@ class Script {
   [[nodiscard]] const std::vector<CollectiveDeclaration>& collectives() const {
     return collectives_;
   }
+  [[nodiscard]] const std::vector<ChoiceDeclaration>& choices() const { return choices_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::filesystem::path folder() const;
 
@@ -48,6 +49,7 @@ class Script {
   LuaState state_;  // after the scene, to which its objects point
   std::vector<KernelDeclaration> kernels_;
   std::vector<CollectiveDeclaration> collectives_;
+  std::vector<ChoiceDeclaration> choices_;
 };
 
 }  // namespace contextune::space

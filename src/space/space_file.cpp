@@ -33,6 +33,10 @@ std::span<const CollectiveDeclaration> SpaceFile::collectives() const {
   return script_->collectives();
 }
 
+std::span<const ChoiceDeclaration> SpaceFile::choices() const {
+  return script_->choices();
+}
+
 const std::string& SpaceFile::path() const {
   return script_->path();
 }

@@ -14,7 +14,8 @@ namespace contextune::space {
 class Script;
 class SpaceRule;
 
-/// What a space file declares, for one device: rules for kernels, and configs for collectives.
+/// What a space file declares, for one device: rules for kernels, configs for
+/// collectives, and which implementations of a choice may run.
 ///
 /// A space file is a Lua program that runs in a sandbox: it reaches no file, no clock and no other
 /// program, and each call of it is bounded in steps and memory. It is run once, when it is loaded;
@@ -34,6 +35,7 @@ class SpaceFile {
   /// In the order of declaration.
   [[nodiscard]] std::span<const std::shared_ptr<KernelRule>> rules() const { return rules_; }
   [[nodiscard]] std::span<const CollectiveDeclaration> collectives() const;
+  [[nodiscard]] std::span<const ChoiceDeclaration> choices() const;
   [[nodiscard]] const std::string& path() const;
 
   /// The rule for a kernel, by its demangled name (with or without return type and parameters) or

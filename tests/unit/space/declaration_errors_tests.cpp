@@ -226,3 +226,16 @@ TEST_CASE("Collectives are checked and kept as data") {
        "n_warmup and n_repeat"},
   });
 }
+
+TEST_CASE("What is wrong with a choice is named with file and line") {
+  check({
+      {"\nchoice 'sum' { pni = 'ring' }",
+       "FILE:2: choice 'sum': 'pni' is not known here; did you mean 'pin'?"},
+      {"choice 'sum' { }",
+       "FILE:1: choice 'sum': says nothing; add pin = \"name\" or exclude = { \"name\" }"},
+      {"choice 'sum' { pin = 'ring', exclude = { 'tree', 'ring' } }",
+       "FILE:1: choice 'sum': excludes 'ring', which it pins; take one of them away"},
+      {"choice 'sum' { pin = 'ring' }\nchoice 'sum' { pin = 'tree' }",
+       "FILE:2: choice 'sum': was declared in line 1 already; merge the two"},
+  });
+}
