@@ -171,6 +171,9 @@ contextune_choice* create_choice(const char* name,
                                  const contextune_choice_options* options) noexcept {
   try {
     if (name == nullptr || *name == '\0') throw Error("a choice is created without a name");
+    if (options != nullptr && options->size == 0)
+      throw Error("options of choice '" + std::string(name) +
+                  "': set `size` to sizeof(contextune_choice_options)");
     auto choice = std::make_unique<contextune_choice>();
     choice->name = name;
     choice->options = whole_of(options);
@@ -195,6 +198,8 @@ int add_implementation(contextune_choice* choice, const contextune_implementatio
   try {
     const contextune_implementation one = whole_of(given);
     const std::string of = "choice '" + choice->name + "': ";
+    if (given->size == 0)
+      throw Error(of + "set `size` of an implementation to sizeof(contextune_implementation)");
     if (choice->called.load(std::memory_order_acquire))
       throw Error(of + "an implementation is added after its first call; add all before");
     if (one.name == nullptr || *one.name == '\0')
