@@ -32,6 +32,17 @@ Struct whole_of(const Struct* given) {
   return copy;
 }
 
+/// This thread searches a choice: what an implementation calls meanwhile is part of it.
+class Searching {
+ public:
+  Searching() noexcept { under_way = true; }
+  ~Searching() { under_way = false; }
+  Searching(const Searching&) = delete;
+  Searching& operator=(const Searching&) = delete;
+  static thread_local bool under_way;
+};
+thread_local bool Searching::under_way = false;
+
 /// The region that a call is searched in; null: it is in none.
 Region* region_around(Runtime& runtime) {
   Region* const region = runtime.current_region();
@@ -88,6 +99,7 @@ std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& pr
   }
   if (problem.stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::New) {
     const std::lock_guard lock(choice.search_mutex);
+    const Searching searching;
     if (problem.stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::New) {
       if (!screen(choice, problem, runtime, call, &region)) {
         settle_on_default(problem);
@@ -126,29 +138,28 @@ int run_known(const contextune_choice& choice, ChoiceProblem& problem,
                                              : run_settled(choice, problem, settled, call);
 }
 
-/// How many do it, where only a communicator was named. False: that is not known.
-bool find_ranks(contextune_choice& choice, Runtime& runtime) {
-  if (choice.options.communicator == nullptr || choice.options.ranks > 0) return true;
-  const std::lock_guard lock(choice.search_mutex);
-  if (choice.options.ranks > 0) return true;
+/// How many do it, where only a communicator was named. By whoever closes the choice.
+void find_ranks(contextune_choice& choice) {
+  if (choice.options.communicator == nullptr || choice.options.ranks > 0) return;
   const auto known = intercept::collective_calls().find(choice.options.communicator);
   if (known && known->ranks > 0) {
     choice.options.ranks = known->ranks;
-    return true;
+    return;
   }
   choice.is_apart.store(true, std::memory_order_release);
-  runtime.fallback(FallbackReason::NoRendezvous, {},
-                   "'" + choice.name +
-                       "' runs its default: its communicator was not seen when it "
-                       "was made, so nobody knows its ranks.");
-  return false;
+  if (Runtime* now = runtime()) {
+    now->fallback(FallbackReason::NoRendezvous, {},
+                  "'" + choice.name +
+                      "' runs its default: its communicator was not seen when it "
+                      "was made, so nobody knows its ranks.");
+  }
 }
 
 int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
                    const contextune_choice_run& call, const contextune_choice_run* alone) {
   Runtime* const now = active_api() == own_api() ? runtime() : nullptr;
   if (now == nullptr || !now->may_interrupt()) return run_default(problem, call);
-  if (choice.is_apart.load(std::memory_order_acquire) || !find_ranks(choice, *now))
+  if (choice.is_apart.load(std::memory_order_acquire) || Searching::under_way)
     return run_default(problem, call);
   Region* const region = region_around(*now);
   if (region != nullptr && choice.options.select == contextune_select_deferred) {
@@ -158,6 +169,7 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
   if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
   const std::lock_guard lock(choice.search_mutex);
   if (problem.settled.load(std::memory_order_acquire) == ChoiceProblem::unsettled) {
+    const Searching searching;
     const auto done =
         search_alone(choice, problem, *now, alone == nullptr ? call : *alone, alone != nullptr);
     if (done && alone == nullptr) return *done;
@@ -238,7 +250,15 @@ uint32_t choice_problem(contextune_choice* choice, const contextune_problem* pro
   }
   try {
     choice->called.store(true, std::memory_order_release);
-    std::call_once(choice->closing, [choice] { choice->close(); });
+    std::call_once(choice->closing, [choice] {
+      choice->close();
+      find_ranks(*choice);
+    });
+    if (choice->options.ranks > 0) {
+      contextune_problem whole = whole_of(problem);
+      whole.ranks = choice->options.ranks;
+      return choice->number_of(whole);
+    }
     return choice->number_of(*problem);
   } catch (const std::exception& error) {
     fail(error.what());
@@ -289,6 +309,7 @@ int measure_choice(contextune_choice* choice, uint32_t number,
     const bool is_known =
         problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
         problem->find_settled(current_device()) != nullptr;
+    const Searching searching;
     if (!is_known) static_cast<void>(search_alone(*choice, *problem, *now, *alone, true));
     return 0;
   } catch (const std::exception& error) {

@@ -3,66 +3,21 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <contextune/contextune.hpp>
 
+#include "added.hpp"
 #include "catch.hpp"
-#include "program.hpp"
 
 using contextune::Choice;
-using contextune::ChoiceMemory;
-using contextune::ChoiceOptions;
-using contextune::ChoiceTiming;
 using contextune::Config;
-using contextune::ConfigSpace;
 using contextune::Problem;
-using contextune::RegionOptions;
 
 namespace {
 
 std::size_t allocations = 0;
-
-RegionOptions short_table() {
-  return {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false};
-}
-
-ChoiceOptions quick(ChoiceOptions options = {}) {
-  options.n_repeat = 2;
-  return options;
-}
-
-using Add = Choice<CUresult(CUdeviceptr, int)>;
-
-/// y += 1, in place, by an implementation that takes `block`: 128 is the fastest, 256 the slowest.
-auto adding(std::vector<std::string>& ran, std::string name, unsigned block, float value = 1.0F) {
-  return [&ran, name = std::move(name), block, value](const Config&, CUdeviceptr y, int n) {
-    ran.push_back(name);
-    return Program::on().add(y, n, value, 1, block);
-  };
-}
-
-ChoiceMemory memory_of(CUdeviceptr y, int n) {
-  return {{{reinterpret_cast<void*>(y), static_cast<std::size_t>(n) * sizeof(float)}}};
-}
-
-std::vector<float> all(int n, float value) {
-  return std::vector<float>(static_cast<std::size_t>(n), value);
-}
-
-std::vector<float> read(CUdeviceptr y, int n) {
-  return Program::read(y, static_cast<std::size_t>(n));
-}
-
-std::ptrdiff_t times(const std::vector<std::string>& ran, const char* name) {
-  return std::count(ran.begin(), ran.end(), name);
-}
-
-const ChoiceTiming& of(const std::vector<ChoiceTiming>& timings, const std::string& name) {
-  for (const ChoiceTiming& one : timings)
-    if (one.implementation == name) return one;
-  throw std::runtime_error("no timing of " + name);
-}
 
 }  // namespace
 
@@ -141,34 +96,6 @@ TEST_CASE("A choice outside of a region is measured at once, on memory that is p
   CHECK(log_lines({"event=winner", "site=alone", "implementation=fast"}).size() == 1);
 }
 
-TEST_CASE("What computes something else is never chosen, even if it is the fastest", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
-  Add add("with_a_wrong_one", quick());
-  add.buffers(memory_of)
-      .add("slow", adding(ran, "slow", 256))
-      .add("wrong", adding(ran, "wrong", 128, 1.5F))
-      .add("middle", adding(ran, "middle", 64));
-  add(y, 64);
-  CHECK(times(ran, "wrong") == 1);
-  CHECK(ran.back() == "middle");
-  CHECK(read(y, 64) == all(64, 1.0F));
-  CHECK(log_lines({"reason=wrong_result", "implementation=wrong", "with_a_wrong_one"}).size() == 1);
-  const auto timings = add.timings({});
-  CHECK(of(timings, "wrong").state == contextune_timing_wrong);
-  CHECK(of(timings, "middle").is_winner);
-
-  SECTION("unless it is within the tolerance") {
-    Add close("within_tolerance", quick({.tolerance = "f32:0.4"}));
-    close.buffers(memory_of)
-        .add("slow", adding(ran, "slow", 256))
-        .add("close", adding(ran, "close", 128, 1.5F));
-    close(y, 64);
-    CHECK(ran.back() == "close");
-  }
-}
-
 TEST_CASE("Inputs of its own leave the caller's memory alone", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
@@ -224,6 +151,23 @@ TEST_CASE("A choice of a name that is taken, with other implementations, is anot
   CHECK(log_lines({"event=winner", "site=same_name#2", "implementation=large"}).size() == 1);
 }
 
+TEST_CASE("An implementation may call its choice for a part of the work", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  std::vector<std::string> ran;
+  Add add("recursive", quick());
+  add.size([](CUdeviceptr, int n) { return static_cast<std::size_t>(n) * sizeof(float); })
+      .buffers(memory_of)
+      .add("whole", adding(ran, "whole", 256))
+      .add("halves", [&](const Config&, CUdeviceptr at, int n) {
+        if (n == 1) return Program::on().add(at, n, 1.0F, 1, 128);
+        add(at, n / 2);
+        return add(at + static_cast<CUdeviceptr>(n / 2) * sizeof(float), n - n / 2);
+      });
+  CHECK(add(y, 64) == CUDA_SUCCESS);
+  CHECK(read(y, 64) == all(64, 1.0F));
+}
+
 TEST_CASE("What may not be repeated keeps its default", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
@@ -244,24 +188,6 @@ TEST_CASE("What may not be repeated keeps its default", "[choice]") {
   }
 }
 
-TEST_CASE("An implementation that fails is not chosen, and the default does the work", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::string> ran;
-  Add add("with_failing_ones", quick());
-  add.buffers(memory_of)
-      .add("slow", adding(ran, "slow", 256))
-      .add("throws",
-           [](const Config&, CUdeviceptr, int) -> CUresult { throw std::runtime_error("no"); })
-      .add("too_large", adding(ran, "too_large", 4096));
-  CHECK(add(y, 64) == CUDA_SUCCESS);
-  CHECK(ran.back() == "slow");
-  CHECK(read(y, 64) == all(64, 1.0F));
-  CHECK(log_lines({"reason=launch_failed", "implementation=throws"}).size() == 1);
-  CHECK(log_lines({"reason=launch_failed", "implementation=too_large"}).size() == 1);
-  CHECK(of(add.timings({}), "throws").state == contextune_timing_failed);
-}
-
 TEST_CASE("What the default throws is the caller's", "[choice]") {
   Program::on();
   Add add("throwing_default", quick({.repeatable = true}));
@@ -269,77 +195,6 @@ TEST_CASE("What the default throws is the caller's", "[choice]") {
           [](const Config&, CUdeviceptr, int) -> CUresult { throw std::out_of_range("mine"); })
       .add("other", [](const Config&, CUdeviceptr, int) { return CUDA_SUCCESS; });
   CHECK_THROWS_AS(add(0, 1), std::out_of_range);
-}
-
-TEST_CASE("Each size is a problem, and an implementation says which it can do", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(1U << 16U);
-  std::vector<std::string> ran;
-  // Fused is fastest where it is small, and slowest where it is large.
-  Add add("per_size", quick());
-  add.size([](CUdeviceptr, int n) { return static_cast<std::size_t>(n) * sizeof(float); })
-      .buffers(memory_of)
-      .add_unfused("unfused", adding(ran, "unfused", 64))
-      .add_fused("fused",
-                 [&](const Config&, CUdeviceptr at, int n) {
-                   ran.emplace_back("fused");
-                   return Program::on().add(at, n, 1.0F, 1, n <= 256 ? 128 : 256);
-                 })
-      .add("large_only", adding(ran, "large_only", 128),
-           {.supports = [](const Problem& problem) { return problem.bytes >= 65536; }});
-  add(y, 256);
-  CHECK(ran.back() == "fused");
-  add(y, 1024);
-  CHECK(ran.back() == "unfused");
-  CHECK(times(ran, "large_only") == 0);
-  add(y, 1U << 15U);
-  CHECK(ran.back() == "large_only");
-  CHECK(log_lines({"event=winner", "site=per_size", "bytes=513-1024", "implementation=fused"})
-            .size() == 1);
-  CHECK(of(add.timings({.bytes = 1024}), "large_only").state == contextune_timing_unsupported);
-
-  SECTION("and the next size of a bucket is the same problem") {
-    ran.clear();
-    add(y, 200);
-    CHECK(ran == std::vector<std::string>{"fused"});
-  }
-}
-
-TEST_CASE("Fusion limits what may run", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  const auto winner_with = [&](contextune::Fusion fusion, const char* name) {
-    std::vector<std::string> ran;
-    Add add(name, quick({.fusion = fusion}));
-    add.buffers(memory_of)
-        .add_unfused("unfused", adding(ran, "unfused", 128))
-        .add_fused("fused", adding(ran, "fused", 256));
-    add(y, 64);
-    return ran.back();
-  };
-  CHECK(winner_with(contextune::Fusion::On, "fusion_on") == "fused");
-  CHECK(winner_with(contextune::Fusion::Off, "fusion_off") == "unfused");
-  CHECK(winner_with(contextune::Fusion::Auto, "fusion_auto") == "unfused");
-}
-
-TEST_CASE("Configs of an implementation are searched with it", "[choice]") {
-  const Program& program = Program::on();
-  const CUdeviceptr y = program.floats(64);
-  std::vector<std::int64_t> blocks;
-  Add add("with_configs", quick());
-  add.buffers(memory_of)
-      .add("plain", [](const Config&, CUdeviceptr at,
-                       int n) { return Program::on().add(at, n, 1.0F, 1, 256); })
-      .add("blocked", ConfigSpace().parameter("block", {256, 128, 64}),
-           [&](const Config& config, CUdeviceptr at, int n) {
-             blocks.push_back(config.get_int("block"));
-             return Program::on().add(at, n, 1.0F, 1, static_cast<unsigned>(blocks.back()));
-           });
-  add(y, 64);
-  CHECK(blocks.back() == 128);
-  CHECK(log_lines({"event=winner", "site=with_configs", "implementation=blocked", "block=128"})
-            .size() == 1);
-  CHECK(add.timings({}).size() == 4);
 }
 
 TEST_CASE("A live region tries what is right on the caller's own calls", "[choice]") {

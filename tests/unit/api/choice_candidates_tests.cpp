@@ -1,0 +1,130 @@
+// Which implementation of a choice may run, and which does.
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <contextune/contextune.hpp>
+
+#include "added.hpp"
+#include "catch.hpp"
+
+using contextune::Config;
+using contextune::ConfigSpace;
+using contextune::Problem;
+
+TEST_CASE("What computes something else is never chosen, even if it is the fastest", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  std::vector<std::string> ran;
+  Add add("with_a_wrong_one", quick());
+  add.buffers(memory_of)
+      .add("slow", adding(ran, "slow", 256))
+      .add("wrong", adding(ran, "wrong", 128, 1.5F))
+      .add("middle", adding(ran, "middle", 64));
+  add(y, 64);
+  CHECK(times(ran, "wrong") == 1);
+  CHECK(ran.back() == "middle");
+  CHECK(read(y, 64) == all(64, 1.0F));
+  CHECK(log_lines({"reason=wrong_result", "implementation=wrong", "with_a_wrong_one"}).size() == 1);
+  const auto timings = add.timings({});
+  CHECK(of(timings, "wrong").state == contextune_timing_wrong);
+  CHECK(of(timings, "middle").is_winner);
+
+  SECTION("unless it is within the tolerance") {
+    Add close("within_tolerance", quick({.tolerance = "f32:0.4"}));
+    close.buffers(memory_of)
+        .add("slow", adding(ran, "slow", 256))
+        .add("close", adding(ran, "close", 128, 1.5F));
+    close(y, 64);
+    CHECK(ran.back() == "close");
+  }
+}
+
+TEST_CASE("An implementation that fails is not chosen, and the default does the work", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  std::vector<std::string> ran;
+  Add add("with_failing_ones", quick());
+  add.buffers(memory_of)
+      .add("slow", adding(ran, "slow", 256))
+      .add("throws",
+           [](const Config&, CUdeviceptr, int) -> CUresult { throw std::runtime_error("no"); })
+      .add("too_large", adding(ran, "too_large", 4096));
+  CHECK(add(y, 64) == CUDA_SUCCESS);
+  CHECK(ran.back() == "slow");
+  CHECK(read(y, 64) == all(64, 1.0F));
+  CHECK(log_lines({"reason=launch_failed", "implementation=throws"}).size() == 1);
+  CHECK(log_lines({"reason=launch_failed", "implementation=too_large"}).size() == 1);
+  CHECK(of(add.timings({}), "throws").state == contextune_timing_failed);
+}
+
+TEST_CASE("Each size is a problem, and an implementation says which it can do", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(1U << 16U);
+  std::vector<std::string> ran;
+  // Fused is fastest where it is small, and slowest where it is large.
+  Add add("per_size", quick());
+  add.size([](CUdeviceptr, int n) { return static_cast<std::size_t>(n) * sizeof(float); })
+      .buffers(memory_of)
+      .add_unfused("unfused", adding(ran, "unfused", 64))
+      .add_fused("fused",
+                 [&](const Config&, CUdeviceptr at, int n) {
+                   ran.emplace_back("fused");
+                   return Program::on().add(at, n, 1.0F, 1, n <= 256 ? 128 : 256);
+                 })
+      .add("large_only", adding(ran, "large_only", 128),
+           {.supports = [](const Problem& problem) { return problem.bytes >= 65536; }});
+  add(y, 256);
+  CHECK(ran.back() == "fused");
+  add(y, 1024);
+  CHECK(ran.back() == "unfused");
+  CHECK(times(ran, "large_only") == 0);
+  add(y, 1U << 15U);
+  CHECK(ran.back() == "large_only");
+  CHECK(log_lines({"event=winner", "site=per_size", "bytes=513-1024", "implementation=fused"})
+            .size() == 1);
+  CHECK(of(add.timings({.bytes = 1024}), "large_only").state == contextune_timing_unsupported);
+
+  SECTION("and the next size of a bucket is the same problem") {
+    ran.clear();
+    add(y, 200);
+    CHECK(ran == std::vector<std::string>{"fused"});
+  }
+}
+
+TEST_CASE("Fusion limits what may run", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  const auto winner_with = [&](contextune::Fusion fusion, const char* name) {
+    std::vector<std::string> ran;
+    Add add(name, quick({.fusion = fusion}));
+    add.buffers(memory_of)
+        .add_unfused("unfused", adding(ran, "unfused", 128))
+        .add_fused("fused", adding(ran, "fused", 256));
+    add(y, 64);
+    return ran.back();
+  };
+  CHECK(winner_with(contextune::Fusion::On, "fusion_on") == "fused");
+  CHECK(winner_with(contextune::Fusion::Off, "fusion_off") == "unfused");
+  CHECK(winner_with(contextune::Fusion::Auto, "fusion_auto") == "unfused");
+}
+
+TEST_CASE("Configs of an implementation are searched with it", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  std::vector<std::int64_t> blocks;
+  Add add("with_configs", quick());
+  add.buffers(memory_of)
+      .add("plain", [](const Config&, CUdeviceptr at,
+                       int n) { return Program::on().add(at, n, 1.0F, 1, 256); })
+      .add("blocked", ConfigSpace().parameter("block", {256, 128, 64}),
+           [&](const Config& config, CUdeviceptr at, int n) {
+             blocks.push_back(config.get_int("block"));
+             return Program::on().add(at, n, 1.0F, 1, static_cast<unsigned>(blocks.back()));
+           });
+  add(y, 64);
+  CHECK(blocks.back() == 128);
+  CHECK(log_lines({"event=winner", "site=with_configs", "implementation=blocked", "block=128"})
+            .size() == 1);
+  CHECK(add.timings({}).size() == 4);
+}
