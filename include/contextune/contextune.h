@@ -115,7 +115,8 @@ CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int
                                                 int n_repeat);
 
 /* A call of it is any amount of work, kernels, copies and collectives on any streams of one device:
- * it costs the time from the first start to the last end of that work, not the sum of its launches.
+ * it costs the time from the first start to the last end of that work, not the sum of its launches
+ * (a call that launches a CUDA graph cannot be timed).
  * Before its first call. NCCL's collectives inside a call are then part of it, and not tuned for
  * themselves. */
 CONTEXTUNE_EXPORT int contextune_tunable_span(contextune_tunable* tunable);

@@ -2,6 +2,7 @@
 #include <exception>
 
 #include "intercept/process_runtime.hpp"
+#include "intercept/tunable_launch.hpp"
 
 namespace contextune::intercept {
 
@@ -33,6 +34,8 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
     return graphs_.real(call.fn)(call.exec, call.given_stream);  // as a node of another graph
   }
   ThreadState& thread = this_thread();
+  // How many records it makes is not known: a call that is timed as a whole has no sample then.
+  if (thread.call != nullptr && thread.call->is_span()) TunableLaunch::cannot_time(*thread.call);
   if (stopped_.load(std::memory_order_acquire) || thread.call != nullptr) {
     return graphs_.as_written(call);
   }

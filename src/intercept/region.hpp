@@ -117,9 +117,10 @@ class TunableCall {
   LaunchTimer* timer_ = nullptr;  ///< told of the whole call, where launches cannot be seen
   std::uint64_t tag_ = 0;         ///< of the pass that it is part of
   std::uint32_t config_ = 0;
-  bool open_ = false;
-  bool watched_ = false;
-  bool aside_ = false;
+  bool open_ : 1 = false;
+  bool watched_ : 1 = false;
+  bool aside_ : 1 = false;
+  bool in_transfer_ = false;   ///< a copy is being made, and the timer was told
   bool shows_copies_ = false;  ///< the frontend shows copies and fills because of it
 };
 

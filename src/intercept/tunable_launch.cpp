@@ -75,6 +75,7 @@ void TunableLaunch::transfer_begins(TunableCall& tunable, contextune_fn fn,
   const RegionServices& services = tunable.site_->region->services();
   if (!stream || services.captures.any()) return;
   Search& search = *tunable.site_->search;
+  tunable.in_transfer_ = true;
   tunable.timer_ = search.watch() == Watch::Activity ? services.measurement.timer() : nullptr;
   if (search.watch() == Watch::Span) search.touch(*stream, false);
   if (tunable.timer_ != nullptr) tunable.timer_->launch_begin(tunable.tag_, *stream);
@@ -82,10 +83,9 @@ void TunableLaunch::transfer_begins(TunableCall& tunable, contextune_fn fn,
 
 void TunableLaunch::transfer_ended(TunableCall& tunable, contextune_fn fn, void* const* args,
                                    bool made) noexcept {
-  if (!tunable.shows_copies_) return;
+  // Whatever has begun meanwhile: the timer was told of its beginning.
+  if (!std::exchange(tunable.in_transfer_, false)) return;
   const auto stream = stream_of_transfer(fn, args);
-  const RegionServices& services = tunable.site_->region->services();
-  if (!stream || services.captures.any()) return;
   Search& search = *tunable.site_->search;
   LaunchTimer* const timer = std::exchange(tunable.timer_, nullptr);
   if (timer != nullptr) timer->launch_end(tunable.tag_, *stream);
@@ -96,6 +96,15 @@ void TunableLaunch::transfer_ended(TunableCall& tunable, contextune_fn fn, void*
     // No memory to count it: the pass will miss a record.
   }
   if (search.watch() == Watch::Span) search.touch(*stream, true);
+}
+
+void TunableLaunch::cannot_time(TunableCall& tunable) noexcept {
+  if (!tunable.watched_) return;
+  try {
+    tunable.site_->search->ran_another(tunable.tag_, tunable.site_->index);
+  } catch (const std::exception&) {
+    // No memory to note it: its time lacks a part.
+  }
 }
 
 bool TunableCall::is_span() const noexcept {

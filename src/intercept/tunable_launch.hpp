@@ -11,6 +11,8 @@ struct TunableLaunch {
   [[nodiscard]] static CUresult issue(TunableCall& tunable, const contextune_launch& call,
                                       const Launch& launch,
                                       const RegionServices& services) noexcept;
+  /// It holds work that is not timed.
+  static void cannot_time(TunableCall& tunable) noexcept;
   /// The same of a copy or a fill, which only calls that are timed as a span are asked about: it is
   /// about to be made by their thread, and was.
   static void transfer_begins(TunableCall& tunable, contextune_fn fn, void* const* args) noexcept;
