@@ -121,6 +121,7 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
 
 int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
                   const contextune_choice_run& run) noexcept {
+  ChoiceRanks ranks(choice, problem, runtime);
   int status = 0;
   std::uint32_t winner = ChoiceProblem::by_default;
   bool finished = false;
@@ -131,6 +132,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {
       region = runtime.current_region();
+      ranks.align();
       const auto done = call_in_region(choice, problem, region, run);
       status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
     }
@@ -143,7 +145,6 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   }
   if (choice.is_shared()) {
     // Whoever has it from here on has it on all ranks.
-    ChoiceRanks ranks(choice, problem, runtime);
     if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
   }
   // In live mode its region is searched over many calls.
