@@ -12,8 +12,6 @@
 
 #include "program.hpp"
 
-namespace {
-
 constexpr int n = 1 << 20;
 
 __global__ void relax(float* data, int size, bool fault) {
@@ -28,8 +26,6 @@ __global__ void square(const float* data, float* out, int size) {
   for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < size; i += stride)
     out[i] = data[i] * data[i];
 }
-
-}  // namespace
 
 int main(int argc, char** argv) {
   const long steps = option(argc, argv, "--steps", 20L);
