@@ -227,7 +227,8 @@ void travel(Wire& wire, TrialEvent& event) {
 }
 template <class Wire>
 void travel(Wire& wire, WinnerEvent& event) {
-  wire(event.site, event.config, event.seconds, event.default_seconds, event.reason);
+  wire(event.site, event.config, event.seconds, event.default_seconds, event.reason,
+       event.cut_short);
 }
 template <class Wire>
 void travel(Wire& wire, ConfirmEvent& event) {

@@ -20,6 +20,10 @@
 
 namespace contextune {
 
+/// A site that starts a generation of its own must have been there twice: a key that changes every
+/// time would otherwise keep the tuning going for ever.
+inline constexpr std::uint64_t launches_to_count = 2;
+
 /// What is known of one site. Plain data of the engine.
 struct TuningSite {
   SiteSpec spec;

@@ -49,6 +49,7 @@ struct WinnerEvent {
   double seconds = 0;          ///< the winner's cost; NaN if not measured
   double default_seconds = 0;  ///< config 0's cost; NaN if not measured
   WinnerReason reason = WinnerReason::Fastest;
+  bool cut_short = false;  ///< the limit on passes or time came before it was shown to be one
 };
 
 enum class ConfirmVerdict {

@@ -6,14 +6,6 @@
 #include "core/tuning_engine.hpp"
 
 namespace contextune {
-namespace {
-
-/// A site that starts a generation of its own must have been there twice: a key that changes every
-/// time would otherwise keep the tuning going for ever.
-constexpr std::uint64_t launches_to_count = 2;
-
-}  // namespace
-
 bool Tuning::Engine::generation_is_open() const {
   return stage_ == Stage::Table && generation_passes_ < options_.generation_window;
 }
@@ -257,12 +249,13 @@ void Tuning::Engine::finish_generation() {
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     TuningSite& site = sites_[index];
     if (site.generation != generation_) continue;
+    winners_[index] = site.known;
     if (site.spec.objective == Objective::Region && !site.trivial && site.known == 0 &&
         site.reason == WinnerReason::NoSamples && !site.idle_samples.empty()) {
       site.reason = WinnerReason::Margin;
     }
-    observer_.winner(
-        {index, site.known, own_cost(site, site.known), own_cost(site, 0), site.reason});
+    observer_.winner({index, site.known, own_cost(site, site.known), own_cost(site, 0), site.reason,
+                      site.reason == WinnerReason::Dropped && over_budget(true)});
   }
   finished_at_ = last_now_;
   enter(Stage::Finished);

@@ -49,21 +49,23 @@ void Tuning::Engine::take_stored(SiteIndex index) {
   if (!site.spec.stored) return;
   if (site.failed.contains(site.spec.stored->config)) {
     site.spec.stored.reset();  // not here any more
+    // An earlier run has had it: it is none that comes once and never again.
+    site.times_launched = std::max(site.times_launched, launches_to_count);
     return;
   }
-  site.known = winners_[index] = site.spec.stored->config;
+  site.known = site.spec.stored->config;
   site.reason = WinnerReason::Stored;
   site.trivial = site.spec.stored->holds();
+  if (!site.spec.stored->needs_confirm) winners_[index] = site.known;
 }
 
 bool Tuning::Engine::store_settles_all() const {
   bool any = false;
   for (const TuningSite& site : sites_) {
-    if (!site.ready) continue;  // the next generation's
     if (site.is_stored()) {
       any = true;
-    } else if (!site.trivial) {
-      return false;
+    } else if (site.ready && !site.trivial) {
+      return false;  // those that are not ready are the next generation's
     }
   }
   return any;

@@ -79,14 +79,21 @@ Facts hardware_facts(const Driver& driver) {
   int count = 0;
   if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS) count = 0;
   const CUdevice device = current_device(driver).value_or(0);
+  std::string others;
+  for (int other = 0; other < count; ++other) {
+    const std::string name = device_facts(driver, other).name;
+    if (name != device_facts(driver, device).name) others += (others.empty() ? "" : ", ") + name;
+  }
   const DeviceFacts facts = device_facts(driver, device);
-  return {{"gpu", text_or_unknown(facts.name)},
-          {"compute_capability", std::to_string(facts.compute_capability / 10) + "." +
-                                     std::to_string(facts.compute_capability % 10)},
-          {"num_sms", std::to_string(facts.num_sms)},
-          {"memory_mib", memory_mib(driver, device)},
-          {"gpus", std::to_string(count)},
-          {"links", links(driver, count)}};
+  Facts hardware = {{"gpu", text_or_unknown(facts.name)},
+                    {"compute_capability", std::to_string(facts.compute_capability / 10) + "." +
+                                               std::to_string(facts.compute_capability % 10)},
+                    {"num_sms", std::to_string(facts.num_sms)},
+                    {"memory_mib", memory_mib(driver, device)},
+                    {"gpus", std::to_string(count)},
+                    {"links", links(driver, count)}};
+  if (!others.empty()) hardware.emplace_back(other_gpus, others);
+  return hardware;
 }
 
 Facts software_facts(const Driver& driver) {

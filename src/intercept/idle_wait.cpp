@@ -46,8 +46,8 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
 
 }  // namespace
 
-bool ends_within(const gpu::Driver& driver, CUcontext context, double seconds) {
-  return wait_for(driver, context, seconds).has_value();
+std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context, double seconds) {
+  return wait_for(driver, context, seconds);
 }
 
 bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,

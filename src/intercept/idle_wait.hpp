@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+
 #include "gpu/driver.hpp"
 
 namespace contextune::intercept {
@@ -10,7 +12,9 @@ namespace contextune::intercept {
 [[nodiscard]] bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
                                    std::string& why);
 
-/// @return false: it is not complete by then. An error of the driver ends it as well.
-[[nodiscard]] bool ends_within(const gpu::Driver& driver, CUcontext context, double seconds);
+/// @return what the driver answered when it was complete, which may be an error; absent: it is not
+///         complete by then
+[[nodiscard]] std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context,
+                                                 double seconds);
 
 }  // namespace contextune::intercept

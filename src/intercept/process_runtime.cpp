@@ -207,6 +207,7 @@ void ProcessRuntime::start_marks() {
 
 LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
                                            bool process) {
+  if (!options_.discover) (void)store_.entry_of(name);  // reads files, which nobody is to wait for
   const std::lock_guard lock(mutex_);
   auto& place = regions_[name];
   if (place == nullptr) {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/stable_hash.hpp"
+#include "gpu/environment_facts.hpp"
 #include "intercept/thread_census.hpp"
 #include "log/events.hpp"
 
@@ -49,6 +50,7 @@ ProcessStore::ProcessStore(std::unique_ptr<Store> store, const std::string& fold
       }) {}
 
 const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
+  if (store_ != nullptr) (void)journal_.suspicion({});  // reads what is known, without our locks
   std::optional<TuningEnvironment> here;
   {
     const std::lock_guard lock(mutex_);
@@ -65,6 +67,10 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
   if (!environment_) environment_ = std::move(here);
   place->identity = {StoredKind::Region, region, *environment_};
   place->environment = hash_of(*environment_);
+  const Facts& hardware = place->identity.environment.hardware;
+  place->keeps_devices_apart = std::any_of(hardware.begin(), hardware.end(), [](const auto& fact) {
+    return fact.first == gpu::other_gpus;
+  });
   if (always_tune_) return *place;
   place->sites = store_->load(place->identity);
   log::StoreEvent event;

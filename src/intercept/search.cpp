@@ -84,10 +84,14 @@ void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
   tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
     results_.exclude(site.index, config, TrialStatus::LaunchFailed);
-  if (finished()) settle_all();  // the store may know which of what is built now is the winner
-  finished_.store(tuning_->finished(), std::memory_order_release);
+  if (!tuning_->finished()) {
+    finished_.store(false, std::memory_order_release);
+    sites_when_finished_ = 0;
+  } else if (open_ == nullptr) {
+    settle_all();  // the store may know which of what is built now is the winner
+    after_change();
+  }
   settled_changed();
-  if (!tuning_->finished()) sites_when_finished_ = 0;
 }
 
 void Search::settle_all() {
@@ -123,7 +127,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
       return {};
     }
     observer_.set_timer(measurement_.timer_name());
-  } else if (plan.counted || tuning_->finished()) {
+  } else if (plan.counted || plan.stage == Stage::Finished) {
     (void)measurement_.want(id_, false);
   }
   open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);

@@ -123,9 +123,12 @@ void SearchResults::winner(const WinnerEvent& event) {
   site.winner = event;
   const bool is_found = event.reason != WinnerReason::Only &&
                         event.reason != WinnerReason::Pinned &&
-                        event.reason != WinnerReason::NoSamples;
+                        event.reason != WinnerReason::NoSamples && !event.cut_short;
   // What came from the store is there already, unless it had to be shown again.
-  const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm;
+  const bool was_tried = std::any_of(site.trials.begin(), site.trials.end(), [](const auto& one) {
+    return one.status != TrialStatus::Untried && one.status != TrialStatus::Known;
+  });
+  const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm || was_tried;
   site.saved = !is_found || !is_news || site.is_pinned;
 }
 

@@ -31,7 +31,7 @@ void Search::note_in_flight() {
   };
   for (const PassRecord& record : pending_) add(record);
   if (open_ != nullptr) add(*open_);
-  results_.set_in_flight(stopped_ ? Trials() : all);
+  results_.set_in_flight(stopped_ || tuning_->finished() ? screened_ : all);
 }
 
 bool Search::may_try(const Site& site, std::uint32_t config) const {

@@ -58,7 +58,7 @@ void TunedRegion::entered(bool thread_bound) noexcept {
     return;
   }
   if (replay_ != nullptr) replay_->tidy();
-  if (replay_ != nullptr && replay_->wanted() && !search_.finished() && !search_.looks_first() &&
+  if (replay_ != nullptr && replay_->wanted() && !search_.finished() && !looks_first() &&
       replay_->begin_visit(thread_bound)) {
     return;
   }
@@ -69,6 +69,11 @@ void TunedRegion::entered(bool thread_bound) noexcept {
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }
+}
+
+bool TunedRegion::looks_first() const noexcept {
+  // Ranks make their visits together, whatever each of them has stored.
+  return search_.looks_first() && !services().ranks.may_have_others();
 }
 
 bool TunedRegion::pass_entry() noexcept {
@@ -108,9 +113,12 @@ void TunedRegion::abandoned() noexcept {
 
 bool TunedRegion::synchronise() {
   CUcontext context = nullptr;
-  if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr &&
-      !ends_within(services().driver, context, trial_timeout_))
-    return false;
+  if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr) {
+    const auto end = end_within(services().driver, context, trial_timeout_);
+    if (!end) return false;
+    // Before anything counts as survived.
+    if (is_sticky_error(*end)) services().broke(*end);
+  }
   if (table_.has_builds()) search_.occupied(build_wait_seconds, "builds its variants");
   (void)services().builds.wait_idle(build_wait_seconds);
   return true;
@@ -173,6 +181,12 @@ bool TunedRegion::end_pass() noexcept {
 }
 
 void TunedRegion::abandon_pass() noexcept {
+  // Perhaps the body was left because what was tried broke its context.
+  if (!services().captures.any()) {
+    const gpu::RelaxedCapture relaxed(services().driver);
+    const CUresult state = services().driver.cuStreamQuery(CU_STREAM_LEGACY);
+    if (is_sticky_error(state)) services().broke(state);
+  }
   stop(FallbackReason::BodyLeft, {});
   end_on_thread(api_mark);
 }

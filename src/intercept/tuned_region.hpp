@@ -47,6 +47,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
+  /// A visit is not recorded: the store is thought to know what is in it.
+  [[nodiscard]] bool looks_first() const noexcept;
   /// Whether the body may be run more than once.
   [[nodiscard]] bool may_repeat() noexcept;
   /// False: work of the GPU has not ended within trial_timeout.

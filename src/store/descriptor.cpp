@@ -48,6 +48,19 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
+int write_over(int fd, std::string_view text, bool all) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+      static_cast<rlim_t>(text.size()) > limit.rlim_cur) {
+    return EFBIG;
+  }
+  const auto size = static_cast<off_t>(text.size());
+  const ssize_t written = ::pwrite(fd, text.data(), text.size(), 0);
+  if (written < 0) return errno;
+  if (written != static_cast<ssize_t>(size)) return ENOSPC;
+  return all && ::ftruncate(fd, size) != 0 ? errno : 0;
+}
+
 int read_all(int fd, std::size_t most, std::string& text) {
   text.clear();
   std::string piece(std::min<std::size_t>(most + 1, 256 << 10U), '\0');

@@ -33,6 +33,10 @@ class Descriptor {
 /// Writes all of it; never raises SIGXFSZ. @return 0, or what `errno` was
 [[nodiscard]] int write_all(int fd, std::string_view text);
 
+/// Makes `text` the beginning of the file, and its end as well if `all`; never raises SIGXFSZ.
+/// @return as write_all
+[[nodiscard]] int write_over(int fd, std::string_view text, bool all);
+
 /// Reads to the end, or one byte more than `most`. @return 0, or what `errno` was
 [[nodiscard]] int read_all(int fd, std::size_t most, std::string& text);
 

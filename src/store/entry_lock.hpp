@@ -17,7 +17,8 @@ using Deadline = std::chrono::steady_clock::time_point;
 /// - A lock of the kernel on ".<file>.lock", which ends with its holder, however that ends. It
 /// holds
 ///   among the processes of a host, and among hosts where the file system carries it.
-/// - A lease, ".<file>.lease", which appears, whole, only if there is none: it holds among hosts where
+/// - A lease, ".<file>.lease", which appears, whole, only if there is none: it holds among hosts
+/// where
 ///   locks are not carried. It says which process holds it. One whose holder is gone may be taken
 ///   at once, any other after `lease_seconds` by the file system's clock.
 /// **Whoever takes a lease first removes the temporary file that it names. So a holder that was

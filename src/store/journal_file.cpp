@@ -105,14 +105,14 @@ std::optional<TryingFile> TryingFile::parse(std::string_view text) {
   return std::nullopt;  // cut short
 }
 
-void KnownFile::add(const TryingFile& ended) {
+void KnownFile::add(const TryingFile& ended, std::set<TriedConfig>& counted) {
   const bool did_it = ended.end == TryingFile::End::Crashed || ended.broken;
   const bool alone = ended.in_flight.size() == 1;
   for (const auto& [config, text] : ended.in_flight) {
     Entry& entry = entries[config];
     entry.text = text;
     if (!alone) continue;
-    ++entry.ends;
+    if (counted.insert(config).second) ++entry.ends;
     if (did_it || entry.ends > 1) entry.suspicion = TrialJournal::Suspicion::Blamed;
   }
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -42,7 +43,8 @@ struct KnownFile {
   std::map<TriedConfig, Entry> entries;
 
   /// Of a process that has ended without closing its journal.
-  void add(const TryingFile& ended);
+  /// @param counted configs whose ends were counted: ranks of one job end together
+  void add(const TryingFile& ended, std::set<TriedConfig>& counted);
 
   [[nodiscard]] std::string to_text() const;
   /// Absent: it is no such file, or of a later version.

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <contextune/error.hpp>
@@ -91,7 +92,8 @@ KnownFile take_in_ended(const Folder& folder) {
   KnownFile all;
   change_known(folder, [&](KnownFile& known) {
     const auto ended = ended_in(folder);  // again: another process may have been faster
-    for (const auto& [name, trying] : ended) known.add(trying);
+    std::set<TriedConfig> counted;
+    for (const auto& [name, trying] : ended) known.add(trying, counted);
     all = known;
     // Here, where nobody else counts them: should this process end now, nothing was written yet.
     for (const auto& [name, trying] : ended) (void)::unlinkat(folder.number(), name.c_str(), 0);
@@ -122,8 +124,13 @@ void TrialJournal::learn() {
   try {
     const auto folder = Folder::open(path_, Trust::Own);
     if (!folder) return;
-    for (const auto& [config, entry] : take_in_ended(*folder).entries)
-      known_.emplace(config, entry.suspicion);
+    KnownFile known;
+    try {
+      known = take_in_ended(*folder);
+    } catch (const Error&) {
+      known = known_in(*folder);  // whoever holds the lock takes in the rest
+    }
+    for (const auto& [config, entry] : known.entries) known_.emplace(config, entry.suspicion);
   } catch (const std::exception& error) {
     say(error.what());
   }
@@ -163,18 +170,18 @@ void TrialJournal::write() {
   const HostState kept;
   try {
     if (!open_own()) return;
-    if (!own_is_there()) return say(path_ + "/" + own_name_ + " was closed by the program.");
+    if (!own_is_there()) {
+      // Nobody holds it any more, so it would be taken for that of a process that has ended.
+      remove_own();
+      return say(path_ + "/" + own_name_ + " was closed by the program.");
+    }
     TryingFile file;
     file.process = ProcessIdentity::of_this_process();
     file.broken = broken_;
     for (const auto& [owner, trials] : in_flight_)
       for (const Trial& trial : trials) file.in_flight.emplace(trial.config, trial.text);
-    const std::string text = file.to_text();
-    const auto size = static_cast<off_t>(text.size());
-    if (::pwrite(own_.number(), text.data(), text.size(), 0) != static_cast<ssize_t>(size) ||
-        ::ftruncate(own_.number(), size) != 0) {
-      refuse_with_errno(path_ + "/" + own_name_, "cannot be written", errno);
-    }
+    const int error = write_over(own_.number(), file.to_text(), true);
+    if (error != 0) refuse_with_errno(path_ + "/" + own_name_, "cannot be written", error);
   } catch (const std::exception& error) {
     say(error.what());
   }
@@ -182,11 +189,11 @@ void TrialJournal::write() {
 
 void TrialJournal::set(const void* owner, std::vector<Trial> trials) {
   const std::lock_guard lock(mutex_);
+  if (broken_) return;  // what was in flight then stays
   std::vector<Trial>& mine = in_flight_[owner];
   if (mine == trials) return;
   std::vector<Trial> before = std::exchange(mine, std::move(trials));
   if (mine.empty()) in_flight_.erase(owner);
-  if (broken_) return;
   write();
   std::vector<TriedConfig> survivors;
   for (const Trial& trial : before) {
@@ -224,11 +231,14 @@ void TrialJournal::broke() {
   write();
 }
 
+void TrialJournal::remove_own() {
+  if (!own_name_.empty()) (void)::unlink((path_ + "/" + own_name_).c_str());
+}
+
 void TrialJournal::close() {
   const std::lock_guard lock(mutex_);
   const HostState kept;
-  if (own_is_there() && !(broken_ && !in_flight_.empty()))
-    (void)::unlink((path_ + "/" + own_name_).c_str());
+  if (!broken_ || in_flight_.empty()) remove_own();
   failed_ = true;  // nothing more is kept
 }
 
@@ -250,7 +260,7 @@ void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noex
     trying->end = TryingFile::End::Crashed;
     const std::string judged = trying->to_text();
     const Descriptor file = journal->open_file(name, O_WRONLY);
-    if (file) (void)::pwrite(file.number(), judged.data(), judged.size(), 0);
+    if (file) (void)write_over(file.number(), judged, false);
   }
 } catch (const std::exception&) {
   // What was in flight stays a suspect, which is tried again.

@@ -72,6 +72,7 @@ class TrialJournal {
  private:
   void learn();
   void write();
+  void remove_own();
   [[nodiscard]] bool open_own();
   [[nodiscard]] bool own_is_there() const;
   void forget(const std::vector<TriedConfig>& survivors);

@@ -205,7 +205,8 @@ TEST_CASE("Files of a journal that are cut short or garbled blame nobody", "[jou
   for (std::size_t size = 0; size + 1 < text.size(); ++size)
     CHECK_FALSE(TryingFile::parse(text.substr(0, size)));
   KnownFile known;
-  known.add(*read);
+  std::set<TriedConfig> counted;
+  known.add(*read, counted);
   const std::string known_text = known.to_text();
   REQUIRE(KnownFile::parse(known_text));
   CHECK(KnownFile::parse(known_text)->entries.size() == 2);
