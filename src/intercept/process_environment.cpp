@@ -7,6 +7,7 @@
 
 #include <contextune/version.hpp>
 
+#include "gpu/device_facts.hpp"
 #include "gpu/environment_facts.hpp"
 #include "intercept/nccl_caller.hpp"
 #include "intercept/process_runtime.hpp"
@@ -52,12 +53,23 @@ std::string nccl_release() {
 }  // namespace
 
 TuningEnvironment ProcessRuntime::environment() {
+  const CUdevice device = gpu::current_device(driver_).value_or(0);
   TuningEnvironment here;
-  here.hardware = gpu::hardware_facts(driver_);
+  {
+    const std::lock_guard lock(environment_mutex_);
+    // It takes a while, and does not change.
+    if (device != environment_device_) {
+      machine_ = {gpu::hardware_facts(driver_), gpu::software_facts(driver_)};
+      environment_device_ = device;
+    }
+    here.hardware = machine_.hardware;
+    here.software = machine_.software;
+  }
   here.hardware.emplace_back("ranks", std::to_string(ranks_.num_ranks()));
-  here.software = {{"contextune", CONTEXTUNE_VERSION}, {"nccl", nccl_release()}};
-  for (const Facts& facts : {gpu::software_facts(driver_), variables()})
-    here.software.insert(here.software.end(), facts.begin(), facts.end());
+  here.software.emplace_back("contextune", CONTEXTUNE_VERSION);
+  here.software.emplace_back("nccl", nccl_release());
+  const Facts set = variables();
+  here.software.insert(here.software.end(), set.begin(), set.end());
   return here;
 }
 

@@ -120,11 +120,14 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   process_collectives().watch_memory(allocations_);
   process_collectives().set_gate(&gate_);
   collective_calls().set_decider(&process_collectives());
+  std::vector<std::string> marked;
   if (frontend_ != nullptr) {
     start_marks();
+    for (const RegionMark& mark : marks_) marked.push_back(mark.name);
   } else {
     log_.fallback(FallbackReason::LoadedLate, {}, {}, {});
   }
+  if (!options_.discover) store_.prepare(marked);
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

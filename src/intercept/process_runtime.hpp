@@ -153,6 +153,9 @@ class ProcessRuntime final : public Runtime {
   std::map<std::string, std::unique_ptr<LaunchRegion>, std::less<>> regions_;
   std::map<std::uint64_t, LaunchRegion*> ranges_;  ///< process-wide ranges that are regions
   std::map<CUdevice, CUcontext> primaries_;
+  std::mutex environment_mutex_;
+  TuningEnvironment machine_;  ///< what was found out of it for the device
+  CUdevice environment_device_ = -1;
 };
 
 }  // namespace contextune::intercept

@@ -49,6 +49,26 @@ ProcessStore::ProcessStore(std::unique_ptr<Store> store, const std::string& fold
         log.fallback(FallbackReason::StoreUnwritable, {}, {}, sentence);
       }) {}
 
+void ProcessStore::prepare(const std::vector<std::string>& regions) {
+  if (store_ == nullptr) return;
+  (void)journal_.suspicion({});
+  const TuningEnvironment here = find_environment_();
+  for (const std::string& region : regions) prepared_[region] = read(region, here);
+}
+
+std::unique_ptr<ProcessStore::Entry> ProcessStore::read(const std::string& region,
+                                                        const TuningEnvironment& here) {
+  auto entry = std::make_unique<Entry>();
+  entry->identity = {StoredKind::Region, region, here};
+  entry->environment = hash_of(here);
+  const Facts& hardware = here.hardware;
+  entry->keeps_devices_apart = std::any_of(hardware.begin(), hardware.end(), [](const auto& fact) {
+    return fact.first == gpu::other_gpus;
+  });
+  if (!always_tune_) entry->sites = store_->load(entry->identity);
+  return entry;
+}
+
 const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
   if (store_ != nullptr) (void)journal_.suspicion({});  // reads what is known, without our locks
   std::optional<TuningEnvironment> here;
@@ -62,17 +82,17 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
   const std::lock_guard lock(mutex_);
   auto& place = entries_[region];
   if (place != nullptr) return *place;
-  place = std::make_unique<Entry>();
-  if (store_ == nullptr) return *place;
+  if (store_ == nullptr) {
+    place = std::make_unique<Entry>();
+    return *place;
+  }
   if (!environment_) environment_ = std::move(here);
-  place->identity = {StoredKind::Region, region, *environment_};
-  place->environment = hash_of(*environment_);
-  const Facts& hardware = place->identity.environment.hardware;
-  place->keeps_devices_apart = std::any_of(hardware.begin(), hardware.end(), [](const auto& fact) {
-    return fact.first == gpu::other_gpus;
-  });
-  if (always_tune_) return *place;
-  place->sites = store_->load(place->identity);
+  // What was read ahead counts where nothing has turned out since: how many ranks there are, or
+  // which NCCL the program has.
+  const auto prepared = prepared_.find(region);
+  const bool is_ready = prepared != prepared_.end() && prepared->second != nullptr &&
+                        prepared->second->identity.environment == *environment_;
+  place = is_ready ? std::move(prepared->second) : read(region, *environment_);
   log::StoreEvent event;
   event.region = region;
   event.action = "found";

@@ -41,6 +41,9 @@ class ProcessStore {
                EventLog& log, std::function<TuningEnvironment()> environment,
                std::function<bool()> may_save);
 
+  /// Reads ahead what is stored of these regions, before the program enters them.
+  void prepare(const std::vector<std::string>& regions);
+
   /// The entry of that region; without sites if nothing is stored, or nothing is to be used.
   [[nodiscard]] const Entry& entry_of(const std::string& region);
 
@@ -69,6 +72,8 @@ class ProcessStore {
     std::optional<StoredConfirm> confirm;
   };
 
+  [[nodiscard]] std::unique_ptr<Entry> read(const std::string& region,
+                                            const TuningEnvironment& here);
   void start_thread();
   void work() noexcept;
   void write(const Job& job) noexcept;
@@ -85,6 +90,7 @@ class ProcessStore {
   std::condition_variable changed_;
   std::optional<TuningEnvironment> environment_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
+  std::map<std::string, std::unique_ptr<Entry>> prepared_;
   std::vector<Job> jobs_;
   bool running_ = false;
 };
