@@ -120,6 +120,25 @@ TEST_CASE(
     "[store]") {
   StoredWinner stored = found(1);
   stored.needs_confirm = true;
+  SECTION("and do not run before that") {
+    FakeRegion region(with_store());
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 2e-6}, .stored = stored});
+    const PassPlan first = region.entry();
+    CHECK(first.stage == Stage::Table);
+    CHECK(region.configs_run[0] == 0);
+    CHECK(region.winner(0) == 0);
+    region.run();
+    CHECK(region.winner(0) == 1);
+  }
+  SECTION("and say so where the passes do not suffice for it") {
+    TuningOptions options = with_store();
+    options.max_passes = 3;
+    FakeRegion region(options);
+    region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 2e-6}, .stored = stored});
+    for (int i = 0; i < 40; ++i) region.entry();
+    for (const WinnerEvent& winner : region.recorder.winners)
+      CHECK((winner.config == 0 || winner.reason == WinnerReason::Stored));
+  }
   SECTION("and are kept where the region is faster with them") {
     FakeRegion region(with_store());
     region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 2e-6}, .stored = stored});

@@ -1,5 +1,6 @@
 // What processes were trying when they ended.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -104,6 +105,34 @@ TEST_CASE("A suspect that was alone in flight at a second end is blamed", "[jour
   runs.die({first});
   CHECK(runs.suspicion(first) == Suspicion::Blamed);
   CHECK(runs.suspicion(second) == Suspicion::Suspect);
+}
+
+TEST_CASE("Ranks of one job that end together are one end", "[journal]") {
+  Runs runs;
+  runs.run({first}, [&](TrialJournal&) {
+    const pid_t other = ::fork();
+    if (other == 0) {
+      TrialJournal theirs(runs.folder, [](const std::string&) {});
+      theirs.set(&theirs, {{first, "first"}});
+      ::raise(SIGKILL);
+    }
+    ::waitpid(other, nullptr, 0);
+    ::raise(SIGKILL);
+  });
+  CHECK(runs.files() == 2);
+  CHECK(runs.suspicion(first) == Suspicion::Suspect);
+}
+
+TEST_CASE("A limit on the size of files ends nobody", "[journal]") {
+  Runs runs;
+  runs.run({}, [](TrialJournal& journal) {
+    const rlimit limit{10, 10};
+    (void)::setrlimit(RLIMIT_FSIZE, &limit);
+    journal.set(&journal, {{first, "first"}});
+    // Where SIGXFSZ had ended it, nothing could have taken the file away.
+    journal.close();
+  });
+  CHECK(runs.files() == 0);
 }
 
 TEST_CASE("Whoever crashed alone is blamed at once", "[journal]") {
