@@ -1,6 +1,6 @@
 """The README's tables are those that the code has: between <!-- options --> and <!-- /options -->
 stands the output of `contextune options --markdown`, and the same for reasons. Between
-<!-- example FILE --> and <!-- /example --> stands what that file has below its first comment. With
+<!-- example FILE --> and <!-- /example --> stands what that file has below the line that says so. With
 --write they are put there."""
 
 import os
@@ -30,8 +30,9 @@ for table in ("options", "reasons"):
         failed = True
 for part in text.split("<!-- example ")[1:]:
     name, there = part.split("<!-- /example -->")[0].split(" -->", 1)
-    source = (readme.parent / name).read_text().split("// The README shows what follows", 1)[1]
-    wanted = f"```cpp\n{source.split(chr(10), 1)[1].strip()}\n```"
+    source = (readme.parent / name).read_text().split(" The README shows what follows", 1)[1]
+    language = "lua" if name.endswith(".lua") else "cpp"
+    wanted = f"```{language}\n{source.split(chr(10), 1)[1].strip()}\n```"
     if "--write" in sys.argv:
         readme.write_text(readme.read_text().replace(there.strip(), wanted))
     elif there.strip() != wanted:
