@@ -3,6 +3,7 @@
 // nothing of contextune. With --mode by-hand it tries all that NCCL can be told by itself.
 #include <cuda.h>
 #include <nccl.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -30,6 +31,8 @@ constexpr const char* usage =
     "  --tune-seconds N    for which they may go on at most (5)\n"
     "  --rounds N          blocks of which the median is taken (20)\n"
     "  --block-us N        about how long each of them is (3000)\n"
+    "  --cpus-per-rank N   rank r runs on the CPUs from r * N on, N of them; 0: where the system\n"
+    "                      puts it (0)\n"
     "  --meet PATH         a Unix socket, by which rank 0 gives the others NCCL's id\n"
     "  --help\n";
 
@@ -41,6 +44,7 @@ struct Settings {
   int tune_seconds = 5;
   int rounds = 20;
   int block_us = 3000;
+  int cpus_per_rank = 0;
   std::string meet;
 };
 
@@ -123,6 +127,18 @@ bool run(const Problem& problem, const Settings& settings, const Place& place,
   return wrong == 0;
 }
 
+/// Before the threads that this process will have, which are where it is.
+void stay_on_cpus(int rank, int cpus) {
+  if (cpus <= 0) return;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  const auto first = static_cast<std::size_t>(rank * cpus);
+  for (std::size_t cpu = first; cpu < first + static_cast<std::size_t>(cpus); ++cpu)
+    CPU_SET(cpu, &set);
+  if (sched_setaffinity(0, sizeof set, &set) != 0)
+    throw std::runtime_error("--cpus-per-rank: there are not so many CPUs");
+}
+
 int main_of(int argc, char** argv) {
   Settings settings;
   bench::read_settings(argc, argv, usage,
@@ -133,6 +149,7 @@ int main_of(int argc, char** argv) {
                         {"--tune-seconds", &settings.tune_seconds},
                         {"--rounds", &settings.rounds},
                         {"--block-us", &settings.block_us},
+                        {"--cpus-per-rank", &settings.cpus_per_rank},
                         {"--meet", &settings.meet}});
   const std::vector<Problem> problems = problems_of(settings.sizes);
   if (settings.type != "int32" && settings.type != "float32")
@@ -142,6 +159,7 @@ int main_of(int argc, char** argv) {
   if (settings.mode == "by-hand") setenv("NCCL_TUNER_PLUGIN", "STATIC_PLUGIN", 1);
 
   const Place place = place_of_this_process();
+  stay_on_cpus(place.rank, settings.cpus_per_rank);
   check(cuInit(0), "cuInit");
   int devices = 0;
   check(cuDeviceGetCount(&devices), "cuDeviceGetCount");

@@ -2,8 +2,9 @@
 while the program runs: AllReduce, AllGather and ReduceScatter by size, one process a GPU.
 
 Once by hand, then without, with, and again without contextune in turns; what the two without it differ
-by is what runs differ by on that machine. Ratios are of speed: above 1 is faster. The rank logs and
-what the programs printed stay in --keep. Other options go to `contextune run`."""
+by is what runs differ by on that machine. Ratios are of speed: above 1 is faster. fastest/fastest
+compares the fastest of all runs without it with the fastest with it: what is left where a machine is
+now fast and now slow. The rank logs and what the programs printed stay in --keep. Other options go to `contextune run`."""
 
 import argparse
 import datetime
@@ -65,6 +66,7 @@ class Job:
         return [str(self.bin / "contextune_bench_collectives"), "--sizes", self.options.sizes,
                 "--type", "float32" if self.options.float else "int32",
                 "--rounds", str(self.options.rounds), "--block-us", str(self.options.block_us),
+                "--cpus-per-rank", str(self.options.cpus_per_rank),
                 "--meet", f"/tmp/contextune-collectives.{os.getpid()}", *arguments]
 
     def environment(self):
@@ -171,12 +173,14 @@ def report(job, hand, pairs):
     simulated = "Simulated" in job.head
     print(f"{job.head}{' (SIMULATED)' if simulated else ''}, {datetime.date.today()}, "
           f"tools/bench collectives --ranks {job.options.ranks} --sizes {job.options.sizes}"
-          f"{' --float' if job.options.float else ''} {' '.join(job.passed_on)}".rstrip())
+          f"{' --float' if job.options.float else ''}"
+          f"{f' --cpus-per-rank {cpus}' if (cpus := job.options.cpus_per_rank) else ''}"
+          f" {' '.join(job.passed_on)}".rstrip())
     print(f"us a call; ratios of speed, with the range over {len(pairs)} rounds of runs"
           f"{'; all figures are simulated' if simulated else ''}\n")
     rows = [("collective", "size", "default us", "NCCL's own", "hand's best us", "by hand",
              "tuned us", "tuned to", "hand/default", "tuned/default", "tuned/hand",
-             "default/default")]
+             "default/default", "fastest/fastest")]
     short_of_hand, short_of_default, unfinished = [], [], []
     for name in job.problems:
         function, size = name.split("-")
@@ -198,7 +202,8 @@ def report(job, hand, pairs):
                      f"{found['best']:.2f} ({found['least']:.2f} to {found['most']:.2f})",
                      found["config"], spread(tuned, "{:.2f}"), " | ".join(dict.fromkeys(configs)),
                      f"{found['gain']:.3f} ({found['gain_least']:.3f} to {found['gain_most']:.3f})",
-                     spread(to_default), spread(to_hand), spread(to_itself)))
+                     spread(to_default), spread(to_hand), spread(to_itself),
+                     f"{min(default + again) / min(tuned):.3f}"))
     widths = [max(map(len, column)) for column in zip(*rows)]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
@@ -255,6 +260,10 @@ def main():
                         help="runs without, with and again without contextune (2)")
     parser.add_argument("--rounds", type=int, default=20, help="blocks that a median is of (20)")
     parser.add_argument("--block-us", type=int, default=3000, help="length of a block (3000)")
+    parser.add_argument("--cpus-per-rank", type=int, default=0,
+                        help="keep each rank on CPUs of its own, the same in all runs: where small "
+                             "calls are bound by the host, runs differ by where they happen to be "
+                             "(0: not)")
     parser.add_argument("--tune-iterations", type=int, default=3000,
                         help="entries of each range before it is timed (3000)")
     parser.add_argument("--tune-seconds", type=int, default=10,
