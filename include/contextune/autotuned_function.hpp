@@ -39,9 +39,8 @@ namespace contextune {
 ///
 /// Ranks that tune together (contextune::join(), `contextune run -n`) agree on every pass, and the
 /// slowest one counts: all of them have to call the function alike, with the same new keys in the
-/// same order. Each batch of passes begins when all ranks have come to it; there is no barrier
-/// between the passes of one batch, so a function that does not wait for the other ranks by itself
-/// may run on one of them while another still runs the config before.
+/// same order. Each run that is measured begins on all ranks at once, when none of them has work of
+/// the run before under way; RegionOptions::align says otherwise.
 ///
 /// Any thread may call it, if the callables allow that; of several that call it with one new key,
 /// one tunes and the others run the default meanwhile. Keys that several threads tune on one device

@@ -11,6 +11,8 @@ enum class TimerKind { Auto, Cupti, Events };
 enum class Distributed { Auto, Off, On };
 /// Who decides on the kernels of a region that several ranks have; see the option.
 enum class Scope { Global, Local };
+/// Where ranks wait for one another before a pass; see the option.
+enum class Align { None, Pass, Sample };
 /// How far from its default a collective's result may be led; see the option.
 enum class Exactness { Exact, SameAlgorithm, Any };
 /// What the winners of earlier runs are used for; see the option.

@@ -1,6 +1,5 @@
 #include "api/choice_ranks.hpp"
 
-#include <exception>
 #include <utility>
 
 #include "core/byte_stream.hpp"
@@ -49,23 +48,6 @@ std::optional<ChoiceRanks::Outcome> ChoiceRanks::compare(Outcome own) {
     own.right = from.number<std::uint8_t>() != 0 && own.right;
   }
   return own;
-}
-
-void ChoiceRanks::align() noexcept {
-  if (!choice_.is_shared() || choice_.cannot_align) return;
-  try {
-    if (choice_.aligned == nullptr) {
-      std::string why;
-      auto lockstep = runtime_.lockstep("choice " + choice_.name + " aligned",
-                                        static_cast<std::uint32_t>(choice_.options.ranks), why);
-      if (lockstep != nullptr)
-        choice_.aligned = std::make_unique<intercept::ReplayRanks>(std::move(lockstep));
-    }
-    choice_.cannot_align = choice_.aligned == nullptr;
-    if (!choice_.cannot_align) choice_.aligned->await(intercept::ReplayRanks::Run::Pass);
-  } catch (const std::exception&) {
-    choice_.cannot_align = true;  // lost on all ranks; what they try is agreed on all the same
-  }
 }
 
 void ChoiceRanks::occupied(double seconds) {

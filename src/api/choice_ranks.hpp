@@ -29,11 +29,6 @@ class ChoiceRanks {
   /// After a run. Absent: they have lost one another.
   [[nodiscard]] std::optional<Outcome> compare(Outcome own);
 
-  /// Returns on all ranks at the same moment, if they are of one host: else what an implementation
-  /// takes would hold how late the others came to it. Does nothing where they have lost one
-  /// another.
-  void align() noexcept;
-
   /// What comes takes this one up to so long.
   void occupied(double seconds);
   /// This rank does not go on, for that reason, a clause.

@@ -17,7 +17,6 @@
 #include "api/tunable_record.hpp"
 #include "core/lockstep.hpp"
 #include "core/result_tolerance.hpp"
-#include "intercept/replay_ranks.hpp"
 #include "intercept/runtime.hpp"
 
 namespace contextune::api {
@@ -90,9 +89,6 @@ struct contextune_choice {
   std::mutex search_mutex;
   /// With the other ranks; made when first needed.
   std::unique_ptr<contextune::Lockstep> ranks;
-  /// For ranks that begin a measured run at the same moment.
-  std::unique_ptr<contextune::intercept::ReplayRanks> aligned;
-  bool cannot_align = false;
   /// The ranks have not met, so every problem that is not settled runs its default.
   std::atomic<bool> is_apart{false};
 

@@ -58,6 +58,8 @@ std::string name_of(const Region* region) {
 void set_up(contextune_entry& entry, const contextune_choice& choice,
             const contextune_choice_run& run) {
   static_cast<void>(set_region_option(&entry, "repeatable", "true"));
+  // What an implementation takes would else hold how late the other ranks came to it.
+  static_cast<void>(set_region_option(&entry, "align", "sample"));
   if (choice.is_shared()) static_cast<void>(set_region_option(&entry, "together", "true"));
   for (std::size_t i = 0; i < run.num_memory; ++i)
     static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
@@ -132,7 +134,6 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {
       region = runtime.current_region();
-      ranks.align();
       const auto done = call_in_region(choice, problem, region, run);
       status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
     }

@@ -38,6 +38,8 @@ class JoiningTuning final : public RegionTuning {
   }
   [[nodiscard]] bool wants_results() const override { return inner_->wants_results(); }
   void overrun(double now) override { inner_->overrun(now); }
+  void cut_short() override { inner_->cut_short(); }
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return inner_->lockstep(); }
   void await_ranks(const std::function<bool()>& interrupted = {}) override {
     inner_->await_ranks(interrupted);
   }

@@ -43,6 +43,10 @@ struct Words<Scope> {
   static constexpr std::array<std::string_view, 2> list{"global", "local"};
 };
 template <>
+struct Words<Align> {
+  static constexpr std::array<std::string_view, 3> list{"none", "pass", "sample"};
+};
+template <>
 struct Words<Exactness> {
   static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
 };

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <contextune/key.hpp>
 
 #include "core/decision_port.hpp"
+#include "core/lockstep.hpp"
 #include "core/stored_winner.hpp"
 #include "core/tuning_observer.hpp"
 
@@ -72,6 +74,7 @@ struct PassPlan {
   bool counted = false;
   Waiting waiting = Waiting::Nothing;
   std::span<const std::uint32_t> configs;
+  bool agreed = false;  ///< all ranks of lockstep() make it
 };
 
 /// What one site did in a measured pass.
@@ -150,6 +153,14 @@ class RegionTuning {
   /// The passes whose results are due have not ended within trial_timeout, and perhaps never will:
   /// what they try is never chosen, and the search ends with what it knows. Between entries.
   virtual void overrun(double now) = 0;
+
+  /// The pass that has begun and those that were agreed on after it are made by no rank: one of
+  /// them cannot. In place of its end.
+  virtual void cut_short() {}
+
+  /// For what the ranks of agreed passes do together beside agreeing on them. Null: there is but
+  /// this one.
+  [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep() const { return nullptr; }
 
   /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
   /// threads may make other calls meanwhile; of this one there is one at a time.

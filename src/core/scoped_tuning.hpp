@@ -36,6 +36,8 @@ class ScopedTuning final : public RegionTuning {
   void add_result(const PassResult& result, double now) override;
   void lose_result(std::uint64_t pass, double now) override;
   void overrun(double now) override;
+  void cut_short() override { half_of(in_shared_).cut_short(); }
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return shared_.lockstep(); }
   void await_ranks(const std::function<bool()>& interrupted = {}) override {
     shared_.await_ranks(interrupted);
   }

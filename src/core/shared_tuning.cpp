@@ -189,6 +189,7 @@ void SharedTuning::plan_pass(PassPlan& plan) {
   plan.stage = pass.stage;
   plan.measure = pass.measure;
   plan.counted = true;
+  plan.agreed = settings_.ranks.size() > 1;
   open_ = next_++;
   ++passes_;
 }
@@ -263,6 +264,25 @@ void SharedTuning::overrun(double now) {
     seen.report.lost = seen.report.lost || !seen.in;
     seen.ended = seen.in = true;
   }
+}
+
+void SharedTuning::cut_short() {
+  if (failed_) return;
+  close_open_pass();
+  for (std::size_t p = next_; p < seen_.size(); ++p) {
+    seen_[p].ended = seen_[p].in = true;
+    seen_[p].report.lost = true;
+  }
+  next_ = batch_.passes.size();
+}
+
+std::unique_ptr<Lockstep> SharedTuning::lockstep() const {
+  if (settings_.ranks.size() < 2) return nullptr;
+  StableHash group;
+  group.add("passes");
+  group.add(settings_.group);
+  return std::make_unique<Lockstep>(coordinator_, settings_.lockstep_kind, group.value(),
+                                    settings_.ranks, settings_.presync_timeout);
 }
 
 void SharedTuning::close_open_pass() {

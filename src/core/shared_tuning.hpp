@@ -23,6 +23,7 @@ struct SharedTuningSettings {
   std::vector<std::uint32_t> ranks;  ///< of the job, ascending
   std::uint32_t kind = 0;            ///< number of GroupPlanners among the coordinator's deciders
   std::uint64_t inputs_hash = 0;     ///< of declared inputs other than TuningOptions
+  std::uint32_t lockstep_kind = 0;   ///< the same of Lockstep::decide
   double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
   std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
   bool is_late = false;              ///< collectives were made in more than one of them
@@ -62,6 +63,8 @@ class SharedTuning final : public RegionTuning {
   /// Between batches only, where all ranks are at the same entry.
   [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }
   void overrun(double now) override;
+  void cut_short() override;
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override;
   void await_ranks(const std::function<bool()>& interrupted = {}) override;
   void occupied(double seconds, const std::string& why) override;
   void pause() override;

@@ -59,6 +59,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(static_cast<std::uint64_t>(options.allow_rounding));
   hash.add(static_cast<std::uint64_t>(options.auto_knobs));
   hash.add(static_cast<std::uint64_t>(options.scope));
+  hash.add(static_cast<std::uint64_t>(options.align));
   for (std::size_t start = 0; start < options.space.size();) {
     const std::size_t end = std::min(options.space.find(':', start), options.space.size());
     std::ifstream file(options.space.substr(start, end - start), std::ios::binary);
@@ -78,6 +79,7 @@ SharedTuningSettings settings_of(std::uint64_t region, const Options& options) {
   SharedTuningSettings settings;
   settings.group = region;
   settings.kind = batch_kind;
+  settings.lockstep_kind = lockstep_kind;
   settings.inputs_hash = hash_of_inputs(options);
   settings.presync_timeout = options.presync_timeout;
   return settings;

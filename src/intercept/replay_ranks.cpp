@@ -2,15 +2,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <map>
-#include <thread>
 #include <utility>
 
 #include "core/byte_stream.hpp"
 #include "core/stable_hash.hpp"
 #include "intercept/collective_hooks.hpp"
-#include "rank/host_identity.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -18,21 +15,11 @@ namespace {
 // Where ranks did not meet once, they may not in other regions either.
 std::atomic<bool> did_not_meet{false};
 constexpr double short_wait_seconds = 0.2;
-constexpr std::int64_t first_margin_ns = 100'000;
-constexpr std::int64_t least_margin_ns = 20'000;
-constexpr std::int64_t most_margin_ns = 5'000'000;
-constexpr std::int64_t longest_spin_ns = 200'000;
-
-std::int64_t now_ns() noexcept {
-  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
-}
 
 }  // namespace
 
 ReplayRanks::ReplayRanks(std::unique_ptr<Lockstep> lockstep)
-    : lockstep_(std::move(lockstep)),
-      host_(rank::identify_host().local),
-      margin_ns_(first_margin_ns) {}
+    : lockstep_(std::move(lockstep)), line_(*lockstep_) {}
 
 ReplayVerdict ReplayRanks::vote(const ReplayVote& vote) {
   ReplayVerdict refused;
@@ -55,49 +42,24 @@ ReplayVerdict ReplayRanks::vote(const ReplayVote& vote) {
   return verdict_of(votes, lockstep_->ranks());
 }
 
+void ReplayRanks::lost() const {
+  throw RanksLost(
+      "The ranks that replay the region together lost one another: " + lockstep_->why() + ".");
+}
+
 std::vector<Payload> ReplayRanks::meet(Payload said) {
   auto all = lockstep_->meet(std::move(said));
-  if (!all) {
-    throw RanksLost(
-        "The ranks that replay the region together lost one another: " + lockstep_->why() + ".");
-  }
+  if (!all) lost();
   return std::move(*all);
 }
 
 void ReplayRanks::await(Run run) {
-  Payload said;
-  ByteWriter to(said);
-  to.number(static_cast<std::uint8_t>(run));
-  to.number(host_);
-  to.number(static_cast<std::uint64_t>(now_ns()));
-  to.number(static_cast<std::uint64_t>(late_ns_));
-  bool alike = true;
-  bool on_one_host = true;
-  std::int64_t last_ready = 0;
-  std::int64_t most_late = 0;
-  for (const Payload& one : meet(std::move(said))) {
-    ByteReader from(one);
-    alike = from.number<std::uint8_t>() == static_cast<std::uint8_t>(run) && alike;
-    on_one_host = from.number<std::uint64_t>() == host_ && on_one_host;
-    last_ready = std::max(last_ready, static_cast<std::int64_t>(from.number<std::uint64_t>()));
-    most_late = std::max(most_late, static_cast<std::int64_t>(from.number<std::uint64_t>()));
-    alike = alike && !from.failed() && from.left() == 0;
-  }
-  if (!alike) {
-    lockstep_->leave("they were not about to make the same run");
-    throw RanksLost("The ranks that replay the region together were not at the same run.");
-  }
-  if (!on_one_host) return;
-  // All ranks reckon alike: a moment at which the last of them has heard, and not much later.
-  margin_ns_ = most_late > 0 ? std::min(most_margin_ns, margin_ns_ + 2 * most_late)
-                             : std::max(least_margin_ns, margin_ns_ - margin_ns_ / 8);
-  const std::int64_t moment = last_ready + margin_ns_;
-  late_ns_ = now_ns() - moment;
-  if (late_ns_ < -most_margin_ns) return;  // of a clock that is not this one
-  if (-late_ns_ > longest_spin_ns)
-    std::this_thread::sleep_for(std::chrono::nanoseconds(-late_ns_ - longest_spin_ns));
-  while (now_ns() < moment) {
-  }
+  const auto all = line_.await(static_cast<std::uint8_t>(run));
+  if (!all) lost();
+  const auto alike = std::count(all->begin(), all->end(), static_cast<std::uint8_t>(run));
+  if (alike == std::ssize(*all)) return;
+  lockstep_->leave("they were not about to make the same run");
+  throw RanksLost("The ranks that replay the region together were not at the same run.");
 }
 
 ReplayRanks::Findings ReplayRanks::exchange(bool right, bool must_stop, std::uint32_t number) {

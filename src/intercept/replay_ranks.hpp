@@ -12,6 +12,7 @@
 #include "core/lockstep.hpp"
 #include "core/replay_vote.hpp"
 #include "intercept/recording.hpp"
+#include "intercept/start_line.hpp"
 
 namespace contextune::intercept {
 
@@ -39,8 +40,7 @@ class ReplayRanks {
 
   /// Whether the visit that all have just made is repeated.
   [[nodiscard]] ReplayVerdict vote(const ReplayVote& vote);
-  /// Before a run: all are ready for it, and go on at the same moment, if they are of one host.
-  /// What comes first in a region would else wait in its collectives for whoever heard of it last.
+  /// Before a run: all are ready for it, and go on as StartLine says.
   /// @throws RanksLost where they are not, on all ranks
   void await(Run run);
   /// After a run, or in place of one.
@@ -52,12 +52,11 @@ class ReplayRanks {
   [[nodiscard]] const Lockstep& lockstep() const noexcept { return *lockstep_; }
 
  private:
+  [[noreturn]] void lost() const;
   [[nodiscard]] std::vector<Payload> meet(Payload said);
 
-  std::unique_ptr<Lockstep> lockstep_;
-  std::uint64_t host_ = 0;
-  std::int64_t late_ns_ = 0;  ///< after the moment that was agreed on last
-  std::int64_t margin_ns_;    ///< from when the last one was ready to that moment
+  const std::unique_ptr<Lockstep> lockstep_;
+  StartLine line_;
 };
 
 /// The collectives of a recording that other ranks have to repeat as well.

@@ -132,6 +132,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   }
   open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);
   open_->counted = plan.counted;
+  agreed_ = plan.agreed;
   pass_.store(static_cast<std::uint32_t>(plan.pass), std::memory_order_relaxed);
   touched_.clear();
   Watch watch = Watch::Count;

@@ -15,6 +15,7 @@
 
 #include "core/region_tuning.hpp"
 #include "intercept/measurement.hpp"
+#include "intercept/pass_barrier.hpp"
 #include "intercept/pass_record.hpp"
 #include "intercept/search_results.hpp"
 #include "intercept/site.hpp"
@@ -87,6 +88,13 @@ class Search {
   ///        the others; pause() says so to them
   bool begin_waiting(const std::function<bool()>& synchronise,
                      const std::function<bool()>& interrupted = {});
+  /// After begin_waiting: keeps a pass that several ranks make until all of them have come to it.
+  /// @param is_ready waits for what comes before it; false: it has not ended in time
+  /// @param patience seconds that this may take, and the pass
+  /// @return false: it is not made, by any of them; begin_waiting says what comes instead
+  [[nodiscard]] bool begin_together(const std::function<bool()>& is_ready, double patience);
+  /// The body was left: nobody waits for this rank before a pass. By the thread that makes them.
+  void leave_passes(const std::string& why);
   /// There are no more passes before the region comes round again.
   void pause();
   /// As RegionTuning says.
@@ -232,8 +240,10 @@ class Search {
   bool saving_ = false;  ///< winners are being written
   std::atomic<bool> was_entered_{false};
   std::atomic<bool> has_run_winners_{false};
-  std::unique_ptr<PassRecord> open_;  ///< of the entry under way, while it is watched
-  std::deque<PassRecord> pending_;    ///< passes whose results have not all come
+  bool agreed_ = false;                   ///< the entry under way: all ranks make it
+  std::unique_ptr<PassBarrier> barrier_;  ///< once ranks have waited before a pass
+  std::unique_ptr<PassRecord> open_;      ///< of the entry under way, while it is watched
+  std::deque<PassRecord> pending_;        ///< passes whose results have not all come
   std::unique_ptr<SpanTimer> spans_;
   std::vector<StreamHandle> touched_;
   std::vector<TimedWork> work_;

@@ -71,6 +71,40 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
   return false;
 }
 
+bool Search::begin_together(const std::function<bool()>& is_ready, double patience) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || open_ == nullptr || !agreed_) return true;
+    if (barrier_ == nullptr) {
+      auto lockstep = tuning_->lockstep();
+      if (lockstep == nullptr) return true;
+      barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
+    }
+  }
+  const PassBarrier::Outcome outcome = barrier_->arrive(is_ready);
+  if (outcome == PassBarrier::Outcome::Begins) return true;
+  if (outcome == PassBarrier::Outcome::Lost) {
+    stop(FallbackReason::NoAgreement,
+         "All sites run their default: before a pass, " + barrier_->why() + ".");
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  open_.reset();
+  watch_.store(Watch::Nothing, std::memory_order_release);
+  if (outcome == PassBarrier::Outcome::Overran) {
+    pending_.clear();
+    tuning_->overrun(now_seconds());
+  } else {
+    tuning_->cut_short();
+  }
+  after_change();
+  return false;
+}
+
+void Search::leave_passes(const std::string& why) {
+  if (barrier_ != nullptr) barrier_->leave(why);
+}
+
 void Search::pause() {
   const std::lock_guard lock(mutex_);
   if (!stopped_) tuning_->pause();

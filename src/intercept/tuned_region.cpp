@@ -19,6 +19,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
     : LaunchRegion(std::move(name), services),
       repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
+      align_(options.align),
       trial_timeout_(options.trial_timeout),
       search_(
           this->name(),
@@ -111,7 +112,7 @@ void TunedRegion::abandoned() noexcept {
   }
 }
 
-bool TunedRegion::synchronise() {
+bool TunedRegion::gpu_is_done() {
   CUcontext context = nullptr;
   if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr) {
     const auto end = end_within(services().driver, context, trial_timeout_);
@@ -119,6 +120,11 @@ bool TunedRegion::synchronise() {
     // Before anything counts as survived.
     if (is_sticky_error(*end)) services().broke(*end);
   }
+  return true;
+}
+
+bool TunedRegion::synchronise() {
+  if (!gpu_is_done()) return false;
   if (table_.has_builds()) search_.occupied(build_wait_seconds, "builds its variants");
   (void)services().builds.wait_idle(build_wait_seconds);
   return true;
@@ -158,11 +164,17 @@ bool TunedRegion::begin_pass() noexcept {
   bool counts = false;
   try {
     table_.finish_builds();
-    counts = !services().captures.any() && search_.begin_waiting([this] {
-      const bool idle = synchronise();
-      table_.finish_builds();
-      return idle;
-    });
+    const auto begins = [this] {
+      return !services().captures.any() && search_.begin_waiting([this] {
+        const bool idle = synchronise();
+        table_.finish_builds();
+        return idle;
+      });
+    };
+    const auto is_ready = [this] { return align_ == Align::Pass || gpu_is_done(); };
+    do {
+      counts = begins();
+    } while (counts && align_ != Align::None && !search_.begin_together(is_ready, trial_timeout_));
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
@@ -187,6 +199,7 @@ void TunedRegion::abandon_pass() noexcept {
     const CUresult state = services().driver.cuStreamQuery(CU_STREAM_LEGACY);
     if (is_sticky_error(state)) services().broke(state);
   }
+  search_.leave_passes("the body was left early");
   stop(FallbackReason::BodyLeft, {});
   end_on_thread(api_mark);
 }

@@ -52,6 +52,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   /// Whether the body may be run more than once.
   [[nodiscard]] bool may_repeat() noexcept;
   /// False: work of the GPU has not ended within trial_timeout.
+  [[nodiscard]] bool gpu_is_done();
+  /// The same, and variants that are being built are waited for.
   [[nodiscard]] bool synchronise();
   CUresult launch_captured(const contextune_launch& call, const Launch& launch,
                            const SiteTable::Found& found) noexcept;
@@ -62,6 +64,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   const bool repeated_;
   const bool flush_l2_;
+  const Align align_;
   const double trial_timeout_;
   Search search_;
   SiteTable table_;

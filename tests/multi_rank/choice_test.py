@@ -2,11 +2,6 @@
 at the same time, what is wrong on one is chosen by none, and whatever becomes of one of them the others
 get on with the program, with the result that it has without contextune."""
 
-import functools
-import pathlib
-import shutil
-import subprocess
-import tempfile
 import time
 import unittest
 
@@ -16,11 +11,8 @@ import job
 PROGRAM = job.BUILD / "apps" / "choice_ranks"
 
 
-class Choices(job.TensorParallel):
+class Choices(job.Linked):
     """The program with its words, in place of the demo."""
-
-    region = ""
-    variables = {}
 
     def __init__(self, where, *words):
         super().__init__()
@@ -29,18 +21,6 @@ class Choices(job.TensorParallel):
 
     def argv(self, _steps, folder):
         return [PROGRAM, folder / "meet", self.where, *self.words]
-
-    @functools.lru_cache(maxsize=None)
-    def bare_outputs(self, steps, num_ranks):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-choice-"))
-        try:
-            ranks = [subprocess.Popen(
-                list(map(str, self.argv(steps, folder))), text=True, stdout=subprocess.PIPE,
-                env=job.plain_environment() | self.own_variables(rank, num_ranks) |
-                {"CONTEXTUNE_DISABLE": "1"}) for rank in range(num_ranks)]
-            return [process.communicate(timeout=job.LIMIT)[0] for process in ranks]
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 class ChoiceRanks(unittest.TestCase):

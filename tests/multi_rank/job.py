@@ -110,6 +110,25 @@ class TensorParallel:
         return re.sub(r"^rank \d+ of \d+: [0-9.]+ us a step\n", "", errors)
 
 
+class Linked(TensorParallel):
+    """A program that is linked with contextune, and marks by itself what is tuned."""
+
+    region = ""
+    variables = {}
+
+    @functools.lru_cache(maxsize=None)
+    def bare_outputs(self, steps, num_ranks):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
+        try:
+            ranks = [subprocess.Popen(
+                list(map(str, self.argv(steps, folder))), text=True, stdout=subprocess.PIPE,
+                env=plain_environment() | self.own_variables(rank, num_ranks) |
+                {"CONTEXTUNE_DISABLE": "1"}) for rank in range(num_ranks)]
+            return [process.communicate(timeout=LIMIT)[0] for process in ranks]
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 # What is run, and the mode of contextune where that has another name.
 PROGRAMS = {"replay": Demo(), "live": Demo(), "collectives": TensorParallel(), "lockstep": TensorParallel()}
 MODES = {"collectives": "live", "lockstep": "replay"}

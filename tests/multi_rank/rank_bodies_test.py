@@ -1,11 +1,6 @@
 """Bodies that several ranks repeat until they are tuned, kernels and collectives mixed: the same
 winners and hashes on all ranks, and each prints what it prints without contextune."""
 
-import functools
-import pathlib
-import shutil
-import subprocess
-import tempfile
 import time
 import unittest
 
@@ -17,10 +12,9 @@ NOISIER = {"SIMCUDA_NOISE": "0.4", "CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONF
 NOISY = {"SIMCUDA_NOISE": "0.2", "SIMNCCL_NOISE": "0.2"}
 
 
-class Bodies(job.TensorParallel):
+class Bodies(job.Linked):
     """The program with so many kernels and collectives, in place of the demo."""
 
-    region = ""
     variables = {"CONTEXTUNE_SPACE": str(job.HERE / "collectives.lua")}
 
     def __init__(self, kernels, collectives, *how):
@@ -33,18 +27,6 @@ class Bodies(job.TensorParallel):
 
     def own_variables(self, rank, num_ranks):
         return super().own_variables(rank, num_ranks) | {"SIMCUDA_SEED": str(rank + 1)}
-
-    @functools.lru_cache(maxsize=None)
-    def bare_outputs(self, steps, num_ranks):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-ranks-"))
-        try:
-            ranks = [subprocess.Popen(
-                list(map(str, self.argv(steps, folder))), text=True, stdout=subprocess.PIPE,
-                env=job.plain_environment() | self.own_variables(rank, num_ranks) |
-                {"CONTEXTUNE_DISABLE": "1"}) for rank in range(num_ranks)]
-            return [process.communicate(timeout=job.LIMIT)[0] for process in ranks]
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def hashes(log):

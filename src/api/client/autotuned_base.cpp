@@ -159,6 +159,7 @@ RegionOptions AutotunedBase::region_options() const {
   if (!chosen.selection) chosen.selection = Selection::Median;
   if (!chosen.refine) chosen.refine = false;
   if (!chosen.confirm) chosen.confirm = true;
+  if (!chosen.align) chosen.align = Align::Sample;
   return chosen;
 }
 

@@ -1,0 +1,145 @@
+// A function that ranks tune together, whose work waits for no other rank. Writes to PATH.<rank>
+// when each of its runs began and ended, on the clock that all processes of a host have, and prints
+// a hash of what is left, which is the same whatever ran.
+//   function_ranks PATH [WORD RANK]
+// Words, of the rank whose number follows, at one of its runs in the middle of the tuning:
+//   slow   takes some milliseconds, and so does each of its runs
+//   dies   ends
+//   stops  is stopped until somebody continues it
+//   leaves throws with the default
+#include <cuda.h>
+#include <signal.h>
+#include <simcuda/kernel.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <contextune/contextune.hpp>
+
+#include "rank_meeting.hpp"
+
+namespace {
+
+using contextune::Config;
+using contextune::ConfigSpace;
+
+constexpr std::size_t num_elements = 1024;
+constexpr std::size_t eventful_run = 2;  // of the default, after the one that shows what there is
+
+void check(CUresult result, const char* what) {
+  if (result == CUDA_SUCCESS) return;
+  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
+  std::_Exit(1);
+}
+#define CHECK(call) check(call, #call)
+
+void fill(const simcuda::Thread& thread, int n, unsigned* y) {
+  for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
+    y[i] = 7 + static_cast<unsigned>(i);
+}
+void describe_fill(const simcuda_launch* launch, simcuda_work* work) {
+  work->block_cycles = launch->block[0] == 128 ? 20e3 : launch->block[0] == 64 ? 30e3 : 60e3;
+}
+const simcuda_kernel fill_kernel = simcuda::per_thread_kernel<&fill>("fill", &describe_fill);
+
+CUfunction load() {
+  static const simcuda_kernel* const kernels[] = {&fill_kernel};
+  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, 1};
+  CUcontext context = nullptr;
+  CUmodule module = nullptr;
+  CUfunction function = nullptr;
+  CHECK(cuInit(0));
+  if (simcuda_register_kernels(&table) != 0) std::_Exit(1);
+  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
+  CHECK(cuCtxSetCurrent(context));
+  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel fill\n"));
+  CHECK(cuModuleGetFunction(&function, module, "fill"));
+  return function;
+}
+
+std::int64_t now_ns() {
+  return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+}
+
+struct Run {
+  std::int64_t begin_ns, end_ns;
+};
+
+class Program {
+ public:
+  Program(std::string path, std::string word, bool is_meant)
+      : path_(std::move(path)), word_(is_meant ? std::move(word) : "") {
+    CHECK(cuMemAlloc(&memory_, num_elements * sizeof(unsigned)));
+    CHECK(cuMemsetD32(memory_, 0, num_elements));
+  }
+
+  void tune() {
+    auto filled =
+        contextune::autotune("filled", ConfigSpace().parameter("block", {256, 64, 128, 1024}),
+                             [this](const Config& config) {
+                               return run(static_cast<unsigned>(config.get_int("block")));
+                             });
+    try {
+      CHECK(filled());
+    } catch (const std::runtime_error&) {
+      CHECK(launch(256));
+    }
+  }
+
+  [[nodiscard]] std::uint64_t hash() const {
+    std::uint64_t hash = 14695981039346656037ULL;
+    std::vector<unsigned> values(num_elements);
+    CHECK(cuMemcpyDtoH(values.data(), memory_, values.size() * sizeof values[0]));
+    for (const unsigned value : values) hash = (hash ^ value) * 1099511628211ULL;
+    return hash;
+  }
+
+  void write_runs(int rank) const {
+    std::ofstream file(path_ + "." + std::to_string(rank));
+    for (const Run& run : runs_) file << run.begin_ns << ' ' << run.end_ns << '\n';
+  }
+
+ private:
+  [[nodiscard]] CUresult launch(unsigned block) {
+    int n = num_elements;
+    void* arguments[] = {&n, &memory_};
+    return cuLaunchKernel(function_, 4, 1, 1, block, 1, 1, 0, nullptr, arguments, nullptr);
+  }
+
+  [[nodiscard]] CUresult run(unsigned block) {
+    const std::int64_t begin = now_ns();
+    if (runs_.size() == eventful_run) {
+      if (word_ == "dies") std::_Exit(0);
+      if (word_ == "stops") raise(SIGSTOP);
+      if (word_ == "leaves") throw std::runtime_error("not now");
+    }
+    const CUresult result = launch(block);
+    if (word_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    runs_.push_back({begin, now_ns()});
+    return result;
+  }
+
+  const std::string path_, word_;
+  const CUfunction function_ = load();
+  CUdeviceptr memory_ = 0;
+  std::vector<Run> runs_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  const Place place = place_of_this_process();
+  Program program(argv[1], argc > 3 ? argv[2] : "", argc > 3 && std::atoi(argv[3]) == place.rank);
+  program.tune();
+  std::printf("rank %d: %016llx\n", place.rank, static_cast<unsigned long long>(program.hash()));
+  program.write_runs(place.rank);
+  return 0;
+}

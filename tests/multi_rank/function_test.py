@@ -1,0 +1,120 @@
+"""Functions that several ranks tune together: each of their runs begins on all ranks, or on none."""
+
+import signal
+import time
+import unittest
+
+import faults
+import job
+
+PROGRAM = job.BUILD / "apps" / "function_ranks"
+
+
+class Functions(job.Linked):
+    """The program with its words."""
+
+    def __init__(self, *words):
+        super().__init__()
+        self.words = words
+
+    def argv(self, _steps, folder):
+        return [PROGRAM, folder / "runs", *self.words]
+
+
+class FunctionRanks(unittest.TestCase):
+    maxDiff = None
+
+    def run_job(self, num_ranks, words=(), survivors=None, variables=None, peculiar=None):
+        """Its logs, and of each rank when its runs began and ended."""
+        survivors = range(num_ranks) if survivors is None else survivors
+        start = time.monotonic()
+        with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Functions(*words)) as ranks:
+            outcome = faults.judge(ranks, survivors, start)
+            logs = [ranks.log(rank) for rank in range(num_ranks)]
+            runs = [[tuple(map(int, line.split())) for line in
+                     (ranks.folder / f"runs.{rank}").read_text().splitlines()] for rank in survivors]
+            if "stops" in words:
+                ranks.signal(words[1], signal.SIGCONT)
+                self.assertEqual(ranks.unfinished(range(num_ranks)), [])
+                outcome.wrong += ranks.faults_of(words[1])
+        self.assertEqual(outcome.wrong, [], logs)
+        self.longest_wait = outcome.longest_wait
+        return logs, runs
+
+    def assert_in_step(self, runs):
+        """No rank has begun a run before all had ended theirs before it."""
+        self.assertEqual(len({len(own) for own in runs}), 1)
+        for one in runs:
+            for other in runs:
+                for i in range(1, len(one)):
+                    self.assertGreaterEqual(one[i][0], other[i - 1][1], i)
+
+    def assert_all_default(self, logs, survivors, *words):
+        for rank in survivors:
+            texts = [text for reason, text in job.told(logs[rank]) if reason == "no_agreement"]
+            self.assertNotEqual(texts, [], logs[rank])
+            for word in words:
+                self.assertIn(word, " ".join(texts))
+            self.assertEqual(job.winners(logs[rank]), [])
+
+    def test_a_run_begins_when_all_ranks_have_ended_the_one_before(self):
+        for align in ("pass", "sample", None):
+            with self.subTest(align=align):
+                variables = {} if align is None else {"CONTEXTUNE_ALIGN": align}
+                logs, runs = self.run_job(3, ("slow", 1), variables=variables)
+                self.assert_in_step(runs)
+                for log in logs:
+                    self.assertEqual(job.told(log), [])
+                    self.assertEqual(job.winners(log), job.winners(logs[0]))
+                    self.assertIn("block=128", job.winners(log)[0])
+
+    def test_ranks_that_align_otherwise_are_not_tuned(self):
+        other = job.Peculiar(variables={"CONTEXTUNE_ALIGN": "none"})
+        logs, _ = self.run_job(2, variables=faults.SHORT, peculiar={1: other})
+        self.assert_all_default(logs, range(2))
+
+    def test_a_rank_alone_waits_for_nobody(self):
+        logs, runs = self.run_job(1)
+        self.assertGreater(len(runs[0]), 8)
+        self.assertEqual(job.lines(logs[0], "sync"), [])
+
+    def test_a_rank_that_dies_in_a_run_keeps_nobody(self):
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                survivors = faults.others(3, victim)
+                logs, _ = self.run_job(3, ("dies", victim), survivors)
+                self.assert_all_default(logs, survivors)
+
+    def test_a_rank_that_stands_still_in_a_run_is_given_up(self):
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                survivors = faults.others(3, victim)
+                logs, runs = self.run_job(3, ("stops", victim), survivors, faults.SHORT)
+                self.assert_all_default(logs, survivors)
+                self.assert_in_step(runs)
+
+    def test_a_function_that_one_rank_leaves_ends_at_once_everywhere(self):
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                logs, _ = self.run_job(3, ("leaves", victim))
+                self.assertLess(self.longest_wait, 0.9)
+                self.assert_all_default(logs, faults.others(3, victim), "left early")
+
+    def test_a_trial_that_hangs_on_one_rank_keeps_nobody_else(self):
+        """The one that hangs is where it would be without contextune: in a wait of its own."""
+        for victim in (0, 1):
+            with self.subTest(victim=victim):
+                hangs = job.Peculiar(variables={"SIMCUDA_FAULT": "hang:fill:block=128"})
+                survivors = faults.others(3, victim)
+                logs, _ = self.run_job(3, (), survivors, {"CONTEXTUNE_TRIAL_TIMEOUT": "1"},
+                                       {victim: hangs})
+                for rank in survivors:
+                    texts = [job.field(line, "text") for line in job.lines(logs[rank], "fallback")
+                             if job.field(line, "reason") == "trial_timeout"]
+                    self.assertTrue(any(f"rank {victim}" in text for text in texts), logs[rank])
+                    self.assertEqual(job.winners(logs[rank]), job.winners(logs[survivors[0]]))
+                    self.assertNotIn("block=128", "".join(job.winners(logs[rank])))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
