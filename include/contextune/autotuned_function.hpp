@@ -26,8 +26,10 @@ namespace contextune {
 /// at once: without a lock or an allocation, where the key function returns whole numbers. So the
 /// function has to be repeatable, or AutotuneOptions::restore says how to make it so.
 ///
-/// A config is timed by what its launches from the calling thread take on the GPU, in sum; that it
-/// is faster is then confirmed on the time from the first of them to the end of the last.
+/// A config takes the time from the first start to the last end of what the calling thread does
+/// with it on one GPU: kernels, copies and NCCL's collectives, on any streams. Collectives are part
+/// of the function and not tuned for themselves; a config that launches a CUDA graph cannot be
+/// timed, and is not chosen.
 ///
 /// Inside an open region it takes part in that region's passes as a Tunable does, and repeats
 /// nothing. Without a GPU, where contextune is disabled, and while a stream is captured, it runs

@@ -58,7 +58,7 @@ void AutotunedBase::declare(std::vector<Config> configs, const Device* device) {
   for (const std::string& text : texts) pointers.push_back(text.c_str());
   contextune_tunable* const made =
       contextune_tunable_create(shared_->name.c_str(), pointers.data(), pointers.size());
-  if (made == nullptr) refuse(contextune_error() + where);
+  if (made == nullptr || contextune_tunable_span(made) != 0) refuse(contextune_error() + where);
   shared_->configs = std::move(configs);
   shared_->tunable.store(made, std::memory_order_release);
 }

@@ -92,6 +92,35 @@ TEST_CASE("A call on two streams takes the stretch that they take together", "[s
   CHECK(summed[1] > 0.9 * times("summed", 0)[1]);
 }
 
+TEST_CASE("A function is judged by the stretch that its work takes, not by the sum", "[span]") {
+  const Program& program = Program::on();
+  const Streams streams;
+  const CUdeviceptr x = program.floats(64);
+  const CUdeviceptr y = program.floats(64);
+  // On two streams it is more work, in less time.
+  auto function = contextune::autotune(
+      "overlapping", ConfigSpace().parameter("streams", {1, 2}),
+      [&](const Config& config) {
+        const bool two = config.get_int("streams") == 2;
+        require(program.add(x, 64, 1.0F, 1, 128, streams.first));
+        if (two) streams.order(streams.first, streams.second);
+        for (int i = 0; i < (two ? 4 : 3); ++i) {
+          require(program.add(x, 64, 1.0F, 1, 128, streams.first));
+          require(program.add(y, 64, 1.0F, 1, 128, two ? streams.second : streams.first));
+        }
+        if (two) streams.order(streams.second, streams.first);
+        return CUDA_SUCCESS;
+      },
+      {.n_warmup = 0, .n_repeat = 2});
+  require(function());
+  const auto in_turn = times("overlapping", 0);
+  const auto at_once = times("overlapping", 1);
+  REQUIRE(in_turn.size() == 2);
+  REQUIRE(at_once.size() == 2);
+  CHECK(at_once[1] < 0.9 * in_turn[1]);
+  CHECK(log_lines({"event=winner", "site=overlapping", "streams=2"}).size() == 1);
+}
+
 // Not by the simulated CUPTI, which has no records of the calls that copy.
 TEST_CASE("Copies and fills are part of a call's stretch", "[span]") {
   const char* const timer = std::getenv("CONTEXTUNE_TIMER");
