@@ -139,8 +139,8 @@ void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
   const auto has = [&](const std::string& wanted, const char* in) {
     if (std::find(known.begin(), known.end(), wanted) != known.end()) return true;
     runtime.fault(rule->place + ": choice '" + name + "': " + in + " names '" + wanted +
-                  "', which is none of its implementations" +
-                  contextune::space::suggestion(wanted, known) + "; it is left out");
+                  "', which is none of its implementations: they are " +
+                  contextune::space::enumeration(known) + "; it is left out");
     return false;
   };
   if (!rule->pin.empty() && has(rule->pin, "pin")) pin_ = rule->pin;

@@ -53,16 +53,20 @@ std::string_view nearest_name(std::string_view word,
   return nearest;
 }
 
+std::string enumeration(std::span<const std::string_view> names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += names[i];
+  }
+  return text;
+}
+
 std::string suggestion(std::string_view word, std::span<const std::string_view> candidates) {
   if (const std::string_view nearest = nearest_name(word, candidates); !nearest.empty()) {
     return "; did you mean '" + std::string(nearest) + "'?";
   }
-  std::string text = "; known are ";
-  for (std::size_t i = 0; i < candidates.size(); ++i) {
-    if (i > 0) text += i + 1 == candidates.size() ? " and " : ", ";
-    text += candidates[i];
-  }
-  return text;
+  return "; known are " + enumeration(candidates);
 }
 
 }  // namespace contextune::space

@@ -11,6 +11,9 @@ namespace contextune::space {
 [[nodiscard]] std::string_view nearest_name(std::string_view word,
                                             std::span<const std::string_view> candidates) noexcept;
 
+/// "block, grid and cluster".
+[[nodiscard]] std::string enumeration(std::span<const std::string_view> names);
+
 /// "; did you mean 'block'?", or "; known are block, grid and cluster".
 [[nodiscard]] std::string suggestion(std::string_view word,
                                      std::span<const std::string_view> candidates);

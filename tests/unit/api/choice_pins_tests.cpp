@@ -67,6 +67,11 @@ TEST_CASE("A space file excludes implementations", "[choice_pins]") {
 
 TEST_CASE("What a space file names and is not there is said with file and line", "[choice_pins]") {
   CHECK(Added("pinned_to_nothing").winner() == "large block=128");
-  CHECK(log_lines({"event=fault", "choices.lua:5", "pinned_to_nothing", "did you mean 'large'"})
+  CHECK(log_lines({"event=fault", "choices.lua:5", "pinned_to_nothing", "pin names 'lage'",
+                   "they are plain, large and small"})
+            .size() == 1);
+  CHECK(Added("excludes_nothing").winner() == "large block=128");
+  CHECK(log_lines({"event=fault", "choices.lua:6", "excludes_nothing", "exclude names 'rign'",
+                   "they are plain, large and small"})
             .size() == 1);
 }
