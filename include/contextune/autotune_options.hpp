@@ -7,15 +7,9 @@
 #include <contextune/config.hpp>
 #include <contextune/region_options.hpp>
 #include <contextune/restore.hpp>
+#include <contextune/unseen_size.hpp>
 
 namespace contextune {
-
-/// What a function does at a size in whose bucket nothing was measured yet.
-enum class UnseenSize : std::uint8_t {
-  Tune,     ///< it is tuned at its first call
-  Nearest,  ///< runs the winner of the nearest size that was measured; where none is near, Tune
-  Default   ///< runs the default
-};
 
 /// What the author of a function says of its tuning. Designated initialisers, in this order:
 ///

@@ -19,6 +19,8 @@ struct SizeBucket {
   std::uint64_t low = 0;
   std::uint64_t high = no_limit;
 
+  /// The size that stands for them where near sizes are looked for: the largest, if there is one.
+  [[nodiscard]] std::uint64_t typical() const noexcept { return high == no_limit ? low : high; }
   [[nodiscard]] bool operator==(const SizeBucket& other) const = default;
 };
 

@@ -31,6 +31,14 @@ enum contextune_fusion {
   contextune_fusion_off = 2 /* none that is fused */
 };
 
+/* What is done outside of regions at a size in whose bucket nothing was measured yet. */
+enum contextune_unseen {
+  contextune_unseen_tune = 0,    /* it is searched at its first call */
+  contextune_unseen_nearest = 1, /* what the nearest size runs that was searched, after it was
+                                    compared with the default once; where none is near, as `tune` */
+  contextune_unseen_default = 2  /* the default; contextune_choice_measure searches it */
+};
+
 typedef struct contextune_choice_options {
   size_t size;
   enum contextune_select select;
@@ -42,12 +50,17 @@ typedef struct contextune_choice_options {
   int n_warmup;          /* calls of each config that do not count; 0: as the region */
   int n_repeat;          /* and that do; 0: as the region */
   void* communicator;    /* an ncclComm_t that says how many `ranks`, where that is 0; may be NULL */
+  const char* buckets;   /* which sizes are one problem: "pow2", "exact", or upper edges in bytes,
+                            "4K,64K,1M"; NULL: pow2 */
+  enum contextune_unseen unseen;
+  uint32_t nearest_within; /* how many times smaller or larger the nearest size may be; 0: 4 */
 } contextune_choice_options;
 
 /* What is to be done. Equal problems get one implementation. */
 typedef struct contextune_problem {
   size_t size;
-  uint64_t bytes;   /* how much; sizes up to the next power of two are one problem. 0: it has no size */
+  uint64_t bytes;   /* how much; sizes in one of the choice's buckets are one problem. 0: it has no
+                       size. `supports` is asked about 2^64-1 for what is beyond the last edge */
   const char* type; /* of the elements, "f32"; NULL: it has none */
   int ranks;        /* as in contextune_choice_options */
   const char* key;  /* what else makes two problems different, "k=4096"; NULL: nothing */

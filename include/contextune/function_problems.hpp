@@ -102,8 +102,7 @@ class FunctionProblems : public AutotunedBase {
       if constexpr (Callables::has_key)
         made->key = key_of_result(std::invoke(callables_.key, args...));
       if constexpr (Callables::has_size) {
-        const SizeBucket bucket = bucket_of(args...);
-        made->size = bucket.high == SizeBucket::no_limit ? bucket.low : bucket.high;
+        made->size = bucket_of(args...).typical();
         made->key.add("size", options().buckets.key_part(*made->size));
       }
       problem = &add(std::move(made), prune(args...));

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include <contextune/buckets.hpp>
-
 #include "api/named_values.hpp"
 #include "api/process.hpp"
 #include "space/nearest_name.hpp"
@@ -62,11 +60,8 @@ void contextune_choice::close() {
 
 std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
   const contextune_problem asked = contextune::api::whole(given);
-  // Sizes are told apart as those of collectives are: until a choice may have buckets of its own,
-  // by powers of two.
-  const contextune::Buckets buckets;
   contextune::Key key;
-  if (asked.bytes != 0) key.add("bytes", std::get<std::string>(buckets.key_part(asked.bytes)));
+  if (asked.bytes != 0) key.add("bytes", buckets.key_part(asked.bytes));
   if (asked.type != nullptr && *asked.type != '\0') key.add("type", std::string(asked.type));
   if (asked.ranks > 1) key.add("ranks", asked.ranks);
   if (asked.key != nullptr && *asked.key != '\0') {
@@ -88,11 +83,7 @@ std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
   if (chunks_[chunk] == nullptr)
     chunks_[chunk] = std::make_unique<ChoiceProblem[]>(std::size_t{1} << chunk);
   ChoiceProblem& problem = chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
-  if (asked.bytes != 0) {
-    const auto bucket = buckets.bucket_of(asked.bytes);
-    problem.least_bytes = bucket.low;
-    problem.bytes = bucket.high;
-  }
+  if (asked.bytes != 0) problem.bytes = buckets.bucket_of(asked.bytes);
   problem.type = asked.type == nullptr ? "" : asked.type;
   problem.ranks = asked.ranks;
   problem.key_text = asked.key == nullptr ? "" : asked.key;
@@ -115,11 +106,27 @@ bool contextune_choice::can_do(const Implementation& implementation,
   asked.type = problem.type.empty() ? nullptr : problem.type.c_str();
   asked.ranks = problem.ranks;
   asked.key = problem.key_text.empty() ? nullptr : problem.key_text.c_str();
-  for (const std::uint64_t bytes : {problem.least_bytes, problem.bytes}) {
+  const contextune::SizeBucket sizes = problem.bytes.value_or(contextune::SizeBucket{0, 0});
+  for (const std::uint64_t bytes : {sizes.low, sizes.high}) {
     asked.bytes = bytes;
     if (implementation.supports(implementation.user, &asked) == 0) return false;
+    if (sizes.low == sizes.high) break;
   }
   return true;
+}
+
+std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProblem& problem) {
+  std::vector<ChoiceProblem*> found;
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t count = num_problems_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ChoiceProblem* const one = this->problem(i);
+    if (one != &problem && one->bytes && one->type == problem.type && one->ranks == problem.ranks &&
+        one->key_text == problem.key_text) {
+      found.push_back(one);
+    }
+  }
+  return found;
 }
 
 bool contextune_choice::is_wanted(const Implementation& one) const {

@@ -7,10 +7,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <contextune/contextune.h>
+#include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
@@ -39,6 +41,7 @@ struct ChoiceCandidate {
   [[nodiscard]] bool is_default() const noexcept { return implementation == 0 && config == 0; }
   Config full;  ///< "implementation=ring chunk=65536"
   State state = State::Open;
+  bool is_right = false;  ///< it was compared with the default at this size, and may run
 };
 
 /// One problem of a choice. What it may run is written once, under the choice's mutex, before
@@ -53,8 +56,7 @@ struct ChoiceProblem {
   /// As well: the default, which is not always a candidate.
   static constexpr std::uint32_t by_default = 0xfffffffeU;
 
-  std::uint64_t bytes = 0;  ///< of the largest that it stands for
-  std::uint64_t least_bytes = 0;
+  std::optional<SizeBucket> bytes;  ///< that it stands for; absent: it has no size
   std::string type;
   int ranks = 1;
   std::string key_text;
@@ -66,6 +68,10 @@ struct ChoiceProblem {
   std::atomic<Stage> stage{Stage::New};
   /// The candidate that is run wherever it is called, from now on.
   std::atomic<std::uint32_t> settled{unsettled};
+  /// The candidate that is run outside of regions while it has no winner of its own, because a near
+  /// size runs it; looked for when the choice's num_settled was `borrowed_as_of`.
+  std::atomic<std::uint32_t> borrowed{unsettled};
+  std::atomic<std::uint32_t> borrowed_as_of{0};
   std::atomic<TunableSite*> sites{nullptr};
 
   [[nodiscard]] TunableSite* find(const intercept::Region* region, int device) const noexcept;
@@ -81,6 +87,7 @@ struct contextune_choice {
   std::string site_name;  ///< told apart from choices of that name with other implementations
   contextune_choice_options options{};
   contextune::ResultTolerance tolerance;
+  contextune::Buckets buckets;
   std::vector<contextune::api::Implementation> implementations;
   std::atomic<bool> called{false};  ///< nothing is added any more
   std::once_flag closing;
@@ -91,6 +98,8 @@ struct contextune_choice {
   std::unique_ptr<contextune::Lockstep> ranks;
   /// The ranks have not met, so every problem that is not settled runs its default.
   std::atomic<bool> is_apart{false};
+  /// Problems that were measured alone.
+  std::atomic<std::uint32_t> num_settled{0};
 
   /// Nothing is added from now on: what it is called in logs.
   void close();
@@ -106,6 +115,10 @@ struct contextune_choice {
   /// The number of a problem, new or not; no_problem when there are too many.
   /// @throws Error if its key cannot be read
   [[nodiscard]] std::uint32_t number_of(const contextune_problem& problem);
+
+  /// Those that differ from it in their size only. Takes the lock.
+  [[nodiscard]] std::vector<contextune::api::ChoiceProblem*> of_other_sizes(
+      const contextune::api::ChoiceProblem& problem);
 
   static constexpr std::uint32_t no_problem = 0xffffffffU;
   static constexpr std::uint32_t max_problems = (1U << 14U) - 1;

@@ -9,6 +9,7 @@
 
 #include "api/choice_record.hpp"
 #include "api/choice_search.hpp"
+#include "api/choice_sizes.hpp"
 #include "api/declared_rule.hpp"
 #include "api/last_error.hpp"
 #include "api/named_values.hpp"
@@ -113,12 +114,16 @@ std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& pr
 
 /// With what was chosen, for good.
 int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::uint32_t settled,
-                const contextune_choice_run& call) noexcept {
+                const contextune_choice_run& call, bool is_borrowed = false) noexcept {
   const int status = run_candidate(problem, settled, call);
   // Of several ranks none may do something else by itself.
   if (status == 0 || settled == ChoiceProblem::by_default || choice.is_shared()) return status;
   if (problem.candidates[settled].is_default()) return status;
-  settle_on_default(problem);
+  if (is_borrowed) {
+    drop_borrowed(problem);
+  } else {
+    settle_on_default(problem);
+  }
   if (Runtime* now = Runtime::get()) {
     try {
       now->fallback(FallbackReason::WinnerFailed, {},
@@ -134,8 +139,10 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
 int run_known(const contextune_choice& choice, ChoiceProblem& problem,
               const contextune_choice_run& call) noexcept {
   const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
-  return settled == ChoiceProblem::unsettled ? run_default(problem, call)
-                                             : run_settled(choice, problem, settled, call);
+  if (settled != ChoiceProblem::unsettled) return run_settled(choice, problem, settled, call);
+  if (const auto of_other_size = known_of_other_size(choice, problem))
+    return run_settled(choice, problem, *of_other_size, call, true);
+  return run_default(problem, call);
 }
 
 /// How many do it, where only a communicator was named. By whoever closes the choice.
@@ -167,9 +174,12 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
     return done ? *done : run_known(choice, problem, call);
   }
   if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
+  if (known_of_other_size(choice, problem)) return run_known(choice, problem, call);
   const std::lock_guard lock(choice.search_mutex);
   if (problem.settled.load(std::memory_order_acquire) == ChoiceProblem::unsettled) {
     const Searching searching;
+    if (borrow_winner(choice, problem, *now, alone == nullptr ? call : *alone))
+      return run_known(choice, problem, call);
     const auto done =
         search_alone(choice, problem, *now, alone == nullptr ? call : *alone, alone != nullptr);
     if (done && alone == nullptr) return *done;
@@ -198,6 +208,14 @@ contextune_choice* create_choice(const char* name,
       choice->tolerance = *read;
     }
     choice->options.tolerance = nullptr;
+    if (choice->options.buckets != nullptr) {
+      try {
+        choice->buckets = Buckets::parse(choice->options.buckets);
+      } catch (const Error& error) {
+        throw Error("choice '" + choice->name + "': " + error.what());
+      }
+    }
+    choice->options.buckets = nullptr;
     return choice.release();
   } catch (const std::exception& error) {
     fail(error.what());
@@ -293,8 +311,8 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
   const bool in_region =
       choice->options.select == contextune_select_deferred && region_around(*now) != nullptr;
   if (in_region) return screened ? contextune_want_call : contextune_want_memory;
-  return screened && problem->find_settled(current_device()) != nullptr ? contextune_want_call
-                                                                        : contextune_want_alone;
+  if (screened && problem->find_settled(current_device()) != nullptr) return contextune_want_call;
+  return known_of_other_size(*choice, *problem) ? contextune_want_call : contextune_want_alone;
 }
 
 int measure_choice(contextune_choice* choice, uint32_t number,

@@ -46,7 +46,7 @@ bool ChoiceScreen::has_outputs(const contextune_choice_run& run) noexcept {
                      [](const contextune_memory& one) { return one.is_output != 0; });
 }
 
-bool ChoiceScreen::run() {
+bool ChoiceScreen::run(const ChoiceCandidate* only) {
   const intercept::TunableCall aside{intercept::TunableCall::Aside{}};
   // Copying waits for the GPU without a deadline.
   const auto idle = ranks_.compare({ends_within(timeout_), true});
@@ -58,7 +58,8 @@ bool ChoiceScreen::run() {
   if (!all || !all->ran) return false;
   const std::vector<Bytes> reference = outputs();
   for (auto one = problem_.candidates.begin(); one != problem_.candidates.end(); ++one) {
-    if (one->is_default()) continue;
+    if (one->is_default() || one->is_right || one->state != ChoiceCandidate::State::Open) continue;
+    if (only != nullptr && only != &*one) continue;
     before.restore();
     ChoiceRanks::Outcome own;
     own.ran = attempt(*one, ended);
@@ -79,6 +80,8 @@ bool ChoiceScreen::run() {
       rule_out(*one, ChoiceCandidate::State::Failed);
     } else if (!outcome->right) {
       rule_out(*one, ChoiceCandidate::State::Wrong);
+    } else {
+      one->is_right = true;
     }
   }
   before.restore();

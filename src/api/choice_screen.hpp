@@ -24,9 +24,10 @@ class ChoiceScreen {
   [[nodiscard]] static bool has_outputs(const contextune_choice_run& run) noexcept;
 
   /// Marks candidates that are wrong or cannot be run.
+  /// @param only that one is looked at; null: all of which nothing is known
   /// @return false: the ranks have lost one another, or the default itself could not be run
   /// @throws Error if the GPU refuses a copy
-  [[nodiscard]] bool run();
+  [[nodiscard]] bool run(const ChoiceCandidate* only = nullptr);
 
  private:
   using Bytes = std::vector<std::byte>;

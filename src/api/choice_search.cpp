@@ -41,12 +41,14 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
 }
 
 /// What all ranks must have before them to try the same at the same time.
-std::uint64_t hash_of(const ChoiceProblem& problem, const std::string& region, bool screens) {
+std::uint64_t hash_of(const ChoiceProblem& problem, const std::string& region, bool screens,
+                      const ChoiceCandidate* only) {
   StableHash hash;
   hash.add(problem.label);
   hash.add(region);
   hash.add(static_cast<std::uint64_t>(screens));
   for (const ChoiceCandidate& one : problem.candidates) hash.add(one.full.to_string());
+  if (only != nullptr) hash.add(only->full.to_string());
   return hash.value();
 }
 
@@ -96,11 +98,12 @@ std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& prob
 }
 
 bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
-            const contextune_choice_run& run, Region* region) noexcept {
+            const contextune_choice_run& run, Region* region,
+            const ChoiceCandidate* only) noexcept {
   ChoiceRanks ranks(choice, problem, runtime);
   try {
     const bool compares = ChoiceScreen::has_outputs(run);
-    if (!ranks.are_alike(hash_of(problem, name_of(region), compares),
+    if (!ranks.are_alike(hash_of(problem, name_of(region), compares, only),
                          "set of implementations, or is in another region")) {
       return false;
     }
@@ -113,7 +116,7 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
     }
     const bool is_alone = problem.candidates.size() == 1 && problem.candidates.front().is_default();
     if (is_alone) return true;
-    return ChoiceScreen(choice, problem, runtime, ranks, run).run();
+    return ChoiceScreen(choice, problem, runtime, ranks, run).run(only);
   } catch (const std::exception& error) {
     runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
     ranks.leave("one of them could not compare results");
@@ -149,7 +152,10 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
   }
   // In live mode its region is searched over many calls.
-  if (finished || choice.is_shared()) problem.settled.store(winner, std::memory_order_release);
+  if (finished || choice.is_shared()) {
+    problem.settled.store(winner, std::memory_order_release);
+    choice.num_settled.fetch_add(1, std::memory_order_relaxed);
+  }
   return status;
 }
 

@@ -15,9 +15,11 @@ namespace contextune::api {
                                                 const contextune_choice_run& call) noexcept;
 
 /// Finds out, once, which candidates are wrong. False: the problem runs its default, on all ranks.
+/// @param only that candidate is looked at; null: all
 [[nodiscard]] bool screen(contextune_choice& choice, ChoiceProblem& problem,
                           intercept::Runtime& runtime, const contextune_choice_run& run,
-                          intercept::Region* region) noexcept;
+                          intercept::Region* region,
+                          const ChoiceCandidate* only = nullptr) noexcept;
 
 /// Measures a problem alone, in a region of its own whose body is `run`, and settles it.
 /// @return what the last run returned, which leaves its result

@@ -1,7 +1,6 @@
 #include <contextune/choice.hpp>
 
 #include <algorithm>
-#include <bit>
 
 #include <contextune/error.hpp>
 
@@ -25,15 +24,30 @@ struct ChoiceBase::Known {
 
 namespace {
 
-/// As the library tells sizes apart: by powers of two. What buckets a choice may have, it has here.
-std::uint64_t bucket_of(std::uint64_t bytes) noexcept {
-  return bytes == 0 ? 0 : 1U + static_cast<unsigned>(std::bit_width(bytes - 1));
+/// Whatever tells buckets apart; 0: there is no size.
+std::uint64_t bucket_of(const Buckets& buckets, std::uint64_t bytes) noexcept {
+  return bytes == 0 ? 0 : buckets.bucket_of(bytes).high;
+}
+
+contextune_unseen unseen_of(UnseenSize unseen) noexcept {
+  switch (unseen) {
+    case UnseenSize::Nearest:
+      return contextune_unseen_nearest;
+    case UnseenSize::Default:
+      return contextune_unseen_default;
+    case UnseenSize::Tune:
+      break;
+  }
+  return contextune_unseen_tune;
 }
 
 }  // namespace
 
 ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
-    : name_(std::move(name)), ranks_(options.ranks) {
+    : name_(std::move(name)),
+      ranks_(options.ranks),
+      buckets_(options.buckets),
+      unseen_(options.unseen) {
   contextune_choice_options given{};
   given.size = sizeof given;
   given.select = options.select == Select::Immediate ? contextune_select_immediate
@@ -47,6 +61,10 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
   given.repeatable = options.repeatable ? 1 : 0;
   given.n_warmup = options.n_warmup;
   given.n_repeat = options.n_repeat;
+  const std::string buckets = buckets_.to_string();
+  given.buckets = buckets.c_str();
+  given.unseen = unseen_of(options.unseen);
+  given.nearest_within = options.nearest_within;
   handle_ = contextune_choice_create(name_.c_str(), &given);
   if (handle_ == nullptr) throw Error(contextune_error());
 }
@@ -112,9 +130,11 @@ void ChoiceBase::add_way(std::string name, const ConfigSpace* space, contextune_
 
 std::uint32_t ChoiceBase::number_of(std::uint64_t bytes, std::string_view type, std::int64_t extra,
                                     bool has_extra, const Key* key) {
-  const std::uint64_t bucket = bucket_of(bytes);
-  const std::uint64_t place = (bucket * 31 + static_cast<std::uint64_t>(extra)) % known_.size();
-  std::atomic<Known*>& head = known_[place];
+  const std::uint64_t bucket = bucket_of(buckets_, bytes);
+  const std::uint64_t mixed =
+      (bucket + 31 * static_cast<std::uint64_t>(extra)) * 0x9e3779b97f4a7c15ULL;
+  static_assert(std::tuple_size_v<decltype(known_)> == 64);
+  std::atomic<Known*>& head = known_[mixed >> 58U];
   for (const Known* one = head.load(std::memory_order_acquire); one != nullptr; one = one->next)
     if (one->is(bucket, type, extra, key)) return one->number;
   return add_problem(bytes, type, extra, has_extra, key, head);
@@ -124,7 +144,7 @@ std::uint32_t ChoiceBase::add_problem(std::uint64_t bytes, std::string_view type
                                       std::int64_t extra, bool has_extra, const Key* key,
                                       std::atomic<Known*>& head) {
   auto added = std::make_unique<Known>();
-  added->bucket = bucket_of(bytes);
+  added->bucket = bucket_of(buckets_, bytes);
   added->type = type;
   added->extra = extra;
   if (key != nullptr) added->key = *key;
@@ -143,6 +163,14 @@ std::uint32_t ChoiceBase::add_problem(std::uint64_t bytes, std::string_view type
   while (!head.compare_exchange_weak(one->next, one, std::memory_order_acq_rel)) {
   }
   return one->number;
+}
+
+bool ChoiceBase::is_to_be_measured(std::uint32_t number) const {
+  if (contextune_choice_wants(handle_, number) != contextune_want_call) return true;
+  if (unseen_ == UnseenSize::Tune) return false;
+  const std::vector<ChoiceTiming> known = timings_of(number);
+  return std::none_of(known.begin(), known.end(),
+                      [](const ChoiceTiming& one) { return one.samples > 0; });
 }
 
 std::vector<ChoiceTiming> ChoiceBase::timings_of(std::uint32_t number) const {

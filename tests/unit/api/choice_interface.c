@@ -4,6 +4,7 @@
 #include <cuda.h>
 #include <simcuda/simcuda.h>
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -90,6 +91,15 @@ static void check_misuse(void) {
   CHECK(contextune_choice_create("x", &options) == NULL);
   CHECK(strstr(contextune_error(), "sizeof(contextune_choice_options)") != NULL);
   options.size = sizeof options;
+  options.buckets = "64K,1K";
+  CHECK(contextune_choice_create("x", &options) == NULL);
+  CHECK(strstr(contextune_error(), "choice 'x'") != NULL &&
+        strstr(contextune_error(), "1024") != NULL);
+  /* What was compiled before there were buckets has none. */
+  options.size = offsetof(contextune_choice_options, buckets);
+  CHECK(contextune_choice_create("x", &options) != NULL);
+  options.size = sizeof options;
+  options.buckets = NULL;
   options.tolerance = "f31:1e-5";
   CHECK(contextune_choice_create("x", &options) == NULL);
   CHECK(strstr(contextune_error(), "f31:1e-5") != NULL);
@@ -154,6 +164,29 @@ static void check_choice(void) {
   CHECK(last_block == 256);
 }
 
+/* Up to the edge it is one problem; what is not measured is done by the default. */
+static void check_sizes(void) {
+  contextune_choice_options options = {0};
+  contextune_problem problem = {0};
+  contextune_choice* choice;
+  uint32_t number;
+  options.size = sizeof options;
+  options.buckets = "3K,4K";
+  options.unseen = contextune_unseen_default;
+  choice = contextune_choice_create("sized_in_c", &options);
+  add(choice, "plain", 0);
+  add(choice, "blocked", 2);
+  problem.size = sizeof problem;
+  problem.type = "u32";
+  problem.bytes = 3072;
+  number = contextune_choice_problem(choice, &problem);
+  problem.bytes = 1;
+  CHECK(contextune_choice_problem(choice, &problem) == number);
+  problem.bytes = 3073;
+  CHECK(contextune_choice_problem(choice, &problem) != number);
+  CHECK(contextune_choice_wants(choice, number) == contextune_want_call);
+}
+
 int main(void) {
   static const struct simcuda_parameter parameters[] = {{4, 4}, {8, 8}};
   static struct simcuda_kernel kernel;
@@ -176,6 +209,7 @@ int main(void) {
   CHECK(cuModuleGetFunction(&function, module, "write_value") == CUDA_SUCCESS);
   CHECK(cuMemAlloc(&memory, 256) == CUDA_SUCCESS);
   check_choice();
+  check_sizes();
   if (failures == 0) printf("ok after %d runs\n", num_runs);
   return failures == 0 ? 0 : 1;
 }

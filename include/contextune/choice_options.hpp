@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <contextune/contextune.h>
+#include <contextune/buckets.hpp>
+#include <contextune/config.hpp>
+#include <contextune/restore.hpp>
+#include <contextune/unseen_size.hpp>
+
+namespace contextune {
+
+/// When a choice is searched.
+enum class Select {
+  Deferred,  ///< in the passes of the region around its call; outside of one at once
+  Immediate  ///< at once and alone, wherever it is called
+};
+
+/// Which implementations may run, where some are fused with what else is done and others are not.
+enum class Fusion {
+  Auto,  ///< all
+  On,    ///< none that is unfused, where a fused one can do the problem
+  Off    ///< none that is fused
+};
+
+/// What the author of a choice says of it. Designated initialisers, in this order.
+struct ChoiceOptions {
+  Select select = Select::Deferred;
+  Fusion fusion = Fusion::Auto;
+  /// Processes that do the operation together, waiting for one another: all of the job, and each
+  /// calls the choice for the same problems in the same order. 1: this process alone. 0: as many as
+  /// `communicator` has.
+  int ranks = 0;
+  void* communicator = nullptr;  ///< an ncclComm_t
+  /// By how much outputs may differ from the default's: "f32:1e-5". Empty: not in a bit.
+  std::string tolerance = {};
+  /// Doing it again changes nothing but its outputs, so that no memory has to be put back.
+  bool repeatable = false;
+  int n_warmup = 0;  ///< calls of each config that do not count; 0: as the region
+  int n_repeat = 0;  ///< and that do; 0: as the region
+  /// Which sizes are one problem, where the choice says its size().
+  Buckets buckets = {};
+  /// Outside of regions. The winner of another size is compared with the default once before it
+  /// runs.
+  UnseenSize unseen = UnseenSize::Tune;
+  /// How many times smaller or larger the nearest size may be.
+  std::uint32_t nearest_within = 4;
+};
+
+/// What is to be done, for `supports` and `make_inputs`.
+struct Problem {
+  std::size_t bytes = 0;       ///< 0: it has no size
+  std::string_view type = {};  ///< "f32"; empty: none was given
+  int ranks = 1;
+  std::string_view key = {};  ///< "k=4096"; empty: there is none
+};
+
+/// What may be said of one implementation.
+struct ImplementationOptions {
+  /// Whether it can do the problem, which has to be the same on all ranks. Asked once a problem,
+  /// for its smallest and its largest size (2^64-1 bytes beyond the last edge). What it throws
+  /// counts as no. Empty: it can do all.
+  std::function<bool(const Problem&)> supports = {};
+  /// Makes its call return, and what it has on the GPU come to its end, where another rank failed
+  /// for which it may wait: sets a flag that its kernels look at, or calls ncclCommAbort on a
+  /// communicator of its own. Perhaps from another thread, while the call is under way.
+  std::function<void()> abandon = {};
+};
+
+/// The device memory of one call.
+struct ChoiceMemory {
+  std::vector<DeviceSpan> outputs;      ///< where the result is; compared with the default's
+  std::vector<DeviceSpan> others = {};  ///< what it reads, or changes on the way
+};
+
+/// What is known of one way to do a problem.
+struct ChoiceTiming {
+  std::string implementation;
+  Config config;       ///< its own parameters
+  double seconds = 0;  ///< median of the samples; 0: there are none
+  std::size_t samples = 0;
+  contextune_timing_state state = contextune_timing_missing;
+  bool is_winner = false;
+};
+
+}  // namespace contextune

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace contextune {
+
+/// What a function or a choice does at a size in whose bucket nothing was measured yet.
+enum class UnseenSize : std::uint8_t {
+  Tune,     ///< it is tuned at its first call
+  Nearest,  ///< runs the winner of the nearest size that was measured; where none is near, Tune
+  Default   ///< runs the default
+};
+
+}  // namespace contextune

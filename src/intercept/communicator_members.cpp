@@ -1,0 +1,90 @@
+#include "intercept/communicator_members.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "core/domain_planner.hpp"
+#include "core/stable_hash.hpp"
+#include "intercept/clock.hpp"
+#include "intercept/process_ranks.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// In which rank 0 answers, beyond what it is waited for.
+constexpr double answer_seconds = 2;
+constexpr std::chrono::microseconds least_pause{100};
+constexpr std::chrono::microseconds most_pause{10'000};
+
+/// Of what one rank asks about a communicator: the others ask questions of their own.
+std::uint64_t group_of_question(std::uint64_t id, std::uint32_t rank) {
+  StableHash hash;
+  hash.add("member");
+  hash.add(id);
+  hash.add(rank);
+  return hash.value();
+}
+
+/// In place of a region, for DomainPlanner.
+std::uint64_t number_of(std::uint64_t id) {
+  StableHash hash;
+  hash.add("members");
+  hash.add(id);
+  return hash.value();
+}
+
+/// Asks rank 0 once. Empty ranks without a clause: it does not know them all yet.
+CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
+                                 const DomainReport& report) {
+  CommunicatorMembers::Members found;
+  coordinator.say(topic, ProcessRanks::domain_kind, encode(report), answer_seconds);
+  Agreement answer = coordinator.wait(topic, answer_seconds);
+  if (answer.verdict == Verdict::Open) {
+    coordinator.withdraw(topic, "rank 0 did not answer");
+    answer = coordinator.wait(topic, answer_seconds);
+  }
+  auto ranks =
+      answer.verdict == Verdict::Committed ? decode_domain(answer.decision) : std::nullopt;
+  if (ranks) {
+    found.ranks = *std::move(ranks);
+  } else {
+    found.why = answer.why.empty() ? "rank 0 did not answer" : std::move(answer.why);
+  }
+  return found;
+}
+
+}  // namespace
+
+CommunicatorMembers::Members CommunicatorMembers::find(Coordinator& coordinator, std::uint64_t id,
+                                                       std::uint32_t ranks, double seconds) {
+  const std::lock_guard lock(mutex_);
+  if (const auto known = known_.find(id); known != known_.end()) return known->second;
+  Topic topic;
+  topic.group = group_of_question(id, coordinator.rank());
+  topic.ranks = {coordinator.rank()};
+  DomainReport report;
+  report.region = number_of(id);
+  report.num_ranks = coordinator.num_ranks();
+  report.used.push_back({id, ranks, 1});
+  const double deadline = now_seconds() + seconds;
+  auto pause = least_pause;
+  Members found;
+  for (;; ++topic.question) {
+    // Whoever asks later is to hear at once that this rank does not wait any more.
+    report.leaves = now_seconds() > deadline;
+    found = ask(coordinator, topic, report);
+    if (!found.ranks.empty() || !found.why.empty() || report.leaves) break;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, most_pause);
+  }
+  if (found.why.empty() && found.ranks.size() != ranks) {
+    found.ranks.clear();
+    found.why = "not all of the " + std::to_string(ranks) +
+                " ranks of its communicator came to it in time";
+  }
+  return known_.emplace(id, std::move(found)).first->second;
+}
+
+}  // namespace contextune::intercept
