@@ -132,7 +132,8 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   bool finished = false;
   try {
     contextune_entry entry{};
-    begin_region(&entry, ("choice " + problem.label).c_str());
+    begin_region_as(&entry, "choice " + problem.label,
+                    {StoredKind::Choice, choice.name, choice.site_name, problem.key});
     set_up(entry, choice, run);
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {

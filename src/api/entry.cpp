@@ -24,8 +24,8 @@ using intercept::Runtime;
 /// What an entry needs only while its region still searches.
 struct Search {
   std::string name;
+  StoredAs as;
   TunableProblem* problem = nullptr;  ///< the region is one problem of a tunable
-  std::string tunable;                ///< its name
   int device = -1;
   Options author;
   bool repeatable = false;
@@ -97,7 +97,7 @@ void prepare(Runtime& runtime, Entry& entry) {
   Search& search = *entry.search;
   search.author.mode = mode_of(runtime, search);
   if (entry.region == nullptr) {
-    entry.region = &make_region(runtime, search.name, search.device, search.author);
+    entry.region = &make_region(runtime, search.name, search.device, search.author, search.as);
   }
   if (search.together) entry.region->repeat_together();
   if (search.author.mode != Mode::Body || search.spans.empty() || entry.region->finished()) return;
@@ -114,7 +114,7 @@ void report_unprepared(Runtime& runtime, const Search& search, const std::string
   }
   // The next call would not fare better; and of a function with many keys it is said once.
   search.problem->refused = true;
-  runtime.fallback(FallbackReason::TooManySites, search.tunable,
+  runtime.fallback(FallbackReason::TooManySites, search.as.name,
                    "A key of the function cannot have a region of its own, so it and all others "
                    "that come now run their default; give the function a coarser key, or buckets "
                    "of sizes.");
@@ -171,7 +171,7 @@ int finish_pass(Entry& entry) noexcept {
   return 0;
 }
 
-void enter(Entry& entry, std::string_view name, std::string_view tunable,
+void enter(Entry& entry, std::string_view name, const StoredAs& as,
            TunableProblem* problem) noexcept {
   const int device = current_device();
   entry.region = find_region(name, device);
@@ -180,7 +180,7 @@ void enter(Entry& entry, std::string_view name, std::string_view tunable,
     entry.search = new Search;
     entry.search->name = name;
     entry.search->problem = problem;
-    entry.search->tunable = tunable;
+    entry.search->as = as;
     entry.search->device = device;
   } catch (const std::bad_alloc&) {
     forget_search(entry);
@@ -212,12 +212,18 @@ void begin_region(contextune_entry* entry, const char* name) noexcept {
   enter(mine, name, {}, nullptr);
 }
 
+void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as) noexcept {
+  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
+  if (runtime() != nullptr) enter(mine, name, as, nullptr);
+}
+
 void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept {
   Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
   TunableProblem* problem = tunable == nullptr ? nullptr : tunable->problem(key);
   if (problem == nullptr || runtime() == nullptr) return;
   try {
-    enter(mine, tunable->region_name(*problem), tunable->name, problem);
+    enter(mine, tunable->region_name(*problem),
+          {StoredKind::Function, tunable->name, tunable->site_name, problem->key}, problem);
   } catch (const std::bad_alloc&) {
     // No name, no region: the body runs once.
   }

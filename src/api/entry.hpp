@@ -1,12 +1,18 @@
 #pragma once
 
+#include <string_view>
+
 #include <contextune/contextune.h>
+
+#include "core/store.hpp"
 
 namespace contextune::api {
 
 /// What the C functions on regions do in the copy that runs. Nothing throws; what fails leaves its
 /// text in last_error().
 void begin_region(contextune_entry* entry, const char* name) noexcept;
+/// One in which a problem of a choice is tuned by itself.
+void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as) noexcept;
 /// Each problem of a function has a region of its own, instead of being one more site of the
 /// function's: a site that comes to a finished search has to be launched in two passes before it
 /// starts a generation, and would share limits of passes, time and sites, and an end of the search,

@@ -52,7 +52,7 @@ intercept::Region* find_region(std::string_view name, int device) noexcept {
 }
 
 intercept::Region& make_region(intercept::Runtime& runtime, std::string_view name, int device,
-                               const Options& author) {
+                               const Options& author, const StoredAs& as) {
   Table& kept = kept_regions();
   const std::unique_lock lock(kept.mutex);
   if (intercept::Region* found = find_locked(kept, name, device)) return *found;
@@ -65,7 +65,7 @@ intercept::Region& make_region(intercept::Runtime& runtime, std::string_view nam
   }
   std::string full_name(name);
   if (!devices.empty()) full_name += "@device" + std::to_string(device);
-  intercept::Region& region = runtime.region(full_name, author);
+  intercept::Region& region = runtime.region(full_name, author, as);
   devices.push_back({device, &region});
   return region;
 }

@@ -16,6 +16,6 @@ namespace contextune::api {
 /// The same, made if there is none. The first device that enters gives its region the plain name.
 /// @throws Error if there are too many regions
 [[nodiscard]] intercept::Region& make_region(intercept::Runtime& runtime, std::string_view name,
-                                             int device, const Options& author);
+                                             int device, const Options& author, const StoredAs& as);
 
 }  // namespace contextune::api

@@ -60,8 +60,21 @@ double gain_of(double seconds, double default_seconds) {
   return default_seconds > 0 ? 1 - seconds / default_seconds : NAN;
 }
 
-std::string confirmed_gain(const Entry& entry) {
-  return entry.confirm ? percent_text(entry.confirm->figures.gain) : "-";
+/// Of a region as a whole; of a function or choice, whose sites are its keys, the most at one of
+/// them.
+std::string gain_text(const Entry& entry) {
+  if (entry.confirm) return percent_text(entry.confirm->figures.gain);
+  double most = NAN;
+  if (entry.kind != StoredKind::Region) {
+    for (const EntrySite& known : entry.sites)
+      most = std::fmax(most, gain_of(known.site.seconds, known.site.default_seconds));
+  }
+  return std::isnan(most) ? "-" : "up to " + percent_text(most);
+}
+
+/// What a site of the entry is.
+const char* site_word(const Entry& entry) {
+  return entry.kind == StoredKind::Region ? "site" : "key";
 }
 
 std::vector<std::string> winner_cells(const Config& winner, WinnerReason reason, double seconds,
@@ -122,8 +135,7 @@ std::string store_list_text(const Listing& listing) {
     if (file.content.state != store::FileState::Good) continue;
     table.add({shortened(shown(entry.name), most_name_columns), std::string(to_string(entry.kind)),
                shown(gpu_of(entry)), std::to_string(entry.sites.size()),
-               std::to_string(num_tuned(entry)), last_time(entry), confirmed_gain(entry),
-               file.place()});
+               std::to_string(num_tuned(entry)), last_time(entry), gain_text(entry), file.place()});
   }
   return table.to_string("");
 }
@@ -154,7 +166,8 @@ std::string store_list_json(const std::string& folder, const Listing& listing) {
 std::string stored_title(const ListedFile& file) {
   const Entry& entry = file.content.entry;
   return file.place() + " (" + std::string(to_string(entry.kind)) + " '" + shown(entry.name) +
-         "' on " + shown(gpu_of(entry)) + ", " + count_text(entry.sites.size(), "site", "sites") +
+         "' on " + shown(gpu_of(entry)) + ", " +
+         count_text(entry.sites.size(), site_word(entry), std::string(site_word(entry)) + "s") +
          ")";
 }
 
@@ -166,7 +179,8 @@ std::string entry_text(const ListedFile& file, bool history) {
             (entry.software.size() > 1 ? " [" + id + "]" : "") + "\n";
   if (entry.confirm) text += confirm_text(*entry.confirm);
   TextTable table({4, 5, 6});
-  table.add({"site", "key", "winner", "why", "time", "default", "gain", "tuned at"});
+  table.add({std::string(entry.kind == StoredKind::Region ? "site" : to_string(entry.kind)), "key",
+             "winner", "why", "time", "default", "gain", "tuned at"});
   for (const EntrySite& known : entry.sites) {
     const StoredSite& site = known.site;
     auto cells =

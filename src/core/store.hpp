@@ -42,6 +42,16 @@ struct StoreIdentity {
   TuningEnvironment environment;
 };
 
+/// As what the winners of a region are stored: a region of its own that a function or a choice has
+/// for one key is one site of the function's or the choice's entry.
+struct StoredAs {
+  StoredKind kind = StoredKind::Region;
+  // Unless it is a Region, which has its own name and any sites:
+  std::string name;  ///< of the function or choice
+  std::string site;
+  Key key;  ///< without the device
+};
+
 /// One config of a site, and what was measured of it.
 struct StoredTrial {
   Config config;
@@ -65,7 +75,7 @@ struct StoredSite {
   /// What the default of a collective was: "Ring Simple"; empty: not known. With it the winners of
   /// a store can be handed to NCCL's own tuner, which needs a row for what keeps its default, too.
   std::string default_choice;
-  std::string tuned_at;        ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
+  std::string tuned_at;  ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.
   bool same_software = true;
 };

@@ -209,8 +209,9 @@ void ProcessRuntime::start_marks() {
 }
 
 LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
-                                           bool process) {
-  if (!options_.discover) (void)store_.entry_of(name);  // reads files, which nobody is to wait for
+                                           bool process, const StoredAs& as) {
+  if (!options_.discover)
+    (void)store_.entry_of(name, as);  // reads files, which nobody is to wait for
   const std::lock_guard lock(mutex_);
   auto& place = regions_[name];
   if (place == nullptr) {
@@ -224,7 +225,7 @@ LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Option
     } else if (process) {
       place = std::make_unique<ProcessRegion>(name, options, services_);
     } else {
-      place = std::make_unique<TunedRegion>(name, options, services_);
+      place = std::make_unique<TunedRegion>(name, options, services_, as);
     }
   }
   return *place;
@@ -247,7 +248,7 @@ LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
   }
 }
 
-Region& ProcessRuntime::region(std::string_view name, const Options& author) {
+Region& ProcessRuntime::region(std::string_view name, const Options& author, const StoredAs& as) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
@@ -255,7 +256,7 @@ Region& ProcessRuntime::region(std::string_view name, const Options& author) {
   std::vector<std::string> said_already;
   Options options = options_from_environment(author, said_already);
   options.mode = author.mode;  // the author knows whether the body may run again
-  return find_or_make(std::string(name), options, false);
+  return find_or_make(std::string(name), options, false, as);
 }
 
 std::unique_ptr<Lockstep> ProcessRuntime::lockstep(const std::string& of, std::uint32_t ranks,

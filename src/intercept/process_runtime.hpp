@@ -32,7 +32,9 @@ class ProcessRuntime final : public Runtime {
 
   [[nodiscard]] const Options& options() const noexcept override { return options_; }
   [[nodiscard]] bool sees_launches() const noexcept override { return frontend_ != nullptr; }
-  [[nodiscard]] Region& region(std::string_view name, const Options& author) override;
+  using Runtime::region;
+  [[nodiscard]] Region& region(std::string_view name, const Options& author,
+                               const StoredAs& as) override;
   [[nodiscard]] Region* current_region() noexcept override;
   [[nodiscard]] bool is_in_region() noexcept override;
   [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
@@ -100,7 +102,8 @@ class ProcessRuntime final : public Runtime {
   /// Null is every one.
   [[nodiscard]] bool is_current(CUcontext context) const noexcept;
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
-  LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process);
+  LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process,
+                             const StoredAs& as = {});
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();

@@ -28,6 +28,13 @@ std::uint64_t hash_of(const TuningEnvironment& environment) {
   return hash.value();
 }
 
+Key without_device(const Key& key) {
+  Key rest;
+  for (const Key::Entry& part : key.entries())
+    if (part.first != "device") rest.add(part.first, part.second);
+  return rest;
+}
+
 bool same_site(const StoredSite& a, const StoredSite& b) {
   return a.name == b.name && a.key == b.key;
 }
@@ -53,23 +60,31 @@ void ProcessStore::prepare(const std::vector<std::string>& regions) {
   if (store_ == nullptr) return;
   (void)journal_.suspicion({});
   const TuningEnvironment here = find_environment_();
-  for (const std::string& region : regions) prepared_[region] = read(region, here);
+  for (const std::string& region : regions) prepared_[region] = read(region, {}, here);
 }
 
 std::unique_ptr<ProcessStore::Entry> ProcessStore::read(const std::string& region,
+                                                        const StoredAs& as,
                                                         const TuningEnvironment& here) {
   auto entry = std::make_unique<Entry>();
-  entry->identity = {StoredKind::Region, region, here};
+  const bool is_region = as.kind == StoredKind::Region;
+  entry->identity = {as.kind, is_region ? region : as.name, here};
   entry->environment = hash_of(here);
   const Facts& hardware = here.hardware;
   entry->keeps_devices_apart = std::any_of(hardware.begin(), hardware.end(), [](const auto& fact) {
     return fact.first == gpu::other_gpus;
   });
   if (!always_tune_) entry->sites = store_->load(entry->identity);
+  if (!is_region) {
+    const Key key = without_device(as.key);
+    std::erase_if(entry->sites, [&](const StoredSite& site) {
+      return site.name != as.site || without_device(site.key) != key;
+    });
+  }
   return entry;
 }
 
-const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
+const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, const StoredAs& as) {
   if (store_ != nullptr) (void)journal_.suspicion({});  // reads what is known, without our locks
   std::optional<TuningEnvironment> here;
   {
@@ -92,7 +107,7 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region) {
   const auto prepared = prepared_.find(region);
   const bool is_ready = prepared != prepared_.end() && prepared->second != nullptr &&
                         prepared->second->identity.environment == *environment_;
-  place = is_ready ? std::move(prepared->second) : read(region, *environment_);
+  place = is_ready ? std::move(prepared->second) : read(region, as, *environment_);
   log::StoreEvent event;
   event.region = region;
   event.action = "found";
@@ -119,7 +134,7 @@ void ProcessStore::save(const StoreIdentity& identity, std::vector<StoredSite> s
   if (store_ == nullptr || sites.empty() || !tunes() || !may_save_()) return;
   const std::lock_guard lock(mutex_);
   const auto waiting = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
-    return job.identity.name == identity.name;
+    return job.identity.kind == identity.kind && job.identity.name == identity.name;
   });
   if (waiting == jobs_.end()) {
     jobs_.push_back({identity, std::move(sites), std::move(confirm)});

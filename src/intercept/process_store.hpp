@@ -44,8 +44,9 @@ class ProcessStore {
   /// Reads ahead what is stored of these regions, before the program enters them.
   void prepare(const std::vector<std::string>& regions);
 
-  /// The entry of that region; without sites if nothing is stored, or nothing is to be used.
-  [[nodiscard]] const Entry& entry_of(const std::string& region);
+  /// The entry of that region, as far as it is about it; without sites if nothing is stored, or
+  /// nothing is to be used.
+  [[nodiscard]] const Entry& entry_of(const std::string& region, const StoredAs& as = {});
 
   /// What is stored of a site, as far as it is to be used.
   /// @param key without what only one rank has to do with
@@ -72,7 +73,7 @@ class ProcessStore {
     std::optional<StoredConfirm> confirm;
   };
 
-  [[nodiscard]] std::unique_ptr<Entry> read(const std::string& region,
+  [[nodiscard]] std::unique_ptr<Entry> read(const std::string& region, const StoredAs& as,
                                             const TuningEnvironment& here);
   void start_thread();
   void work() noexcept;

@@ -9,6 +9,7 @@
 #include "core/fallback_reason.hpp"
 #include "core/kernel_rule.hpp"
 #include "core/lockstep.hpp"
+#include "core/store.hpp"
 #include "intercept/region.hpp"
 #include "preload/contextune_abi.h"
 #include "space/declaration.hpp"
@@ -47,8 +48,13 @@ class Runtime {
   [[nodiscard]] virtual bool sees_launches() const noexcept = 0;
 
   /// The region of that name; made at first use with `author` as defaults under the variables.
+  /// @param as what its winners are stored as
   /// @throws Error if there are more regions than can be kept apart (1024)
-  [[nodiscard]] virtual Region& region(std::string_view name, const Options& author) = 0;
+  [[nodiscard]] virtual Region& region(std::string_view name, const Options& author,
+                                       const StoredAs& as) = 0;
+  [[nodiscard]] Region& region(std::string_view name, const Options& author) {
+    return region(name, author, {});
+  }
 
   /// The region that this thread's launches belong to now: its innermost, else the only open one,
   /// else null.

@@ -24,7 +24,8 @@ constexpr std::chrono::microseconds most_settle_pause{1000};
 }  // namespace
 
 Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
-               Selection selection, Measurement& measurement, ProcessStore& store, EventLog& log)
+               Selection selection, Measurement& measurement, ProcessStore& store, EventLog& log,
+               const StoredAs& as)
     : region_(std::move(region)),
       clock_(clock),
       measurement_(measurement),
@@ -32,7 +33,7 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       id_(measurement.add_search()),
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
       store_(store),
-      results_(store, region_, selection, observer_),
+      results_(store, region_, as, selection, observer_),
       times_(results_),
       tuning_(make_tuning(times_, results_.store_knows())),
       losses_seen_(measurement.losses()) {

@@ -60,7 +60,7 @@ class Search {
       std::function<std::unique_ptr<RegionTuning>(TuningObserver&, bool store_knows)>;
 
   Search(std::string region, const MakeTuning& make_tuning, RegionClock clock, Selection selection,
-         Measurement& measurement, ProcessStore& store, EventLog& log);
+         Measurement& measurement, ProcessStore& store, EventLog& log, const StoredAs& as = {});
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 

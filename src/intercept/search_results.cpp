@@ -17,11 +17,11 @@ std::uint64_t config_hash(const Config& config) {
 
 }  // namespace
 
-SearchResults::SearchResults(ProcessStore& store, const std::string& region, Selection selection,
-                             TuningObserver& next)
+SearchResults::SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
+                             Selection selection, TuningObserver& next)
     : store_(store),
       region_(region),
-      entry_(store.entry_of(region)),
+      entry_(store.entry_of(region, as)),
       selection_(selection),
       next_(next) {}
 
@@ -203,7 +203,9 @@ bool SearchResults::save() {
     site.saved = true;
   }
   if (sites.empty()) return false;
-  store_.save(entry_.identity, std::move(sites), confirm_);
+  // An entry with many keys has no time of the whole.
+  const bool is_region = entry_.identity.kind == StoredKind::Region;
+  store_.save(entry_.identity, std::move(sites), is_region ? confirm_ : std::nullopt);
   return true;
 }
 

@@ -17,8 +17,8 @@ namespace contextune::intercept {
 /// Not thread-safe: used by one search, which serialises calls.
 class SearchResults final : public TuningObserver {
  public:
-  SearchResults(ProcessStore& store, const std::string& region, Selection selection,
-                TuningObserver& next);
+  SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
+                Selection selection, TuningObserver& next);
 
   /// Whether sites of the region are stored: its first entry then only shows which are there.
   [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }

@@ -15,7 +15,8 @@ constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes 
 
 }  // namespace
 
-TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services)
+TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services,
+                         const StoredAs& as)
     : LaunchRegion(std::move(name), services),
       repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
@@ -26,8 +27,8 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
           [&](TuningObserver& observer, bool store_knows) {
             return services.ranks.tuning_of(this->name(), options, observer, store_knows);
           },
-          RegionClock::Entry, options.selection, services.measurement, services.store,
-          services.log),
+          RegionClock::Entry, options.selection, services.measurement, services.store, services.log,
+          as),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),

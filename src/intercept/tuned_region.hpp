@@ -14,7 +14,8 @@ namespace contextune::intercept {
 /// A region whose entries are passes of one search. See Region.
 class TunedRegion final : public LaunchRegion, private SiteOwner {
  public:
-  TunedRegion(std::string name, const Options& options, const RegionServices& services);
+  TunedRegion(std::string name, const Options& options, const RegionServices& services,
+              const StoredAs& as);
 
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }

@@ -64,6 +64,16 @@ class LooksAt(StoreTest):
         self.assertRegex(output, r"before +block=512 share=0.5 .* 2026-11-18T11:06:40Z")
         self.assertEqual(output.count("software  driver="), 2)
 
+    def test_a_function_is_told_by_its_keys(self):
+        self.write("gemm", "256", name="function:gemm")
+        self.assertRegex(self.store("list").splitlines()[1],
+                         r"^gemm +function +NVIDIA H200 +1 +1 +2026-11-18T11:06:40Z +up to 25.0 % ")
+        self.assertIsNone(self.read("list")["entries"][0]["gain"])
+        output = self.store("show", "gemm")
+        self.assertIn("(function 'gemm' on NVIDIA H200, 1 key)", output)
+        self.assertRegex(output, r"function +key +winner")
+        self.assertRegex(output, r"gemm +n=1024 +block=256 share=0.5 +fastest")
+
     def test_show_for_programs_is_the_document(self):
         self.write("saxpy", "256")
         entry = self.read("show", "decode")["entries"][0]

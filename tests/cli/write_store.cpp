@@ -69,8 +69,13 @@ int main(int argc, char** argv) {
       words[0],
       [](FallbackReason, const std::string& sentence) { std::cerr << sentence << std::endl; },
       {5, [&] { return std::atoll(words[4].c_str()); }});
-  const StoreIdentity identity{
+  StoreIdentity identity{
       StoredKind::Region, words[1], {{{"gpu", words[2]}}, {{"driver", words[3]}}}};
-  const StoredConfirm confirm{ConfirmVerdict::Kept, 1e-3, 9e-4, 0.1, 0.08, 8};
+  std::optional<StoredConfirm> confirm{{ConfirmVerdict::Kept, 1e-3, 9e-4, 0.1, 0.08, 8}};
+  if (constexpr std::string_view of = "function:"; identity.name.starts_with(of)) {
+    identity.kind = StoredKind::Function;
+    identity.name.erase(0, of.size());
+    confirm.reset();
+  }
   return store.save(identity, sites, confirm) ? 0 : 1;
 }

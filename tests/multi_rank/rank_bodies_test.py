@@ -1,6 +1,8 @@
 """Bodies that several ranks repeat until they are tuned, kernels and collectives mixed: the same
 winners and hashes on all ranks, and each prints what it prints without contextune."""
 
+import subprocess
+import tempfile
 import time
 import unittest
 
@@ -81,6 +83,21 @@ class RankBodies(unittest.TestCase):
                                               and f"key={key}" in line and "block=128" in line]), 1, log)
                     self.assertEqual(job.winners(log), job.winners(logs[0]))
                     self.assertEqual(hashes(log), hashes(logs[0]))
+
+    def test_what_a_function_won_is_stored_by_its_keys(self):
+        with tempfile.TemporaryDirectory(prefix="contextune-store-") as folder:
+            variables = {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder}
+            self.run_job(Bodies(1, 0, "function"), 2, variables)
+            store = lambda *words: subprocess.run(
+                [job.COMMAND, "store", *words, "--cache-dir", folder], text=True, check=True,
+                stdout=subprocess.PIPE, timeout=job.LIMIT).stdout
+            self.assertRegex(store("list"), r"(?m)^filled +function .* 2 +2 ")
+            for key in (1, 2):
+                self.assertRegex(store("show", "filled"), f"(?m)^ +filled +key={key} +block=128 ")
+            _, logs = self.run_job(Bodies(1, 0, "function"), 2, variables)
+            for log in logs:
+                self.assertEqual(job.lines(log, "trial"), [])
+                self.assertEqual(len([line for line in job.winners(log) if "reason=stored" in line]), 2, log)
 
     def test_a_config_that_takes_minutes_is_given_up_on_all_ranks(self):
         _, logs = self.run_job(Bodies(2, 0, "slow"), 2, {"CONTEXTUNE_CUTOFF": "0"})

@@ -1,0 +1,112 @@
+#include "intercept/process_store.hpp"
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "store/file_store.hpp"
+#include "store/listing.hpp"
+
+using namespace contextune;
+using namespace contextune::intercept;
+
+namespace {
+
+/// A store on disk, and processes that use it one after the other.
+class Stored {
+ public:
+  Stored() { REQUIRE(mkdtemp(folder_) != nullptr); }
+  ~Stored() { std::filesystem::remove_all(folder_); }
+  Stored(const Stored&) = delete;
+  Stored& operator=(const Stored&) = delete;
+
+  [[nodiscard]] std::unique_ptr<ProcessStore> process() {
+    auto files = std::make_unique<store::FileStore>(
+        cache(), [](FallbackReason, const std::string& sentence) { FAIL(sentence); });
+    return std::make_unique<ProcessStore>(
+        std::move(files), cache(), Options{}, log_, [] { return here(); }, [] { return true; });
+  }
+  [[nodiscard]] static TuningEnvironment here() {
+    return {{{"gpu", "NVIDIA H200"}}, {{"driver", "13.0"}}};
+  }
+  /// What a process has found of a region.
+  void save(const std::string& region, const StoredAs& as, std::int64_t key) {
+    const auto process = this->process();
+    const StoreIdentity identity = process->entry_of(region, as).identity;
+    process->save(identity, {site(key)}, std::nullopt);
+    process->wait(10);
+  }
+  [[nodiscard]] static StoredSite site(std::int64_t key) {
+    StoredSite made;
+    made.name = "gemm";
+    made.key = {{"key", key}};
+    made.trials = {{{{"block", std::int64_t{64}}}, TrialStatus::Measured, 3, 2e-6, 2e-6, 2e-6},
+                   {{{"block", key}}, TrialStatus::Measured, 3, 1e-6, 1e-6, 1e-6}};
+    made.winner = {{"block", key}};
+    made.seconds = 1e-6;
+    made.default_seconds = 2e-6;
+    return made;
+  }
+  [[nodiscard]] std::vector<store::Entry> entries() const {
+    std::vector<store::Entry> all;
+    for (const auto& file : store::list_store(cache(), store::Trust::Own).files)
+      all.push_back(file.content.entry);
+    return all;
+  }
+
+ private:
+  [[nodiscard]] std::string cache() const { return folder_ + std::string("/cache"); }
+
+  char folder_[40] = "/tmp/contextune-process-store-XXXXXX";
+  EventLog log_{{folder_, 1, "", LogLevel::Info}};
+};
+
+StoredAs function_of(std::int64_t key) {
+  return {StoredKind::Function, "gemm", "gemm", {{"key", key}}};
+}
+
+}  // namespace
+
+TEST_CASE("The keys of a function are one entry, of which each is told only its own", "[store]") {
+  Stored stored;
+  stored.save("gemm{key=128}", function_of(128), 128);
+  stored.save("gemm{key=256}", function_of(256), 256);
+  const auto all = stored.entries();
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].kind == StoredKind::Function);
+  CHECK(all[0].name == "gemm");
+  CHECK(all[0].sites.size() == 2);
+  const auto process = stored.process();
+  const auto& entry = process->entry_of("gemm{key=256}", function_of(256));
+  REQUIRE(entry.sites.size() == 1);
+  CHECK(entry.sites[0].winner == Config{{"block", std::int64_t{256}}});
+  CHECK(process->entry_of("gemm{key=512}", function_of(512)).sites.empty());
+}
+
+TEST_CASE("A region, a function and a choice of one name are different entries", "[store]") {
+  Stored stored;
+  StoredAs choice = function_of(128);
+  choice.kind = StoredKind::Choice;
+  stored.save("gemm", {}, 128);
+  stored.save("gemm{key=128}", function_of(128), 128);
+  stored.save("choice gemm{key=128}", choice, 128);
+  CHECK(stored.entries().size() == 3);
+}
+
+TEST_CASE("What was stored of a function as a region of its own is not taken for the function's",
+          "[store]") {
+  Stored stored;
+  stored.save("gemm{key=128}", {}, 128);
+  CHECK(stored.process()->entry_of("gemm{key=128}", {}).sites.size() == 1);
+  CHECK(stored.process()->entry_of("gemm{key=128}", function_of(128)).sites.empty());
+}
+
+TEST_CASE("A function on equal devices has one winner for all", "[store]") {
+  Stored stored;
+  stored.save("gemm{key=128}@device1", function_of(128), 128);
+  CHECK(stored.process()->entry_of("gemm{key=128}", function_of(128)).sites.size() == 1);
+}
