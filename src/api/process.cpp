@@ -66,6 +66,9 @@ int current_device() noexcept {
     return cuda->cuDeviceGetCount(&count) == CUDA_SUCCESS && count == 1;
   }();
   if (single) return 0;
+  // Each time: programs change devices by calls that nobody sees. What could stand for the device,
+  // the handle of the current context, costs a call of the driver as well, and may be that of
+  // another device's context once the first is gone.
   CUdevice device = 0;
   return cuda->cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : -1;
 }

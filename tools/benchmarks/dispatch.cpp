@@ -59,13 +59,17 @@ class Gpu {
   }
 
   [[nodiscard]] bool simulated() const { return simulated_; }
+  [[nodiscard]] int num_devices() const {
+    int count = 0;
+    check(get<CUresult(int*)>("cuDeviceGetCount")(&count), "cuDeviceGetCount");
+    return count;
+  }
 
   /// A kernel that takes the longer, the larger its block is.
   CUresult launch(unsigned block) const {
     return launch_(paced_, 1, 1, 1, block, 1, 1, 0, nullptr, nullptr, nullptr);
   }
 
- private:
   template <class Function>
   Function* get(const char* name) const {
     void* found = dlsym(library_, name);
@@ -73,6 +77,7 @@ class Gpu {
     return reinterpret_cast<Function*>(found);
   }
 
+ private:
   const char* image() const {
     if (!simulated_) {
       return ".version 7.0\n.target sm_70\n.address_size 64\n"
@@ -155,15 +160,25 @@ void run() {
   CONTEXTUAL_AUTOTUNE("dispatch_region", {.repeatable = true, .refine = false}) tunable();
   launches = false;
 
-  std::printf("%s\n%d keys; median of %d turns of %d calls (10th to 90th of 100)\n",
+  std::printf("%s\n%d keys; devices: %d; median of %d turns of %d calls (10th to 90th of 100)\n",
               gpu.simulated() ? "on the simulated driver; these are times of this host's CPU"
                               : "host work; the functions launch nothing",
-              num_keys, turns, calls_per_turn);
+              num_keys, gpu.num_devices(), turns, calls_per_turn);
   CUresult (*volatile indirect)(int) = [](int n) {
     return n < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
   };
   measure(
       "an empty indirect call", [&](int n) { static_cast<void>(indirect(n)); }, 1);
+  // What it costs to know where a call is, of which the first is asked where there are several
+  // devices.
+  const auto get_device = gpu.get<CUresult(CUdevice*)>("cuCtxGetDevice");
+  const auto get_context = gpu.get<CUresult(CUcontext*)>("cuCtxGetCurrent");
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  measure(
+      "cuCtxGetDevice", [&](int) { static_cast<void>(get_device(&device)); }, 1);
+  measure(
+      "cuCtxGetCurrent", [&](int) { static_cast<void>(get_context(&context)); }, 1);
   measure(
       "a function of an integer key", [&](int n) { static_cast<void>(plain(n)); }, target);
   measure(
