@@ -26,6 +26,9 @@ std::optional<KernelImage> read_simulated(const std::string& text) {
   }
   std::sort(code.variables.begin(), code.variables.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });
+  code.variables.erase(std::unique(code.variables.begin(), code.variables.end(),
+                                   [](const auto& a, const auto& b) { return a.name == b.name; }),
+                       code.variables.end());
   return code;
 }
 

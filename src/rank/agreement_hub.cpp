@@ -260,8 +260,8 @@ void Hub::tick(double now, Outbox& out) {
       inquire(topic, entry, now, out);
       continue;
     }
-    const auto missing =
-        std::find_if(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
+    const auto missing = std::find_if(
+        topic.ranks.begin(), topic.ranks.end(), [&, &entry = entry](std::uint32_t rank) {
           return collecting ? !entry.said.contains(rank) : !entry.voted.contains(rank);
         });
     const std::uint32_t culprit = missing == topic.ranks.end() ? Agreement::no_rank : *missing;
@@ -314,7 +314,8 @@ Message Hub::verdict_of(const Topic& topic, const Entry& entry) {
 }
 
 void Hub::forget_if_known(Entries::iterator place, Outbox& out) {
-  const auto& [topic, entry] = *place;
+  const Topic& topic = place->first;
+  const Entry& entry = place->second;
   // A lost rank may still ask what came of its vote, but what is not known here counts as aborted.
   const bool known = std::all_of(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
     return entry.acknowledged.contains(rank) ||

@@ -7,6 +7,7 @@
 
 #include "cli/iteration_table.hpp"
 #include "cli/log_json.hpp"
+#include "cli/rank_comparison.hpp"
 #include "cli/summary.hpp"
 #include "log/log_reader.hpp"
 #include "log/run_report.hpp"
@@ -43,6 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       require_fit_for_terminal(cli::to_markdown(cli::iteration_table(region), 120));
     }
   }
+  for (const cli::RankComparison& job : cli::compare_ranks(contents.processes)) {
+    if (job.ranks.size() < 2) std::abort();
+    require_fit_for_terminal(
+        cli::comparison_text(job, *job.ranks.begin()->second, 120, cli::Fallbacks::Few));
+  }
+#ifdef CONTEXTUNE_FUZZ_JSON
   if (cli::to_json(contents).empty()) std::abort();
+#endif
   return 0;
 }

@@ -1,5 +1,5 @@
-// Any bytes are an entry of the store or an error that says where; an entry that was read is written
-// as a text that gives the same entry, and merging it with itself changes nothing.
+// Any bytes are an entry of the store or an error that says where; an entry that was read is
+// written as a text that gives the same entry, and merging it with itself changes nothing.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -89,7 +89,7 @@ TEST_CASE("PTX that ends within a declaration is refused", "[image]") {
 TEST_CASE("A simulated image declares its variables line by line", "[image]") {
   const auto code = read(
       "simcuda image 1\nlibrary kernels.so\nkernel tile<1, 2>\nglobal total 8\n"
-      "global flags 400 # of steps\n# global no 4\n");
+      "global flags 400 # of steps\n# global no 4\nglobal total 8\n");
   REQUIRE(code);
   const std::vector<ImageVariable> wanted{{"flags", 400, VariableKind::Device},
                                           {"total", 8, VariableKind::Device}};
