@@ -256,6 +256,13 @@ typedef struct contextune_launch_change {
 /* Callbacks return 0 for success. Otherwise the kernel keeps its own launch, and `error` (of
  * `error_bytes` bytes, "" on entry) goes into the log. They run on the thread that launches, never
  * two at a time for one kernel, and must not call CUDA. */
+/* What is done at a size in whose bucket nothing was measured yet. */
+enum contextune_unseen {
+  contextune_unseen_tune = 0,    /* it is measured when it comes */
+  contextune_unseen_nearest = 1, /* what the nearest size runs that was; where none is near, as `tune` */
+  contextune_unseen_default = 2  /* the default */
+};
+
 typedef struct contextune_kernel {
   size_t size;          /* sizeof(contextune_kernel) */
   const char* kernel;   /* demangled name without parameters, or the symbol */
@@ -276,6 +283,8 @@ typedef struct contextune_kernel {
                contextune_launch_change* change, char* error, size_t error_bytes);
   /* Not 0: the key holds the size of the problem, as a bucket, and takes the place of the grid. */
   int keys_by_size;
+  /* What a launch does whose size comes when its region is tuned; with keys_by_size only. */
+  enum contextune_unseen unseen;
 } contextune_kernel;
 
 /* Declares a kernel, for launches that are first seen from now on; the last declaration of a name

@@ -31,14 +31,6 @@ enum contextune_fusion {
   contextune_fusion_off = 2 /* none that is fused */
 };
 
-/* What is done outside of regions at a size in whose bucket nothing was measured yet. */
-enum contextune_unseen {
-  contextune_unseen_tune = 0,    /* it is searched at its first call */
-  contextune_unseen_nearest = 1, /* what the nearest size runs that was searched, after it was
-                                    compared with the default once; where none is near, as `tune` */
-  contextune_unseen_default = 2  /* the default; contextune_choice_measure searches it */
-};
-
 typedef struct contextune_choice_options {
   size_t size;
   enum contextune_select select;
@@ -52,7 +44,8 @@ typedef struct contextune_choice_options {
   void* communicator;    /* an ncclComm_t that says how many `ranks`, where that is 0; may be NULL */
   const char* buckets;   /* which sizes are one problem: "pow2", "exact", or upper edges in bytes,
                             "4K,64K,1M"; NULL: pow2 */
-  enum contextune_unseen unseen;
+  enum contextune_unseen unseen; /* outside of regions. The nearest size's is compared with the
+                                    default once before; contextune_choice_measure searches */
   uint32_t nearest_within; /* how many times smaller or larger the nearest size may be; 0: 4 */
 } contextune_choice_options;
 

@@ -17,6 +17,7 @@
 #include <contextune/dim3.hpp>
 #include <contextune/kernel_name.hpp>
 #include <contextune/key.hpp>
+#include <contextune/unseen_size.hpp>
 
 struct contextune_launch_view;
 struct contextune_launch_change;
@@ -115,6 +116,9 @@ class Kernel {
   Kernel& size(Size size);
   /// Which sizes are one bucket; powers of two if nothing is said.
   Kernel& buckets(Buckets buckets);
+  /// What a launch does whose size comes when its region is tuned: nearest is what the nearest size
+  /// has won, if this launch has that config, too; else it is tuned as it comes.
+  Kernel& unseen(UnseenSize unseen);
   /// True keeps the config for this launch.
   Kernel& prune(Prune keep);
   Kernel& apply(Apply apply);

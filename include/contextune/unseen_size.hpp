@@ -4,9 +4,10 @@
 
 namespace contextune {
 
-/// What a function or a choice does at a size in whose bucket nothing was measured yet.
+/// What a function, a choice or a declared kernel does at a size in whose bucket nothing was
+/// measured yet.
 enum class UnseenSize : std::uint8_t {
-  Tune,     ///< it is tuned at its first call
+  Tune,     ///< it is tuned when it comes
   Nearest,  ///< runs the winner of the nearest size that was measured; where none is near, Tune
   Default   ///< runs the default
 };

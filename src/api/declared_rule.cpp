@@ -111,6 +111,9 @@ DeclaredRule::DeclaredRule(const contextune_kernel& declared)
   if (declared.apply == nullptr) {
     throw Error("kernel '" + name_ + "' is declared without `apply`; say what a config changes");
   }
+  if (declared.unseen > contextune_unseen_default) {
+    throw Error("kernel '" + name_ + "' says by `unseen` what is not known; see contextune_unseen");
+  }
   configs_ = read_configs("kernel '" + name_ + "'", declared.configs, declared.num_configs);
   texts_.assign(declared.configs, declared.configs + declared.num_configs);
 }

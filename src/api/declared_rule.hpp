@@ -20,6 +20,9 @@ class DeclaredRule final : public KernelRule {
   [[nodiscard]] std::string_view origin() const override { return origin_; }
   [[nodiscard]] Key key(const LaunchView& launch, LaunchReads& reads) override;
   [[nodiscard]] bool keys_by_size() const override { return callbacks_.keys_by_size != 0; }
+  [[nodiscard]] UnseenSize unseen() const override {
+    return static_cast<UnseenSize>(callbacks_.unseen);
+  }
   [[nodiscard]] std::vector<Config> configs(const LaunchView& launch) override;
   [[nodiscard]] LaunchChange apply(const Config& config, const LaunchView& launch,
                                    LaunchReads& reads) override;

@@ -38,7 +38,7 @@ constexpr TrialStatus last(TrialStatus) {
   return TrialStatus::Known;
 }
 constexpr WinnerReason last(WinnerReason) {
-  return WinnerReason::Stored;
+  return WinnerReason::Nearest;
 }
 constexpr ConfirmVerdict last(ConfirmVerdict) {
   return ConfirmVerdict::Skipped;

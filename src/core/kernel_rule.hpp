@@ -11,6 +11,7 @@
 
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
+#include <contextune/unseen_size.hpp>
 
 namespace contextune {
 
@@ -104,6 +105,9 @@ class KernelRule {
   /// Whether the key holds the size of the problem, as a bucket: then launches of one bucket are
   /// one problem whatever their grids, which follow the size.
   [[nodiscard]] virtual bool keys_by_size() const { return false; }
+
+  /// What a launch of a size does that comes when its region is tuned; with keys_by_size only.
+  [[nodiscard]] virtual UnseenSize unseen() const { return UnseenSize::Tune; }
 
   /// The configs for this launch, pruned, without the default.
   [[nodiscard]] virtual std::vector<Config> configs(const LaunchView& launch) = 0;

@@ -39,6 +39,7 @@ struct SiteSpec {
   std::optional<int> n_warmup{};  ///< absent: the region's
   std::optional<int> n_repeat{};
   std::optional<std::uint32_t> pinned{};  ///< runs this config always, and is not tuned
+  bool by_size = false;                   ///< that is what another size has won, or the default
   bool ready = true;                      ///< false: variants are being built; see site_ready
   /// Told to decisions that ranks make in the same order, and tuned only where they are kept in
   /// step; see RegionTuning::keep_in_step. A rank's time includes waiting for the others, so the

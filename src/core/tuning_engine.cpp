@@ -82,7 +82,9 @@ SiteIndex Tuning::Engine::add_site(SiteSpec spec) {
   site.trivial = site.spec.pinned.has_value() || site.spec.configs.size() == 1;
   site.known = site.spec.pinned.value_or(0);
   if (site.trivial) {
-    site.reason = site.spec.pinned ? WinnerReason::Pinned : WinnerReason::Only;
+    site.reason = !site.spec.pinned   ? WinnerReason::Only
+                  : site.spec.by_size ? WinnerReason::Nearest
+                                      : WinnerReason::Pinned;
     site.spec.stored.reset();
   }
   winners_.push_back(site.known);

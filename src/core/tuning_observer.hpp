@@ -28,6 +28,7 @@ enum class WinnerReason {
   NoSamples,  ///< the default: nothing was measured, or too seldom
   Dropped,    ///< the default: the region was not shown to be faster with the winner
   Stored,     ///< an earlier run's, from the store
+  Nearest,    ///< of a size that was not measured: what the nearest one has won, or the default
 };
 [[nodiscard]] std::string_view to_string(WinnerReason reason);
 

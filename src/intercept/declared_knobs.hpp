@@ -18,6 +18,7 @@ class DeclaredKnobs final : public KnobProvider {
     return rule_->key(launch.view, reads);
   }
   [[nodiscard]] bool keys_by_size() const override { return rule_->keys_by_size(); }
+  [[nodiscard]] UnseenSize unseen() const override { return rule_->unseen(); }
   [[nodiscard]] std::vector<Config> configs(const KernelLaunch& launch) override {
     return rule_->configs(launch.view);
   }

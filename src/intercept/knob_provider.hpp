@@ -44,6 +44,7 @@ class KnobProvider {
 
   /// Whether that part takes the place of the grid; see KernelRule.
   [[nodiscard]] virtual bool keys_by_size() const { return false; }
+  [[nodiscard]] virtual UnseenSize unseen() const { return UnseenSize::Tune; }
 
   /// Configs for that launch, without the default. None: nothing to tune.
   [[nodiscard]] virtual std::vector<Config> configs(const KernelLaunch& launch) = 0;

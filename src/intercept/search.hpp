@@ -135,6 +135,11 @@ class Search {
   void stop(FallbackReason reason, const std::string& text);
 
   [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
+  /// The same, whatever sites have come that are not looked at yet.
+  [[nodiscard]] bool is_tuned() const {
+    const std::lock_guard lock(mutex_);
+    return !stopped_ && !sites_.empty() && tuning_->finished();
+  }
   [[nodiscard]] Watch watch() const noexcept { return watch_.load(std::memory_order_acquire); }
 
   /// Tag for one launch (or one tunable call) of the pass under way.

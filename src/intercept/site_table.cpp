@@ -1,9 +1,12 @@
 #include "intercept/site_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <charconv>
 #include <exception>
+
+#include <contextune/buckets.hpp>
 
 #include "intercept/launch_context.hpp"
 #include "log/events.hpp"
@@ -14,6 +17,8 @@ namespace {
 constexpr std::size_t most_shapes = 16384;
 constexpr std::size_t most_grids = 16;
 constexpr std::size_t most_memos = 64;
+constexpr std::uint32_t near_times = 4;  // as for collectives
+constexpr std::string_view size_part = "size";
 
 std::string hex(std::uint64_t number) {
   std::array<char, 16> digits{};
@@ -25,6 +30,24 @@ std::string hex(std::uint64_t number) {
 Key::Part extent_part(const Dim3& extent) {
   if (extent[1] == 1 && extent[2] == 1) return std::int64_t{extent[0]};
   return log::extent_text(extent);
+}
+
+/// Absent: the key holds none.
+std::optional<std::uint64_t> size_in(const Key& key) {
+  for (const auto& [name, part] : key.entries()) {
+    if (name != size_part) continue;
+    if (const auto* exact = std::get_if<std::int64_t>(&part)) return *exact;
+    const auto bucket = Buckets::bucket_of_key(std::get<std::string>(part));
+    if (bucket) return bucket->typical();
+  }
+  return std::nullopt;
+}
+
+bool differ_in_size_only(const Key& one, const Key& other) {
+  return std::equal(one.entries().begin(), one.entries().end(), other.entries().begin(),
+                    other.entries().end(), [](const Key::Entry& a, const Key::Entry& b) {
+                      return a == b || (a.first == size_part && b.first == size_part);
+                    });
 }
 
 }  // namespace
@@ -206,6 +229,10 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
   site.provider = &provider;
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   SiteSpec spec;
+  if (!site.pinned) {
+    site.pinned = config_by_size(site);
+    spec.by_size = site.pinned.has_value();
+  }
   spec.name = site.name;
   spec.key = std::move(key);
   spec.configs = site.configs;
@@ -231,6 +258,31 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
     any_waiting_.store(true, std::memory_order_release);
   }
   return &site;
+}
+
+std::optional<std::uint32_t> SiteTable::config_by_size(const Site& site) const {
+  const UnseenSize unseen = site.provider->unseen();
+  if (!site.provider->keys_by_size() || unseen == UnseenSize::Tune || !owner_.is_tuned())
+    return std::nullopt;
+  if (unseen == UnseenSize::Default) return 0;
+  const auto size = size_in(site.key);
+  const Site* nearest = nullptr;
+  std::uint64_t nearest_size = 0;
+  for (const Site& other : sites_) {
+    if (&other == &site || other.name != site.name || other.pinned) continue;
+    const auto measured = size_in(other.key);
+    if (!size || !measured || !are_within(*measured, *size, near_times)) continue;
+    if (!differ_in_size_only(other.key, site.key)) continue;
+    if (nearest != nullptr && !is_nearer(*measured, nearest_size, *size)) continue;
+    nearest = &other;
+    nearest_size = *measured;
+  }
+  if (nearest == nullptr) return std::nullopt;
+  const auto at =
+      std::find(site.configs.begin(), site.configs.end(), nearest->configs[nearest->settled()]);
+  // What was pruned for this launch is not run; nor is its default known to be as good.
+  if (at == site.configs.end()) return std::nullopt;
+  return static_cast<std::uint32_t>(at - site.configs.begin());
 }
 
 SiteTable::Offer SiteTable::make_offer(const KernelLaunch& at, KnobProvider& provider,

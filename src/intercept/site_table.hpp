@@ -42,6 +42,8 @@ class SiteOwner {
   virtual void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
                      std::span<const std::uint32_t> unusable) = 0;
   virtual void ready(Site& site, std::span<const std::uint32_t> unusable) = 0;
+  /// Whether the winners of all sites so far are known, and stay.
+  [[nodiscard]] virtual bool is_tuned() const { return false; }
 };
 
 /// The sites of one region: which launch is which site, and how each config launches it. find() and
@@ -145,6 +147,8 @@ class SiteTable {
                   Offer& offer);
   [[nodiscard]] Offer make_offer(const KernelLaunch& at, KnobProvider& provider,
                                  LaunchReads& reads);
+  /// The config of a new site whose size was not measured; absent: it is tuned.
+  [[nodiscard]] std::optional<std::uint32_t> config_by_size(const Site& site) const;
   void report_unusable(const std::string& label, const Config& config, std::uint32_t number,
                        const std::string& why, FallbackReason reason);
   void add_grid(Key& key, const KernelLaunch& at, int device);

@@ -45,6 +45,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool pass_entry() noexcept override;
   void left() noexcept override;
   void abandoned() noexcept override;
+  [[nodiscard]] bool is_tuned() const override { return search_.is_tuned(); }
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <utility>
 #include <variant>
 
 #include "log/events.hpp"
@@ -59,6 +60,8 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
   }
   if (!facts.default_choice.empty()) fields.emplace_back("default", facts.default_choice);
   log_.write(LogLevel::Info, "site", fields);
+  // What there was nothing to find out about was settled before it had its name.
+  for (const WinnerEvent& event : std::exchange(unnamed_, {})) winner(event);
 }
 
 void TuningLog::stage(Stage stage, std::uint32_t generation) {
@@ -99,6 +102,10 @@ void TuningLog::trial(const TrialEvent& event) {
 }
 
 void TuningLog::winner(const WinnerEvent& event) {
+  if (event.site >= sites_.size()) {
+    unnamed_.push_back(event);
+    return;
+  }
   std::vector<Field> fields = {{"region", region_}};
   append_site(fields, event.site);
   append_config(fields, event.site, event.config);

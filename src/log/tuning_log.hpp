@@ -69,6 +69,7 @@ class TuningLog final : public TuningObserver {
   bool simulated_;
   std::optional<std::chrono::steady_clock::time_point> first_stage_;  ///< when the tuning began
   std::vector<Site> sites_;
+  std::vector<WinnerEvent> unnamed_;  ///< of the site that is being added
 };
 
 }  // namespace contextune::log

@@ -13,9 +13,10 @@
 namespace contextune::space {
 namespace {
 
-constexpr std::array<std::string_view, 12> kernel_keys = {
-    "params", "key",   "size",     "buckets",     "space",    "configs",
+constexpr std::array<std::string_view, 13> kernel_keys = {
+    "params", "key",   "size",     "buckets",     "unseen",   "space",   "configs",
     "prune",  "apply", "variants", "co_resident", "n_warmup", "n_repeat"};
+constexpr std::array<std::string_view, 3> unseen_words = {"tune", "nearest", "default"};
 constexpr std::array<std::string_view, 5> collective_keys = {"space", "configs", "buckets",
                                                              "n_warmup", "n_repeat"};
 constexpr std::array<std::string_view, 2> choice_keys = {"pin", "exclude"};
@@ -107,6 +108,15 @@ std::string read_buckets(const DeclaredTable& table) {
   return word;
 }
 
+UnseenSize read_unseen(const DeclaredTable& table) {
+  const std::string word = table.text("unseen").value_or("tune");
+  const auto at = std::find(unseen_words.begin(), unseen_words.end(), word);
+  if (at == unseen_words.end()) {
+    throw ScriptFault{0, "unseen = \"" + word + "\" is not known" + suggestion(word, unseen_words)};
+  }
+  return static_cast<UnseenSize>(at - unseen_words.begin());
+}
+
 void bind(lua_State* lua, const char* name, ScriptFunction& function) {
   if (lua_getfield(lua, -1, name) != LUA_TFUNCTION) {
     lua_pop(lua, 1);
@@ -139,10 +149,14 @@ KernelDeclaration read_kernel(lua_State* lua, std::string name, int line) {
   static_cast<void>(table.has_function("key"));
   const bool has_size = table.has_function("size");
   const std::string buckets = read_buckets(table);
-  if (!buckets.empty() && !has_size) {
-    throw ScriptFault{0,
-                      "has buckets but no size, so nothing says what is grouped; add "
-                      "size = function(launch) return launch.args[1] end"};
+  kernel.unseen = read_unseen(table);
+  const char* const of_sizes = !buckets.empty()      ? "buckets"
+                               : table.has("unseen") ? "unseen"
+                                                     : nullptr;
+  if (of_sizes != nullptr && !has_size) {
+    throw ScriptFault{0, std::string("has ") + of_sizes +
+                             " but no size, so nothing says what is grouped; add "
+                             "size = function(launch) return launch.args[1] end"};
   }
   if (!buckets.empty()) kernel.buckets = Buckets::parse(buckets);
   const bool prunes = table.has_function("prune");

@@ -33,6 +33,7 @@ struct KernelDeclaration {
   ScriptFunction key;
   ScriptFunction size;  ///< of the problem, for `buckets`
   Buckets buckets;
+  UnseenSize unseen = UnseenSize::Tune;
   ScriptFunction prune;
   ScriptFunction apply;
   bool co_resident = false;

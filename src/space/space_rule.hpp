@@ -24,6 +24,7 @@ class SpaceRule final : public KernelRule {
   /// `prune` looks at the launch: launches for which it keeps other configs are other problems.
   [[nodiscard]] Key key(const LaunchView& launch, LaunchReads& reads) override;
   [[nodiscard]] bool keys_by_size() const override { return bool(declaration_.size); }
+  [[nodiscard]] UnseenSize unseen() const override { return declaration_.unseen; }
   [[nodiscard]] std::vector<Config> configs(const LaunchView& launch) override;
   [[nodiscard]] LaunchChange apply(const Config& config, const LaunchView& launch,
                                    LaunchReads& reads) override;

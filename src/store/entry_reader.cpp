@@ -89,6 +89,7 @@ constexpr bool exists(WinnerReason reason) {
     case WinnerReason::NoSamples:
     case WinnerReason::Dropped:
     case WinnerReason::Stored:
+    case WinnerReason::Nearest:
       return true;
   }
   return false;

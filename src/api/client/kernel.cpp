@@ -16,6 +16,7 @@ struct Kernel::Rule {
   KeyFunction key;
   Size size;
   Buckets buckets;
+  UnseenSize unseen = UnseenSize::Tune;
   Prune prune;
   Apply apply;
   int n_warmup = -1;
@@ -111,6 +112,10 @@ Kernel& Kernel::buckets(Buckets buckets) {
   rule_->buckets = std::move(buckets);
   return *this;
 }
+Kernel& Kernel::unseen(UnseenSize unseen) {
+  rule_->unseen = unseen;
+  return *this;
+}
 Kernel& Kernel::prune(Prune keep) {
   rule_->prune = std::move(keep);
   return *this;
@@ -153,6 +158,7 @@ void Kernel::declare() {
   declared.user = &rule;
   declared.key = rule.key || rule.size ? &Rule::write_key : nullptr;
   declared.keys_by_size = rule.size ? 1 : 0;
+  declared.unseen = static_cast<contextune_unseen>(rule.unseen);
   declared.prune = rule.prune ? &Rule::keeps : nullptr;
   declared.apply = &Rule::change;
   if (contextune_declare_kernel(&declared) != 0) throw Error(contextune_error());

@@ -94,6 +94,50 @@ TEST_CASE("A declaration that fails leaves the kernel as the program launches it
   CHECK(log_lines({"event=fallback", "reason=rule_error", "there is no argument 17"}).size() == 1);
 }
 
+TEST_CASE("A kernel's size that comes when its region is tuned runs what was asked for",
+          "[kernel]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(n);
+  const auto unseen = GENERATE(contextune::UnseenSize::Nearest, contextune::UnseenSize::Default,
+                               contextune::UnseenSize::Tune);
+  const std::string region = "unseen_" + std::to_string(static_cast<int>(unseen));
+  Kernel("add_more")
+      .space(ConfigSpace().parameter("block", {64, 128, 512}))
+      .size([](const LaunchInfo& launch) { return launch.argument<int>(0); })
+      .unseen(unseen)
+      .apply(&set_block)
+      .declare();
+  const auto pass_of = [&](int size) {
+    CONTEXTUAL_AUTOTUNE(region.c_str(), short_table()) {
+      REQUIRE(program.launch("add_more", y, size, 1.0F, 1, 256) == CUDA_SUCCESS);
+    }
+  };
+  const auto winners = [&](const char* size, const char* config) {
+    return log_lines({"event=winner", "region=" + region, size, config}).size();
+  };
+  pass_of(1000);
+  CHECK(winners("size=513-1024", "block=128") == 1);
+  // It starts to be tuned when it is there in several entries.
+  for (int entry = 0; entry < 4; ++entry) pass_of(2000);
+  const auto tried = log_lines({"event=trial", "region=" + region, "size=1025-2048"}).size();
+  switch (unseen) {
+    case contextune::UnseenSize::Nearest:
+      CHECK(tried == 0);
+      CHECK(winners("size=1025-2048", "block=128 reason=nearest") == 1);
+      // Too far from all that were measured.
+      for (int entry = 0; entry < 4; ++entry) pass_of(16);
+      CHECK(log_lines({"event=trial", "region=" + region, "size=9-16"}).size() > 4);
+      break;
+    case contextune::UnseenSize::Default:
+      CHECK(tried == 0);
+      CHECK(winners("size=1025-2048", "config=0") == 1);
+      break;
+    case contextune::UnseenSize::Tune:
+      CHECK(tried > 4);
+      break;
+  }
+}
+
 TEST_CASE("Launches of one bucket of sizes are one site, whatever their grids", "[kernel]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(n);

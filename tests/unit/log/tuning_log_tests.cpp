@@ -115,10 +115,15 @@ TEST_CASE_METHOD(Fixture, "A replay's line says what it repeated, and what that 
         "host_bytes=8388608 save_us=120.5 restore_us=31 hash_us=400 simulated=yes");
 }
 
-TEST_CASE_METHOD(Fixture, "An event of a site that was never named is written all the same",
-                 "[tuning_log]") {
-  tuning.winner({7, 3, 1e-6, 1e-6, contextune::WinnerReason::Only});
-  CHECK(last().starts_with("event=winner region=decode site=unnamed key=\"\" config=3 time_us=1"));
+TEST_CASE_METHOD(Fixture, "What a site has won is written when it has its name", "[tuning_log]") {
+  const std::string before = last();
+  tuning.winner({7, 0, 1e-6, 1e-6, contextune::WinnerReason::Only});
+  CHECK(last() == before);
+  contextune::SiteSpec spec;
+  spec.name = "late";
+  spec.configs.emplace_back();
+  tuning.add_site(7, spec, {});
+  CHECK(last().starts_with("event=winner region=decode site=late key=\"\" config=0 time_us=1"));
 }
 
 TEST_CASE_METHOD(Fixture, "Everything that is written can be read back", "[tuning_log]") {

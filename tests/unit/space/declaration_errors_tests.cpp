@@ -34,10 +34,15 @@ TEST_CASE("Wrong keys of a kernel are named with what was meant") {
        "FILE:2: kernel 'k': 'spcae' is not known here; did you mean 'space'?"},
       {kernel("tile = 5"),
        "FILE:2: kernel 'k': 'tile' is not known here; known are params, key, size, buckets, "
-       "space, configs, prune, apply, variants, co_resident, n_warmup and n_repeat"},
+       "unseen, space, configs, prune, apply, variants, co_resident, n_warmup and n_repeat"},
       {kernel("buckets = 'pow2'"),
        "FILE:2: kernel 'k': has buckets but no size, so nothing says what is grouped; add size = "
        "function(launch) return launch.args[1] end"},
+      {kernel("unseen = 'nearest'"),
+       "FILE:2: kernel 'k': has unseen but no size, so nothing says what is grouped; add size = "
+       "function(launch) return launch.args[1] end"},
+      {kernel("unseen = 'neares', size = function() end"),
+       "FILE:2: kernel 'k': unseen = \"neares\" is not known; did you mean 'nearest'?"},
       {kernel("buckets = 'pow', size = function() end"),
        "FILE:2: kernel 'k': buckets = \"pow\" is not known; did you mean 'pow2'?"},
       {kernel("size = 5"),
