@@ -2,11 +2,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include <contextune/version.hpp>
 
+#include "core/launcher.hpp"
 #include "gpu/device_facts.hpp"
 #include "gpu/environment_facts.hpp"
 #include "intercept/nccl_caller.hpp"
@@ -50,6 +53,24 @@ std::string nccl_release() {
          std::to_string(version % 100);
 }
 
+/// As far as the launcher says. Ranks without a launcher meet on one host, and so do those that
+/// meet at a Unix socket.
+std::string ranks_on_host(std::uint32_t ranks) {
+  const VariableLookup variable = [](std::string_view name) {
+    return std::getenv(std::string(name).c_str());
+  };
+  const Launched launched = launched_by(variable);
+  if (launched.by == nullptr) return std::to_string(ranks);
+  if (const char* const size = first_set(variable, launched.by->local_size)) return size;
+  const bool is_slurm = launched.by->source == "slurm";
+  const std::array each_node{std::string_view(is_slurm ? "SLURM_STEP_TASKS_PER_NODE" : "")};
+  if (const char* const sizes = first_set(variable, each_node)) return sizes;
+  const std::array address{std::string_view("CONTEXTUNE_ADDRESS")};
+  const char* const place = first_set(variable, address);
+  const bool here = place != nullptr && std::string_view(place).starts_with("unix:");
+  return here ? std::to_string(ranks) : "unknown";
+}
+
 }  // namespace
 
 TuningEnvironment ProcessRuntime::environment() {
@@ -65,7 +86,9 @@ TuningEnvironment ProcessRuntime::environment() {
     here.hardware = machine_.hardware;
     here.software = machine_.software;
   }
-  here.hardware.emplace_back("ranks", std::to_string(ranks_.num_ranks()));
+  const std::uint32_t ranks = ranks_.num_ranks();
+  here.hardware.emplace_back("ranks", std::to_string(ranks));
+  if (ranks > 1) here.hardware.emplace_back("ranks_on_host", ranks_on_host(ranks));
   here.software.emplace_back("contextune", CONTEXTUNE_VERSION);
   here.software.emplace_back("nccl", nccl_release());
   const Facts set = variables();

@@ -54,9 +54,9 @@ int attribute_value(const DeviceProfile& profile, CUdevice_attribute attribute, 
     case CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT:
       return 3;
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
-      return 9;
+      return static_cast<int>(profile.compute_capability / 10);
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
-      return 0;
+      return static_cast<int>(profile.compute_capability % 10);
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR:
       return bytes(profile.shared_per_sm_bytes);
     case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
@@ -125,8 +125,8 @@ SIMCUDA_ENTRY(cuDeviceGetCount, (int* count), {
 
 SIMCUDA_ENTRY(cuDeviceGetName, (char* name, int len, CUdevice dev), {
   require(name != nullptr && len > 0);
-  (void)driver().device(dev);
-  std::snprintf(name, static_cast<std::size_t>(len), "Simulated GPU (H200 figures)");
+  std::snprintf(name, static_cast<std::size_t>(len), "%s",
+                driver().device(dev).profile.name.c_str());
   return CUDA_SUCCESS;
 })
 
@@ -158,9 +158,9 @@ SIMCUDA_ENTRY(cuDeviceGetAttribute, (int* pi, CUdevice_attribute attrib, CUdevic
 
 SIMCUDA_ENTRY(cuDeviceComputeCapability, (int* major, int* minor, CUdevice dev), {
   require(major != nullptr && minor != nullptr);
-  (void)driver().device(dev);
-  *major = 9;
-  *minor = 0;
+  const unsigned capability = driver().device(dev).profile.compute_capability;
+  *major = static_cast<int>(capability / 10);
+  *minor = static_cast<int>(capability % 10);
   return CUDA_SUCCESS;
 })
 

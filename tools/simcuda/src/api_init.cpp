@@ -1,6 +1,5 @@
 // cuInit, versions and error texts.
 #include "driver.hpp"
-#include "version.hpp"
 
 using namespace simcuda;
 
@@ -19,7 +18,7 @@ CUresult CUDAAPI cuInit(unsigned int Flags) {
 // Works before cuInit, as in the real driver.
 CUresult CUDAAPI cuDriverGetVersion(int* driverVersion) {
   if (driverVersion == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  *driverVersion = driver_version;
+  *driverVersion = driver().version();
   return CUDA_SUCCESS;
 }
 

@@ -44,7 +44,7 @@ CUresult look_up(const char* symbol, void** pfn, int version, cuuint64_t flags,
   if (symbol == nullptr || pfn == nullptr || (flags & ~known) != 0 || flags == known)
     return CUDA_ERROR_INVALID_VALUE;
   *pfn = nullptr;
-  if (version > driver_version) return CUDA_ERROR_INVALID_VALUE;
+  if (version > driver().version()) return CUDA_ERROR_INVALID_VALUE;
   const bool per_thread = flags == CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM;
   const Form* best = nullptr;
   bool known_name = false;

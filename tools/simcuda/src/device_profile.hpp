@@ -1,12 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <string>
 
 namespace simcuda {
 
 /// The figures that the simulated GPU is made of: those of an H200, as far as they are published or
 /// were measured on one. Plain data. Times in seconds, rates per second.
 struct DeviceProfile {
+  std::string name = "Simulated GPU (H200 figures)";
+  unsigned compute_capability = 90;
   unsigned num_sms = 132;
   unsigned warp_size = 32;
   unsigned max_threads_per_block = 1024;
@@ -51,5 +55,9 @@ struct DeviceProfile {
   double launch_cost = 2.2e-6;
   double call_cost = 0.3e-6;
 };
+
+/// SIMCUDA_GPU: "FIELD=VALUE,...", of name, compute_capability ("8.9"), num_sms and memory_mib;
+/// what is not named stays. Nothing: it is not understood.
+[[nodiscard]] std::optional<DeviceProfile> parse_profile(const std::string& text);
 
 }  // namespace simcuda

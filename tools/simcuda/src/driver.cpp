@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -31,6 +32,15 @@ Driver& Driver::instance() {
 Driver::Driver() {
   if (const std::string text = setting("SIMCUDA_DEVICES"); !text.empty())
     device_count_ = std::clamp(std::atoi(text.c_str()), 0, 16);
+  if (const std::string text = setting("SIMCUDA_GPU"); !text.empty()) {
+    const auto parsed = parse_profile(text);
+    if (!parsed) refuse("SIMCUDA_GPU", text);
+    profile_ = *parsed;
+  }
+  if (const std::string text = setting("SIMCUDA_VERSION"); !text.empty()) {
+    version_ = static_cast<int>(std::lround(std::strtod(text.c_str(), nullptr) * 100)) * 10;
+    if (version_ < 12000) refuse("SIMCUDA_VERSION", text);
+  }
   if (const std::string text = setting("SIMCUDA_NOISE"); !text.empty())
     noise_ = std::max(0.0, std::strtod(text.c_str(), nullptr));
   if (const std::string text = setting("SIMCUDA_SEED"); !text.empty())
@@ -52,7 +62,7 @@ void Driver::initialise() {
   if (initialised) return;
   require(!faults.no_device() && device_count_ > 0, CUDA_ERROR_NO_DEVICE);
   for (int i = 0; i < device_count_; ++i)
-    devices.push_back(std::make_unique<Device>(i, noise_, seed_));
+    devices.push_back(std::make_unique<Device>(profile_, i, noise_, seed_));
   initialised = true;
 }
 

@@ -16,14 +16,17 @@
 #include "memory.hpp"
 #include "noise.hpp"
 #include "pending_work.hpp"
+#include "version.hpp"
 #include "virtual_memory.hpp"
 
 namespace simcuda {
 
 /// One simulated GPU.
 struct Device {
-  Device(int index, double sigma, std::uint64_t seed)
-      : cost(profile), noise(sigma, seed + static_cast<std::uint64_t>(index) * 7919) {}
+  Device(const DeviceProfile& figures, int index, double sigma, std::uint64_t seed)
+      : profile(figures),
+        cost(profile),
+        noise(sigma, seed + static_cast<std::uint64_t>(index) * 7919) {}
 
   DeviceProfile profile;
   CostModel cost;
@@ -67,12 +70,16 @@ class Driver {
   void initialise();
   [[nodiscard]] Device& device(int index);
   void report(simcuda_activity& activity);
+  /// Of CUDA, as cuDriverGetVersion says it.
+  [[nodiscard]] int version() const noexcept { return version_; }
 
  private:
   Driver();
   double noise_ = 0.01;
   std::uint64_t seed_ = 1;
   int device_count_ = 1;
+  int version_ = newest_version;
+  DeviceProfile profile_;
 };
 
 [[nodiscard]] inline Driver& driver() {

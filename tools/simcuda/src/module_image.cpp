@@ -22,11 +22,12 @@ KernelNames& registered() {
   return *names;
 }
 
-KernelCode code_of(const simcuda_kernel& kernel) {
+/// @param registers in place of what the kernel says; 0: as it says
+KernelCode code_of(const simcuda_kernel& kernel, unsigned registers) {
   KernelCode code;
   code.source = &kernel;
   code.name = kernel.name;
-  code.registers = kernel.registers == 0 ? 32 : kernel.registers;
+  code.registers = registers != 0 ? registers : kernel.registers == 0 ? 32 : kernel.registers;
   const unsigned by_registers = 65536 / (code.registers * 32) * 32;
   code.max_threads_per_block = std::min(1024U, by_registers);
   if (kernel.max_threads_per_block != 0)
@@ -87,7 +88,8 @@ class Parser {
     }
     require(begun, CUDA_ERROR_INVALID_IMAGE);
     if (!named_kernels_)
-      for (const auto& [name, kernel] : of_file_) image_->kernels.push_back(code_of(*kernel));
+      for (const auto& [name, kernel] : of_file_)
+        image_->kernels.push_back(code_of(*kernel, registers_));
     return image_;
   }
 
@@ -106,11 +108,14 @@ class Parser {
       std::getline(words >> std::ws, name);
       name.erase(name.find_last_not_of(" \t\r") + 1);
       named_kernels_ = true;
-      image_->kernels.push_back(code_of(find(name)));
+      image_->kernels.push_back(code_of(find(name), registers_));
     } else if (word == "global") {
       ModuleImage::Global global{};
       require(static_cast<bool>(words >> global.name >> global.bytes), CUDA_ERROR_INVALID_IMAGE);
       image_->globals.push_back(global);
+    } else if (word == "registers") {
+      require(static_cast<bool>(words >> registers_) && registers_ > 0 && registers_ < 256,
+              CUDA_ERROR_INVALID_IMAGE);
     } else {
       throw Failure{CUDA_ERROR_INVALID_IMAGE};
     }
@@ -128,6 +133,7 @@ class Parser {
   std::shared_ptr<ModuleImage> image_ = std::make_shared<ModuleImage>();
   KernelNames of_file_;
   bool named_kernels_ = false;
+  unsigned registers_ = 0;
 };
 
 }  // namespace

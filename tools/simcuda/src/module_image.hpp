@@ -26,6 +26,7 @@ struct KernelCode {
 ///   simcuda image 1
 ///   library FILE          a kernel file, relative to the folder of the image
 ///   kernel NAME           a kernel of that file or of the process; none means all of the file
+///   registers COUNT       of each kernel named after it, as if it had been compiled otherwise
 ///   global NAME BYTES     a __device__ variable, zeros at first
 struct ModuleImage {
   struct Global {

@@ -2,7 +2,8 @@
 
 namespace simcuda {
 
-/// What cuDriverGetVersion says: the CUDA version of the newest entry points in here.
-constexpr int driver_version = 13000;
+/// The CUDA version of the newest entry points in here: what cuDriverGetVersion says unless
+/// SIMCUDA_VERSION does.
+constexpr int newest_version = 13000;
 
 }  // namespace simcuda

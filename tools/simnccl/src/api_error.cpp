@@ -2,6 +2,7 @@
 #include <cuda.h>
 
 #include "handle.hpp"
+#include "settings.hpp"
 
 using namespace simnccl;
 
@@ -16,7 +17,7 @@ std::string& last_error() {
 
 SIMNCCL_FUNCTION(ncclResult_t, ncclGetVersion, (int* version)) {
   if (version == nullptr) return ncclInvalidArgument;
-  *version = NCCL_VERSION(2, 28, 9);
+  *version = Settings::instance().version;
   return ncclSuccess;
 }
 

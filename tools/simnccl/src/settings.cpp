@@ -60,6 +60,12 @@ Settings::Settings()
       hosts(std::max(static_cast<int>(number("SIMNCCL_HOSTS", 1)), 1)),
       channels(std::clamp(static_cast<int>(number("SIMNCCL_CHANNELS", 24)), 1, 64)),
       trace(setting("SIMNCCL_TRACE")) {
+  if (const std::string text = setting("SIMNCCL_VERSION"); !text.empty()) {
+    int minor = 0;
+    int patch = 0;
+    if (std::sscanf(text.c_str(), "2.%d.%d", &minor, &patch) != 2) refuse("SIMNCCL_VERSION", text);
+    version = NCCL_VERSION(2, minor, patch);
+  }
   const std::string text = setting("SIMNCCL_FAULTS");
   const auto parsed = Faults::parse(text);
   if (!parsed) refuse("SIMNCCL_FAULTS", text);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fault.hpp"
+#include "nccl_api.hpp"
 #include "tuner_abi.hpp"
 
 namespace simnccl {
@@ -17,6 +18,7 @@ struct Settings {
   double deadline_seconds = 0;                     // SIMNCCL_DEADLINE_S; 0: none
   int hosts = 1;                                   // SIMNCCL_HOSTS: as a tuner plugin is told
   int channels = 24;                               // SIMNCCL_CHANNELS: of a communicator
+  int version = NCCL_VERSION(2, 28, 9);            // SIMNCCL_VERSION: "2.27.7"
   std::string trace;                               // SIMNCCL_TRACE; empty: none
   Faults faults;                                   // SIMNCCL_FAULTS
   std::array<bool, algorithm_count> algorithms{};  // NCCL_ALGO and NCCL_NVLS_ENABLE leave these

@@ -1,0 +1,196 @@
+"""What becomes of stored winners when one thing about the machine, the job or the software is another:
+hardware, ranks and kernels have them tuned, software has them confirmed, and anything else nothing."""
+
+import json
+import shutil
+import struct
+import unittest
+
+from stored_runs import DEMO, PATIENCE, TENSOR_PARALLEL, Log, StoredRuns
+
+SHORT = (DEMO, "--steps", "4")
+
+# Each alone, as the simulated driver or a variable says it.
+HARDWARE = {
+    "gpu": {"SIMCUDA_GPU": "name=Another GPU"},
+    "compute_capability": {"SIMCUDA_GPU": "compute_capability=8.9"},
+    "num_sms": {"SIMCUDA_GPU": "num_sms=114"},
+    "memory_mib": {"SIMCUDA_GPU": "memory_mib=8192"},
+    "gpus": {"SIMCUDA_DEVICES": "2"},
+}
+SOFTWARE = {
+    "cuda": {"SIMCUDA_VERSION": "13.1"},
+    "CUDA_SCALE_LAUNCH_QUEUES": {"CUDA_SCALE_LAUNCH_QUEUES": "4x"},
+    "NCCL_PROTO": {"NCCL_PROTO": "Simple"},
+}
+# What no program can be told by a variable: the file says that they were others.
+IN_THE_FILE = ("driver", "cpu", "contextune")
+UNRELATED = {
+    "a variable of the program": {"LEARNING_RATE": "0.1"},
+    "where CUDA is": {"CUDA_HOME": "/usr/local/cuda"},
+    "what NCCL tells": {"NCCL_DEBUG": "INFO"},
+    "the speed of the machine": {"SIMCUDA_SEED": "7"},
+}
+
+
+
+
+def software_id(facts):
+    """By which a file names software: store::software_id."""
+    mask = (1 << 64) - 1
+    state = 0x636F6E7465787475
+
+    def add(word):
+        nonlocal state
+        x = state ^ ((word + 0x9E3779B97F4A7C15 + (state << 6) + (state >> 2)) & mask)
+        x = ((x ^ (x >> 33)) * 0xFF51AFD7ED558CCD) & mask
+        x = ((x ^ (x >> 33)) * 0xC4CEB9FE1A85EC53) & mask
+        state = x ^ (x >> 33)
+
+    add(len(facts))
+    for text in (part for fact in sorted(facts.items()) for part in fact):
+        add(len(text))
+        padded = text.encode() + bytes(-len(text) % 8)
+        for (word,) in struct.iter_unpack("<Q", padded):
+            add(word)
+    return f"{state:016x}"
+
+
+class ChangedEnvironmentTest(StoredRuns):
+    def tune(self, *flags, **how):
+        """The first run; what it has stored is put back before each that follows."""
+        log, _ = self.run_program(*flags, "--confirm-min-pairs", "2", **how)
+        self.assertEqual(len(log.of("store", action="saved")), 1)
+        self.stored = self.work / "stored"
+        shutil.copytree(self.work / "store", self.stored)
+        return log
+
+    def again(self, *flags, **how):
+        shutil.rmtree(self.work / "store")
+        shutil.copytree(self.stored, self.work / "store")
+        return self.run_program(*flags, "--confirm-min-pairs", "2", **how)[0]
+
+    def entry(self):
+        (path,) = (self.stored / "decode").glob("*.json")
+        return path, json.loads(path.read_text())
+
+    def assert_kept(self, log):
+        (found,) = log.of("store", action="found")
+        self.assertEqual(found["same_software"], found["sites"])
+        self.assertEqual(log.of("trial"), [])
+        self.assertEqual([line["verdict"] for line in log.of("confirm")], ["skipped"])
+        self.assertEqual({line["passes"] for line in log.of("summary", stage="finished")}, {"0"})
+
+    def assert_confirmed(self, log):
+        for found in log.of("store", action="found"):
+            self.assertEqual(found["same_software"], "0")
+        self.assertNotEqual(log.of("store", action="found"), [])
+        # What is not kept is tuned afterwards.
+        for events in ([line["event"] for line in lines] for lines in log.ranks):
+            self.assertIn("confirm", events)
+            self.assertNotIn("trial", events[:events.index("confirm")])
+        self.assertNotIn("skipped", {line["verdict"] for line in log.of("confirm")})
+
+    def assert_tuned(self, log):
+        self.assertEqual(log.of("store", action="found"), [])
+        self.assertNotEqual(log.of("trial"), [])
+
+    def test_other_hardware_has_everything_tuned(self):
+        self.tune(program=SHORT)
+        hardware = self.entry()[1]["hardware"]
+        for name, variables in HARDWARE.items():
+            with self.subTest(name):
+                self.assertIn(name, hardware)
+                self.assert_tuned(self.again(program=SHORT, variables=variables))
+        with self.subTest("ranks"):
+            self.assert_tuned(self.again("-n", "2", program=SHORT))
+
+    def test_other_software_has_the_winners_confirmed_or_tuned_where_that_is_asked_for(self):
+        self.tune(program=SHORT)
+        for name, variables in SOFTWARE.items():
+            with self.subTest(name):
+                self.assert_confirmed(self.again(program=SHORT, variables=variables))
+                log = self.again("--version-check", program=SHORT, variables=variables)
+                self.assertNotEqual(log.of("trial"), [])
+
+    def test_software_that_the_file_says_was_another_has_the_winners_confirmed(self):
+        self.tune(program=SHORT)
+        path, entry = self.entry()
+        text = path.read_text()
+        for name in IN_THE_FILE:
+            with self.subTest(name):
+                ((own, software),) = entry["software"].items()
+                self.assertEqual(own, software_id(software))
+                before = f'"{name}":{json.dumps(software[name])}'
+                self.assertEqual(text.count(before), 1)
+                path.write_text(text.replace(before, f'"{name}":"another"').replace(
+                    own, software_id(software | {name: "another"})))
+                self.assert_confirmed(self.again(program=SHORT))
+                log = self.again("--version-check", program=SHORT)
+                self.assertNotEqual(log.of("trial"), [])
+        path.write_text(text)
+        self.assert_kept(self.again(program=SHORT))
+
+    def test_what_is_unrelated_changes_nothing(self):
+        first = self.tune(program=SHORT)
+        for name, variables in UNRELATED.items():
+            with self.subTest(name):
+                log = self.again(program=SHORT, variables=variables)
+                self.assert_kept(log)
+                self.assertEqual(log.winners(), first.winners())
+        with self.subTest("a flag of the program"):
+            self.assert_kept(self.again(program=(DEMO, "--steps", "7")))
+
+    def test_kernels_of_other_code_are_tuned(self):
+        first = self.tune(program=SHORT)
+        folder = self.work / "rebuilt"
+        shutil.copytree(DEMO.parent, folder)
+        with open(folder / "demo_kernels.fatbin.sim", "a", encoding="utf-8") as image:
+            image.write("registers 41\n")
+        log = self.again(program=(folder / DEMO.name, "--steps", "4"))
+        self.assertEqual({line["site"] for line in log.of("trial")},
+                         {line["site"] for line in first.of("trial")})
+
+    def test_another_nccl_has_the_winners_of_all_ranks_confirmed(self):
+        program = (TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "4", "--tokens", "8")
+        how = {"program": program, "region": "nvtx:step",
+               "space": DEMO.parent / "tensor_parallel.lua"}
+        flags = ("-n", "2", "--distributed", "on", "--mode", "replay")
+        self.tune(*flags, "--no-confirm", **how)
+        self.assert_kept_by_all(self.again(*flags, **how))
+        self.assert_confirmed(self.again(*flags, **how, variables={"SIMNCCL_VERSION": "2.27.7"}))
+
+    def assert_kept_by_all(self, log):
+        self.assertEqual(len(log.of("store", action="found")), 2)
+        self.assertEqual(log.of("trial"), [])
+
+    def start_ranks(self, on_host):
+        """Two ranks as a launcher starts them that has so many on this host."""
+        ranks = []
+        for rank in range(2):
+            process = self.start("--confirm-min-pairs", "2", program=SHORT, variables={
+                "OMPI_COMM_WORLD_RANK": str(rank), "OMPI_COMM_WORLD_SIZE": "2",
+                "OMPI_COMM_WORLD_LOCAL_RANK": "0" if on_host == 1 else str(rank),
+                "OMPI_COMM_WORLD_LOCAL_SIZE": str(on_host),
+                "CONTEXTUNE_ADDRESS": f"unix:contextune-{self.work.name}-{self.runs // 2}"})
+            ranks.append((process, self.folder))
+        lines = []
+        for process, folder in ranks:
+            out, errors = process.communicate(timeout=PATIENCE)
+            self.assertEqual(process.returncode, 0, errors)
+            lines += Log(folder).ranks
+        log = Log(self.folder)
+        log.ranks = lines
+        return log
+
+    def test_as_many_ranks_on_more_hosts_tune(self):
+        first = self.start_ranks(2)
+        self.assertNotEqual(first.of("trial"), [])
+        again = self.start_ranks(2)
+        self.assertEqual(again.of("trial"), [])
+        self.assertEqual(len(again.of("store", action="found")), 2)
+        self.assert_tuned(self.start_ranks(1))
+
+
+if __name__ == "__main__":
+    unittest.main()

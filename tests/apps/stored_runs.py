@@ -1,0 +1,101 @@
+"""Runs of unmodified programs on the simulated driver under `contextune run`, with a store of their
+own, and what their rank logs say."""
+
+import contextlib
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+COMMAND = BUILD / "bin" / "contextune"
+SHIM = BUILD / "lib" / "libcontextune_preload.so"
+DEMO = BUILD / "demo" / "contextune_demo"
+SPACE = DEMO.parent / "demo.lua"
+TENSOR_PARALLEL = BUILD / "demo" / "tensor_parallel"
+PATIENCE = 100
+QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine")
+PROGRAM = (DEMO, "--steps", "20")
+SITES = {"rotate", "remember", "attend", "project"}
+
+
+def fields(line):
+    return {name: quoted or plain for name, quoted, plain in
+            re.findall(r'([a-z_]+)=(?:"((?:[^"\\]|\\.)*)"|(\S*))', line)}
+
+
+class Log:
+    """The lines of one run's ranks."""
+
+    def __init__(self, folder):
+        self.ranks = [[fields(line) for line in path.read_text().splitlines()]
+                      for path in sorted(folder.glob("rank-*.log"))]
+
+    def of(self, event, **wanted):
+        return [line for lines in self.ranks for line in lines if line.get("event") == event and
+                all(line.get(name) == value for name, value in wanted.items())]
+
+    def winners(self, rank=0):
+        return {(line["site"], line["key"]): line["config"] for line in self.ranks[rank]
+                if line.get("event") == "winner"}
+
+    def tried(self, site):
+        return {line["config"] for line in self.of("trial", site=site)}
+
+
+class StoredRuns(unittest.TestCase):
+    def setUp(self):
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-stored-"))
+        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.runs = 0
+        self.environment = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "NCCL_", "CUDA_"))
+        } | {"LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}",
+             "CONTEXTUNE_CACHE_DIR": str(self.work / "store"), "SIMNCCL_DEADLINE_S": "40"}
+
+    def start(self, *flags, program=PROGRAM, variables=(), region="nvtx:decode", space=SPACE):
+        self.runs += 1
+        self.folder = self.work / f"logs-{self.runs}"
+        process = subprocess.Popen(
+            list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
+                           self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
+                           *program))),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.work,
+            env=self.environment | dict(variables), start_new_session=True)
+        self.addCleanup(self.kill, process)
+        return process
+
+    @staticmethod
+    def kill(process):
+        """With all that it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+    @staticmethod
+    def end(process):
+        out, errors = process.communicate(timeout=PATIENCE)
+        return process.returncode, out, errors
+
+    def run_program(self, *flags, **how):
+        """Log and output of a run that went well."""
+        status, out, errors = self.end(self.start(*flags, **how))
+        self.assertEqual(status, 0, errors)
+        return Log(self.folder), out
+
+    def bare(self, program=PROGRAM):
+        return subprocess.run(list(map(str, program)), env=self.environment, text=True, check=True,
+                              capture_output=True, timeout=PATIENCE).stdout
+
+    def assert_starts_tuned(self, log, winners):
+        self.assertEqual(log.of("trial"), [])
+        self.assertEqual(log.winners(), winners)
+        for line in log.of("winner", site="rotate"):
+            self.assertEqual(line["reason"], "stored")
+        (summary,) = log.of("summary", stage="finished")
+        self.assertEqual(summary["passes"], "0")
