@@ -68,6 +68,8 @@ struct StoredSite {
   std::string name;
   Key key;                          ///< without what only one rank has to do with
   std::vector<StoredTrial> trials;  ///< those that were tried, the default first
+  /// Of NoSamples the default: the site was only seen, or its winner failed, and the next tuning has
+  /// to find out. Of what is known already, such a site only adds what its trials say.
   Config winner;
   WinnerReason reason = WinnerReason::Fastest;
   double seconds = 0;          ///< the winner's cost; NaN if not measured

@@ -30,6 +30,15 @@ std::optional<StoredWinner> stored_winner(const StoredSite& stored,
   return found;
 }
 
+bool is_open(const StoredSite& stored) {
+  if (stored.reason == WinnerReason::NoSamples) return true;
+  const bool is_default = stored.winner.empty() ||
+                          (!stored.trials.empty() && stored.winner == stored.trials.front().config);
+  if (!stored.same_software && !is_default) return true;
+  return std::any_of(stored.trials.begin(), stored.trials.end(),
+                     [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; });
+}
+
 StoredVote vote_on_stored(std::span<const std::optional<StoredWinner>> ranks) {
   StoredVote vote;
   if (ranks.empty() || !ranks.front()) {

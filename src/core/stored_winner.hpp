@@ -38,6 +38,10 @@ struct StoredWinner {
 [[nodiscard]] std::optional<StoredWinner> stored_winner(const StoredSite& stored,
                                                         std::span<const Config> configs);
 
+/// Whether there is something to find out about it, whatever configs it has here: it was only seen,
+/// or a config of it was, or its winner has to be shown again.
+[[nodiscard]] bool is_open(const StoredSite& stored);
+
 /// How ranks that store different things go on.
 struct StoredVote {
   std::optional<StoredWinner> winner;  ///< for all of them; absent: the site is tuned

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/stable_hash.hpp"
+#include "core/stored_winner.hpp"
 #include "gpu/environment_facts.hpp"
 #include "intercept/thread_census.hpp"
 #include "log/events.hpp"
@@ -118,6 +119,8 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, con
   event.simulated = log_.simulated();
   if (version_check_ || !tunes())
     std::erase_if(place->sites, [](const StoredSite& site) { return !site.same_software; });
+  place->is_complete =
+      !place->sites.empty() && std::none_of(place->sites.begin(), place->sites.end(), is_open);
   if (event.sites > 0) log::write_store(log_.lines(), event);
   return *place;
 }
@@ -185,7 +188,10 @@ void ProcessStore::write(const Job& job) noexcept {
     if (!store_->save(job.identity, job.sites, job.confirm)) return;
     log::StoreEvent event;
     event.region = job.identity.name;
-    event.action = "saved";
+    const bool is_news =
+        std::any_of(job.sites.begin(), job.sites.end(),
+                    [](const StoredSite& site) { return site.reason != WinnerReason::NoSamples; });
+    event.action = is_news ? "saved" : "noted";
     event.sites = event.same_software = job.sites.size();
     event.simulated = log_.simulated();
     log::write_store(log_.lines(), event);

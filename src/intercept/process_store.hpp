@@ -30,6 +30,7 @@ class ProcessStore {
     std::uint64_t environment = 0;  ///< names what it was read for
     std::vector<StoredSite> sites;
     bool keeps_devices_apart = false;  ///< they are not all the same
+    bool is_complete = false;          ///< earlier runs saw nothing that is not in it
   };
 
   /// @param store       null: nothing is stored

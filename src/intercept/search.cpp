@@ -107,7 +107,7 @@ void Search::settle_all() {
 }
 
 bool Search::looks_first() const noexcept {
-  return results_.store_knows() && !was_entered_.load(std::memory_order_relaxed);
+  return results_.store_is_complete() && !was_entered_.load(std::memory_order_relaxed);
 }
 
 PassPlan Search::plan_entry(double now, bool bounded) {

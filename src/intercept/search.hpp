@@ -81,6 +81,9 @@ class Search {
   bool begin(double now);
   /// The next entry only shows which sites there are: the store is thought to know them.
   [[nodiscard]] bool looks_first() const noexcept;
+  /// That entry is over, and may have been the program's only one: what it has shown that the store
+  /// does not know is noted there. Waits until it is written, shortly, which is once a store.
+  void note_unfinished();
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
   /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
   /// search ends.

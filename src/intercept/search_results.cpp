@@ -105,6 +105,8 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,
   site.default_choice = default_choice;
   site.is_pinned = spec.pinned.has_value();
   site.needs_confirm = spec.stored && spec.stored->needs_confirm;
+  site.is_stored = spec.stored.has_value();
+  if (spec.stored) site.untried = spec.stored->untried;
 }
 
 void SearchResults::trial(const TrialEvent& event) {
@@ -193,6 +195,28 @@ StoredSite SearchResults::stored(const Site& site) const {
     out.trials.push_back(std::move(trial));
   }
   return out;
+}
+
+bool SearchResults::note_unfinished() {
+  if (!store_.tunes()) return false;
+  constexpr double none = std::numeric_limits<double>::quiet_NaN();
+  std::vector<StoredSite> sites;
+  for (const Site& site : sites_) {
+    const bool is_known = site.is_stored && site.untried.empty();
+    if (site.configs.size() < 2 || site.is_pinned || is_known) continue;
+    StoredSite& note = sites.emplace_back();
+    note.name = site.name;
+    note.key = site.key;
+    note.winner = site.configs.front();
+    note.reason = WinnerReason::NoSamples;
+    note.seconds = note.default_seconds = none;
+    note.default_choice = site.default_choice;
+    for (const std::uint32_t config : site.untried)
+      note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
+  }
+  if (sites.empty()) return false;
+  store_.save(entry_.identity, std::move(sites), std::nullopt);
+  return true;
 }
 
 bool SearchResults::save() {

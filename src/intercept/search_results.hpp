@@ -22,6 +22,8 @@ class SearchResults final : public TuningObserver {
 
   /// Whether sites of the region are stored: its first entry then only shows which are there.
   [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }
+  /// Whether no run before this one has seen anything of the region that is not stored.
+  [[nodiscard]] bool store_is_complete() const noexcept { return entry_.is_complete; }
 
   /// What is stored of a site that is about to be added.
   /// @param key as RegionTuning::public_key has it
@@ -44,6 +46,10 @@ class SearchResults final : public TuningObserver {
   /// Has all winners written that were reported since.
   /// @return false: there were none
   bool save();
+
+  /// Has sites and configs noted that are not stored and will not be tuned now, for the next run.
+  /// @return false: there are none
+  bool note_unfinished();
 
   void stage(Stage stage, std::uint32_t generation) override { next_.stage(stage, generation); }
   void trial(const TrialEvent& event) override;
@@ -68,7 +74,9 @@ class SearchResults final : public TuningObserver {
     std::string default_choice;
     Objective objective = Objective::Own;
     bool is_pinned = false;
-    bool needs_confirm = false;  ///< what was stored of it
+    bool is_stored = false;
+    bool needs_confirm = false;            ///< what was stored of it
+    std::vector<std::uint32_t> untried{};  ///< configs of which nothing is stored
     std::optional<WinnerEvent> winner;
     bool saved = false;
   };

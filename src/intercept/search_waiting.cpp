@@ -27,6 +27,14 @@ bool Search::begin_waiting(const std::function<bool()>& synchronise,
   return counted;
 }
 
+void Search::note_unfinished() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || tuning_->finished() || !results_.note_unfinished()) return;
+  }
+  store_.wait(most_saving_seconds);
+}
+
 bool Search::begin_waited(const std::function<bool()>& synchronise,
                           const std::function<bool()>& interrupted) {
   // Each round brings everything that is under way, so the next one goes on; the bound is for an

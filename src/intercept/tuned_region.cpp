@@ -60,9 +60,12 @@ void TunedRegion::entered(bool thread_bound) noexcept {
     return;
   }
   if (replay_ != nullptr) replay_->tidy();
-  if (replay_ != nullptr && replay_->wanted() && !search_.finished() && !looks_first() &&
-      replay_->begin_visit(thread_bound)) {
-    return;
+  if (replay_ != nullptr && replay_->wanted() && !search_.finished()) {
+    if (looks_first()) {
+      looks_.store(true);
+    } else if (replay_->begin_visit(thread_bound)) {
+      return;
+    }
   }
   try {
     table_.finish_builds();
@@ -90,11 +93,13 @@ bool TunedRegion::pass_entry() noexcept {
 
 void TunedRegion::left() noexcept {
   const bool is_visited = replay_ != nullptr && replay_->in_visit();
-  if (!is_visited && search_.watch() == Watch::Nothing) return;
+  const bool has_looked = looks_.exchange(false);
+  if (!is_visited && !has_looked && search_.watch() == Watch::Nothing) return;
   const Uncancelled uncancelled;
   if (is_visited) return replay_->end_visit();
   try {
     search_.end(now_seconds());
+    if (has_looked) search_.note_unfinished();
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 
 #include "intercept/graph_launches.hpp"
@@ -74,6 +75,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   GraphLaunches graphs_;
   std::unique_ptr<RegionCollectives> collectives_;  ///< null: NCCL is not seen
   std::unique_ptr<RegionReplay> replay_;            ///< null: not to be replayed
+  std::atomic<bool> looks_{false};                  ///< the entry under way is not replayed for it
 };
 
 }  // namespace contextune::intercept

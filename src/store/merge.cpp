@@ -26,12 +26,59 @@ bool is_at(const Entry& entry, std::vector<EntrySite>::const_iterator place,
   return place != entry.sites.end() && !comes_before(site, place->site);
 }
 
+bool is_note(const StoredSite& site) {
+  return site.reason == WinnerReason::NoSamples;
+}
+
+bool has_failed(TrialStatus status) {
+  return status == TrialStatus::LaunchFailed || status == TrialStatus::WrongResult ||
+         status == TrialStatus::Crashed;
+}
+
+// What a note says of a site that is known: configs that were not tried, and such that failed
+// since.
+void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned_at) {
+  for (const StoredTrial& said : note.trials) {
+    const std::string config = canonical_text(said.config);
+    std::vector<StoredTrial>& trials = known.site.trials;
+    const auto place = std::ranges::find_if(
+        trials, [&](const StoredTrial& trial) { return canonical_text(trial.config) == config; });
+    if (place == trials.end()) {
+      if (trials.size() < most_trials) trials.push_back(said);
+    } else if (has_failed(said.status)) {
+      *place = said;
+    }
+    if (!has_failed(said.status) || canonical_text(known.site.winner) != config) continue;
+    known.replaced.insert(known.replaced.begin(), winner_of(known));
+    if (known.replaced.size() > most_replaced) known.replaced.resize(most_replaced);
+    known.site.winner = note.winner;
+    known.site.reason = note.reason;
+    known.site.seconds = note.seconds;
+    known.site.tuned_at = tuned_at;
+  }
+}
+
+// What was found out counts, whenever it was only seen elsewhere, unless it has failed since.
+bool counts_more(const StoredSite& a, const StoredSite& b) {
+  const bool later = a.tuned_at > b.tuned_at;
+  if (is_note(a) == is_note(b)) return later;
+  const auto refutes = [](const StoredSite& note, const StoredSite& other) {
+    return note.tuned_at >= other.tuned_at &&
+           std::ranges::any_of(note.trials, [&](const StoredTrial& trial) {
+             return has_failed(trial.status) &&
+                    canonical_text(trial.config) == canonical_text(other.winner);
+           });
+  };
+  return is_note(a) ? refutes(a, b) : !refutes(b, a);
+}
+
 void keep_trials(EntrySite& site, const EntrySite& before) {
   if (site.software != before.software) return;
   std::set<std::string> known;
   for (const StoredTrial& trial : site.site.trials) known.insert(canonical_text(trial.config));
   for (const StoredTrial& trial : before.site.trials) {
     if (site.site.trials.size() >= most_trials) return;
+    if (trial.status == TrialStatus::Untried) continue;
     if (known.insert(canonical_text(trial.config)).second) site.site.trials.push_back(trial);
   }
 }
@@ -43,7 +90,7 @@ bool is_same(const ReplacedWinner& a, const ReplacedWinner& b) {
 // The history of `newer` with that of `older` and its winner, each once.
 std::vector<ReplacedWinner> joined_history(const EntrySite& newer, const EntrySite& older) {
   std::vector<ReplacedWinner> all = newer.replaced;
-  all.push_back(winner_of(older));
+  if (!is_note(older.site)) all.push_back(winner_of(older));
   all.insert(all.end(), older.replaced.begin(), older.replaced.end());
   std::ranges::stable_sort(all, std::ranges::greater(), &ReplacedWinner::tuned_at);
   std::vector<ReplacedWinner> history;
@@ -103,9 +150,13 @@ void add_tuning(Entry& entry, const Facts& software, const std::vector<StoredSit
       entry.sites.insert(place, std::move(made));
       continue;
     }
+    if (is_note(site)) {
+      add_note(*place, site, tuned_at);
+      continue;
+    }
     keep_trials(made, *place);
     made.replaced = place->replaced;
-    made.replaced.insert(made.replaced.begin(), winner_of(*place));
+    if (!is_note(place->site)) made.replaced.insert(made.replaced.begin(), winner_of(*place));
     if (made.replaced.size() > most_replaced) made.replaced.resize(most_replaced);
     *place = std::move(made);
   }
@@ -124,7 +175,7 @@ MergeCount merge_entry(Entry& entry, const Entry& other) {
       continue;
     }
     const bool same = is_same(winner_of(*place), winner_of(site));
-    const bool newer = site.site.tuned_at > place->site.tuned_at;
+    const bool newer = counts_more(site.site, place->site);
     ++(same ? count.same : newer ? count.replaced : count.older);
     EntrySite joined = newer ? site : *place;
     const EntrySite& rest = newer ? *place : site;

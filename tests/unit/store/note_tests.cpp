@@ -1,0 +1,90 @@
+#include "catch.hpp"
+#include "core/stored_winner.hpp"
+#include "store_fixture.hpp"
+
+using namespace contextune;
+using namespace contextune::store;
+using namespace contextune::store::test;
+
+namespace {
+
+const Facts software = {{"driver", "13.0"}};
+const std::string earlier = "2026-11-20T00:00:00Z";
+const std::string later = "2026-11-21T00:00:00Z";
+
+StoredSite seen() {
+  StoredSite made = site("saxpy", 128);
+  made.trials.clear();
+  made.reason = WinnerReason::NoSamples;
+  made.seconds = made.default_seconds = not_measured;
+  return made;
+}
+
+StoredTrial untried(std::int64_t threads) {
+  return {block(threads), TrialStatus::Untried, 0, not_measured, not_measured, not_measured};
+}
+
+}  // namespace
+
+TEST_CASE("A site that was only seen is noted, and what is found out then takes its place") {
+  Entry entry;
+  add_tuning(entry, software, {seen()}, std::nullopt, earlier);
+  REQUIRE(entry.sites.size() == 1);
+  CHECK(is_open(entry.sites[0].site));
+  add_tuning(entry, software, {site()}, std::nullopt, later);
+  CHECK_FALSE(is_open(entry.sites[0].site));
+  CHECK(entry.sites[0].site.winner == block(256));
+  CHECK(entry.sites[0].replaced.empty());
+}
+
+TEST_CASE(
+    "Configs that were seen of a known site are noted beside its winner, until they are tried") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.trials = {untried(512), untried(128)};
+  for (int i = 0; i < 2; ++i) add_tuning(entry, software, {note}, std::nullopt, later);
+  const StoredSite& known = entry.sites.at(0).site;
+  CHECK(is_open(known));
+  CHECK(known.winner == block(256));
+  CHECK(known.tuned_at == earlier);
+  CHECK(known.trials.size() == site().trials.size() + 1);
+  add_tuning(entry, software, {site("saxpy", 128)}, std::nullopt, later);
+  CHECK_FALSE(is_open(entry.sites[0].site));
+}
+
+TEST_CASE("A winner that has failed since is history, and the site is open") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.trials = {untried(256)};
+  note.trials[0].status = TrialStatus::Crashed;
+  const Entry with_winner = entry;
+  add_tuning(entry, software, {note}, std::nullopt, later);
+  const EntrySite& known = entry.sites.at(0);
+  CHECK(is_open(known.site));
+  CHECK(known.site.winner == block(128));
+  REQUIRE(known.replaced.size() == 1);
+  CHECK(known.replaced[0].winner == block(256));
+  CHECK(to_text(parse_entry(to_text(entry))) == to_text(entry));
+  // Nor does it come back from where it has not failed yet.
+  Entry merged = entry;
+  CHECK(merge_entry(merged, with_winner).replaced == 0);
+  CHECK(is_open(merged.sites.at(0).site));
+  merged = with_winner;
+  CHECK(merge_entry(merged, entry).replaced == 1);
+  CHECK(is_open(merged.sites.at(0).site));
+}
+
+TEST_CASE("Of an entry that has found out and one that has only seen, the former counts") {
+  Entry seen_later;
+  add_tuning(seen_later, software, {seen()}, std::nullopt, later);
+  Entry found;
+  add_tuning(found, software, {site()}, std::nullopt, earlier);
+  Entry merged = seen_later;
+  CHECK(merge_entry(merged, found).replaced == 1);
+  CHECK_FALSE(is_open(merged.sites.at(0).site));
+  CHECK(merge_entry(found, seen_later).replaced == 0);
+  CHECK_FALSE(is_open(found.sites.at(0).site));
+  CHECK(found.sites[0].replaced.empty());
+}
