@@ -64,8 +64,10 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)
     results_.exclude(site.index, config, TrialStatus::LaunchFailed);
-  for (const std::uint32_t config : suspicions.blamed)
+  for (const std::uint32_t config : suspicions.blamed) {
     results_.exclude(site.index, config, TrialStatus::Crashed);
+    results_.note_failed(site.index, config, TrialStatus::Crashed);
+  }
   sites_.push_back(&site);
   prospects_.push_back(
       {named.stored, std::move(suspicions), std::vector<bool>(named.configs.size(), false)});
@@ -297,6 +299,7 @@ void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
   results_.exclude(site.index, config, TrialStatus::WrongResult);
+  results_.note_failed(site.index, config, TrialStatus::WrongResult);
   tuning_->reject_config(site.index, config,
                          "Config " + std::to_string(config) + " (" +
                              site.configs[config].to_string() +
@@ -307,6 +310,7 @@ void Search::reject(const Site& site, std::uint32_t config) {
 
 void Search::drop_winner(Site& site, const std::string& text) {
   const std::lock_guard lock(mutex_);
+  results_.note_failed(site.index, site.settled(), TrialStatus::LaunchFailed);
   site.dropped = true;
   site.set_settled(0);
   site.set_planned(0);

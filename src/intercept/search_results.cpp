@@ -9,6 +9,8 @@
 namespace contextune::intercept {
 namespace {
 
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
 std::uint64_t config_hash(const Config& config) {
   StableHash hash;
   hash.add(config.to_string());
@@ -105,8 +107,10 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,
   site.default_choice = default_choice;
   site.is_pinned = spec.pinned.has_value();
   site.needs_confirm = spec.stored && spec.stored->needs_confirm;
-  site.is_stored = spec.stored.has_value();
-  if (spec.stored) site.untried = spec.stored->untried;
+  if (spec.stored) {
+    site.stored = spec.stored->config;
+    site.untried = spec.stored->untried;
+  }
 }
 
 void SearchResults::trial(const TrialEvent& event) {
@@ -147,7 +151,6 @@ void SearchResults::confirm(const ConfirmEvent& event) {
 }
 
 StoredSite SearchResults::stored(const Site& site) const {
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
   StoredSite out;
   out.name = site.name;
   out.key = site.key;
@@ -197,20 +200,34 @@ StoredSite SearchResults::stored(const Site& site) const {
   return out;
 }
 
+StoredSite SearchResults::note_of(const Site& site) {
+  StoredSite note;
+  note.name = site.name;
+  note.key = site.key;
+  note.winner = site.configs.front();
+  note.reason = WinnerReason::NoSamples;
+  note.seconds = note.default_seconds = none;
+  note.default_choice = site.default_choice;
+  return note;
+}
+
+void SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStatus why) {
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
+  Site& site = sites_[index];
+  const bool is_found = site.winner && site.winner->config == config;
+  if (config == 0 || site.is_pinned || (site.stored != config && !is_found)) return;
+  if (is_found) site.saved = true;
+  StoredSite note = note_of(site);
+  note.trials.push_back({site.configs[config], why, 0, none, none, none});
+  store_.save(entry_.identity, {std::move(note)}, std::nullopt);
+}
+
 bool SearchResults::note_unfinished() {
-  if (!store_.tunes()) return false;
-  constexpr double none = std::numeric_limits<double>::quiet_NaN();
   std::vector<StoredSite> sites;
   for (const Site& site : sites_) {
-    const bool is_known = site.is_stored && site.untried.empty();
+    const bool is_known = site.stored && site.untried.empty();
     if (site.configs.size() < 2 || site.is_pinned || is_known) continue;
-    StoredSite& note = sites.emplace_back();
-    note.name = site.name;
-    note.key = site.key;
-    note.winner = site.configs.front();
-    note.reason = WinnerReason::NoSamples;
-    note.seconds = note.default_seconds = none;
-    note.default_choice = site.default_choice;
+    StoredSite& note = sites.emplace_back(note_of(site));
     for (const std::uint32_t config : site.untried)
       note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
   }

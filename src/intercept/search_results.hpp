@@ -47,6 +47,9 @@ class SearchResults final : public TuningObserver {
   /// @return false: there were none
   bool save();
 
+  /// What was stored of a site, or would be, has failed: it is taken out of the store.
+  void note_failed(SiteIndex site, std::uint32_t config, TrialStatus why);
+
   /// Has sites and configs noted that are not stored and will not be tuned now, for the next run.
   /// @return false: there are none
   bool note_unfinished();
@@ -74,9 +77,9 @@ class SearchResults final : public TuningObserver {
     std::string default_choice;
     Objective objective = Objective::Own;
     bool is_pinned = false;
-    bool is_stored = false;
-    bool needs_confirm = false;            ///< what was stored of it
-    std::vector<std::uint32_t> untried{};  ///< configs of which nothing is stored
+    std::optional<std::uint32_t> stored{};  ///< config that was
+    bool needs_confirm = false;             ///< what was stored of it
+    std::vector<std::uint32_t> untried{};   ///< configs of which nothing is stored
     std::optional<WinnerEvent> winner;
     bool saved = false;
   };
@@ -84,6 +87,7 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] std::uint64_t hash_of(const std::string& name, const Key& stored_key) const;
   [[nodiscard]] Key stored_key(const Key& key) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
+  [[nodiscard]] static StoredSite note_of(const Site& site);
 
   ProcessStore& store_;
   const std::string region_;

@@ -1,0 +1,85 @@
+"""Winners that were stored and have failed since: they are taken out of their file at once, for whoever
+reads it next."""
+
+import json
+import unittest
+
+from stored_runs import DEMO, StoredRuns
+
+ONCE = (DEMO, "--steps", "1")
+REPLAY = ("--mode", "replay", "--no-confirm")
+
+
+class FailedWinnersTest(StoredRuns):
+    def site(self, name):
+        (path,) = (self.work / "store" / "decode").glob("*.json")
+        (site,) = (one for one in json.loads(path.read_text())["sites"] if one["name"] == name)
+        return site
+
+    def tuned_winner(self):
+        """A site whose stored winner is not the default, its winner, and what the program prints."""
+        log, out = self.run_program(*REPLAY, program=ONCE)
+        name = next(site for (site, _), config in sorted(log.winners().items())
+                    if config != "0" and site in ("rotate", "attend"))
+        winner = self.site(name)["winner"]
+        return name, winner, out
+
+    @staticmethod
+    def fault(kind, name, winner):
+        return {"SIMCUDA_FAULT":
+                f"{kind}:{name}:block={winner['block']},grid={winner['per_sm'] * 132}"}
+
+    def assert_open(self, name, winner, status):
+        site = self.site(name)
+        self.assertEqual((site["reason"], site["winner"]), ("no_samples", {}))
+        self.assertEqual(site["replaced"][0]["winner"], winner)
+        self.assertEqual([trial["status"] for trial in site["trials"] if trial["config"] == winner],
+                         [status])
+
+    def test_one_that_cannot_be_launched_any_more_is_tuned_again_by_the_next_run(self):
+        name, winner, out = self.tuned_winner()
+        failed, same = self.run_program(*REPLAY, program=(DEMO, "--steps", "3"),
+                                        variables=self.fault("launch_fail", name, winner))
+        self.assertEqual(len(failed.of("fallback", reason="winner_failed")), 1)
+        self.assertEqual(same, self.bare((DEMO, "--steps", "3")))
+        self.assert_open(name, winner, "failed")
+        tuned, same = self.run_program(*REPLAY, program=ONCE)
+        self.assertEqual(same, out)
+        self.assertEqual({line["site"] for line in tuned.of("trial")}, {name})
+        self.assertNotEqual(self.site(name)["reason"], "no_samples")
+        done, _ = self.run_program(*REPLAY, program=ONCE)
+        self.assertEqual(done.of("trial"), [])
+
+    def test_one_that_has_taken_a_process_down_is_not_run_again(self):
+        name, winner, out = self.tuned_winner()
+        fault = self.fault("abort", name, winner)
+        for _ in range(4):
+            status, _, _ = self.end(self.start(*REPLAY, "--always-tune", program=ONCE,
+                                               variables=fault))
+            if status == 0:
+                break
+        self.assertEqual(status, 0)
+        # Whoever only looks at what is stored finds the winner gone, too.
+        again, same = self.run_program(*REPLAY, program=ONCE, variables=fault)
+        self.assertEqual((again.of("trial"), same), ([], out))
+        self.assertNotEqual(self.site(name)["winner"], winner)
+
+    def test_one_that_is_blamed_is_taken_out_by_who_finds_it(self):
+        name, winner, out = self.tuned_winner()
+        entry = next((self.work / "store" / "decode").glob("*.json"))
+        text = entry.read_text()
+        fault = self.fault("abort", name, winner)
+        for _ in range(4):
+            status, _, _ = self.end(self.start(*REPLAY, "--always-tune", program=ONCE,
+                                               variables=fault))
+            if status == 0:
+                break
+        # As if it had come from another machine's store since.
+        entry.write_text(text)
+        found, same = self.run_program(*REPLAY, program=ONCE, variables=fault)
+        self.assertEqual(same, out)
+        self.assert_open(name, winner, "crashed")
+
+
+if __name__ == "__main__":
+    unittest.main()
