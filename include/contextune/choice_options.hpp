@@ -32,11 +32,14 @@ enum class Fusion {
 struct ChoiceOptions {
   Select select = Select::Deferred;
   Fusion fusion = Fusion::Auto;
-  /// Processes that do the operation together, waiting for one another: all of the job, and each
-  /// calls the choice for the same problems in the same order. 1: this process alone. 0: as many as
-  /// `communicator` has.
+  /// Processes that do the operation together, waiting for one another; each calls the choice for
+  /// the same problems in the same order. All of the job, unless there is a communicator. 1: this
+  /// process alone. 0: as many as `communicator` has.
   int ranks = 0;
-  void* communicator = nullptr;  ///< an ncclComm_t
+  /// An ncclComm_t whose ranks do it, one a process: some of the job or all. They agree among
+  /// themselves, and have winners of their own. Rank 0 of the job leads their talks: it has to have
+  /// a choice over ranks as well, or a region that it shares.
+  void* communicator = nullptr;
   /// By how much outputs may differ from the default's: "f32:1e-5". Empty: not in a bit.
   std::string tolerance = {};
   /// Doing it again changes nothing but its outputs, so that no memory has to be put back.

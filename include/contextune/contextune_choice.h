@@ -35,13 +35,15 @@ typedef struct contextune_choice_options {
   size_t size;
   enum contextune_select select;
   enum contextune_fusion fusion;
-  int ranks;             /* processes that do the operation together, waiting for one another; they
-                            must be all of the job. 0 or 1: this one alone */
+  int ranks;             /* processes that do the operation together, waiting for one another: all of
+                            the job, unless there is a communicator. 0 or 1: this one alone */
   const char* tolerance; /* by how much outputs may differ, "f32:1e-5"; NULL: not in a bit */
   int repeatable;        /* 1: doing it again changes nothing but its outputs */
   int n_warmup;          /* calls of each config that do not count; 0: as the region */
   int n_repeat;          /* and that do; 0: as the region */
-  void* communicator;    /* an ncclComm_t that says how many `ranks`, where that is 0; may be NULL */
+  void* communicator;    /* an ncclComm_t whose ranks do it, some of the job or all, one a process; as
+                            many as it has where `ranks` is 0; may be NULL. Rank 0 of the job leads
+                            their talks: it has to have a choice over ranks too, or a shared region */
   const char* buckets;   /* which sizes are one problem: "pow2", "exact", or upper edges in bytes,
                             "4K,64K,1M"; NULL: pow2 */
   enum contextune_unseen unseen; /* outside of regions. The nearest size's is compared with the

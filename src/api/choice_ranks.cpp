@@ -1,23 +1,31 @@
 #include "api/choice_ranks.hpp"
 
+#include <map>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "core/byte_stream.hpp"
 
 namespace contextune::api {
+namespace {
+
+/// Of several choices of one name that the same ranks make each has meetings of its own. They make
+/// their first calls in the same order.
+std::string name_of_meetings(const std::string& choice, const std::vector<std::uint32_t>& ranks) {
+  static std::mutex* const mutex = new std::mutex;
+  static auto* const counts =
+      new std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t>;
+  const std::lock_guard lock(*mutex);
+  return "choice " + choice + "#" + std::to_string(++(*counts)[{choice, ranks}]);
+}
+
+}  // namespace
 
 bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
   if (!choice_.is_shared()) return true;
   if (choice_.is_apart.load(std::memory_order_acquire)) return false;
-  if (choice_.ranks == nullptr) {
-    std::string why;
-    choice_.ranks = runtime_.lockstep("choice " + choice_.name,
-                                      static_cast<std::uint32_t>(choice_.options.ranks), why);
-    if (choice_.ranks == nullptr) {
-      part(FallbackReason::NoRendezvous, why);
-      return false;
-    }
-  }
+  if (choice_.ranks == nullptr && !find()) return false;
   Payload said;
   ByteWriter(said).number(what);
   const auto all = meet(std::move(said));
@@ -32,6 +40,21 @@ bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
     return false;
   }
   return true;
+}
+
+bool ChoiceRanks::find() {
+  intercept::RankGroup found = runtime_.members(choice_.options.communicator,
+                                                static_cast<std::uint32_t>(choice_.options.ranks));
+  if (found.ranks.empty()) {
+    part(found.reason, found.why);
+    return false;
+  }
+  std::string why;
+  choice_.meetings = name_of_meetings(choice_.name, found.ranks);
+  choice_.ranks = runtime_.lockstep(choice_.meetings, found, why);
+  choice_.group = std::move(found);
+  if (choice_.ranks == nullptr) part(FallbackReason::NoRendezvous, why);
+  return choice_.ranks != nullptr;
 }
 
 std::optional<ChoiceRanks::Outcome> ChoiceRanks::compare(Outcome own) {

@@ -35,6 +35,8 @@ class ChoiceRanks {
   void leave(const std::string& why);
 
  private:
+  /// Finds them, and begins to meet them. False: they run their default.
+  [[nodiscard]] bool find();
   /// All run the default from now on.
   void part(FallbackReason reason, const std::string& why);
   [[nodiscard]] std::optional<std::vector<Payload>> meet(Payload said);

@@ -19,6 +19,22 @@ Struct whole(const Struct& given) {
   return copy;
 }
 
+/// "0-3+6", "0-28/4": ranks at equal distances as one part.
+std::string text_of_ranks(const std::vector<std::uint32_t>& ranks) {
+  std::string text;
+  for (std::size_t i = 0; i < ranks.size();) {
+    const std::uint32_t step = i + 1 < ranks.size() ? ranks[i + 1] - ranks[i] : 0;
+    std::size_t last = i;
+    while (last + 1 < ranks.size() && ranks[last + 1] - ranks[last] == step) ++last;
+    if (step != 1 && last - i < 2) last = i;
+    text += (text.empty() ? "" : "+") + std::to_string(ranks[i]);
+    if (last > i) text += "-" + std::to_string(ranks[last]);
+    if (last > i && step > 1) text += "/" + std::to_string(step);
+    i = last + 1;
+  }
+  return text;
+}
+
 }  // namespace
 
 TunableSite* ChoiceProblem::find(const intercept::Region* region, int device) const noexcept {
@@ -56,6 +72,13 @@ void contextune_choice::close() {
   const auto number = static_cast<std::size_t>(found - sets.begin());
   if (found == sets.end()) sets.push_back(std::move(all));
   site_name = number == 0 ? name : name + "#" + std::to_string(number + 1);
+}
+
+contextune::Key contextune_choice::site_key(const ChoiceProblem& problem) const {
+  contextune::Key key = problem.key;
+  if (!group.ranks.empty() && !group.is_whole_job)
+    key.add("group", contextune::api::text_of_ranks(group.ranks));
+  return key;
 }
 
 std::uint32_t contextune_choice::number_of(const contextune_problem& given) {

@@ -19,6 +19,7 @@
 #include "api/tunable_record.hpp"
 #include "core/lockstep.hpp"
 #include "core/result_tolerance.hpp"
+#include "intercept/rank_group.hpp"
 #include "intercept/runtime.hpp"
 
 namespace contextune::api {
@@ -60,7 +61,7 @@ struct ChoiceProblem {
   std::string type;
   int ranks = 1;
   std::string key_text;
-  Key key;            ///< of its sites: with the size
+  Key key;            ///< with the size
   std::string label;  ///< "all_reduce{bytes=32769-65536}"
   /// What is searched. 0 is the default, unless that is ruled out.
   std::vector<ChoiceCandidate> candidates;
@@ -94,7 +95,9 @@ struct contextune_choice {
 
   /// One search at a time; taken by the thread that screens or measures.
   std::mutex search_mutex;
-  /// With the other ranks; made when first needed.
+  /// The ranks of the job that do it, and meetings with them; found and made when first needed.
+  contextune::intercept::RankGroup group;
+  std::string meetings;  ///< what they are called
   std::unique_ptr<contextune::Lockstep> ranks;
   /// The ranks have not met, so every problem that is not settled runs its default.
   std::atomic<bool> is_apart{false};
@@ -105,6 +108,10 @@ struct contextune_choice {
   void close();
 
   [[nodiscard]] bool is_shared() const noexcept { return options.ranks > 1; }
+
+  /// Of a problem's sites, once its ranks are known: ranks that are not the whole job are part of
+  /// it, because others may do the same problem with others.
+  [[nodiscard]] contextune::Key site_key(const contextune::api::ChoiceProblem& problem) const;
 
   /// Null beyond the last. Without a lock.
   [[nodiscard]] contextune::api::ChoiceProblem* problem(std::uint32_t number) const noexcept {

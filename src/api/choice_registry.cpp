@@ -147,12 +147,10 @@ int run_known(const contextune_choice& choice, ChoiceProblem& problem,
 
 /// How many do it, where only a communicator was named. By whoever closes the choice.
 void find_ranks(contextune_choice& choice) {
-  if (choice.options.communicator == nullptr || choice.options.ranks > 0) return;
+  if (choice.options.communicator == nullptr) return;
   const auto known = intercept::collective_calls().find(choice.options.communicator);
-  if (known && known->ranks > 0) {
-    choice.options.ranks = known->ranks;
-    return;
-  }
+  if (choice.options.ranks == 0 && known && known->ranks > 0) choice.options.ranks = known->ranks;
+  if (choice.options.ranks > 0) return;
   choice.is_apart.store(true, std::memory_order_release);
   if (Runtime* now = runtime()) {
     now->fallback(FallbackReason::NoRendezvous, {},
@@ -216,6 +214,9 @@ contextune_choice* create_choice(const char* name,
       }
     }
     choice->options.buckets = nullptr;
+    Runtime* const now = Runtime::get();
+    if (now != nullptr && (choice->is_shared() || choice->options.communicator != nullptr))
+      now->expect_ranks();
     return choice.release();
   } catch (const std::exception& error) {
     fail(error.what());

@@ -21,7 +21,7 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
                       int device) {
   intercept::TunableSpec spec;
   spec.name = choice.site_name;
-  spec.key = problem.key;
+  spec.key = choice.site_key(problem);
   if (device > 0) spec.key.add("device", device);
   for (std::uint32_t i = 0; i < problem.candidates.size(); ++i) {
     spec.configs.push_back(problem.candidates[i].full);
@@ -56,13 +56,21 @@ std::string name_of(const Region* region) {
   return region == nullptr ? std::string() : region->name();
 }
 
+/// In which it is measured alone: "choice all_reduce{bytes=32769-65536}".
+std::string own_region_of(const contextune_choice& choice, const ChoiceProblem& problem) {
+  const std::string key = choice.site_key(problem).to_string();
+  return "choice " + choice.site_name + (key.empty() ? "" : "{" + key + "}");
+}
+
 /// What a region of its own is told.
 void set_up(contextune_entry& entry, const contextune_choice& choice,
             const contextune_choice_run& run) {
   static_cast<void>(set_region_option(&entry, "repeatable", "true"));
   // What an implementation takes would else hold how late the other ranks came to it.
   static_cast<void>(set_region_option(&entry, "align", "sample"));
-  if (choice.is_shared()) static_cast<void>(set_region_option(&entry, "together", "true"));
+  if (choice.is_shared())
+    make_passes_together(
+        &entry, choice.group.is_whole_job ? std::vector<std::uint32_t>() : choice.group.ranks);
   for (std::size_t i = 0; i < run.num_memory; ++i)
     static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
 }
@@ -132,8 +140,8 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   bool finished = false;
   try {
     contextune_entry entry{};
-    begin_region_as(&entry, "choice " + problem.label,
-                    {StoredKind::Choice, choice.name, choice.site_name, problem.key});
+    begin_region_as(&entry, own_region_of(choice, problem),
+                    {StoredKind::Choice, choice.name, choice.site_name, choice.site_key(problem)});
     set_up(entry, choice, run);
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {

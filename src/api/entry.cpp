@@ -3,7 +3,9 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <contextune/error.hpp>
@@ -29,7 +31,7 @@ struct Search {
   int device = -1;
   Options author;
   bool repeatable = false;
-  bool together = false;  ///< the body waits for the other ranks
+  std::optional<std::vector<std::uint32_t>> together;  ///< ranks that the body waits for
   std::vector<Snapshot::Span> spans;
   int (*restore)(void* user) = nullptr;
   void* restore_user = nullptr;
@@ -99,7 +101,7 @@ void prepare(Runtime& runtime, Entry& entry) {
   if (entry.region == nullptr) {
     entry.region = &make_region(runtime, search.name, search.device, search.author, search.as);
   }
-  if (search.together) entry.region->repeat_together();
+  if (search.together) entry.region->repeat_together(*search.together);
   if (search.author.mode != Mode::Body || search.spans.empty() || entry.region->finished()) return;
   const gpu::Driver* cuda = driver();
   if (cuda == nullptr) throw Error("there is no driver to copy memory with");
@@ -237,10 +239,6 @@ int set_region_option(contextune_entry* entry, const char* name, const char* val
   return set(entry, [&](Search& search) {
     const std::string option = name == nullptr ? "" : name;
     const std::string text = value == nullptr ? "" : value;
-    if (option == "together") {  // of choices, not of authors
-      search.together = true;
-      return 0;
-    }
     if (option == "repeatable") {
       search.repeatable = text == "true" || text == "1" || text == "on" || text == "yes";
       const bool no = text == "false" || text == "0" || text == "off" || text == "no";
@@ -275,6 +273,10 @@ int set_restore_call(contextune_entry* entry, int (*restore)(void* user), void* 
     search.restore_user = user;
     return 0;
   });
+}
+
+void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ranks) noexcept {
+  if (Search* const search = of(entry).search) search->together = std::move(ranks);
 }
 
 int next_pass(contextune_entry* entry) noexcept {

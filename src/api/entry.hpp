@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include <contextune/contextune.h>
 
@@ -25,6 +27,8 @@ void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint3
                                      size_t size_bytes) noexcept;
 [[nodiscard]] int set_restore_call(contextune_entry* entry, int (*restore)(void* user),
                                    void* user) noexcept;
+/// All passes of it wait for these ranks of the job; empty: for all of the job. As an option.
+void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ranks) noexcept;
 [[nodiscard]] int next_pass(contextune_entry* entry) noexcept;
 void end_region(contextune_entry* entry) noexcept;
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include <contextune/options.hpp>
@@ -35,6 +36,9 @@ class CompanionSource {
 
   /// Whether it has them even in a region without collectives.
   [[nodiscard]] virtual bool are_certain() = 0;
+
+  /// It is known from elsewhere that these ranks of the job make its entries, and nobody else does.
+  virtual void limit_to(std::span<const std::uint32_t> /*ranks*/) {}
 
   /// Asks; at each entry, until they are known.
   /// @param used    where the process stands in the streams of decisions of the region

@@ -126,7 +126,7 @@ void JoiningTuning::join(Companions&& companions) {
     shared = std::make_unique<SharedTuning>(options_, std::move(companions.settings),
                                             *companions.coordinator, observer_);
   }
-  if (repeats_together_) shared->repeat_together();
+  if (repeats_together_) shared->repeat_together({});
   if (port_ != nullptr) (void)shared->keep_in_step(*port_);
   for (const Site& site : sites_) {
     SiteSpec spec = site.spec;
@@ -163,9 +163,10 @@ void JoiningTuning::lose_result(std::uint64_t pass, double now) {
   if (const auto number = inner_number(pass)) inner_->lose_result(*number, now);
 }
 
-void JoiningTuning::repeat_together() {
+void JoiningTuning::repeat_together(std::span<const std::uint32_t> ranks) {
   repeats_together_ = true;
-  if (joined_) inner_->repeat_together();
+  if (!ranks.empty()) source_->limit_to(ranks);
+  if (joined_) inner_->repeat_together(ranks);
 }
 
 bool JoiningTuning::keep_in_step(DecisionPort& port) {

@@ -46,7 +46,7 @@ class JoiningTuning final : public RegionTuning {
   void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }
   void pause() override { inner_->pause(); }
   void leave(const std::string& why) override;
-  void repeat_together() override;
+  void repeat_together(std::span<const std::uint32_t> ranks) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override { return inner_->settle(now); }
   bool settle_entry(double now) override { return inner_->settle_entry(now); }

@@ -186,7 +186,8 @@ class RegionTuning {
 
   /// What a pass of this region does is known to wait for other ranks: where its entries are made
   /// for it, all ranks have to make the same number of them. Before the first of them.
-  virtual void repeat_together() {}
+  /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
+  virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
 
   /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
   /// question back, or waits for the verdict where that is too late, which others' programs cannot

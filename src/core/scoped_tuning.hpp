@@ -45,7 +45,7 @@ class ScopedTuning final : public RegionTuning {
   void pause() override;
   void leave(const std::string& why) override { shared_.leave(why); }
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
-  void repeat_together() override { decide_together(); }
+  void repeat_together(std::span<const std::uint32_t> /*ranks*/) override { decide_together(); }
   bool settle(double now) override { return shared_.settle(now); }
   bool settle_entry(double now) override { return shared_.settle_entry(now); }
   void explain_unfinished() override;

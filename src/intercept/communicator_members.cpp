@@ -13,7 +13,7 @@
 namespace contextune::intercept {
 namespace {
 
-// In which rank 0 answers, beyond what it is waited for.
+// In which rank 0 answers once it is there.
 constexpr double answer_seconds = 2;
 constexpr std::chrono::microseconds least_pause{100};
 constexpr std::chrono::microseconds most_pause{10'000};
@@ -37,16 +37,15 @@ std::uint64_t number_of(std::uint64_t id) {
 
 /// Asks rank 0 once. Empty ranks without a clause: it does not know them all yet.
 CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
-                                 const DomainReport& report) {
+                                 const DomainReport& report, double seconds) {
   CommunicatorMembers::Members found;
-  coordinator.say(topic, ProcessRanks::domain_kind, encode(report), answer_seconds);
-  Agreement answer = coordinator.wait(topic, answer_seconds);
+  coordinator.say(topic, ProcessRanks::domain_kind, encode(report), seconds);
+  Agreement answer = coordinator.wait(topic, seconds);
   if (answer.verdict == Verdict::Open) {
     coordinator.withdraw(topic, "rank 0 did not answer");
     answer = coordinator.wait(topic, answer_seconds);
   }
-  auto ranks =
-      answer.verdict == Verdict::Committed ? decode_domain(answer.decision) : std::nullopt;
+  auto ranks = answer.verdict == Verdict::Committed ? decode_domain(answer.decision) : std::nullopt;
   if (ranks) {
     found.ranks = *std::move(ranks);
   } else {
@@ -73,16 +72,17 @@ CommunicatorMembers::Members CommunicatorMembers::find(Coordinator& coordinator,
   Members found;
   for (;; ++topic.question) {
     // Whoever asks later is to hear at once that this rank does not wait any more.
-    report.leaves = now_seconds() > deadline;
-    found = ask(coordinator, topic, report);
+    const double left = deadline - now_seconds();
+    report.leaves = left <= 0;
+    found = ask(coordinator, topic, report, std::max(left, 0.0) + answer_seconds);
     if (!found.ranks.empty() || !found.why.empty() || report.leaves) break;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, most_pause);
   }
   if (found.why.empty() && found.ranks.size() != ranks) {
     found.ranks.clear();
-    found.why = "not all of the " + std::to_string(ranks) +
-                " ranks of its communicator came to it in time";
+    found.why =
+        "not all of the " + std::to_string(ranks) + " ranks of its communicator came to it in time";
   }
   return known_.emplace(id, std::move(found)).first->second;
 }

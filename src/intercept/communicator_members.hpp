@@ -19,8 +19,8 @@ class CommunicatorMembers {
     std::string why;                   ///< a clause
   };
 
-  /// Waits for all of its ranks to ask, at most so long, once a communicator: what was found, or was
-  /// not, holds for good.
+  /// Waits for all of its ranks to ask, at most so long, once a communicator: what was found, or
+  /// was not, holds for good.
   /// @param id    the same on all its ranks, and no other's
   /// @param ranks that it has, one a process
   [[nodiscard]] Members find(Coordinator& coordinator, std::uint64_t id, std::uint32_t ranks,

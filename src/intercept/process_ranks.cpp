@@ -23,8 +23,7 @@ namespace contextune::intercept {
 namespace {
 
 /// Kinds of questions that ranks ask one another.
-constexpr std::uint32_t batch_kind = 1;
-constexpr std::uint32_t lockstep_kind = 3;  // 2: ProcessRanks::domain_kind
+constexpr std::uint32_t batch_kind = 1;  // others: see ProcessRanks
 
 /// In place of ranks that could not be found: nothing is agreed on.
 class NoCoordinator final : public Coordinator {
@@ -79,7 +78,7 @@ SharedTuningSettings settings_of(std::uint64_t region, const Options& options) {
   SharedTuningSettings settings;
   settings.group = region;
   settings.kind = batch_kind;
-  settings.lockstep_kind = lockstep_kind;
+  settings.lockstep_kind = ProcessRanks::lockstep_kind;
   settings.inputs_hash = hash_of_inputs(options);
   settings.presync_timeout = options.presync_timeout;
   return settings;
@@ -146,49 +145,6 @@ std::unique_ptr<Coordinator> ProcessRanks::meet(const rank::Rendezvous& where) c
   return rank::make_coordinator(where, {{batch_kind, decider(std::make_shared<GroupPlanners>())},
                                         {domain_kind, decider(std::make_shared<DomainPlanner>())},
                                         {lockstep_kind, &Lockstep::decide}});
-}
-
-std::unique_ptr<Lockstep> ProcessRanks::lockstep_of(const std::string& region,
-                                                    const Options& options) {
-  if (!covers_all_peers(options.distributed)) return nullptr;
-  StableHash group;
-  group.add("replay");
-  group.add(region);
-  const std::lock_guard lock(mutex_);
-  Coordinator* const others = found();
-  if (others == nullptr || others->num_ranks() == 1) return nullptr;
-  SharedTuningSettings all;
-  add_all_ranks(all, others->num_ranks());
-  return std::make_unique<Lockstep>(*others, lockstep_kind, group.value(), std::move(all.ranks),
-                                    options.presync_timeout);
-}
-
-std::unique_ptr<Lockstep> ProcessRanks::lockstep_of_all(const std::string& of, std::uint32_t ranks,
-                                                        const Options& options, std::string& why) {
-  if (options.distributed == Distributed::Off) {
-    why = "--distributed is off";
-    return nullptr;
-  }
-  (void)joined(options.distributed == Distributed::On, why);
-  StableHash group;
-  group.add("together");
-  group.add(of);
-  const std::lock_guard lock(mutex_);
-  Coordinator* const others = found();
-  if (others == nullptr) {
-    if (why.empty()) why = why_alone_;
-    if (why.empty()) why = "its ranks do not know one another";
-    return nullptr;
-  }
-  why = others->lost();
-  if (why.empty() && others->num_ranks() != ranks)
-    why = "it is done by " + std::to_string(ranks) + " ranks, and the job has " +
-          std::to_string(others->num_ranks());
-  if (!why.empty()) return nullptr;
-  SharedTuningSettings all;
-  add_all_ranks(all, ranks);
-  return std::make_unique<Lockstep>(*others, lockstep_kind, group.value(), std::move(all.ranks),
-                                    options.presync_timeout);
 }
 
 Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {

@@ -11,7 +11,9 @@
 
 #include "core/companions.hpp"
 #include "core/lockstep.hpp"
+#include "intercept/communicator_members.hpp"
 #include "intercept/event_log.hpp"
+#include "intercept/rank_group.hpp"
 #include "preload/contextune_abi.h"
 #include "rank/gathered_rendezvous.hpp"
 #include "rank/rendezvous.hpp"
@@ -61,6 +63,8 @@ class ProcessRanks {
   // What the regions ask that look for others.
   /// The number of DomainPlanner among the coordinator's deciders.
   static constexpr std::uint32_t domain_kind = 2;
+  /// That of Lockstep.
+  static constexpr std::uint32_t lockstep_kind = 3;
   /// Whether communicators of only some of the job's ranks are made, as far as this one can see.
   [[nodiscard]] bool has_parts() const noexcept { return has_parts_.load(); }
   /// Whether there is a job, or will be.
@@ -75,11 +79,17 @@ class ProcessRanks {
   /// is nobody to make them with, or not all peers of this process are of the job.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of(const std::string& region,
                                                       const Options& options);
-  /// For steps that are about no region, of something that so many ranks do, which have to be all
-  /// of the job. Null: they cannot be made, and `why` gets a clause.
-  [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of_all(const std::string& of,
-                                                          std::uint32_t ranks,
-                                                          const Options& options, std::string& why);
+  // As Runtime has it.
+  void expect(const Options& options) {
+    std::string why;
+    (void)others(options, why);
+  }
+  [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks,
+                                  const Options& options);
+  /// For steps that are about no region. Null: they cannot be made, and `why` gets a clause.
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep_among(const std::string& of,
+                                                         const RankGroup& group,
+                                                         const Options& options, std::string& why);
   /// Whether the job's ranks are tuned together in every region, with collectives or without.
   [[nodiscard]] bool are_certain();
 
@@ -95,6 +105,8 @@ class ProcessRanks {
   void start(const rank::Rendezvous& found);
   [[nodiscard]] Coordinator* joined(bool by_launcher, std::string& why);
   [[nodiscard]] Coordinator* found();
+  /// Those that a region is tuned with, or would be. Null: `why` gets a clause.
+  [[nodiscard]] Coordinator* others(const Options& options, std::string& why);
   [[nodiscard]] static bool is_declared() noexcept;
   [[nodiscard]] std::unique_ptr<Coordinator> meet(const rank::Rendezvous& where) const;
 
@@ -111,6 +123,7 @@ class ProcessRanks {
   bool is_founded_ = false;   ///< by the program's first communicator: for collectives only
   std::unique_ptr<Coordinator> own_devices_;  ///< agrees for ranks that are all in this process
   Founder founder_;
+  CommunicatorMembers members_;
   std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet
   std::atomic<bool> has_parts_{false};
   std::atomic<bool> joined_early_{false};  ///< declared ranks were, if there are any

@@ -259,11 +259,6 @@ Region& ProcessRuntime::region(std::string_view name, const Options& author, con
   return find_or_make(std::string(name), options, false, as);
 }
 
-std::unique_ptr<Lockstep> ProcessRuntime::lockstep(const std::string& of, std::uint32_t ranks,
-                                                   std::string& why) {
-  return ranks_.lockstep_of_all(of, ranks, options_, why);
-}
-
 Region* ProcessRuntime::current_region() noexcept {
   ThreadState& thread = this_thread();
   return thread.region != nullptr ? thread.region : open_.only();

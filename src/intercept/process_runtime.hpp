@@ -40,8 +40,14 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
   void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
-  [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, std::uint32_t ranks,
-                                                   std::string& why) override;
+  void expect_ranks() override { ranks_.expect(options_); }
+  [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
+    return ranks_.members(communicator, ranks, options_);
+  }
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, const RankGroup& group,
+                                                   std::string& why) override {
+    return ranks_.lockstep_among(of, group, options_, why);
+  }
   [[nodiscard]] const space::ChoiceDeclaration* choice_rule(
       const std::string& name) const noexcept override {
     return rules_.choice(name);

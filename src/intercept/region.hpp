@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -70,7 +71,8 @@ class Region {
   [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }
   /// What is done in it is known to wait for other ranks: all of them make the same passes, or none
   /// is made. Before its first pass.
-  virtual void repeat_together() noexcept {}
+  /// @param ranks of the job that make them, and nobody else does; empty: that is not known
+  virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) noexcept {}
 
   /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
   /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,

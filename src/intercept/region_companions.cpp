@@ -42,15 +42,16 @@ Companions RegionCompanions::all_of_job(std::span<const DecisionStanding> used, 
   Companions found = ranks_.companions(settings_, distributed_,
                                        only_devices ? used : std::span<const DecisionStanding>());
   found.scope = scope_;
+  if (found.state == Companions::State::Known && !members_.empty()) narrow(found, members_);
   return found;
 }
 
 bool RegionCompanions::are_sought(const Companions& found, bool bounded) const {
-  return bounded && found.state == Companions::State::Known && found.coordinator->num_ranks() > 1 &&
-         ranks_.has_parts();
+  return bounded && members_.empty() && found.state == Companions::State::Known &&
+         found.coordinator->num_ranks() > 1 && ranks_.has_parts();
 }
 
-void RegionCompanions::narrow(Companions& found, std::vector<std::uint32_t>&& ranks) {
+void RegionCompanions::narrow(Companions& found, std::vector<std::uint32_t> ranks) {
   if (ranks == found.settings.ranks) return;
   // Several domains of one region ask questions of their own.
   StableHash group;

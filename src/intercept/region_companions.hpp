@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include <contextune/options.hpp>
 
@@ -20,6 +21,9 @@ class RegionCompanions final : public CompanionSource {
   [[nodiscard]] bool are_certain() override {
     return distributed_ == Distributed::On || ranks_.are_certain();
   }
+  void limit_to(std::span<const std::uint32_t> ranks) override {
+    members_.assign(ranks.begin(), ranks.end());
+  }
   [[nodiscard]] Companions find(std::span<const DecisionStanding> used, std::uint64_t entries,
                                 bool bounded, double now) override;
   [[nodiscard]] Companions leave(std::span<const DecisionStanding> used, bool bounded) override;
@@ -29,12 +33,13 @@ class RegionCompanions final : public CompanionSource {
   void ask(const DomainReport& report);
   [[nodiscard]] bool are_sought(const Companions& found, bool bounded) const;
   [[nodiscard]] Companions all_of_job(std::span<const DecisionStanding> used, bool bounded);
-  static void narrow(Companions& found, std::vector<std::uint32_t>&& ranks);
+  static void narrow(Companions& found, std::vector<std::uint32_t> ranks);
 
   ProcessRanks& ranks_;
   const SharedTuningSettings settings_;
   const Distributed distributed_;
   const Scope scope_;
+  std::vector<std::uint32_t> members_;  ///< as limit_to has it; empty: not known
   Coordinator* coordinator_ = nullptr;  ///< that was asked
   Topic topic_;
   bool asked_ = false;

@@ -313,7 +313,7 @@ void RegionReplay::carry_out(Recording recording) {
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording), tolerance_,
                     together_ ? together_seconds : step_seconds);
   told_to_stop_ = false;
-  if (together_) search_.repeat_together();
+  if (together_) search_.repeat_together({});
   std::exception_ptr failure;
   try {
     tune(replayer);

@@ -10,6 +10,7 @@
 #include "core/kernel_rule.hpp"
 #include "core/lockstep.hpp"
 #include "core/store.hpp"
+#include "intercept/rank_group.hpp"
 #include "intercept/region.hpp"
 #include "preload/contextune_abi.h"
 #include "space/declaration.hpp"
@@ -75,10 +76,20 @@ class Runtime {
   /// @return a sentence where they do not meet within so many seconds; empty: they do
   [[nodiscard]] virtual std::string join(void* communicator, double seconds) = 0;
 
-  /// For steps that all ranks of the job make together, of something that so many ranks do. Null:
-  /// they cannot, and `why` gets a clause.
+  /// This process will do something with other ranks of the job, or may: they are joined behind the
+  /// scenes, and rank 0 can be asked from now on.
+  virtual void expect_ranks() = 0;
+
+  /// The ranks of the job that do something together. Waits for those of a communicator to ask for
+  /// it as well, once, at most presync_timeout.
+  /// @param communicator an ncclComm_t; null: all of the job do
+  /// @param ranks        that do it
+  [[nodiscard]] virtual RankGroup members(const void* communicator, std::uint32_t ranks) = 0;
+
+  /// For steps that these ranks of the job make together. Null: they cannot, and `why` gets a
+  /// clause.
   [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep(const std::string& of,
-                                                           std::uint32_t ranks,
+                                                           const RankGroup& group,
                                                            std::string& why) = 0;
 
   /// What the space files say of a choice, which goes before what its author says; null: nothing.

@@ -101,7 +101,7 @@ class Search {
   /// There are no more passes before the region comes round again.
   void pause();
   /// As RegionTuning says.
-  void repeat_together();
+  void repeat_together(std::span<const std::uint32_t> ranks);
   /// Something takes a while before the next pass; `why` is a clause for the other ranks.
   void occupied(double seconds, const std::string& why);
   /// The entry ends: all its work was issued. Without a begin it does nothing.

@@ -118,9 +118,9 @@ void Search::pause() {
   if (!stopped_) tuning_->pause();
 }
 
-void Search::repeat_together() {
+void Search::repeat_together(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->repeat_together();
+  if (!stopped_) tuning_->repeat_together(ranks);
 }
 
 void Search::occupied(double seconds, const std::string& why) {

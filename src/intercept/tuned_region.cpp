@@ -146,7 +146,7 @@ bool TunedRegion::may_repeat() noexcept {
                               "tune the region together: its body is not repeated.");
       return false;
     }
-    search_.repeat_together();
+    search_.repeat_together({});
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
     return false;
@@ -154,9 +154,9 @@ bool TunedRegion::may_repeat() noexcept {
   return true;
 }
 
-void TunedRegion::repeat_together() noexcept {
+void TunedRegion::repeat_together(std::span<const std::uint32_t> ranks) noexcept {
   try {
-    search_.repeat_together();
+    search_.repeat_together(ranks);
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }

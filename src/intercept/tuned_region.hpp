@@ -20,7 +20,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
-  void repeat_together() noexcept override;
+  void repeat_together(std::span<const std::uint32_t> ranks) noexcept override;
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;

@@ -9,75 +9,17 @@
 //   dies R        ends in its fastest implementation
 //   absent R      does the operation without asking
 //   kernels -1    no implementation waits for another rank
-#include <cuda.h>
-#include <nccl.h>
-#include <simcuda/kernel.hpp>
-
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <stdexcept>
 #include <string>
-#include <vector>
 
 #include <contextune/contextune.hpp>
 
+#include "choice_program.hpp"
 #include "rank_meeting.hpp"
 
 namespace {
-
-using contextune::Config;
-
-constexpr std::size_t num_elements = 1024;
-constexpr std::size_t num_bytes = num_elements * sizeof(unsigned);
-
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  std::fprintf(stderr, "%s failed: %d\n", what, static_cast<int>(result));
-  std::_Exit(1);
-}
-void check(ncclResult_t result, const char* what) {
-  if (result == ncclSuccess) return;
-  std::fprintf(stderr, "%s failed: %s\n", what, ncclGetErrorString(result));
-  std::_Exit(1);
-}
-#define CHECK(call) check(call, #call)
-
-void more(const simcuda::Thread& thread, int n, unsigned value, unsigned* y) {
-  for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
-    y[i] += value;
-}
-void describe_more(const simcuda_launch* launch, simcuda_work* work) {
-  work->block_cycles = launch->block[0] == 128 ? 50e3 : launch->block[0] == 64 ? 200e3 : 800e3;
-}
-const simcuda_kernel more_kernel = simcuda::per_thread_kernel<&more>("more", &describe_more);
-
-/// What the words say, of each the rank that it is about.
-struct Wanted {
-  std::string path, where;
-  std::map<std::string, int> words;
-  int rank = 0;
-  [[nodiscard]] bool says(const char* word) const {
-    const auto found = words.find(word);
-    return found != words.end() && (found->second == rank || found->second < 0);
-  }
-};
-
-CUfunction load() {
-  static const simcuda_kernel* const kernels[] = {&more_kernel};
-  static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels, 1};
-  CUcontext context = nullptr;
-  CUmodule module = nullptr;
-  CUfunction function = nullptr;
-  CHECK(cuInit(0));
-  if (simcuda_register_kernels(&table) != 0) std::_Exit(1);
-  CHECK(cuDevicePrimaryCtxRetain(&context, 0));
-  CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel more\n"));
-  CHECK(cuModuleGetFunction(&function, module, "more"));
-  return function;
-}
 
 class Operation {
  public:
@@ -136,7 +78,7 @@ class Operation {
       }
       CHECK(cuStreamSynchronize(stream_));
     }
-    std::printf("rank %d: %016llx\n", place_.rank, static_cast<unsigned long long>(hash()));
+    std::printf("rank %d: %016llx\n", place_.rank, static_cast<unsigned long long>(hash_of(out_)));
   }
 
  private:
@@ -155,14 +97,6 @@ class Operation {
     with(other_, 128, wanted_.says("wrong") ? 8 : 7);
   }
 
-  [[nodiscard]] std::uint64_t hash() const {
-    std::uint64_t hash = 14695981039346656037ULL;
-    std::vector<unsigned> values(num_elements);
-    CHECK(cuMemcpyDtoH(values.data(), out_, num_bytes));
-    for (const unsigned value : values) hash = (hash ^ value) * 1099511628211ULL;
-    return hash;
-  }
-
   const Wanted& wanted_;
   const Place place_;
   CUfunction function_ = load();
@@ -177,11 +111,7 @@ class Operation {
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const Place place = place_of_this_process();
-  Wanted wanted;
-  wanted.path = argv[1];
-  wanted.where = argv[2];
-  wanted.rank = place.rank;
-  for (int i = 3; i + 1 < argc; i += 2) wanted.words[argv[i]] = std::atoi(argv[i + 1]);
+  const Wanted wanted = wanted_of(argc, argv, place.rank);
   Operation(wanted, place).run();
   return 0;
 }

@@ -2,37 +2,15 @@
 at the same time, what is wrong on one is chosen by none, and whatever becomes of one of them the others
 get on with the program, with the result that it has without contextune."""
 
-import time
 import unittest
 
+import choice_job
 import faults
 import job
 
-PROGRAM = job.BUILD / "apps" / "choice_ranks"
 
-
-class Choices(job.Linked):
-    """The program with its words, in place of the demo."""
-
-    def __init__(self, where, *words):
-        super().__init__()
-        self.where = where
-        self.words = words
-
-    def argv(self, _steps, folder):
-        return [PROGRAM, folder / "meet", self.where, *self.words]
-
-
-class ChoiceRanks(unittest.TestCase):
-    maxDiff = None
-
-    def run_job(self, num_ranks, where, *words, survivors=None, variables=None, peculiar=None):
-        start = time.monotonic()
-        with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Choices(where, *words), True) as ranks:
-            outcome = faults.judge(ranks, range(num_ranks) if survivors is None else survivors, start)
-            logs = [ranks.log(rank) for rank in range(num_ranks)]
-        self.assertEqual(outcome.wrong, [], logs)
-        return logs
+class ChoiceRanks(choice_job.ChoiceTestCase):
+    program = "choice_ranks"
 
     def assert_winner(self, logs, implementation):
         for log in logs:

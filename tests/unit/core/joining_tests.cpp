@@ -146,7 +146,7 @@ TEST_CASE("While companions are sought nothing is tried", "[joining]") {
 
 TEST_CASE("A body that has something in common with others is not repeated alone", "[joining]") {
   Region region;
-  region.tuning.repeat_together();
+  region.tuning.repeat_together({});
   (void)region.tuning.add_site(site("kernel", false));
   for (int entry = 0; entry < 5; ++entry)
     CHECK_FALSE(region.tuning.begin_pass(region.now += 1, false).counted);

@@ -1,0 +1,95 @@
+// ProcessRanks: steps that ranks make together.
+#include <utility>
+
+#include "core/stable_hash.hpp"
+#include "intercept/collective_hooks.hpp"
+#include "intercept/process_ranks.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+std::vector<std::uint32_t> all_ranks(const Coordinator& coordinator) {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < coordinator.num_ranks(); ++rank) ranks.push_back(rank);
+  return ranks;
+}
+
+}  // namespace
+
+std::unique_ptr<Lockstep> ProcessRanks::lockstep_of(const std::string& region,
+                                                    const Options& options) {
+  if (!covers_all_peers(options.distributed)) return nullptr;
+  StableHash group;
+  group.add("replay");
+  group.add(region);
+  const std::lock_guard lock(mutex_);
+  Coordinator* const others = found();
+  if (others == nullptr || others->num_ranks() == 1) return nullptr;
+  return std::make_unique<Lockstep>(*others, lockstep_kind, group.value(), all_ranks(*others),
+                                    options.presync_timeout);
+}
+
+Coordinator* ProcessRanks::others(const Options& options, std::string& why) {
+  if (options.distributed == Distributed::Off) {
+    why = "--distributed is off";
+    return nullptr;
+  }
+  (void)joined(options.distributed == Distributed::On, why);
+  const std::lock_guard lock(mutex_);
+  Coordinator* const all = found();
+  if (all == nullptr) {
+    if (why.empty()) why = why_alone_;
+    if (why.empty()) why = "its ranks do not know one another";
+    return nullptr;
+  }
+  why = all->lost();
+  return why.empty() ? all : nullptr;
+}
+
+RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
+                                const Options& options) {
+  RankGroup group;
+  Coordinator* const all = others(options, group.why);
+  if (all == nullptr) return group;
+  if (all->num_ranks() == ranks) {
+    group.ranks = all_ranks(*all);
+    group.is_whole_job = true;
+    return group;
+  }
+  const std::string done_by = "it is done by " + std::to_string(ranks) +
+                              " ranks, and the job has " + std::to_string(all->num_ranks());
+  if (ranks > all->num_ranks()) {
+    group.why = done_by;
+    return group;
+  }
+  if (communicator == nullptr) {
+    group.why = done_by + "; give it their communicator";
+    return group;
+  }
+  const auto known = collective_calls().find(communicator);
+  const std::uint64_t id = !known ? 0 : known->tuner_id != 0 ? known->tuner_id : known->unique_id;
+  if (id == 0) {
+    group.why = done_by + ", and NCCL does not say which communicator theirs is";
+    return group;
+  }
+  CommunicatorMembers::Members found = members_.find(*all, id, ranks, options.presync_timeout);
+  group.ranks = std::move(found.ranks);
+  group.why = std::move(found.why);
+  group.reason = FallbackReason::NoAgreement;
+  return group;
+}
+
+std::unique_ptr<Lockstep> ProcessRanks::lockstep_among(const std::string& of,
+                                                       const RankGroup& group,
+                                                       const Options& options, std::string& why) {
+  Coordinator* const all = others(options, why);
+  if (all == nullptr) return nullptr;
+  StableHash number;
+  number.add("together");
+  number.add(of);
+  for (const std::uint32_t rank : group.ranks) number.add(rank);
+  return std::make_unique<Lockstep>(*all, lockstep_kind, number.value(), group.ranks,
+                                    options.presync_timeout);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/fallback_reason.hpp"
+
+namespace contextune::intercept {
+
+/// Ranks of the job that do something together.
+struct RankGroup {
+  std::vector<std::uint32_t> ranks;  ///< ascending; empty: they are not known, see `why`
+  bool is_whole_job = false;
+  FallbackReason reason = FallbackReason::NoRendezvous;  ///< with `why`
+  std::string why;                                       ///< a clause
+};
+
+}  // namespace contextune::intercept

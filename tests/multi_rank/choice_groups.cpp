@@ -1,0 +1,157 @@
+// Ranks of which some do an operation together, and others do it among themselves. Prints a hash of
+// what is left, which is the same whatever ran.
+//   choice_groups PATH WHERE GROUPS [WORD...]
+// WHERE: alone (outside of a region), region (in one that is repeated) or live. GROUPS: ranks that
+// have a communicator, "0-1 2-3": of two. Groups of even places are fastest with one
+// implementation, the others with another. Words, of the ranks whose number follows:
+//   wrong R       what is the fastest in groups of even places computes something else there
+//   split -1      communicators are split off one of all ranks
+//   twice -1      each group has a second choice of that name
+//   absent R      does the operation without asking, in all of its groups
+#include <cstdio>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <contextune/contextune.hpp>
+
+#include "choice_program.hpp"
+#include "rank_meeting.hpp"
+
+namespace {
+
+using Sum = contextune::Choice<void()>;
+
+/// Two ranks that do it together, one of which is this one.
+class Pair {
+ public:
+  Pair(const Wanted& wanted, ncclComm_t communicator, int number, CUfunction function)
+      : wanted_(wanted), communicator_(communicator), number_(number), function_(function) {
+    CHECK(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAlloc(&in_, num_bytes));
+    CHECK(cuMemAlloc(&out_, num_bytes));
+    CHECK(cuMemsetD32(in_, static_cast<unsigned>(wanted.rank + 1), num_elements));
+    CHECK(cuMemsetD32(out_, 0, num_elements));
+    choices_.push_back(make());
+    if (wanted.says("twice")) choices_.push_back(make());
+  }
+
+  void run() {
+    if (wanted_.says("absent")) return with(256);
+    for (const auto& one : choices_) (*one)();
+  }
+  void finish() const { CHECK(cuStreamSynchronize(stream_)); }
+  [[nodiscard]] std::uint64_t hash() const { return hash_of(out_); }
+
+ private:
+  std::unique_ptr<Sum> make() {
+    const bool is_even = number_ % 2 == 0;
+    auto sum = std::make_unique<Sum>(
+        "sum", contextune::ChoiceOptions{.communicator = communicator_, .n_repeat = 5});
+    sum->size([] { return num_bytes; })
+        .buffers([this] {
+          return contextune::ChoiceMemory{{{reinterpret_cast<void*>(out_), num_bytes}},
+                                          {{reinterpret_cast<void*>(in_), num_bytes}}};
+        })
+        .add("plain", [this](const auto&) { with(256); })
+        .add("even", [=, this](const auto&) { with(is_even ? 128 : 64, is_wrong() ? 8 : 7); })
+        .add("odd", [=, this](const auto&) { with(is_even ? 64 : 128); });
+    return sum;
+  }
+
+  [[nodiscard]] bool is_wrong() const { return wanted_.says("wrong"); }
+
+  /// out = sum of all in, plus 7.
+  void with(unsigned block, unsigned value = 7) {
+    CHECK(ncclAllReduce(reinterpret_cast<const void*>(in_), reinterpret_cast<void*>(out_),
+                        num_elements, ncclUint32, ncclSum, communicator_, stream_));
+    int n = num_elements;
+    CUdeviceptr y = out_;
+    void* arguments[] = {&n, &value, &y};
+    CHECK(cuLaunchKernel(function_, 1, 1, 1, block, 1, 1, 0, stream_, arguments, nullptr));
+  }
+
+  const Wanted& wanted_;
+  const ncclComm_t communicator_;
+  const int number_;
+  const CUfunction function_;
+  CUstream stream_ = nullptr;
+  CUdeviceptr in_ = 0, out_ = 0;
+  std::vector<std::unique_ptr<Sum>> choices_;
+};
+
+ncclComm_t communicator_of_all(const Wanted& wanted, const Place& place) {
+  ncclUniqueId id{};
+  ncclComm_t made = nullptr;
+  if (place.rank == 0) CHECK(ncclGetUniqueId(&id));
+  share_id(place, wanted.path + ".all", id);
+  CHECK(ncclCommInitRank(&made, place.ranks, id, place.rank));
+  return made;
+}
+
+/// Rank 0 leads the talks of all groups.
+void wait_for_all(ncclComm_t all) {
+  CUdeviceptr memory = 0;
+  CHECK(cuMemAlloc(&memory, num_bytes));
+  CHECK(ncclAllReduce(reinterpret_cast<const void*>(memory), reinterpret_cast<void*>(memory), 1,
+                      ncclUint32, ncclSum, all, nullptr));
+  CHECK(cuStreamSynchronize(nullptr));
+}
+
+/// The communicator of a pair, which all ranks ask for; null where this one is not in it.
+ncclComm_t communicator_of(const Wanted& wanted, const std::string& name, int number, int position,
+                           ncclComm_t all) {
+  ncclComm_t made = nullptr;
+  if (all != nullptr) {
+    CHECK(ncclCommSplit(all, position < 0 ? NCCL_SPLIT_NOCOLOR : 1, position, &made, nullptr));
+  } else if (position >= 0) {
+    ncclUniqueId id{};
+    Place place;
+    place.rank = position;
+    place.ranks = 2;
+    if (position == 0) CHECK(ncclGetUniqueId(&id));
+    share_id(place, wanted.path + "." + name + "." + std::to_string(number), id);
+    CHECK(ncclCommInitRank(&made, 2, id, position));
+  }
+  return made;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const Place place = place_of_this_process();
+  Wanted wanted = wanted_of(argc, argv, place.rank);
+  wanted.words.clear();
+  for (int i = 4; i + 1 < argc; i += 2) wanted.words[argv[i]] = std::atoi(argv[i + 1]);
+  const CUfunction function = load();
+  ncclComm_t const all = communicator_of_all(wanted, place);
+  ncclComm_t const parent = wanted.words.contains("split") ? all : nullptr;
+  std::vector<std::unique_ptr<Pair>> pairs;
+  std::istringstream groups(argv[3]);
+  int number = 0;
+  for (std::string group; groups >> group; ++number) {
+    const int first = group[0] - '0';
+    const int second = group[2] - '0';
+    const int position = place.rank == first ? 0 : place.rank == second ? 1 : -1;
+    ncclComm_t const made = communicator_of(wanted, group, number, position, parent);
+    if (position >= 0) pairs.push_back(std::make_unique<Pair>(wanted, made, number, function));
+  }
+  std::string hashes;
+  const auto run = [&] {
+    for (const auto& pair : pairs) pair->run();
+  };
+  for (int i = 0; i < 3; ++i) {
+    if (wanted.where == "alone") {
+      run();
+    } else {
+      CONTEXTUAL_AUTOTUNE("sums", {.repeatable = wanted.where == "region"}) run();
+    }
+    for (const auto& pair : pairs) pair->finish();
+  }
+  wait_for_all(all);
+  for (const auto& pair : pairs) hashes += " " + std::to_string(pair->hash());
+  std::printf("rank %d:%s\n", place.rank, hashes.c_str());
+  return 0;
+}

@@ -1,0 +1,93 @@
+"""Choices of some ranks of a job: those agree among themselves, wait for nobody else, and have winners
+of their own, also where one rank is in several such groups."""
+
+import re
+import unittest
+
+import choice_job
+import job
+
+PAIRS = "0-1 2-3"
+CHAIN = "0-1 1-2 2-3"
+# In groups of even places one implementation is the fastest, in the others another.
+EXPECTED = {PAIRS: {"0-1": "even", "2-3": "odd"}, CHAIN: {"0-1": "even", "1-2": "odd", "2-3": "even"}}
+
+
+def winners_of(log):
+    """Of each group that this rank is in, the implementation."""
+    found = {}
+    for line in job.winners(log):
+        group = re.search(r'group=([0-9+-]+)', line).group(1)
+        found.setdefault(group, []).append(re.search(r"implementation=(\w+)", line).group(1))
+    return found
+
+
+class ChoiceGroups(choice_job.ChoiceTestCase):
+    program = "choice_groups"
+
+    def assert_groups(self, logs, expected):
+        for rank, log in enumerate(logs):
+            own = {group: [winner] for group, winner in expected.items()
+                   if str(rank) in re.split("[-+]", group)}
+            self.assertEqual(winners_of(log), own, log)
+
+    def test_disjoint_pairs_have_winners_of_their_own(self):
+        for where in ("alone", "region"):
+            with self.subTest(where=where):
+                logs = self.run_job(4, where, PAIRS)
+                self.assert_groups(logs, EXPECTED[PAIRS])
+                for log in logs:
+                    self.assertEqual(job.told(log), [])
+
+    def test_a_rank_may_be_in_several_groups(self):
+        for where in ("alone", "region"):
+            with self.subTest(where=where):
+                logs = self.run_job(4, where, CHAIN)
+                self.assert_groups(logs, EXPECTED[CHAIN])
+                for log in logs:
+                    self.assertEqual(job.told(log), [])
+
+    def test_communicators_may_be_split_off_another(self):
+        self.assert_groups(self.run_job(4, "alone", CHAIN, "split", -1), EXPECTED[CHAIN])
+
+    def test_what_is_wrong_on_one_rank_is_given_up_by_its_group_alone(self):
+        for where in ("alone", "region"):
+            with self.subTest(where=where):
+                logs = self.run_job(4, where, PAIRS, "wrong", 1)
+                self.assert_groups(logs, {"0-1": "odd", "2-3": "odd"})
+                for rank in (0, 1):
+                    self.assertRegex(logs[rank], "reason=wrong_result .*implementation=even")
+                for rank in (2, 3):
+                    self.assertNotIn("reason=wrong_result", logs[rank])
+
+    def test_ranks_that_are_in_no_group_are_not_waited_for(self):
+        logs = self.run_job(4, "alone", "0-2", variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
+        for rank in (0, 2):
+            self.assertEqual(list(winners_of(logs[rank]).values()), [["even"]], logs[rank])
+            self.assertIn("group=0+2", logs[rank])
+        for rank in (1, 3):
+            self.assertEqual(job.winners(logs[rank]), [])
+
+    def test_one_that_does_not_ask_leaves_its_group_alone_with_the_default(self):
+        logs = self.run_job(4, "alone", PAIRS, "absent", 3, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
+        for rank in (0, 1):
+            self.assertEqual(winners_of(logs[rank]), {"0-1": ["even"]})
+        self.assertEqual(job.winners(logs[2]), [])
+        self.assertIn("no_agreement", [reason for reason, _ in job.told(logs[2])])
+
+    def test_rank_0_leads_others_while_it_does_not_ask_itself(self):
+        logs = self.run_job(4, "alone", "0-3 1-2", "absent", 0, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
+        for rank in (1, 2):
+            self.assertEqual(winners_of(logs[rank]), {"1-2": ["odd"]})
+        self.assertEqual(job.winners(logs[3]), [])
+
+    def test_two_choices_of_one_name_and_group(self):
+        logs = self.run_job(4, "alone", PAIRS, "twice", -1)
+        for rank, log in enumerate(logs):
+            self.assertEqual(job.told(log), [])
+            self.assertEqual({winner for all_ in winners_of(log).values() for winner in all_},
+                             {"even" if rank < 2 else "odd"})
+
+
+if __name__ == "__main__":
+    unittest.main()
