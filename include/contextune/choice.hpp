@@ -111,7 +111,8 @@ class Choice;
 ///
 /// With several ranks all of this is agreed: they try the same implementation at the same time, and
 /// what is wrong or fails on one is given up on all. Nobody waits longer than presync_timeout for a
-/// rank that does not come; all run the default then. In a live region they keep the default. An
+/// rank that does not come; all run the default then. In a live region they run what was found
+/// elsewhere (by timings(), say), else the default. An
 /// implementation that waits for its peers and fails on some of them only needs `abandon`; without
 /// it, what has begun on the others waits for ever, as an NCCL call would that one rank left out.
 ///

@@ -51,6 +51,12 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
   RankGroup group;
   Coordinator* const all = others(options, group.why);
   if (all == nullptr) return group;
+  const auto known = collective_calls().find(communicator);
+  if (known && known->ranks > 0 && static_cast<std::uint32_t>(known->ranks) != ranks) {
+    group.why = "it is said to be done by " + std::to_string(ranks) +
+                " ranks, and its communicator has " + std::to_string(known->ranks);
+    return group;
+  }
   if (all->num_ranks() == ranks) {
     group.ranks = all_ranks(*all);
     group.is_whole_job = true;
@@ -66,7 +72,6 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
     group.why = done_by + "; give it their communicator";
     return group;
   }
-  const auto known = collective_calls().find(communicator);
   const std::uint64_t id = !known ? 0 : known->tuner_id != 0 ? known->tuner_id : known->unique_id;
   if (id == 0) {
     group.why = done_by + ", and NCCL does not say which communicator theirs is";

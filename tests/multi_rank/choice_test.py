@@ -33,11 +33,21 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
     def test_four_ranks_find_the_fastest_in_a_repeated_region(self):
         self.assert_winner(self.run_job(4, "region"), "fastest")
 
-    def test_in_a_live_region_all_keep_the_default(self):
-        logs = self.run_job(2, "live")
-        for log in logs:
-            self.assertIn("reason=not_repeatable", log)
-            self.assertNotIn("implementation=fastest", "".join(job.winners(log)))
+    def test_in_a_live_region_nothing_is_tried(self):
+        logs = self.run_job(2, "live", "then_live", -1)
+        self.assertEqual(self.ran, ["plain", "plain"])
+        self.assert_default(logs, "live_choice region=sums")
+
+    def test_in_a_live_region_what_was_found_elsewhere_runs(self):
+        for where in ("alone", "region"):
+            with self.subTest(where=where):
+                self.assert_winner(self.run_job(2, where, "then_live", -1), "fastest")
+                self.assertEqual(self.ran, ["fastest", "fastest"])
+
+    def test_an_operator_who_asks_for_live_mode_gets_it(self):
+        logs = self.run_job(2, "alone", "then_live", -1, variables={"CONTEXTUNE_MODE": "live"})
+        self.assertEqual(self.ran, ["plain", "plain"])
+        self.assert_default(logs, "live_choice")
 
     def test_what_is_wrong_on_one_rank_is_chosen_by_none(self):
         for where in ("alone", "region"):
