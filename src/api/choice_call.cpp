@@ -156,7 +156,9 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
     const auto done = search_in_region(choice, problem, *now, *region, call);
     return done ? *done : run_known(choice, problem, call);
   }
-  if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
+  if (problem.has_sites()) {
+    if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
+  }
   if (known_of_other_size(choice, problem) || !may_search_alone(choice, *now))
     return run_known(choice, problem, call);
   const std::lock_guard lock(choice.search_mutex);
@@ -200,7 +202,8 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
   const bool in_region =
       choice->options.select == contextune_select_deferred && region_around(*now) != nullptr;
   if (in_region) return screened ? contextune_want_call : contextune_want_memory;
-  if (screened && problem->find_settled(current_device()) != nullptr) return contextune_want_call;
+  if (screened && problem->has_sites() && problem->find_settled(current_device()) != nullptr)
+    return contextune_want_call;
   return known_of_other_size(*choice, *problem) ? contextune_want_call : contextune_want_alone;
 }
 

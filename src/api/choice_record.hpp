@@ -75,6 +75,10 @@ struct ChoiceProblem {
   std::atomic<std::uint32_t> borrowed_as_of{0};
   std::atomic<TunableSite*> sites{nullptr};
 
+  /// Whether it was called in some region, its own included.
+  [[nodiscard]] bool has_sites() const noexcept {
+    return sites.load(std::memory_order_acquire) != nullptr;
+  }
   [[nodiscard]] TunableSite* find(const intercept::Region* region, int device) const noexcept;
   /// As of TunableProblem.
   [[nodiscard]] TunableSite* find_settled(int device) const noexcept;

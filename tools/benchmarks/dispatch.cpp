@@ -1,6 +1,6 @@
-// What a call of a tuned function costs beside the function: its key is settled, so a call finds
-// the winner and runs it. Beside an empty indirect call, in turns, in one process. Host work: the
-// functions that are timed launch nothing.
+// What a call of a tuned function, or of a choice, costs beside what it runs: its key is settled,
+// so a call finds the winner and runs it. Beside an empty indirect call, in turns, in one process.
+// Host work: the functions that are timed launch nothing.
 //
 // Works on any driver that is found as libcuda.so.1; on a simulated one the figures say so.
 #include <cuda.h>
@@ -14,6 +14,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -152,10 +153,34 @@ void run() {
           .inputs([](std::uint64_t) { return std::tuple(0); });
   contextune::Tunable tunable("dispatch_tunable", space,
                               [&](const Config& config) { return body(config, 1); });
+  const auto choice_of = [&](const char* name, contextune::ChoiceOptions options = {}) {
+    options.repeatable = true;
+    auto choice = std::make_unique<contextune::Choice<CUresult(int)>>(name, options);
+    for (const unsigned block : {256U, 64U, 128U}) {
+      choice->add(std::to_string(block), [&, block](const Config&, int n) {
+        sum += static_cast<std::uint64_t>(n);
+        return launches ? gpu.launch(block) : CUDA_SUCCESS;
+      });
+    }
+    return choice;
+  };
+  const auto chosen = choice_of("dispatch_choice");
+  chosen->key([](int n) { return n % num_keys; });
+  const auto chosen_by_size = choice_of("dispatch_choice_sized");
+  chosen_by_size->size([](int n) { return std::size_t{1} << (n % num_keys); }).type([](int) {
+    return "f32";
+  });
+  const auto chosen_near =
+      choice_of("dispatch_choice_near",
+                {.unseen = contextune::UnseenSize::Nearest, .nearest_within = 1 << 16});
+  chosen_near->size([](int n) { return n < 0 ? std::size_t{1024} : std::size_t{2048} << (n % 4); });
   for (int n = 0; n < num_keys; ++n) {
     plain(n);
     sized(n);
+    (*chosen)(n);
+    (*chosen_by_size)(n);
   }
+  (*chosen_near)(-1);
   near(0);
   CONTEXTUAL_AUTOTUNE("dispatch_region", {.repeatable = true, .refine = false}) tunable();
   launches = false;
@@ -187,6 +212,14 @@ void run() {
       "a function at a size near one measured", [&](int n) { static_cast<void>(near(n)); }, 1);
   measure(
       "a Tunable outside of regions", [&](int) { static_cast<void>(tunable()); }, 1);
+  measure(
+      "a choice of an integer key", [&](int n) { static_cast<void>((*chosen)(n)); }, target);
+  measure(
+      "a choice of a size in buckets and a type",
+      [&](int n) { static_cast<void>((*chosen_by_size)(n)); }, target);
+  measure(
+      "a choice at a size near one measured", [&](int n) { static_cast<void>((*chosen_near)(n)); },
+      1);
   if (sum == 0) throw std::runtime_error("no function ran");
 }
 
@@ -194,7 +227,8 @@ void run() {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
-    std::printf("usage: %s\nTimes calls of functions whose keys are settled.\n", argv[0]);
+    std::printf("usage: %s\nTimes calls of functions and choices whose keys are settled.\n",
+                argv[0]);
     return std::strcmp(argv[1], "--help") == 0 ? 0 : 2;
   }
   const std::string logs =
