@@ -45,6 +45,47 @@ bool driver_call_makes_work(CUpti_CallbackId call) noexcept {
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D16Async_ptsz:
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32Async:
     case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32Async_ptsz:
+    // What the host waits for is work as well.
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoD_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoH_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy2D_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy2D_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DUnaligned_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy2DUnaligned_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy3D_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy3D_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy3DPeer:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpy3DPeer_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoA_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoA_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAtoD_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAtoD_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoA_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyHtoA_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAtoH_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAtoH_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAtoA_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemcpyAtoA_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD16_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD32_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D16_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D16_v2_ptds:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32_v2:
+    case CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D32_v2_ptds:
       return true;
     default:
       return false;
@@ -91,6 +132,37 @@ bool runtime_call_makes_work(CUpti_CallbackId call) noexcept {
     case CUPTI_RUNTIME_TRACE_CBID_cudaGraphLaunch_ptsz_v10000:
     case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_v11060:
     case CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernelExC_ptsz_v11060:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2D_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy3D_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy3D_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemset_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemset_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemset2D_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemset2D_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemset3D_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemset3D_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyToArray_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyToArray_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromArray_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromArray_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DToArray_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DToArray_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DFromArray_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DFromArray_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyToSymbol_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyToSymbol_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyFromSymbol_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyArrayToArray_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyArrayToArray_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DArrayToArray_v3020:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy2DArrayToArray_ptds_v7000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpyPeer_v4000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy3DPeer_v4000:
+    case CUPTI_RUNTIME_TRACE_CBID_cudaMemcpy3DPeer_ptds_v7000:
       return true;
     default:
       return false;

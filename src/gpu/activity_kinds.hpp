@@ -10,6 +10,7 @@ namespace contextune::gpu {
 // alike, and only that beginning is read, so that one build reads the records of any of them.
 using KernelRecord = CUpti_ActivityKernel9;
 using CopyRecord = CUpti_ActivityMemcpy5;
+using PeerCopyRecord = CUpti_ActivityMemcpyPtoP4;
 using MemsetRecord = CUpti_ActivityMemset4;
 
 static_assert(offsetof(KernelRecord, start) == offsetof(CUpti_ActivityKernel4, start));

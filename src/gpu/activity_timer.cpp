@@ -96,6 +96,11 @@ void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes)
         records_.add_work(work.correlationId, work.start, work.end, false);
         break;
       }
+      case CUPTI_ACTIVITY_KIND_MEMCPY2: {
+        const auto& work = *reinterpret_cast<const PeerCopyRecord*>(record);
+        records_.add_work(work.correlationId, work.start, work.end, false);
+        break;
+      }
       case CUPTI_ACTIVITY_KIND_MEMSET: {
         const auto& work = *reinterpret_cast<const MemsetRecord*>(record);
         records_.add_work(work.correlationId, work.start, work.end, false);
@@ -154,7 +159,8 @@ bool ActivityTimer::attach(std::string& why) {
 bool ActivityTimer::enable(std::string& why) {
   for (const CUpti_ActivityKind kind :
        {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY,
-        CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER, CUPTI_ACTIVITY_KIND_RUNTIME}) {
+        CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_DRIVER,
+        CUPTI_ACTIVITY_KIND_RUNTIME}) {
     const CUptiResult result = cupti_->cuptiActivityEnable(kind);
     if (result != CUPTI_SUCCESS) {
       why = result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED

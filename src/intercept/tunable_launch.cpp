@@ -10,7 +10,7 @@
 namespace contextune::intercept {
 namespace {
 
-/// Where a copy or a fill goes. Absent: of a kind whose stream is not known here.
+/// Where a copy or a fill goes. Absent: it is none.
 std::optional<StreamHandle> stream_of_transfer(contextune_fn fn, void* const* args) noexcept {
   const auto at = [&](std::size_t place, bool per_thread) -> StreamHandle {
     auto* const stream = *static_cast<CUstream const*>(args[place]);
@@ -18,27 +18,57 @@ std::optional<StreamHandle> stream_of_transfer(contextune_fn fn, void* const* ar
     return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
   };
   switch (fn) {
-    case contextune_fn_cuMemcpyPeer:
-    case contextune_fn_cuMemcpy2D_v2:
-    case contextune_fn_cuMemcpy2DUnaligned_v2:
-    case contextune_fn_cuMemcpy3D_v2:
-      return CU_STREAM_LEGACY;
-    case contextune_fn_cuMemcpyPeerAsync:
-      return at(5, false);
-    case contextune_fn_cuMemcpyPeerAsync_ptsz:
-      return at(5, true);
-    case contextune_fn_cuMemcpy2DAsync_v2:
-    case contextune_fn_cuMemcpy3DAsync_v2:
-      return at(1, false);
-    case contextune_fn_cuMemcpy2DAsync_v2_ptsz:
-    case contextune_fn_cuMemcpy3DAsync_v2_ptsz:
-      return at(1, true);
+#define WAITED_FOR(name)            \
+  case contextune_fn_##name:        \
+    return CU_STREAM_LEGACY;        \
+  case contextune_fn_##name##_ptds: \
+    return CU_STREAM_PER_THREAD;
+#define ON_STREAM(name, place)      \
+  case contextune_fn_##name:        \
+    return at(place, false);        \
+  case contextune_fn_##name##_ptsz: \
+    return at(place, true);
+    WAITED_FOR(cuMemcpyPeer)
+    WAITED_FOR(cuMemcpy2D_v2)
+    WAITED_FOR(cuMemcpy2DUnaligned_v2)
+    WAITED_FOR(cuMemcpy3D_v2)
+    WAITED_FOR(cuMemcpy3DPeer)
+    WAITED_FOR(cuMemcpyDtoA_v2)
+    WAITED_FOR(cuMemcpyAtoD_v2)
+    WAITED_FOR(cuMemcpyHtoA_v2)
+    WAITED_FOR(cuMemcpyAtoH_v2)
+    WAITED_FOR(cuMemcpyAtoA_v2)
+    ON_STREAM(cuMemcpyPeerAsync, 5)
+    ON_STREAM(cuMemcpy2DAsync_v2, 1)
+    ON_STREAM(cuMemcpy3DAsync_v2, 1)
+    ON_STREAM(cuMemcpy3DPeerAsync, 1)
+    ON_STREAM(cuMemcpyHtoAAsync_v2, 4)
+    ON_STREAM(cuMemcpyAtoHAsync_v2, 4)
+#undef WAITED_FOR
+#undef ON_STREAM
     default:
       break;
   }
   const std::optional<Transfer> transfer = transfer_of(fn, args);
   if (!transfer) return std::nullopt;
   return transfer->stream;
+}
+
+/// Several copies in one call, of which CUPTI does not say how many records there will be.
+bool is_batch(contextune_fn fn) noexcept {
+  switch (fn) {
+    case contextune_fn_cuMemcpyBatchAsync:
+    case contextune_fn_cuMemcpyBatchAsync_ptsz:
+    case contextune_fn_cuMemcpyBatchAsync_v2:
+    case contextune_fn_cuMemcpyBatchAsync_v2_ptsz:
+    case contextune_fn_cuMemcpy3DBatchAsync:
+    case contextune_fn_cuMemcpy3DBatchAsync_ptsz:
+    case contextune_fn_cuMemcpy3DBatchAsync_v2:
+    case contextune_fn_cuMemcpy3DBatchAsync_v2_ptsz:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -71,6 +101,7 @@ CUresult TunableLaunch::issue(TunableCall& tunable, const contextune_launch& cal
 void TunableLaunch::transfer_begins(TunableCall& tunable, contextune_fn fn,
                                     void* const* args) noexcept {
   if (!tunable.shows_copies_) return;
+  if (is_batch(fn)) return cannot_time(tunable);
   const auto stream = stream_of_transfer(fn, args);
   const RegionServices& services = tunable.site_->region->services();
   if (!stream || services.captures.any()) return;

@@ -13,4 +13,5 @@ set_target_properties(contextune_bench_tuning_simulated PROPERTIES
 if(CONTEXTUNE_BUILD_GPU_TESTS)
   contextune_nvcc_program(tuning tuning.cu contextune_bench_tuning_runs contextune_bench_children)
   contextune_nvcc_program(runtime_macro ${PROJECT_SOURCE_DIR}/tests/gpu/runtime_macro.cu)
+  contextune_nvcc_program(choice_copies ${PROJECT_SOURCE_DIR}/tests/gpu/choice_copies.cu)
 endif()

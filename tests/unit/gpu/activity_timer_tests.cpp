@@ -65,6 +65,37 @@ TEST_CASE("Launches through the runtime are found by its calls", "[activity]") {
   CHECK(FakeCupti::get().forced_flushes == 0);
 }
 
+TEST_CASE("Copies and fills come back under their tags, whoever waits for them", "[activity]") {
+  const Driver driver = FakeDriver::make();
+  ActivityTimer timer(driver, FakeCupti::make());
+  std::string why;
+  REQUIRE(timer.open(why));
+  FakeCupti& cupti = FakeCupti::get();
+  std::uint64_t tag = 0;
+  for (const auto& [call, kind] : std::vector<std::pair<std::uint32_t, CUpti_ActivityKind>>{
+           {CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoDAsync_v2, CUPTI_ACTIVITY_KIND_MEMCPY},
+           {CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD_v2, CUPTI_ACTIVITY_KIND_MEMCPY},
+           {CUPTI_DRIVER_TRACE_CBID_cuMemcpy_ptds, CUPTI_ACTIVITY_KIND_MEMCPY},
+           // between devices
+           {CUPTI_DRIVER_TRACE_CBID_cuMemcpyAsync, CUPTI_ACTIVITY_KIND_MEMCPY2},
+           {CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeerAsync, CUPTI_ACTIVITY_KIND_MEMCPY2},
+           {CUPTI_DRIVER_TRACE_CBID_cuMemcpyPeer, CUPTI_ACTIVITY_KIND_MEMCPY2},
+           {CUPTI_DRIVER_TRACE_CBID_cuMemsetD32Async, CUPTI_ACTIVITY_KIND_MEMSET},
+           {CUPTI_DRIVER_TRACE_CBID_cuMemsetD8_v2, CUPTI_ACTIVITY_KIND_MEMSET}}) {
+    cupti.launch_call = call;
+    cupti.work = kind;
+    launch(timer, ++tag);
+  }
+  timer.flush(true);
+  const auto work = collect(timer);
+  REQUIRE(work.size() == tag);
+  for (std::size_t i = 0; i < work.size(); ++i) {
+    CHECK(work[i].tag == i + 1);
+    CHECK_FALSE(work[i].kernel);
+  }
+  CHECK(cupti.forced_flushes == 0);
+}
+
 TEST_CASE("A launch within a timed launch is that one's work", "[activity]") {
   const Driver driver = FakeDriver::make();
   ActivityTimer timer(driver, FakeCupti::make());

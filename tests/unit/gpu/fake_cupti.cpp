@@ -19,6 +19,14 @@ FakeCupti& fake() {
 
 constexpr std::size_t record_bytes = 256;
 
+template <class Work>
+void write_work(const FakeCupti::Record& record, std::uint8_t* at) {
+  auto* work = reinterpret_cast<Work*>(at);
+  work->start = record.start;
+  work->end = record.end;
+  work->correlationId = record.correlation;
+}
+
 std::size_t write(const FakeCupti::Record& record, std::uint8_t* at) {
   std::memset(at, 0, record_bytes);
   if (record.kind == CUPTI_ACTIVITY_KIND_DRIVER || record.kind == CUPTI_ACTIVITY_KIND_RUNTIME) {
@@ -28,11 +36,14 @@ std::size_t write(const FakeCupti::Record& record, std::uint8_t* at) {
     call->cbid = record.call;
     call->start = record.start;
     call->end = record.end;
+  } else if (record.kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+    write_work<contextune::gpu::CopyRecord>(record, at);
+  } else if (record.kind == CUPTI_ACTIVITY_KIND_MEMCPY2) {
+    write_work<contextune::gpu::PeerCopyRecord>(record, at);
+  } else if (record.kind == CUPTI_ACTIVITY_KIND_MEMSET) {
+    write_work<contextune::gpu::MemsetRecord>(record, at);
   } else {
-    auto* kernel = reinterpret_cast<contextune::gpu::KernelRecord*>(at);
-    kernel->start = record.start;
-    kernel->end = record.end;
-    kernel->correlationId = record.correlation;
+    write_work<contextune::gpu::KernelRecord>(record, at);
   }
   reinterpret_cast<CUpti_Activity*>(at)->kind = record.kind;
   return record_bytes;
@@ -97,10 +108,9 @@ void FakeCupti::launch(int kernels, std::uint64_t nanoseconds) {
     records.push_back({CUPTI_ACTIVITY_KIND_DRIVER, correlation,
                        static_cast<std::uint32_t>(pthread_self()), start, ++clock, launch_call});
   }
-  if (enabled.count(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) == 0) return;
+  if (enabled.count(work) == 0) return;
   for (int i = 0; i < kernels; ++i) {
-    records.push_back({CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, correlation, 0, gpu_clock,
-                       gpu_clock + nanoseconds, 0});
+    records.push_back({work, correlation, 0, gpu_clock, gpu_clock + nanoseconds, 0});
     gpu_clock += nanoseconds;
   }
 }

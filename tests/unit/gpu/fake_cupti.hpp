@@ -25,6 +25,7 @@ struct FakeCupti {
 
   /// The program launches: `kernels` pieces of work of `nanoseconds` each.
   void launch(int kernels = 1, std::uint64_t nanoseconds = 2500);
+  CUpti_ActivityKind work = CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL;  // that launch() makes
   /// Around everything else, launch_begin too: the launch is made by cudaLaunchKernel.
   void enter_runtime();
   void leave_runtime();
