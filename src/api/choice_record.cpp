@@ -5,6 +5,7 @@
 
 #include "api/named_values.hpp"
 #include "api/process.hpp"
+#include "core/rank_list.hpp"
 #include "space/nearest_name.hpp"
 
 namespace contextune::api {
@@ -17,22 +18,6 @@ Struct whole(const Struct& given) {
   std::memcpy(&copy, &given, std::min(given.size, sizeof(Struct)));
   copy.size = sizeof(Struct);
   return copy;
-}
-
-/// "0-3+6", "0-28/4": ranks at equal distances as one part.
-std::string text_of_ranks(const std::vector<std::uint32_t>& ranks) {
-  std::string text;
-  for (std::size_t i = 0; i < ranks.size();) {
-    const std::uint32_t step = i + 1 < ranks.size() ? ranks[i + 1] - ranks[i] : 0;
-    std::size_t last = i;
-    while (last + 1 < ranks.size() && ranks[last + 1] - ranks[last] == step) ++last;
-    if (step != 1 && last - i < 2) last = i;
-    text += (text.empty() ? "" : "+") + std::to_string(ranks[i]);
-    if (last > i) text += "-" + std::to_string(ranks[last]);
-    if (last > i && step > 1) text += "/" + std::to_string(step);
-    i = last + 1;
-  }
-  return text;
 }
 
 }  // namespace
@@ -77,7 +62,7 @@ void contextune_choice::close() {
 contextune::Key contextune_choice::site_key(const ChoiceProblem& problem) const {
   contextune::Key key = problem.key;
   if (!group.ranks.empty() && !group.is_whole_job)
-    key.add("group", contextune::api::text_of_ranks(group.ranks));
+    key.add("group", contextune::text_of_ranks(group.ranks));
   return key;
 }
 

@@ -7,6 +7,7 @@
 //   wrong R       what is the fastest in groups of even places computes something else there
 //   split -1      communicators are split off one of all ranks
 //   twice -1      each group has a second choice of that name
+//   claims N      its author says that it is done by N ranks
 //   absent R      does the operation without asking, in all of its groups
 #include <cstdio>
 #include <memory>
@@ -47,8 +48,12 @@ class Pair {
  private:
   std::unique_ptr<Sum> make() {
     const bool is_even = number_ % 2 == 0;
+    const auto claimed = wanted_.words.find("claims");
     auto sum = std::make_unique<Sum>(
-        "sum", contextune::ChoiceOptions{.communicator = communicator_, .n_repeat = 5});
+        "sum",
+        contextune::ChoiceOptions{.ranks = claimed == wanted_.words.end() ? 0 : claimed->second,
+                                  .communicator = communicator_,
+                                  .n_repeat = 5});
     sum->size([] { return num_bytes; })
         .buffers([this] {
           return contextune::ChoiceMemory{{{reinterpret_cast<void*>(out_), num_bytes}},

@@ -81,6 +81,13 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
             self.assertEqual(winners_of(logs[rank]), {"1-2": ["odd"]})
         self.assertEqual(job.winners(logs[3]), [])
 
+    def test_ranks_that_are_not_those_of_the_communicator(self):
+        for log in self.run_job(4, "alone", PAIRS, "claims", 4):
+            self.assertEqual(job.winners(log), [])
+            [(reason, text)] = job.told(log)
+            self.assertEqual(reason, "no_rendezvous")
+            self.assertIn("done by 4 ranks, and its communicator has 2", text)
+
     def test_two_choices_of_one_name_and_group(self):
         logs = self.run_job(4, "alone", PAIRS, "twice", -1)
         for rank, log in enumerate(logs):

@@ -9,6 +9,7 @@
 //   dies R        ends in its fastest implementation
 //   absent R      does the operation without asking
 //   kernels -1    no implementation waits for another rank
+//   immediate -1  it is searched wherever it is called
 //   then_live -1  does it once more, in a live region; PATH.ran.RANK has what did it there
 #include <cstdio>
 #include <cstdlib>
@@ -54,7 +55,11 @@ class Operation {
   }
 
   void run() {
-    contextune::Choice<void()> sum("sum", {.ranks = place_.ranks, .n_repeat = 2});
+    using contextune::Select;
+    contextune::Choice<void()> sum(
+        "sum", {.select = wanted_.says("immediate") ? Select::Immediate : Select::Deferred,
+                .ranks = place_.ranks,
+                .n_repeat = 2});
     contextune::ImplementationOptions fastest;
     if (wanted_.says("unsupported"))
       fastest.supports = [](const contextune::Problem&) { return false; };

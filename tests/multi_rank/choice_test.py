@@ -44,6 +44,10 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
                 self.assert_winner(self.run_job(2, where, "then_live", -1), "fastest")
                 self.assertEqual(self.ran, ["fastest", "fastest"])
 
+    def test_in_a_live_region_it_is_searched_alone_if_its_author_says_so(self):
+        self.assert_winner(self.run_job(2, "live", "immediate", -1, "then_live", -1), "fastest")
+        self.assertEqual(self.ran, ["fastest", "fastest"])
+
     def test_an_operator_who_asks_for_live_mode_gets_it(self):
         logs = self.run_job(2, "alone", "then_live", -1, variables={"CONTEXTUNE_MODE": "live"})
         self.assertEqual(self.ran, ["plain", "plain"])
