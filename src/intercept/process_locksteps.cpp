@@ -29,6 +29,13 @@ std::unique_ptr<Lockstep> ProcessRanks::lockstep_of(const std::string& region,
                                     options.presync_timeout);
 }
 
+void ProcessRanks::expect(const Options& options) {
+  // Others may still be joined by the program, before its first region.
+  if (options.distributed == Distributed::Off || !is_declared()) return;
+  std::string why;  // said when they are needed
+  (void)joined(options.distributed == Distributed::On, why);
+}
+
 Coordinator* ProcessRanks::others(const Options& options, std::string& why) {
   if (options.distributed == Distributed::Off) {
     why = "--distributed is off";

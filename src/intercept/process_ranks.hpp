@@ -80,10 +80,7 @@ class ProcessRanks {
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_of(const std::string& region,
                                                       const Options& options);
   // As Runtime has it.
-  void expect(const Options& options) {
-    std::string why;
-    (void)others(options, why);
-  }
+  void expect(const Options& options);
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks,
                                   const Options& options);
   /// For steps that are about no region. Null: they cannot be made, and `why` gets a clause.

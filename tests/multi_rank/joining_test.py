@@ -125,6 +125,9 @@ class Joining(unittest.TestCase):
     def test_a_function_that_is_given_a_communicator_joins_its_ranks(self):
         self.assert_tuned_together(self.start(2, "function"), joined=())
 
+    def test_a_choice_that_was_made_before_is_no_obstacle(self):
+        self.assert_tuned_together(self.start(2, "choice-first"))
+
     def test_who_has_joined_may_join_again(self):
         for rank in self.start(2, "twice"):
             self.assertEqual(rank.rest(), ["sum 3", "ready", "joined", "filled", "joined again", "sum 3", "end"])

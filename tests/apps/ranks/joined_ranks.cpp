@@ -9,6 +9,7 @@
 //   twice         joins once more in the end
 //   part          joins with half of the communicator in the end
 //   region-first  enters a region before it joins
+//   choice-first  makes a choice of its ranks before it joins, and calls it never
 //   alone         uses the communicator for nothing else
 //   function      joins through a function that is given the communicator, and tunes that
 #include <cuda.h>
@@ -224,6 +225,8 @@ int main(int argc, char** argv) {
   if (!alone) say("sum " + std::to_string(sum_of_ranks(place, communicator, stream)));
 
   if (has("region-first")) tune("early", stream, 1);
+  if (has("choice-first"))
+    contextune::Choice<void()>("early", {.communicator = communicator}).add("only", [](auto&) {});
   say("ready");
   if (has("hold")) static_cast<void>(std::getchar());
   if (!has("absent") && !has("function")) {
