@@ -38,7 +38,9 @@ struct ChoiceOptions {
   int ranks = 0;
   /// An ncclComm_t whose ranks do it, one a process: some of the job or all. They agree among
   /// themselves, and have winners of their own. Rank 0 of the job leads their talks: it has to have
-  /// a choice over ranks as well, or a region that it shares.
+  /// a choice over ranks as well, or a region that it shares. In the passes of a region that is
+  /// repeated all ranks of the job take part, in a group or not; where they do not all enter it,
+  /// Select::Immediate waits for the group alone.
   void* communicator = nullptr;
   /// By how much outputs may differ from the default's: "f32:1e-5". Empty: not in a bit.
   std::string tolerance = {};

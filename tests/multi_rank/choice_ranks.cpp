@@ -10,7 +10,10 @@
 //   absent R      does the operation without asking
 //   kernels -1    no implementation waits for another rank
 //   immediate -1  it is searched wherever it is called
-//   then_live -1  does it once more, in a live region; PATH.ran.RANK has what did it there
+//   wrong_later R the same, but the first time
+//   grows -1      after the first time it says to be twice as large, and takes what is near
+//   then_live -1  does it once more, in a live region
+// PATH.ran.RANK has what did it in the end.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -59,12 +62,15 @@ class Operation {
     contextune::Choice<void()> sum(
         "sum", {.select = wanted_.says("immediate") ? Select::Immediate : Select::Deferred,
                 .ranks = place_.ranks,
-                .n_repeat = 2});
+                .n_repeat = 2,
+                .unseen = wanted_.says("grows") ? contextune::UnseenSize::Nearest
+                                                : contextune::UnseenSize::Tune});
     contextune::ImplementationOptions fastest;
     if (wanted_.says("unsupported"))
       fastest.supports = [](const contextune::Problem&) { return false; };
     fastest.abandon = [this] { CHECK(ncclCommAbort(other_)); };
-    sum.size([] { return num_bytes; })
+    std::size_t said_bytes = num_bytes;
+    sum.size([&] { return said_bytes; })
         .buffers([this] {
           return contextune::ChoiceMemory{{{reinterpret_cast<void*>(out_), num_bytes}},
                                           {{reinterpret_cast<void*>(in_), num_bytes}}};
@@ -76,7 +82,10 @@ class Operation {
              })
         .add(
             "fastest", [this](const Config&) { with_fastest(); }, fastest)
-        .add("better", [this](const Config&) { with(communicator_, 64); });
+        .add("better", [this](const Config&) {
+          with(communicator_, 64);
+          ran_ = "better";
+        });
     for (int i = 0; i < 3; ++i) {
       if (wanted_.says("absent")) {
         with(communicator_, 256);
@@ -88,12 +97,14 @@ class Operation {
         }
       }
       CHECK(cuStreamSynchronize(stream_));
+      if (wanted_.says("grows")) said_bytes = 2 * num_bytes;
+      is_later_ = true;
     }
     if (wanted_.says("then_live")) {
       CONTEXTUAL_AUTOTUNE("live") sum();
       CHECK(cuStreamSynchronize(stream_));
-      std::ofstream(wanted_.path + ".ran." + std::to_string(place_.rank)) << ran_;
     }
+    std::ofstream(wanted_.path + ".ran." + std::to_string(place_.rank)) << ran_;
     std::printf("rank %d: %016llx\n", place_.rank, static_cast<unsigned long long>(hash_of(out_)));
   }
 
@@ -110,7 +121,8 @@ class Operation {
   void with_fastest() {
     if (wanted_.says("throws")) throw std::runtime_error("not here");
     if (wanted_.says("dies")) std::_Exit(0);
-    with(other_, 128, wanted_.says("wrong") ? 8 : 7);
+    const bool is_wrong = wanted_.says("wrong") || (wanted_.says("wrong_later") && is_later_);
+    with(other_, 128, is_wrong ? 8 : 7);
     ran_ = "fastest";
   }
 
@@ -122,6 +134,7 @@ class Operation {
   ncclComm_t communicator_ = nullptr;
   ncclComm_t other_ = nullptr;  ///< of the fastest
   std::string ran_;             ///< last
+  bool is_later_ = false;       ///< it was done once
 };
 
 }  // namespace

@@ -48,6 +48,19 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
         self.assert_winner(self.run_job(2, "live", "immediate", -1, "then_live", -1), "fastest")
         self.assertEqual(self.ran, ["fastest", "fastest"])
 
+    def test_at_another_size_all_run_what_the_nearest_runs(self):
+        logs = self.run_job(2, "alone", "grows", -1, "then_live", -1)
+        self.assert_winner(logs, "fastest")
+        self.assertEqual(self.ran, ["fastest", "fastest"])
+        for log in logs:
+            self.assertEqual(job.told(log), [])
+
+    def test_a_winner_of_another_size_that_is_wrong_on_one_rank_is_searched_on_all(self):
+        logs = self.run_job(2, "alone", "grows", -1, "wrong_later", 1)
+        self.assertEqual(self.ran, ["better", "better"])
+        for log in logs:
+            self.assertRegex(log, "reason=wrong_result .*implementation=fastest")
+
     def test_an_operator_who_asks_for_live_mode_gets_it(self):
         logs = self.run_job(2, "alone", "then_live", -1, variables={"CONTEXTUNE_MODE": "live"})
         self.assertEqual(self.ran, ["plain", "plain"])
