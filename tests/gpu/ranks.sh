@@ -159,8 +159,28 @@ joined() {
   fi
 }
 
+# by_function: two ranks that tune a function, and a region of the same work, and run both and neither in turns.
+by_function() {
+  local name=all_gather_gemm_function meet status=0 rank processes=()
+  meet=$(mktemp -d)
+  for rank in 0 1; do
+    RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 CONTEXTUNE_STORE=off CONTEXTUNE_LOG_DIR=$runs/$name.log \
+      timeout --kill-after 5 "$most_seconds" "$programs/$name" --meet "$meet/socket" >"$runs/$name.out.$rank" 2>"$runs/$name.err.$rank" &
+    processes+=($!)
+  done
+  for process in "${processes[@]}"; do wait "$process" || status=$?; done
+  rm -rf "$meet"
+  if [ "$status" -ne 0 ] || ! grep -q ' PASS ' "$runs/$name.out.0" || ! grep -q ' PASS ' "$runs/$name.out.1"; then
+    row "$name" failed "status $status: $(cat "$runs/$name".err.? "$runs/$name".out.? | tr '\n' ' ' | cut -c1-150)"
+  elif ! same_winners "$name" || ! has "$name" 'event=winner .*site=all_gather_gemm .* time_us=[0-9]'; then
+    row "$name" failed "the ranks have no winners, or others; see $runs/$name.log"
+  else
+    row "$name" passed "$(grep -E '^(default|by )' "$runs/$name.out.0" | sed -E 's/ +/ /g' | tr '\n' ';')"
+  fi
+}
+
 if [ "$gpus" -lt 2 ]; then
-  for name in joined_ranks tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_moe moe_reduce_scatter torch_tensor_parallel torch_tensor_parallel_replay; do
+  for name in joined_ranks tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_gemm_function all_gather_moe moe_reduce_scatter torch_tensor_parallel torch_tensor_parallel_replay; do
     row "$name" skipped "one GPU here"
   done
 else
@@ -169,6 +189,7 @@ else
   peers "$build/demo/tensor_parallel" 1500 replay
   peers "$programs/all_gather_gemm" 12000
   without_room
+  by_function
   peers "$programs/all_gather_moe" 12000
   peers "$programs/moe_reduce_scatter" 12000
   if python3 -c 'import torch' 2>/dev/null; then
