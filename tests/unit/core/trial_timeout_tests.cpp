@@ -90,5 +90,54 @@ TEST_CASE("where a pass does not end on one rank, all keep the winners so far, t
   }
 }
 
+TEST_CASE("a pass that one rank cannot make is made by none, and that rank's trial is to blame") {
+  for (const std::size_t late : {0U, 1U}) {
+    SeveralRanks ranks(2, with_timeout(ancestor(0, 2), 5));
+    ranks.add("early", {{4, 1}, {4, 1}});
+    ranks.add("late", {{4, 3, 1}, {4, 3, 1}});
+    // When all come to pass 5, the work of pass 4 has not ended on one of them.
+    std::size_t met = 0;
+    for (int round = 0; round < 200 && !ranks.all_finished(); ++round) {
+      for (std::size_t r = 0; r < 2; ++r) {
+        FakeRank& rank = ranks[r];
+        if (rank.tuning.finished()) continue;
+        rank.lag = r == late && rank.ran.contains(3) ? 100 : 0;
+        if (!rank.ran.contains(4) || met == 2) {
+          rank.entry(false);
+          continue;
+        }
+        const PassPlan plan = rank.tuning.begin_pass(rank.now, false);
+        REQUIRE(plan.counted);
+        CHECK(plan.agreed);
+        CHECK(plan.pass == 5);
+        ++met;
+        if (r == late) {
+          rank.results.clear();
+          rank.tuning.overrun(rank.now + 40);
+        } else {
+          rank.tuning.cut_short();
+        }
+      }
+    }
+    REQUIRE(ranks.all_finished());
+    for (std::size_t r = 0; r < 2; ++r) {
+      CHECK_FALSE(ranks[r].ran.contains(5));
+      CHECK(ranks[r].winner(0) == 1);
+      CHECK(ranks[r].winner(1) == 1);
+      REQUIRE(ranks[r].recorder.count(FallbackReason::TrialTimeout) > 0);
+      const std::string& text = ranks[r].recorder.fallbacks[0].text;
+      CHECK(text.find("rank " + std::to_string(late)) != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("a rank alone shares its passes with nobody") {
+  SeveralRanks ranks(1, ancestor(0, 2));
+  ranks.add("kernel", {{4, 1}});
+  CHECK(ranks[0].tuning.lockstep() == nullptr);
+  (void)ranks[0].entry(false);
+  CHECK_FALSE(ranks[0].tuning.begin_pass(ranks[0].now, false).agreed);
+}
+
 }  // namespace
 }  // namespace contextune::tests
