@@ -202,12 +202,6 @@ void Search::end(double now) {
   after_change();
 }
 
-void Search::spoil(FallbackReason reason, const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (open_ != nullptr && open_->counted) open_->spoiled = true;
-  log_.fallback(reason, region_, {}, text);
-}
-
 void Search::after_change() {
   if (!stopped_ && !tuning_->finished()) {
     finished_.store(false, std::memory_order_release);
