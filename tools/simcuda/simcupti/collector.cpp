@@ -32,6 +32,7 @@ bool supported(CUpti_ActivityKind kind) {
     case CUPTI_ACTIVITY_KIND_KERNEL:
     case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
     case CUPTI_ACTIVITY_KIND_MEMCPY:
+    case CUPTI_ACTIVITY_KIND_MEMCPY2:  // its copies are all of the other kind
     case CUPTI_ACTIVITY_KIND_MEMSET:
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION:
     case CUPTI_ACTIVITY_KIND_DRIVER:
