@@ -58,8 +58,19 @@ CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
 
 CommunicatorMembers::Members CommunicatorMembers::find(Coordinator& coordinator, std::uint64_t id,
                                                        std::uint32_t ranks, double seconds) {
-  const std::lock_guard lock(mutex_);
-  if (const auto known = known_.find(id); known != known_.end()) return known->second;
+  Known* known = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    known = &known_[id];
+  }
+  const std::lock_guard lock(known->mutex);
+  if (!known->members) known->members = ask_until(coordinator, id, ranks, seconds);
+  return *known->members;
+}
+
+CommunicatorMembers::Members CommunicatorMembers::ask_until(Coordinator& coordinator,
+                                                            std::uint64_t id, std::uint32_t ranks,
+                                                            double seconds) {
   Topic topic;
   topic.group = group_of_question(id, coordinator.rank());
   topic.ranks = {coordinator.rank()};
@@ -84,7 +95,7 @@ CommunicatorMembers::Members CommunicatorMembers::find(Coordinator& coordinator,
     found.why =
         "not all of the " + std::to_string(ranks) + " ranks of its communicator came to it in time";
   }
-  return known_.emplace(id, std::move(found)).first->second;
+  return found;
 }
 
 }  // namespace contextune::intercept

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,17 @@ class CommunicatorMembers {
                              double seconds);
 
  private:
+  /// Each has a lock of its own: other threads may wait for the ranks of other communicators, which
+  /// wait for these.
+  struct Known {
+    std::mutex mutex;
+    std::optional<Members> members;
+  };
+  [[nodiscard]] static Members ask_until(Coordinator& coordinator, std::uint64_t id,
+                                         std::uint32_t ranks, double seconds);
+
   std::mutex mutex_;
-  std::map<std::uint64_t, Members> known_;
+  std::map<std::uint64_t, Known> known_;  ///< none is ever taken out
 };
 
 }  // namespace contextune::intercept

@@ -7,12 +7,16 @@
 //   wrong R       what is the fastest in groups of even places computes something else there
 //   split -1      communicators are split off one of all ranks
 //   twice -1      each group has a second choice of that name
+//   threads -1    each group in a thread of its own; on odd ranks the last one begins
 //   claims N      its author says that it is done by N ranks
 //   absent R      does the operation without asking, in all of its groups
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <contextune/contextune.hpp>
@@ -144,8 +148,24 @@ int main(int argc, char** argv) {
     if (position >= 0) pairs.push_back(std::make_unique<Pair>(wanted, made, number, function));
   }
   std::string hashes;
+  CUcontext context = nullptr;
+  CHECK(cuCtxGetCurrent(&context));
   const auto run = [&] {
-    for (const auto& pair : pairs) pair->run();
+    if (!wanted.words.contains("threads")) {
+      for (const auto& pair : pairs) pair->run();
+      return;
+    }
+    if (place.rank % 2 == 1) std::reverse(pairs.begin(), pairs.end());
+    std::vector<std::thread> threads;
+    for (const auto& pair : pairs) {
+      threads.emplace_back([&, one = pair.get()] {
+        CHECK(cuCtxSetCurrent(context));
+        one->run();
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    for (std::thread& one : threads) one.join();
+    if (place.rank % 2 == 1) std::reverse(pairs.begin(), pairs.end());
   };
   for (int i = 0; i < 3; ++i) {
     if (wanted.where == "alone") {

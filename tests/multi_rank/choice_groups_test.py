@@ -47,6 +47,12 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
                 for log in logs:
                     self.assertEqual(job.told(log), [])
 
+    def test_groups_of_several_threads_do_not_wait_for_one_another(self):
+        logs = self.run_job(4, "alone", "0-1 2-3 1-2 0-3", "threads", -1)
+        for rank, log in enumerate(logs):
+            self.assertEqual(job.told(log), [])
+            self.assertEqual(len(winners_of(log)), 2, log)
+
     def test_communicators_may_be_split_off_another(self):
         self.assert_groups(self.run_job(4, "alone", CHAIN, "split", -1), EXPECTED[CHAIN])
 
