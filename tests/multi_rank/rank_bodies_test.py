@@ -1,6 +1,7 @@
 """Bodies that several ranks repeat until they are tuned, kernels and collectives mixed: the same
 winners and hashes on all ranks, and each prints what it prints without contextune."""
 
+import re
 import subprocess
 import tempfile
 import time
@@ -12,6 +13,8 @@ import job
 PROGRAM = job.BUILD / "apps" / "rank_bodies"
 NOISIER = {"SIMCUDA_NOISE": "0.4", "CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true"}
 NOISY = {"SIMCUDA_NOISE": "0.2", "SIMNCCL_NOISE": "0.2"}
+# Where the best config is to be known, even if the host holds up a rank once.
+LITTLE_NOISE = {"SIMCUDA_NOISE": "0.02", "SIMNCCL_NOISE": "0.02", "CONTEXTUNE_N_REPEAT": "5"}
 
 
 class Bodies(job.Linked):
@@ -76,17 +79,20 @@ class RankBodies(unittest.TestCase):
     def test_a_function_is_tuned_at_the_first_call_of_each_key_by_all_ranks(self):
         for collectives in (0, 1):
             with self.subTest(collectives=collectives):
-                _, logs = self.run_job(Bodies(1, collectives, "function"), 2)
+                _, logs = self.run_job(Bodies(1, collectives, "function"), 2, LITTLE_NOISE)
                 for log in logs:
                     for key in (1, 2):
-                        self.assertEqual(len([line for line in job.winners(log) if "site=filled" in line
-                                              and f"key={key}" in line and "block=128" in line]), 1, log)
+                        # What a rank waits for the other in the collective is part of its time: then
+                        # the second best may be the best.
+                        best = "block=128 " if collectives == 0 else "block=(128|64) "
+                        self.assertEqual(len([line for line in job.winners(log) if re.search(
+                            f"site=filled .*key={key}.* {best}", line)]), 1, log)
                     self.assertEqual(job.winners(log), job.winners(logs[0]))
                     self.assertEqual(hashes(log), hashes(logs[0]))
 
     def test_what_a_function_won_is_stored_by_its_keys(self):
         with tempfile.TemporaryDirectory(prefix="contextune-store-") as folder:
-            variables = {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder}
+            variables = LITTLE_NOISE | {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder}
             self.run_job(Bodies(1, 0, "function"), 2, variables)
             store = lambda *words: subprocess.run(
                 [job.COMMAND, "store", *words, "--cache-dir", folder], text=True, check=True,
