@@ -93,34 +93,37 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, con
     if (const auto known = entries_.find(region); known != entries_.end()) return *known->second;
     here = environment_;
   }
-  // Asks the driver, so without the lock.
+  // The driver is asked and the disk read without the lock: neither is to hold up other regions.
   if (store_ != nullptr && !here) here = find_environment_();
-  const std::lock_guard lock(mutex_);
-  auto& place = entries_[region];
-  if (place != nullptr) return *place;
-  if (store_ == nullptr) {
-    place = std::make_unique<Entry>();
-    return *place;
+  std::unique_ptr<Entry> found;
+  {
+    const std::lock_guard lock(mutex_);
+    if (here && !environment_) environment_ = std::move(here);
+    here = environment_;
+    // What was read ahead counts where nothing has turned out since: how many ranks there are, or
+    // which NCCL the program has.
+    const auto prepared = prepared_.find(region);
+    if (prepared != prepared_.end() && prepared->second != nullptr && here &&
+        prepared->second->identity.environment == *here)
+      found = std::move(prepared->second);
   }
-  if (!environment_) environment_ = std::move(here);
-  // What was read ahead counts where nothing has turned out since: how many ranks there are, or
-  // which NCCL the program has.
-  const auto prepared = prepared_.find(region);
-  const bool is_ready = prepared != prepared_.end() && prepared->second != nullptr &&
-                        prepared->second->identity.environment == *environment_;
-  place = is_ready ? std::move(prepared->second) : read(region, as, *environment_);
+  if (found == nullptr) found = here ? read(region, as, *here) : std::make_unique<Entry>();
   log::StoreEvent event;
   event.region = region;
   event.action = "found";
-  event.sites = place->sites.size();
+  event.sites = found->sites.size();
   event.same_software = static_cast<std::size_t>(
-      std::count_if(place->sites.begin(), place->sites.end(),
+      std::count_if(found->sites.begin(), found->sites.end(),
                     [](const StoredSite& site) { return site.same_software; }));
   event.simulated = log_.simulated();
   if (version_check_ || !tunes())
-    std::erase_if(place->sites, [](const StoredSite& site) { return !site.same_software; });
-  place->is_complete =
-      !place->sites.empty() && std::none_of(place->sites.begin(), place->sites.end(), is_open);
+    std::erase_if(found->sites, [](const StoredSite& site) { return !site.same_software; });
+  found->is_complete =
+      !found->sites.empty() && std::none_of(found->sites.begin(), found->sites.end(), is_open);
+  const std::lock_guard lock(mutex_);
+  auto& place = entries_[region];
+  if (place != nullptr) return *place;  // another thread has read it meanwhile
+  place = std::move(found);
   if (event.sites > 0) log::write_store(log_.lines(), event);
   return *place;
 }

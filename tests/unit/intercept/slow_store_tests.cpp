@@ -1,0 +1,82 @@
+#include "intercept/process_store.hpp"
+
+#include <chrono>
+#include <condition_variable>
+#include <future>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+
+using namespace contextune;
+using namespace contextune::intercept;
+
+namespace {
+
+/// A disk that gives nothing of the region `slow` until it is let go.
+class SlowDisk final : public Store {
+ public:
+  std::vector<StoredSite> load(const StoreIdentity& identity) override {
+    std::unique_lock lock(mutex_);
+    ++loads_;
+    changed_.notify_all();
+    if (identity.name == "slow") changed_.wait(lock, [this] { return let_go_; });
+    StoredSite site;
+    site.name = identity.name;
+    return {site};
+  }
+  bool save(const StoreIdentity&, const std::vector<StoredSite>&,
+            const std::optional<StoredConfirm>&) override {
+    return true;
+  }
+  void wait_for_loads(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return loads_ >= count; });
+  }
+  void let_go() {
+    const std::lock_guard lock(mutex_);
+    let_go_ = true;
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int loads_ = 0;
+  bool let_go_ = false;
+};
+
+struct SlowStore {
+  SlowStore() : log({"/proc/none", 0, "", LogLevel::Warn}) {}
+
+  EventLog log;
+  SlowDisk* disk = new SlowDisk;
+  ProcessStore store{
+      std::unique_ptr<Store>(disk), "", Options{}, log, [] { return TuningEnvironment{}; },
+      [] { return true; }};
+};
+
+}  // namespace
+
+TEST_CASE("Nobody waits for what another thread reads of another region", "[store]") {
+  SlowStore slow;
+  auto other = std::async(std::launch::async, [&] { return &slow.store.entry_of("slow"); });
+  slow.disk->wait_for_loads(1);
+  auto quick = std::async(std::launch::async, [&] { return &slow.store.entry_of("quick"); });
+  const bool came = quick.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  slow.disk->let_go();
+  REQUIRE(came);
+  CHECK(quick.get()->sites.size() == 1);
+  CHECK(other.get()->sites.size() == 1);
+}
+
+TEST_CASE("Threads that read one region at a time are given the same entry", "[store]") {
+  SlowStore slow;
+  const auto read = [&] { return &slow.store.entry_of("slow"); };
+  auto first = std::async(std::launch::async, read);
+  auto second = std::async(std::launch::async, read);
+  slow.disk->wait_for_loads(2);
+  slow.disk->let_go();
+  CHECK(first.get() == second.get());
+}
