@@ -89,8 +89,9 @@ class StoredRuns(unittest.TestCase):
         return Log(self.folder), out
 
     def bare(self, program=PROGRAM):
-        return subprocess.run(list(map(str, program)), env=self.environment, text=True, check=True,
-                              capture_output=True, timeout=PATIENCE).stdout
+        return subprocess.run(list(map(str, program)), text=True, check=True, capture_output=True,
+                              env=self.environment | {"CONTEXTUNE_DISABLE": "1"},
+                              timeout=PATIENCE).stdout
 
     def assert_starts_tuned(self, log, winners):
         self.assertEqual(log.of("trial"), [])

@@ -131,8 +131,8 @@ class StoredWinnersTest(StoredRuns):
             self.assertEqual((done.returncode, done.stdout), (0, bare))
 
     def test_an_end_that_somebody_wanted_blames_nobody(self):
-        for how in signal.SIGINT, signal.SIGKILL:
-            with self.subTest(how.name):
+        for how in signal.SIGINT, signal.SIGKILL, "the whole group":
+            with self.subTest(how):
                 process = self.start("--n-repeat", "100000", "--mode", "replay")
                 journal = self.work / "store" / "journal"
                 deadline = time.monotonic() + PATIENCE
@@ -144,12 +144,16 @@ class StoredWinnersTest(StoredRuns):
                         break
                     time.sleep(0.001)
                 self.assertEqual(len(trying), 1)
-                os.kill(int(trying[0].name.split("-")[0]), how)
+                if how == "the whole group":
+                    # As the kernel does for want of memory: nobody is left to see how it ended.
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    os.kill(int(trying[0].name.split("-")[0]), how)
                 self.assertNotEqual(self.end(process)[0], 0)
         log, _ = self.run_program()
         self.assertEqual(log.of("fallback", reason="config_crashed"), [])
         known = self.work / "store" / "journal" / "known"
-        self.assertFalse(known.exists() and re.search("suspect|blamed", known.read_text()))
+        self.assertFalse(known.exists() and "blamed" in known.read_text())
 
 
 if __name__ == "__main__":
