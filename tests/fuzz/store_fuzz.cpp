@@ -31,6 +31,15 @@ void use(const Entry& entry) {
   add_tuning(again, {{"driver", "1"}}, sites, std::nullopt, "2026-11-20T20:33:53Z");
   check(again.sites.size() == entry.sites.size());
   static_cast<void>(parse_entry(to_text(again)));
+  // What has failed is no winner any more, and does not come back.
+  for (StoredSite& site : sites) {
+    site.trials = {{site.winner, TrialStatus::Crashed, 0, 0, 0, 0}};
+    site.reason = WinnerReason::NoSamples;
+    site.winner = {};
+  }
+  add_tuning(again, {{"driver", "1"}}, sites, std::nullopt, "2027-11-20T20:33:53Z");
+  static_cast<void>(merge_entry(again, parse_entry(to_text(again))));
+  check(again.sites.size() == entry.sites.size());
 }
 
 }  // namespace

@@ -14,9 +14,15 @@ FuzzInputs fuzz_inputs() {
   choice.kind = contextune::StoredKind::Choice;
   choice.name = "layer \"end\"\n";
   add_tuning(choice, {}, {test::site()}, std::nullopt, "2026-11-20T20:33:53Z");
+  Entry seen = full;
+  StoredSite note = test::site();
+  note.reason = contextune::WinnerReason::NoSamples;
+  note.trials[0].status = contextune::TrialStatus::Untried;
+  note.trials[1].status = contextune::TrialStatus::Crashed;
+  add_tuning(seen, {}, {note, test::site("seen")}, std::nullopt, "2026-12-20T20:33:53Z");
   Lease lease;
   lease.temporary = ".1.tmp";
-  inputs.seeds = {to_text(full), to_text(empty), to_text(choice), lease.to_text()};
+  inputs.seeds = {to_text(full), to_text(empty), to_text(choice), to_text(seen), lease.to_text()};
   const std::string& text = inputs.seeds.front();
   for (std::size_t at = text.find('"'); at != std::string::npos; at = text.find('"', at)) {
     const std::size_t end = text.find('"', at + 1);
