@@ -75,6 +75,16 @@ bool RegionReplay::begin_visit(bool thread_bound) noexcept {
 void RegionReplay::record(bool thread_bound) {
   find_context();
   note_variables();
+  // What is there is looked at and copied: another thread that gives memory back meanwhile would
+  // take it from under the copy, and one that writes would write to half of it.
+  const ReplayGate::Closed others(services_.gate);
+  if (!services_.gate.others_left(leave_seconds) &&
+      services_.measurement.program_has_other_threads()) {
+    decline_for(FallbackReason::OtherThread,
+                "When the region began, another thread may have been inside a call of the driver.",
+                true);
+  }
+  wait_at_begin(leave_seconds);  // they may have gone on
   const auto versions = services_.recorder.versions();
   prepare();
   const auto first_launch = [this](const KnownKernel& kernel) { return look_at(kernel); };
@@ -147,13 +157,13 @@ void RegionReplay::find_context() {
                 true);
   }
   device_ = gpu::current_device(driver).value_or(-1);
-  wait_at_begin();
+  wait_at_begin(idle_seconds);
 }
 
-void RegionReplay::wait_at_begin() {
+void RegionReplay::wait_at_begin(double seconds) {
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   std::string why;
-  if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+  if (!wait_until_idle(services_.driver, context_, seconds, why)) {
     decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
   }
 }

@@ -80,7 +80,7 @@ class RegionReplay {
   void record(bool thread_bound);
   /// Of this thread, whose GPU is idle then.
   void find_context();
-  void wait_at_begin();
+  void wait_at_begin(double seconds);
   /// Variables of modules that the region may have nothing to do with: its kernels can have their
   /// addresses from those of the modules.
   void note_variables();

@@ -81,7 +81,6 @@ void RegionReplay::note_variables() {
 
 void RegionReplay::prepare() {
   auto ranges = footprint();
-  wait_at_begin();  // other threads may have gone on
   host_.emplace();
   if (!host_->begin(services_.allocations.all())) {
     decline_for(FallbackReason::HostMemory,

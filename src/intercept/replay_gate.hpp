@@ -32,6 +32,17 @@ class ReplayGate {
   /// until the gate is open: their handlers would see memory that the program has never had.
   void close() noexcept;
   void open() noexcept;
+  /// Closes it for as long as this lives.
+  class Closed {
+   public:
+    explicit Closed(ReplayGate& gate) noexcept : gate_(gate) { gate_.close(); }
+    ~Closed() { gate_.open(); }
+    Closed(const Closed&) = delete;
+    Closed& operator=(const Closed&) = delete;
+
+   private:
+    ReplayGate& gate_;
+  };
   /// Waits until the others have left the calls of the driver that they were in when it was closed.
   /// @return false: not in that time, or there is no frontend that knows
   [[nodiscard]] bool others_left(double seconds) noexcept;

@@ -19,6 +19,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(function_of_the_host),
     SCENARIO(end_while_the_gpu_is_at_work),
     SCENARIO(allocation_while_prepared),
+    SCENARIO(memory_freed_while_prepared),
     SCENARIO(allocation_while_recorded),
     SCENARIO(two_threads_in_a_region),
     SCENARIO(other_region_while_repeated),

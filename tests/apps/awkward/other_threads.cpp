@@ -5,6 +5,7 @@
 #include <barrier>
 #include <csignal>
 #include <initializer_list>
+#include <thread>
 #include <vector>
 
 #include "moments.hpp"
@@ -54,6 +55,26 @@ int allocation_while_prepared(Device& device) {
   visit(device, {memory, late}, stream);
   print_memory("memory", memory);
   print_memory("late", late);
+  return 0;
+}
+
+/// Whoever prepares a region reads all memory of the program, which comes and goes meanwhile.
+int memory_freed_while_prepared(Device& device) {
+  constexpr std::size_t many_bytes = std::size_t{64} << 20U;
+  const CUdeviceptr memory = new_memory();
+  std::atomic<bool> over = false;
+  std::thread helper([&] {
+    check(cuCtxSetCurrent(device.context), "cuCtxSetCurrent");
+    while (!over) {
+      CUdeviceptr passing = 0;
+      check(cuMemAlloc(&passing, many_bytes), "cuMemAlloc");
+      check(cuMemFree(passing), "cuMemFree");
+    }
+  });
+  for (int i = 0; i < 30; ++i) visit(device, {memory}, nullptr);
+  over = true;
+  helper.join();
+  print_memory("memory", memory);
   return 0;
 }
 

@@ -13,6 +13,7 @@ int end_while_the_gpu_is_at_work(Device& device);
 
 // Other threads.
 int allocation_while_prepared(Device& device);
+int memory_freed_while_prepared(Device& device);
 int allocation_while_recorded(Device& device);
 int two_threads_in_a_region(Device& device);
 int other_region_while_repeated(Device& device);
