@@ -1,6 +1,6 @@
 # contextune_add_test(NAME unit.schedule SOURCES ... [LIBRARIES ...] [LABELS unit] [TIMEOUT 60]
-#                     [COST 0] [ENVIRONMENT A=b ...]): one Catch2 program, one ctest entry. Those that
-#                     cost the most seconds are begun first.
+#                     [COST 0] [PROCESSORS 1] [ENVIRONMENT A=b ...]): one Catch2 program, one ctest
+#                     entry. Those that cost the most seconds are begun first.
 add_library(contextune_catch INTERFACE)
 target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
@@ -20,7 +20,7 @@ target_link_libraries(contextune_catch_header PRIVATE contextune_build_flags con
 target_precompile_headers(contextune_catch_header PRIVATE ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
 
 function(contextune_add_test)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;COST" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;COST;PROCESSORS" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   string(REPLACE "." "_" target "test_${ARG_NAME}")
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE contextune_build_flags contextune_catch ${ARG_LIBRARIES})
@@ -31,6 +31,9 @@ function(contextune_add_test)
   if(NOT ARG_COST)
     set(ARG_COST 0)
   endif()
+  if(NOT ARG_PROCESSORS)
+    set(ARG_PROCESSORS 1)
+  endif()
   set(test contextune.${ARG_NAME})
   if(CONTEXTUNE_SANITIZE)
     string(REPLACE "," "+" sanitizers "${CONTEXTUNE_SANITIZE}")
@@ -39,5 +42,5 @@ function(contextune_add_test)
   endif()
   add_test(NAME "${test}" COMMAND ${target})
   set_tests_properties("${test}" PROPERTIES
-    TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} LABELS "${ARG_LABELS}" ENVIRONMENT "CONTEXTUNE_STORE=off;${ARG_ENVIRONMENT}")
+    TIMEOUT ${ARG_TIMEOUT} COST ${ARG_COST} PROCESSORS ${ARG_PROCESSORS} LABELS "${ARG_LABELS}" ENVIRONMENT "CONTEXTUNE_STORE=off;${ARG_ENVIRONMENT}")
 endfunction()
