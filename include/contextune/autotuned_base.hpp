@@ -74,15 +74,14 @@ class AutotunedBase {
   [[nodiscard]] std::uint32_t settled(const Problem& problem) const noexcept {
     if (problem.number == Problem::untuned)
       return problem.kept.empty() ? CONTEXTUNE_UNSETTLED : problem.kept.front();
-    const std::uint32_t own = contextune_tunable_settled(handle(), problem.number);
-    if (own != CONTEXTUNE_UNSETTLED) return own;
+    // One that takes a near size's has no winner of its own, or near_as_of is out of date.
     const Problem* const near = problem.near.load(std::memory_order_acquire);
-    if (near == nullptr || problem.near_as_of.load(std::memory_order_relaxed) !=
+    if (near != nullptr && problem.near_as_of.load(std::memory_order_relaxed) ==
                                shared_->num_settled.load(std::memory_order_relaxed)) {
-      return CONTEXTUNE_UNSETTLED;
+      const std::uint32_t theirs = contextune_tunable_settled(handle(), near->number);
+      if (problem.keeps(theirs)) return theirs;
     }
-    const std::uint32_t theirs = contextune_tunable_settled(handle(), near->number);
-    return problem.keeps(theirs) ? theirs : CONTEXTUNE_UNSETTLED;
+    return contextune_tunable_settled(handle(), problem.number);
   }
   /// Looks for the nearest size with a winner; then settled() knows.
   /// @return whether there is one

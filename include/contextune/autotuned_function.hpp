@@ -254,6 +254,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
       case contextune_place_free:
         break;
       case contextune_place_region:
+        problem.near.store(nullptr, std::memory_order_relaxed);
         return detail::launch_in_call<ResultOf<Args...>>(
             handle(), problem.number, by_default,
             [&](std::uint32_t config) -> ResultOf<Args...> { return run(config, args...); });

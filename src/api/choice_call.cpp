@@ -159,8 +159,9 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
   if (problem.has_sites()) {
     if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
   }
-  if (known_of_other_size(choice, problem) || !may_search_alone(choice, *now))
-    return run_known(choice, problem, call);
+  if (const auto of_other_size = known_of_other_size(choice, problem))
+    return run_settled(choice, problem, *of_other_size, call, true);
+  if (!may_search_alone(choice, *now)) return run_known(choice, problem, call);
   const std::lock_guard lock(choice.search_mutex);
   if (problem.settled.load(std::memory_order_acquire) == ChoiceProblem::unsettled) {
     const Searching searching;

@@ -209,7 +209,7 @@ void run() {
   measure(
       "a function of a size in buckets", [&](int n) { static_cast<void>(sized(n)); }, target);
   measure(
-      "a function at a size near one measured", [&](int n) { static_cast<void>(near(n)); }, 1);
+      "a function at a size near one measured", [&](int n) { static_cast<void>(near(n)); }, target);
   measure(
       "a Tunable outside of regions", [&](int) { static_cast<void>(tunable()); }, 1);
   measure(
@@ -219,7 +219,7 @@ void run() {
       [&](int n) { static_cast<void>((*chosen_by_size)(n)); }, target);
   measure(
       "a choice at a size near one measured", [&](int n) { static_cast<void>((*chosen_near)(n)); },
-      1);
+      target);
   if (sum == 0) throw std::runtime_error("no function ran");
 }
 

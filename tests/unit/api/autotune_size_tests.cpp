@@ -98,6 +98,19 @@ TEST_CASE("Hints are measured before the first call, and an unseen size takes th
   }
 }
 
+TEST_CASE("A size that was near to another runs what a region finds for it", "[autotune]") {
+  Sized sized;
+  auto add = sized.make("near_until_region", {.hints = {512}, .unseen = UnseenSize::Nearest});
+  add(2000);
+  CHECK(sized.of[2000] == std::vector<unsigned>{128});
+  CONTEXTUAL_AUTOTUNE("near_until_region", {.repeatable = true, .refine = false}) {
+    add(2000);
+  }
+  sized.of[2000].clear();
+  add(2000);
+  CHECK(sized.of[2000] == std::vector<unsigned>{256});
+}
+
 TEST_CASE("An unseen size runs the default where that is said", "[autotune]") {
   Sized sized;
   auto add = sized.make("hints_only", {.hints = {512}, .unseen = UnseenSize::Default});
