@@ -46,6 +46,10 @@ struct ChoiceOptions {
   std::string tolerance = {};
   /// Doing it again changes nothing but its outputs, so that no memory has to be put back.
   bool repeatable = false;
+  /// Calls in each pass, one after the other, where it is searched outside of a region: what it
+  /// takes in a row, as in a loop that does not wait, and not by itself. More than one only if it
+  /// is repeatable.
+  int calls_per_pass = 1;
   int n_warmup = 0;  ///< calls of each config that do not count; 0: as the region
   int n_repeat = 0;  ///< and that do; 0: as the region
   /// Which sizes are one problem, where the choice says its size().

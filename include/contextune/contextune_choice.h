@@ -49,6 +49,8 @@ typedef struct contextune_choice_options {
   enum contextune_unseen unseen; /* outside of regions. The nearest size's is compared with the
                                     default once before; contextune_choice_measure searches */
   uint32_t nearest_within; /* how many times smaller or larger the nearest size may be; 0: 4 */
+  int calls_per_pass;      /* one after the other, where it is searched alone: what it takes in a row
+                              and not by itself. More than 1 only with `repeatable`; 0: 1 */
 } contextune_choice_options;
 
 /* What is to be done. Equal problems get one implementation. */

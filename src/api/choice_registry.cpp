@@ -66,6 +66,12 @@ contextune_choice* create_choice(const char* name,
       choice->tolerance = *read;
     }
     choice->options.tolerance = nullptr;
+    const int calls = choice->options.calls_per_pass;
+    if (calls < 0 || (calls > 1 && choice->options.repeatable == 0)) {
+      throw Error("choice '" + choice->name + "': calls_per_pass is " + std::to_string(calls) +
+                  (calls < 0 ? "; it must be at least 1"
+                             : ", but it is not said to be repeatable; set repeatable as well"));
+    }
     if (choice->options.buckets != nullptr) {
       try {
         choice->buckets = Buckets::parse(choice->options.buckets);

@@ -1,5 +1,6 @@
 #include "api/choice_search.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <string>
 
@@ -71,6 +72,7 @@ void set_up(contextune_entry& entry, const contextune_choice& choice,
   if (choice.is_shared())
     make_passes_together(
         &entry, choice.group.is_whole_job ? std::vector<std::uint32_t>() : choice.group.ranks);
+  if (choice.options.repeatable != 0) return;
   for (std::size_t i = 0; i < run.num_memory; ++i)
     static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
 }
@@ -146,8 +148,12 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {
       region = runtime.current_region();
-      const auto done = call_in_region(choice, problem, region, run);
-      status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
+      // In live mode a pass is the caller's own call.
+      const bool repeats = region != nullptr && region->is_repeated();
+      for (int i = repeats ? std::max(choice.options.calls_per_pass, 1) : 1; i > 0; --i) {
+        const auto done = call_in_region(choice, problem, region, run);
+        status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
+      }
     }
     end_region(&entry);
     finished = region != nullptr && region->finished();

@@ -59,6 +59,7 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
   given.communicator = options.communicator;
   given.tolerance = options.tolerance.c_str();
   given.repeatable = options.repeatable ? 1 : 0;
+  given.calls_per_pass = options.calls_per_pass;
   given.n_warmup = options.n_warmup;
   given.n_repeat = options.n_repeat;
   const std::string buckets = buckets_.to_string();

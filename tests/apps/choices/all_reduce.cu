@@ -185,7 +185,11 @@ int main(int argc, char** argv) {
     *memory.given_up = 0;
   };
   contextune::Choice<cudaError_t(std::size_t)> all_reduce(
-      "all_reduce", {.ranks = ranks.place.ranks, .n_warmup = 2, .n_repeat = 5});
+      "all_reduce", {.ranks = ranks.place.ranks,
+                     .repeatable = true,
+                     .calls_per_pass = 10,
+                     .n_warmup = 2,
+                     .n_repeat = 5});
   all_reduce.size([](std::size_t bytes) { return bytes; })
       .type([](std::size_t) { return "i32"; })
       .buffers([&](std::size_t bytes) {

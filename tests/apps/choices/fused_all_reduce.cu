@@ -117,7 +117,11 @@ int main(int argc, char** argv) {
     *memory.given_up = 0;
   };
   contextune::Choice<cudaError_t(std::size_t)> layer_end(
-      "layer_end", {.ranks = ranks.place.ranks, .n_warmup = 2, .n_repeat = 5});
+      "layer_end", {.ranks = ranks.place.ranks,
+                     .repeatable = true,
+                     .calls_per_pass = 10,
+                     .n_warmup = 2,
+                     .n_repeat = 5});
   layer_end.size([](std::size_t bytes) { return bytes; })
       .type([](std::size_t) { return "f32"; })
       .buffers([&](std::size_t bytes) {

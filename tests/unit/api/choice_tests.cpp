@@ -96,6 +96,30 @@ TEST_CASE("A choice outside of a region is measured at once, on memory that is p
   CHECK(log_lines({"event=winner", "site=alone", "implementation=fast"}).size() == 1);
 }
 
+TEST_CASE("A repeatable choice may be called several times in each pass", "[choice]") {
+  Program::on();
+  std::vector<std::string> ran;
+  const auto search = [&](const char* name, int calls) {
+    Add add(name, quick({.repeatable = true, .calls_per_pass = calls}));
+    add.add("slow", adding(ran, "slow", 256)).add("fast", adding(ran, "fast", 128));
+    const CUdeviceptr y = Program::on().floats(64);
+    ran.clear();
+    add(y, 64);
+    return log_lines({"event=trial", std::string("site=") + name + " ",
+                      "launches=" + std::to_string(calls) + " "})
+        .size();
+  };
+  const auto trials = search("one_a_pass", 1);
+  const auto runs = ran.size();
+  CHECK(trials > 0);
+  CHECK(search("three_a_pass", 3) == trials);
+  CHECK(ran.size() == 3 * runs);
+  CHECK(ran.back() == "fast");
+
+  CHECK_THROWS_WITH(Add("not_so", quick({.calls_per_pass = 2})),
+                    Catch::Contains("calls_per_pass is 2") && Catch::Contains("repeatable"));
+}
+
 TEST_CASE("Inputs of its own leave the caller's memory alone", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
