@@ -1,6 +1,7 @@
 #include "collective/collective_space.hpp"
 
 #include <algorithm>
+#include <cassert>
 
 #include "collective/all_to_all.hpp"
 #include "collective/candidates.hpp"
@@ -121,9 +122,11 @@ SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& spac
   site.configs = candidates_of(sources);
   if (wanted.declared.empty()) {
     std::erase_if(site.configs, [&](const Config& config) {
-      return !is_worth_a_pass(decision_of(config), collective.bytes);
+      const Decision decision = decision_of(config);
+      return !decision.is_default() && !is_worth_a_pass(decision, collective.bytes);
     });
   }
+  assert(site.configs.front().empty());
   bool any = false;
   for (std::uint32_t i = 1; i < site.configs.size(); ++i) {
     const Decision decision = decision_of(site.configs[i]);

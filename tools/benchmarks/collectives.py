@@ -96,7 +96,8 @@ class Job:
             "--tune-seconds", str(self.options.tune_seconds))]
         for log in folder.glob("rank-*.log"):
             log.unlink()
-        return self.lines_of(name, [(command, {})])
+        # Every run begins with nothing.
+        return self.lines_of(name, [(command, {"CONTEXTUNE_STORE": "off"})])
 
     def lines_of(self, name, processes):
         """What the ranks print, line by line; shown as it comes."""

@@ -51,6 +51,14 @@ TEST_CASE("A config that is the default by its name is not tried") {
   CHECK(std::find(site.unusable.begin(), site.unusable.end(), number) != site.unusable.end());
 }
 
+TEST_CASE("The first config is the default at every size") {
+  for (std::uint64_t bytes = 1; bytes <= std::uint64_t{1} << 34U; bytes *= 2) {
+    INFO(bytes << " bytes");
+    CHECK(configs_of(all_gather_of(bytes), all_tuned(), everything, nccls_own).configs.front() ==
+          Config());
+  }
+}
+
 TEST_CASE("Large messages are not sent through few channels, nor with a flag for each word") {
   const SiteConfigs large =
       configs_of(all_gather_of(256 << 20U), all_tuned(), everything, nccls_own);
