@@ -20,7 +20,8 @@ int useful_channels(Function function, std::uint64_t bytes, Cell cell,
 
 std::vector<int> channel_ladder(int most) {
   std::vector<int> ladder;
-  for (int channels = 1; channels < most; channels *= 2) ladder.push_back(channels);
+  for (int channels = 1; channels < most; channels = channels < 16 ? 2 * channels : channels + 4)
+    ladder.push_back(channels);
   ladder.push_back(std::max(most, 1));
   return ladder;
 }

@@ -23,7 +23,8 @@ struct ChannelLimits {
 [[nodiscard]] int useful_channels(Function function, std::uint64_t bytes, Cell cell,
                                   const ChannelLimits& limits) noexcept;
 
-/// 1, 2, 4, ... and `most` itself.
+/// 1, 2, 4, 8, 16, 20, 24, ... and `most` itself: large messages, which take most of the time, are
+/// often fastest with a number in between (ReduceScatter of 256 MiB on two H200s with 20).
 [[nodiscard]] std::vector<int> channel_ladder(int most);
 
 }  // namespace contextune::collective

@@ -164,7 +164,7 @@ TEST_CASE("Declared configs narrow the candidates by what they name", "[candidat
     declared = {Config{{"algorithm", "Tree"}}};
     sources.declared = declared;
     const auto configs = candidates_of(sources);
-    CHECK(configs.size() == 1 + 7);
+    CHECK(configs.size() == 1 + 10);
     CHECK_FALSE(has_algorithm(configs, "Ring"));
   }
   SECTION("a protocol with channels: those and no others") {

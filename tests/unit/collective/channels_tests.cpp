@@ -50,7 +50,7 @@ TEST_CASE("A newer NCCL gives a channel more to do", "[channels]") {
 TEST_CASE("The ladder doubles and ends at the most", "[channels]") {
   CHECK(channel_ladder(1) == std::vector<int>{1});
   CHECK(channel_ladder(2) == std::vector<int>{1, 2});
-  CHECK(channel_ladder(24) == std::vector<int>{1, 2, 4, 8, 16, 24});
-  CHECK(channel_ladder(32) == std::vector<int>{1, 2, 4, 8, 16, 32});
+  CHECK(channel_ladder(24) == std::vector<int>{1, 2, 4, 8, 16, 20, 24});
+  CHECK(channel_ladder(32) == std::vector<int>{1, 2, 4, 8, 16, 20, 24, 28, 32});
   CHECK(channel_ladder(0) == std::vector<int>{1});
 }
