@@ -130,6 +130,8 @@ void Race::plan() {
   for (std::size_t i = 0; i < arms_.size(); ++i)
     if (arms_[i].alive) alive.push_back(i);
   if (alive.size() < 2) return;
+  // What is left after a look is harder to tell apart: each look is at twice as many rounds.
+  const int next_look = limits_.passes_at_once > 0 ? std::max(2, 2 * rounds_) : 0;
   do {
     if (rounds_ >= limits_.max_rounds) return;
     if (rounds_ % 2 == 0) {
@@ -138,7 +140,7 @@ void Race::plan() {
       round_.insert(round_.end(), alive.rbegin(), alive.rend());
     }
     ++rounds_;
-  } while (round_.size() + alive.size() <= limits_.passes_at_once);
+  } while (rounds_ < next_look || round_.size() + alive.size() <= limits_.passes_at_once);
 }
 
 std::size_t Race::best() const {

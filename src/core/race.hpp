@@ -21,8 +21,8 @@ struct RaceLimits {
   /// region against any one of the others: ties end as soon as they are known to be ties.
   double tolerance = 0.002;
   int max_rounds = 16;
-  /// Rounds that need no more passes than this together are run without a look in between, where
-  /// a look takes as long as they do.
+  /// Not 0: a look at the samples takes as long as so many passes. Rounds that need no more than
+  /// that together are run without one, and never fewer than two, nor than there were before.
   std::size_t passes_at_once = 0;
 };
 

@@ -20,7 +20,7 @@ Refine::Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const 
   }
   for (std::size_t i = 0; i < sites_.size(); ++i) moves_.push_back({{i}, {}});
   for (std::size_t i = 0; i + 1 < sites_.size(); ++i) moves_.push_back({{i, i + 1}, {}});
-  next_race();
+  next_races();
 }
 
 std::vector<Assignment> Refine::arms_of(const Move& move) const {
@@ -55,77 +55,93 @@ std::vector<Assignment> Refine::arms_of(const Move& move) const {
   return arms;
 }
 
-std::size_t Refine::preferred(const Race& race) const {
+std::size_t Refine::preferred(const Racing& racing) const {
+  const Race& race = racing.race;
   const std::size_t best = race.best();
-  const Move& move = moves_[next_move_ - 1];
+  const Move& move = moves_[racing.move];
   if (move.sites.size() != 1) return best;
   // As in the table, ties go to the default: a gain that cannot be shown is not worth confirming.
-  for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
-    if (arms_[arm][move.sites.front()] != 0) continue;
+  for (std::size_t arm = 0; arm < racing.arms.size(); ++arm) {
+    if (racing.arms[arm][move.sites.front()] != 0) continue;
     const double behind = race.relative_to_first(arm) - race.relative_to_first(best);
     if (behind < limits_.race.tolerance) return arm;
   }
   return best;
 }
 
-void Refine::note_distances(const Move& move) {
+void Refine::note_distances(const Racing& racing) {
+  const Move& move = moves_[racing.move];
   if (move.sites.size() != 1) return;
-  const Race& race = race_.front();
+  const Race& race = racing.race;
   const std::size_t site = move.sites.front();
   const double best = race.relative_to_first(race.best());
-  for (std::size_t arm = 0; arm < arms_.size(); ++arm) {
+  for (std::size_t arm = 0; arm < racing.arms.size(); ++arm) {
     const auto& candidates = sites_[site].candidates;
-    const auto at = std::find(candidates.begin(), candidates.end(), arms_[arm][site]);
+    const auto at = std::find(candidates.begin(), candidates.end(), racing.arms[arm][site]);
     const double relative = race.relative_to_first(arm);
     if (at == candidates.end() || std::isnan(relative)) continue;
     behind_[site][static_cast<std::size_t>(at - candidates.begin())] = relative / best - 1;
   }
 }
 
-void Refine::next_race() {
-  race_.clear();
-  batch_.clear();
-  while (true) {
+void Refine::next_races() {
+  racing_.clear();
+  while (racing_.empty() || limits_.at_once) {
     if (next_move_ == moves_.size()) {
-      if (!changed_ || ++rounds_ >= limits_.max_rounds) return;
+      if (!racing_.empty() || !changed_ || ++rounds_ >= limits_.max_rounds) break;
       next_move_ = 0;
       changed_ = false;
     }
-    if (moves_.empty() || passes_ >= limits_.max_passes) return;
-    const Move& move = moves_[next_move_++];
+    if (moves_.empty() || passes_ >= limits_.max_passes) break;
+    const Move& move = moves_[next_move_];
+    // What a pair has to win back is known when its sites have been raced.
+    if (!racing_.empty() && moves_[racing_.front().move].sites.size() != move.sites.size()) break;
+    ++next_move_;
     // Since it was raced, nothing has changed that could change its answer.
     if (move.settled_at == current_) continue;
-    arms_ = arms_of(move);
-    if (arms_.size() < 2) continue;
-    race_.emplace_back(arms_.size(), limits_.race, prior_);
-    fill_batch();
-    return;
+    std::vector<Assignment> arms = arms_of(move);
+    if (arms.size() < 2) continue;
+    const Race race(arms.size(), limits_.race, prior_);
+    racing_.push_back({next_move_ - 1, std::move(arms), race});
   }
+  (void)fill_batch();
 }
 
-void Refine::fill_batch() {
+bool Refine::fill_batch() {
   batch_.clear();
-  for (const std::size_t arm : race_.front().round()) batch_.push_back(arms_[arm]);
+  for (const Racing& racing : racing_)
+    for (const std::size_t arm : racing.race.round()) batch_.push_back(racing.arms[arm]);
+  return !batch_.empty();
 }
 
 void Refine::complete(std::span<const RegionSample> samples) {
-  Race& race = race_.front();
   passes_ += batch_.size();
-  race.complete(samples);
-  if (!race.round().empty()) {
-    fill_batch();
-    return;
+  for (Racing& racing : racing_) {
+    const std::size_t own = std::min(racing.race.round().size(), samples.size());
+    if (own != 0) racing.race.complete(samples.first(own));
+    samples = samples.subspan(own);
   }
-  note_distances(moves_[next_move_ - 1]);
+  if (fill_batch()) return;
   const Assignment before = current_;
-  current_ = arms_[preferred(race)];
+  for (const Racing& racing : racing_) take_in(racing, before);
+  if (current_ != before) changed_ = true;
+  next_races();
+}
+
+void Refine::take_in(const Racing& racing, const Assignment& before) {
+  Move& move = moves_[racing.move];
+  note_distances(racing);
+  Assignment chosen = racing.arms[preferred(racing)];
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     const auto& gone = excluded_[i];
-    if (std::find(gone.begin(), gone.end(), current_[i]) != gone.end()) current_[i] = 0;
+    if (std::find(gone.begin(), gone.end(), chosen[i]) != gone.end()) chosen[i] = 0;
   }
-  if (current_ != before) changed_ = true;
-  moves_[next_move_ - 1].settled_at = current_;
-  next_race();
+  // Two pairs may have a site in common: the first one has moved it.
+  for (const std::size_t site : move.sites)
+    if (current_[site] != before[site]) return;
+  for (std::size_t i = 0; i < sites_.size(); ++i)
+    if (chosen[i] != before[i]) current_[i] = chosen[i];
+  move.settled_at = std::move(chosen);
 }
 
 void Refine::exclude(std::size_t site, std::uint32_t config) {

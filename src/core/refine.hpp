@@ -21,6 +21,10 @@ struct RefineLimits {
   /// After so many passes no further race begins: where many sites have many configs that differ by
   /// less than the noise, finding that out costs more than they could ever win.
   std::size_t max_passes = 512;
+  /// To look at samples takes a while: sites are raced at the same time, each beside what the others
+  /// had before, and so are pairs of them. Where several then move at once, the next round begins
+  /// with all of that.
+  bool at_once = false;
   RaceLimits race;
 };
 
@@ -53,11 +57,19 @@ class Refine {
     std::vector<std::size_t> sites;  ///< one, or two that follow each other
     Assignment settled_at;           ///< what all sites ran when it was last raced; empty: never
   };
-  void next_race();
+  /// A move that is decided now.
+  struct Racing {
+    std::size_t move;
+    std::vector<Assignment> arms;
+    Race race;
+  };
+  void next_races();
   [[nodiscard]] std::vector<Assignment> arms_of(const Move& move) const;
-  void fill_batch();
-  void note_distances(const Move& move);
-  [[nodiscard]] std::size_t preferred(const Race& race) const;
+  /// False: all of them are decided.
+  bool fill_batch();
+  void note_distances(const Racing& racing);
+  [[nodiscard]] std::size_t preferred(const Racing& racing) const;
+  void take_in(const Racing& racing, const Assignment& before);
 
   std::vector<RefineSite> sites_;
   std::vector<std::vector<std::uint32_t>> excluded_;  ///< by site
@@ -72,8 +84,7 @@ class Refine {
   bool changed_ = false;
   int rounds_ = 0;
   std::size_t passes_ = 0;
-  std::vector<Assignment> arms_;
-  std::vector<Race> race_;  ///< none or one
+  std::vector<Racing> racing_;  ///< one, unless several are raced at once
   std::vector<Assignment> batch_;
 };
 

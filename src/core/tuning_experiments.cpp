@@ -89,9 +89,10 @@ void Tuning::Engine::start_refine() {
   limits.max_rounds = options_.refine_rounds;
   limits.max_passes = std::max(most_refine_passes,
                                most_refine_share * static_cast<std::size_t>(generation_passes_));
-  if (total > 0)
-    limits.race.passes_at_once =
-        static_cast<std::size_t>(std::min(most_passes_at_once, options_.look_seconds / total));
+  limits.at_once = options_.look_seconds > 0;
+  if (limits.at_once && total > 0)
+    limits.race.passes_at_once = static_cast<std::size_t>(
+        std::clamp(options_.look_seconds / total, 1.0, most_passes_at_once));
   first_after_cupti_ = refine_measure_ == Measure::Span;
   refine_.emplace(std::move(refined), limits, region_noise());
   if (!experiment_advances()) take_refined();
