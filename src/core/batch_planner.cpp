@@ -15,6 +15,9 @@ constexpr double agreement_seconds = 0.5e-3;
 constexpr double batch_seconds = 10 * agreement_seconds;
 constexpr std::size_t least_passes = 4;
 constexpr std::size_t most_passes = 128;
+// Beyond the table no config is far too slow.
+constexpr double experiment_seconds = 4 * batch_seconds;
+constexpr std::size_t most_experiment_passes = 256;
 // Where the program makes the entries, those that an answer takes are lost to each batch.
 constexpr std::uint64_t least_live_passes = 16;
 constexpr std::uint64_t most_live_passes = 256;
@@ -22,8 +25,8 @@ constexpr std::uint64_t most_live_passes = 256;
 constexpr std::size_t most_groups = 4096;
 
 /// What it took, by rank; absent: the site is no collective.
-using CollectiveCost = std::function<std::optional<double>(
-    SharedIndex, const std::map<std::uint32_t, double>& by_rank)>;
+using CollectiveCost =
+    std::function<std::optional<double>(SharedIndex, std::span<const SecondsOfRank> by_rank)>;
 
 /// What the ranks saw of one pass, as if it were one rank's: the slowest counts, but of a
 /// collective, and with `least_wait` of the region, who waited least for the others; what
@@ -36,8 +39,11 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
                                   double timeout, std::string& culprit) {
   PassResult result;
   result.pass = pass.number;
-  std::map<SharedIndex, SiteResult> sites;
-  std::map<SharedIndex, std::map<std::uint32_t, double>> seconds;
+  struct Reduced {
+    SiteResult result;
+    std::vector<SecondsOfRank> seconds;
+  };
+  std::vector<Reduced> sites;  // by SharedIndex, of which there are few
   bool region_known = true;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {
     const PassReport& report = *of_ranks[r];
@@ -56,9 +62,13 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
       region_known = false;
     }
     for (const SiteResult& seen : report.sites) {
-      seconds[seen.site][ranks[r]] = seen.seconds;
-      const auto [at, first] = sites.try_emplace(seen.site, seen);
-      SiteResult& one = at->second;
+      auto at = std::lower_bound(
+          sites.begin(), sites.end(), seen.site,
+          [](const Reduced& one, SharedIndex site) { return one.result.site < site; });
+      const bool first = at == sites.end() || at->result.site != seen.site;
+      if (first) at = sites.insert(at, {seen, {}});
+      at->seconds.push_back({ranks[r], seen.seconds});
+      SiteResult& one = at->result;
       const bool failed =
           seen.status == SiteResult::Status::LaunchFailed || seen.seconds * seen.launches > timeout;
       if (failed && culprit.empty()) culprit = name_of_rank(ranks[r]);
@@ -77,9 +87,11 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
     }
   }
   if (!region_known) result.region_seconds = 0;
-  for (auto& [index, one] : sites) {
-    one.seconds = cost_of_collective(index, seconds.at(index)).value_or(one.seconds);
-    result.sites.push_back(one);
+  result.sites.reserve(sites.size());
+  for (Reduced& one : sites) {
+    one.result.seconds =
+        cost_of_collective(one.result.site, one.seconds).value_or(one.result.seconds);
+    result.sites.push_back(one.result);
   }
   return result;
 }
@@ -175,7 +187,7 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
                                 std::span<const BatchReport> reports) {
   if (last_.passes.empty()) return;
   for (Site& site : sites_) site.launched = false;
-  const CollectiveCost cost = [&](SharedIndex site, const auto& by_rank) {
+  const CollectiveCost cost = [&](SharedIndex site, std::span<const SecondsOfRank> by_rank) {
     return sites_[site].shared.collective ? std::optional(leases_.cost(site, by_rank))
                                           : std::nullopt;
   };
@@ -228,9 +240,11 @@ std::size_t BatchPlanner::passes_ahead(std::span<const BatchReport> reports) con
     if (report.bounded) live = std::max({live, least_live_passes, 2 * report.margin});
   if (live > 0) return static_cast<std::size_t>(std::min(live, most_live_passes));
   if (pass_seconds_ <= 0) return least_passes;
-  const double fit = std::ceil(batch_seconds / pass_seconds_);
+  const bool in_table = tuning_->stage() == Stage::Table;
+  const double fit = std::ceil((in_table ? batch_seconds : experiment_seconds) / pass_seconds_);
+  const std::size_t most = in_table ? most_passes : most_experiment_passes;
   return static_cast<std::size_t>(
-      std::clamp(fit, static_cast<double>(least_passes), static_cast<double>(most_passes)));
+      std::clamp(fit, static_cast<double>(least_passes), static_cast<double>(most)));
 }
 
 void BatchPlanner::plan_passes(Batch& batch, bool bounded, std::size_t most) {

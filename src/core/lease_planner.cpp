@@ -78,20 +78,23 @@ void LeasePlanner::lease_to_new_streams(SharedIndex site, std::uint32_t held, Ba
   }
 }
 
-double LeasePlanner::cost(SharedIndex site, const std::map<std::uint32_t, double>& by_rank) const {
+double LeasePlanner::cost(SharedIndex site, std::span<const SecondsOfRank> by_rank) const {
   double slowest = 0;
-  for (const auto& [key, members] : streams_) {
-    if (key.first != site) continue;
+  for (auto at = streams_.lower_bound({site, 0}); at != streams_.end() && at->first.first == site;
+       ++at) {
     double least = 0;
-    for (const Member& member : members) {
-      const auto seen = by_rank.find(member.rank);
-      if (seen != by_rank.end() && (least <= 0 || seen->second < least)) least = seen->second;
+    for (const Member& member : at->second) {
+      const auto seen = std::lower_bound(
+          by_rank.begin(), by_rank.end(), member.rank,
+          [](const SecondsOfRank& one, std::uint32_t rank) { return one.rank < rank; });
+      if (seen == by_rank.end() || seen->rank != member.rank) continue;
+      if (least <= 0 || seen->seconds < least) least = seen->seconds;
     }
     slowest = std::max(slowest, least);
   }
   if (slowest > 0) return slowest;
-  double least = by_rank.begin()->second;  // its communicators have ended
-  for (const auto& [rank, seconds] : by_rank) least = std::min(least, seconds);
+  double least = by_rank.front().seconds;  // its communicators have ended
+  for (const SecondsOfRank& one : by_rank) least = std::min(least, one.seconds);
   return least;
 }
 

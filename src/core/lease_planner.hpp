@@ -14,6 +14,11 @@ namespace contextune {
 /// "rank 3".
 [[nodiscard]] std::string name_of_rank(std::uint32_t rank);
 
+struct SecondsOfRank {
+  std::uint32_t rank = 0;
+  double seconds = 0;
+};
+
 /// Turns what a batch plans for collective sites into leases, and says where that cannot be done.
 /// A function of what ranks have said. Not thread-safe.
 class LeasePlanner {
@@ -32,8 +37,8 @@ class LeasePlanner {
 
   /// How long a collective took: in each of its communicators whoever came last did not wait in
   /// it, and the slowest communicator counts.
-  /// @param by_rank not empty
-  [[nodiscard]] double cost(SharedIndex site, const std::map<std::uint32_t, double>& by_rank) const;
+  /// @param by_rank not empty, ranks ascending
+  [[nodiscard]] double cost(SharedIndex site, std::span<const SecondsOfRank> by_rank) const;
 
   struct OutOfStep {
     SharedIndex site = 0;

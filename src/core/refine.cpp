@@ -10,6 +10,9 @@ namespace {
 constexpr double pair_reach = 0.08;
 constexpr std::size_t most_pairs = 6;
 
+/// Beyond so many passes before a look, another one costs little.
+constexpr std::size_t most_at_once = 128;
+
 }  // namespace
 
 Refine::Refine(std::vector<RefineSite> sites, const RefineLimits& limits, const NoisePrior& prior)
@@ -86,7 +89,8 @@ void Refine::note_distances(const Racing& racing) {
 
 void Refine::next_races() {
   racing_.clear();
-  while (racing_.empty() || limits_.at_once) {
+  std::size_t passes = 0;
+  while (racing_.empty() || (limits_.at_once && passes < most_at_once)) {
     if (next_move_ == moves_.size()) {
       if (!racing_.empty() || !changed_ || ++rounds_ >= limits_.max_rounds) break;
       next_move_ = 0;
@@ -102,6 +106,7 @@ void Refine::next_races() {
     std::vector<Assignment> arms = arms_of(move);
     if (arms.size() < 2) continue;
     const Race race(arms.size(), limits_.race, prior_);
+    passes += race.round().size();
     racing_.push_back({next_move_ - 1, std::move(arms), race});
   }
   (void)fill_batch();
