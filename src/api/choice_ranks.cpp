@@ -39,6 +39,9 @@ bool ChoiceRanks::are_alike(std::uint64_t what, const char* in_what) {
                           ".");
     return false;
   }
+  // Others, in groups that overlap with this one, may have come to theirs already.
+  runtime_.announce_communicators();
+  choice_.ranks->engage(engagement_, "searches '" + problem_.label + "' with other ranks");
   return true;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "api/choice_record.hpp"
+#include "core/engagement.hpp"
 #include "intercept/runtime.hpp"
 
 namespace contextune::api {
@@ -43,6 +44,7 @@ class ChoiceRanks {
 
   contextune_choice& choice_;
   const ChoiceProblem& problem_;
+  Engagement engagement_;  ///< from the first time on that all are alike
   intercept::Runtime& runtime_;
 };
 

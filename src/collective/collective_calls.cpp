@@ -202,6 +202,13 @@ std::vector<TunedCommunicator> CollectiveCalls::tuned() const {
   return all;
 }
 
+std::vector<KnownCommunicator> CollectiveCalls::known() const {
+  std::vector<KnownCommunicator> all;
+  const std::lock_guard lock(mutex_);
+  for (const auto& [handle, one] : communicators_) all.push_back(one);
+  return all;
+}
+
 std::optional<KnownCommunicator> CollectiveCalls::find(const void* communicator) const noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = communicators_.find(communicator);

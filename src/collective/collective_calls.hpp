@@ -120,6 +120,9 @@ class CollectiveCalls {
   }
 
   [[nodiscard]] std::optional<KnownCommunicator> find(const void* communicator) const noexcept;
+  /// All whose handle is known.
+  /// @throws std::bad_alloc
+  [[nodiscard]] std::vector<KnownCommunicator> known() const;
   /// All about which NCCL asks now.
   /// @throws std::bad_alloc
   [[nodiscard]] std::vector<TunedCommunicator> tuned() const;

@@ -102,6 +102,13 @@ class Coordinator {
   /// @param why a clause, for them: "it is ..."
   virtual void occupied(const Topic& /*topic*/, double /*seconds*/, std::string /*why*/) noexcept {}
 
+  /// From now on until disengage() with the same ranks, this rank is at something with those that
+  /// takes a while: others that would give it up on topics of other ranks are told, and wait. The
+  /// two are called in pairs, which may be nested.
+  /// @param why a clause, for them: "it is ..."
+  virtual void engage(const std::vector<std::uint32_t>& /*ranks*/, std::string /*why*/) noexcept {}
+  virtual void disengage(const std::vector<std::uint32_t>& /*ranks*/) noexcept {}
+
   /// Why this rank cannot agree on anything any more; empty: it can. Final.
   [[nodiscard]] virtual std::string lost() const = 0;
 };

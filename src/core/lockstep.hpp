@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/coordinator.hpp"
+#include "core/engagement.hpp"
 
 namespace contextune {
 
@@ -29,6 +30,10 @@ class Lockstep {
                                                          double most_seconds = as_long_as_said);
   /// Before the next meeting this rank is at something that takes a while: see Coordinator.
   void occupied(double seconds, std::string why);
+  /// From now on it is at something with those that it meets, which takes a while.
+  void engage(Engagement& engagement, std::string why) const {
+    engagement.begin(coordinator_, topic_.ranks, std::move(why));
+  }
   /// There are no more meetings, for that reason, a clause.
   void leave(const std::string& why);
 

@@ -151,7 +151,12 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
       take(std::move(batch));
       // What others were told to wait for is past.
       if (paused_here) rest_ = false;
-      if (!bounded && !batch_.passes.empty()) occupied(options_.trial_timeout, "runs trials");
+      if (!bounded && !batch_.passes.empty()) {
+        occupied(options_.trial_timeout, "runs trials");
+        engagement_.begin(coordinator_, settings_.ranks, "tunes a region with other ranks");
+      } else {
+        engagement_.end();
+      }
       return release_decisions();
     }
     event.why = "what the ranks agreed on cannot be read";
@@ -253,12 +258,14 @@ void SharedTuning::mirror(const TuningEvent& event) {
 
 void SharedTuning::close(const std::string& why) {
   closed_ = true;
+  engagement_.end();
   observer_.fallback(FallbackReason::NoAgreement, no_site,
                      "The winners stay, and what came after them keeps its default: " + why + ".");
 }
 
 void SharedTuning::fail(const std::string& why) {
   failed_ = true;
+  engagement_.end();
   finished_at_ = last_now_;
   stage_ = Stage::Finished;
   for (std::size_t here = 0; here < sites_.size(); ++here)

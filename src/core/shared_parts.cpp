@@ -80,6 +80,7 @@ void SharedTuning::occupied(double seconds, const std::string& why) {
 }
 
 void SharedTuning::pause() {
+  engagement_.end();
   if (failed_ || finished()) return;
   Topic topic = topic_;
   // What has been asked is answered all the same, and what follows from it not by this rank.
@@ -93,6 +94,7 @@ void SharedTuning::pause() {
 }
 
 void SharedTuning::leave(const std::string& why) {
+  engagement_.end();
   if (failed_ || left_ || (!asked_ && finished())) return;
   left_ = true;
   BatchReport notice;

@@ -267,6 +267,7 @@ void SharedTuning::overrun(double now) {
 }
 
 void SharedTuning::cut_short() {
+  engagement_.end();
   if (failed_) return;
   close_open_pass();
   for (std::size_t p = next_; p < seen_.size(); ++p) {

@@ -13,6 +13,7 @@
 
 #include "core/batch.hpp"
 #include "core/coordinator.hpp"
+#include "core/engagement.hpp"
 #include "core/region_tuning.hpp"
 
 namespace contextune {
@@ -161,6 +162,7 @@ class SharedTuning final : public RegionTuning {
   const SharedTuningSettings settings_;
   Coordinator& coordinator_;
   TuningObserver& observer_;
+  Engagement engagement_;  ///< in a batch whose passes are made for us
 
   std::vector<Site> sites_;
   std::vector<SharedSite> shared_;  ///< all that the planner has taken up, by SharedIndex

@@ -35,6 +35,21 @@ std::uint64_t number_of(std::uint64_t id) {
   return hash.value();
 }
 
+Topic topic_of(const Coordinator& coordinator, std::uint64_t id) {
+  Topic topic;
+  topic.group = group_of_question(id, coordinator.rank());
+  topic.ranks = {coordinator.rank()};
+  return topic;
+}
+
+DomainReport report_of(const Coordinator& coordinator, std::uint64_t id, std::uint32_t ranks) {
+  DomainReport report;
+  report.region = number_of(id);
+  report.num_ranks = coordinator.num_ranks();
+  report.used.push_back({id, ranks, 1});
+  return report;
+}
+
 /// Asks rank 0 once. Empty ranks without a clause: it does not know them all yet.
 CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
                                  const DomainReport& report, double seconds) {
@@ -56,32 +71,42 @@ CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
 
 }  // namespace
 
+CommunicatorMembers::Known& CommunicatorMembers::known(std::uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  return known_[id];
+}
+
+void CommunicatorMembers::announce(Coordinator& coordinator, std::uint64_t id,
+                                   std::uint32_t ranks) {
+  Known& one = known(id);
+  // A thread of this process that asks says the same.
+  const std::unique_lock lock(one.mutex, std::try_to_lock);
+  if (!lock.owns_lock() || one.question != 0) return;
+  Topic topic = topic_of(coordinator, id);
+  topic.question = one.question++;
+  coordinator.say(topic, ProcessRanks::domain_kind, encode(report_of(coordinator, id, ranks)),
+                  answer_seconds);
+}
+
 CommunicatorMembers::Members CommunicatorMembers::find(Coordinator& coordinator, std::uint64_t id,
                                                        std::uint32_t ranks, double seconds) {
-  Known* known = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    known = &known_[id];
-  }
-  const std::lock_guard lock(known->mutex);
-  if (!known->members) known->members = ask_until(coordinator, id, ranks, seconds);
-  return *known->members;
+  Known& one = known(id);
+  const std::lock_guard lock(one.mutex);
+  if (!one.members) one.members = ask_until(coordinator, id, ranks, seconds, one.question);
+  return *one.members;
 }
 
 CommunicatorMembers::Members CommunicatorMembers::ask_until(Coordinator& coordinator,
                                                             std::uint64_t id, std::uint32_t ranks,
-                                                            double seconds) {
-  Topic topic;
-  topic.group = group_of_question(id, coordinator.rank());
-  topic.ranks = {coordinator.rank()};
-  DomainReport report;
-  report.region = number_of(id);
-  report.num_ranks = coordinator.num_ranks();
-  report.used.push_back({id, ranks, 1});
+                                                            double seconds,
+                                                            std::uint64_t& question) {
+  Topic topic = topic_of(coordinator, id);
+  DomainReport report = report_of(coordinator, id, ranks);
   const double deadline = now_seconds() + seconds;
   auto pause = least_pause;
   Members found;
-  for (;; ++topic.question) {
+  for (;;) {
+    topic.question = question++;
     // Whoever asks later is to hear at once that this rank does not wait any more.
     const double left = deadline - now_seconds();
     report.leaves = left <= 0;

@@ -20,6 +20,10 @@ class CommunicatorMembers {
     std::string why;                   ///< a clause
   };
 
+  /// This rank is one of the communicator's: to those that ask it is as if it had asked as well.
+  /// Waits for nobody.
+  void announce(Coordinator& coordinator, std::uint64_t id, std::uint32_t ranks);
+
   /// Waits for all of its ranks to ask, at most so long, once a communicator: what was found, or
   /// was not, holds for good.
   /// @param id    the same on all its ranks, and no other's
@@ -33,9 +37,12 @@ class CommunicatorMembers {
   struct Known {
     std::mutex mutex;
     std::optional<Members> members;
+    std::uint64_t question = 0;  ///< that is asked next
   };
   [[nodiscard]] static Members ask_until(Coordinator& coordinator, std::uint64_t id,
-                                         std::uint32_t ranks, double seconds);
+                                         std::uint32_t ranks, double seconds,
+                                         std::uint64_t& question);
+  [[nodiscard]] Known& known(std::uint64_t id);
 
   std::mutex mutex_;
   std::map<std::uint64_t, Known> known_;  ///< none is ever taken out

@@ -1,4 +1,6 @@
 // ProcessRanks: steps that ranks make together.
+#include <algorithm>
+#include <exception>
 #include <utility>
 
 #include "core/stable_hash.hpp"
@@ -12,6 +14,17 @@ std::vector<std::uint32_t> all_ranks(const Coordinator& coordinator) {
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < coordinator.num_ranks(); ++rank) ranks.push_back(rank);
   return ranks;
+}
+
+/// The same on all its ranks; 0: it has none.
+std::uint64_t id_of(const collective::KnownCommunicator& one) {
+  return one.tuner_id != 0 ? one.tuner_id : one.unique_id;
+}
+
+std::uint32_t times_here(std::uint64_t id) {
+  const auto all = collective_calls().known();
+  return static_cast<std::uint32_t>(
+      std::count_if(all.begin(), all.end(), [&](const auto& one) { return id_of(one) == id; }));
 }
 
 }  // namespace
@@ -53,11 +66,33 @@ Coordinator* ProcessRanks::others(const Options& options, std::string& why) {
   return why.empty() ? all : nullptr;
 }
 
+void ProcessRanks::announce_communicators() noexcept {
+  try {
+    Coordinator* all = nullptr;
+    {
+      const std::lock_guard lock(mutex_);
+      all = found();
+    }
+    if (all == nullptr) return;
+    for (const collective::KnownCommunicator& one : collective_calls().known()) {
+      const auto ranks = static_cast<std::uint32_t>(std::max(one.ranks, 0));
+      const std::uint64_t id = id_of(one);
+      // All of the job are known as they are, and of several in one process none stands for it.
+      if (id != 0 && ranks > 1 && ranks < all->num_ranks() && times_here(id) <= 1)
+        members_.announce(*all, id, ranks);
+    }
+  } catch (const std::exception&) {
+    // No memory: they learn it when this one asks.
+  }
+}
+
 RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
                                 const Options& options) {
   RankGroup group;
   Coordinator* const all = others(options, group.why);
   if (all == nullptr) return group;
+  // While this one waits, ranks of its other communicators need not look for it.
+  announce_communicators();
   const auto known = collective_calls().find(communicator);
   if (known && known->ranks > 0 && static_cast<std::uint32_t>(known->ranks) != ranks) {
     group.why = "it is said to be done by " + std::to_string(ranks) +
@@ -79,7 +114,7 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
     group.why = done_by + "; give it their communicator";
     return group;
   }
-  const std::uint64_t id = !known ? 0 : known->tuner_id != 0 ? known->tuner_id : known->unique_id;
+  const std::uint64_t id = known ? id_of(*known) : 0;
   if (id == 0) {
     group.why = done_by + ", and NCCL does not say which communicator theirs is";
     return group;

@@ -83,6 +83,7 @@ class ProcessRanks {
   void expect(const Options& options);
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks,
                                   const Options& options);
+  void announce_communicators() noexcept;
   /// For steps that are about no region. Null: they cannot be made, and `why` gets a clause.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_among(const std::string& of,
                                                          const RankGroup& group,

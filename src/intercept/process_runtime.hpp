@@ -44,6 +44,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
     return ranks_.members(communicator, ranks, options_);
   }
+  void announce_communicators() noexcept override { ranks_.announce_communicators(); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, const RankGroup& group,
                                                    std::string& why) override {
     return ranks_.lockstep_among(of, group, options_, why);

@@ -158,6 +158,7 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
 
 void Hub::inquire(const Topic& topic, Entry& entry, double now, Outbox& out) {
   entry.inquired = true;
+  if (entry.inquired_at <= 0) entry.inquired_at = now;
   entry.deadline = now + std::min(entry.seconds, inquiry_seconds);
   for (const std::uint32_t rank : topic.ranks) {
     if (entry.said.contains(rank)) continue;
@@ -172,13 +173,35 @@ void Hub::be_patient(std::uint32_t from, const Message& message, double now, Out
   const auto place = entries_.find(message.topic);
   if (place == entries_.end() || place->second.state != State::Collecting) return;
   Entry& entry = place->second;
-  // Once: nobody puts the others off for ever.
-  if (!entry.inquired || entry.said.contains(from) ||
-      !entry.occupied.try_emplace(from, message.why).second)
+  if (entry.said.contains(from)) return;
+  if (message.seconds <= 0) {
+    // It is free again, and has the usual time to come, or to be at something else.
+    if (entry.occupied.erase(from) == 0) return;
+    entry.inquired = false;
+    entry.deadline = std::min(entry.deadline, now + entry.seconds);
     return;
-  entry.deadline = std::max(entry.deadline, now + std::min(message.seconds, most_patience_seconds));
+  }
+  // Once, and then until it says that it is free: nobody puts the others off for ever.
+  if (!entry.inquired || !entry.occupied.try_emplace(from, message.why).second) return;
+  entry.deadline = std::max(
+      entry.deadline, std::min(now + message.seconds, entry.inquired_at + most_patience_seconds));
   for (const auto& [rank, part] : entry.said)
     out.push_back({rank, patience_of(place->first, entry.deadline - now)});
+}
+
+// Whether all that are missing wait on other topics for ranks that are occupied, directly or over
+// others, or that still have their time. Ranks that wait for one another in a circle are not.
+bool Hub::is_held_up(const Topic& topic, const Entry& entry, std::set<const Entry*>& seen) const {
+  seen.insert(&entry);
+  return std::all_of(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
+    if (entry.said.contains(rank) || entry.occupied.contains(rank)) return true;
+    return std::any_of(entries_.begin(), entries_.end(), [&](const auto& other) {
+      const auto& [elsewhere, open] = other;
+      if (open.state != State::Collecting || !open.said.contains(rank) || seen.contains(&open))
+        return false;
+      return !open.inquired || is_held_up(elsewhere, open, seen);
+    });
+  });
 }
 
 Message Hub::patience_of(const Topic& topic, double seconds) {
@@ -258,6 +281,14 @@ void Hub::tick(double now, Outbox& out) {
     const bool collecting = entry.state == State::Collecting;
     if (collecting && !entry.inquired) {
       inquire(topic, entry, now, out);
+      continue;
+    }
+    std::set<const Entry*> seen;
+    if (collecting && entry.occupied.empty() && now < entry.inquired_at + most_patience_seconds &&
+        is_held_up(topic, entry, seen)) {
+      entry.deadline = now + std::min(entry.seconds, inquiry_seconds);
+      for (const auto& [rank, part] : entry.said)
+        out.push_back({rank, patience_of(topic, entry.deadline - now)});
       continue;
     }
     const auto missing = std::find_if(

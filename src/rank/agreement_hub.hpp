@@ -56,6 +56,7 @@ class Hub {
     double deadline = 0;
     double seconds = 0;  // as the first rank said
     bool inquired = false;
+    double inquired_at = 0;                         // for the first time; 0: it was not
     std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that have not spoken
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;
@@ -70,6 +71,8 @@ class Hub {
   void take_part(std::uint32_t from, Message message, double now, Outbox& out);
   void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
   void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
+  [[nodiscard]] bool is_held_up(const Topic& topic, const Entry& entry,
+                                std::set<const Entry*>& seen) const;
   static Message patience_of(const Topic& topic, double seconds);
   void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
   void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);

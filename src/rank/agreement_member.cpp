@@ -8,12 +8,16 @@ namespace {
 
 // Between two questions to a rank that may hear the verdict any moment.
 constexpr double ask_interval_seconds = 0.05;
+// For which others wait at most for a rank that is engaged. They are told when it no longer is, and
+// what it does has deadlines of its own.
+constexpr double engaged_seconds = 600;
 
 }  // namespace
 
 void Member::say(const Topic& topic, std::uint32_t kind, Payload part, double seconds,
                  Outbox& out) {
   occupations_.erase(topic.group);
+  inquiries_.erase(topic);
   const auto [place, is_new] = entries_.try_emplace(topic);
   Entry& entry = place->second;
   if (entry.said) return;
@@ -36,6 +40,45 @@ void Member::say(const Topic& topic, std::uint32_t kind, Payload part, double se
 
 void Member::occupied(const Topic& topic, double seconds, std::string why) {
   occupations_[topic.group] = {topic, seconds, short_why(std::move(why))};
+}
+
+void Member::engage(const std::vector<std::uint32_t>& ranks, std::string why, Outbox& out) {
+  Engaged& engaged = engaged_[ranks];
+  if (engaged.times++ == 0) engaged.why = short_why(std::move(why));
+  for (auto& [topic, waits] : inquiries_) {
+    if (waits || topic.ranks == ranks) continue;
+    waits = true;
+    send_occupied(topic, engaged_seconds, engaged.why, out);
+  }
+}
+
+void Member::disengage(const std::vector<std::uint32_t>& ranks, Outbox& out) {
+  const auto engaged = engaged_.find(ranks);
+  if (engaged == engaged_.end() || --engaged->second.times > 0) return;
+  engaged_.erase(engaged);
+  for (auto& [topic, waits] : inquiries_) {
+    if (!waits || engaged_elsewhere(topic) != nullptr) continue;
+    waits = false;
+    send_occupied(topic, 0, {}, out);
+  }
+}
+
+// Those that it is with see for themselves what it is at, and two that are at the same must not
+// keep each other waiting.
+const std::string* Member::engaged_elsewhere(const Topic& topic) const {
+  for (const auto& [ranks, engaged] : engaged_)
+    if (ranks != topic.ranks) return &engaged.why;
+  return nullptr;
+}
+
+void Member::send_occupied(const Topic& topic, double seconds, const std::string& why,
+                           Outbox& out) {
+  Message answer;
+  answer.type = MessageType::Occupied;
+  answer.topic = topic;
+  answer.seconds = seconds;
+  answer.why = why;
+  out.push_back({0, std::move(answer)});
 }
 
 void Member::withdraw(const Topic& topic, std::string why, Outbox& out) {
@@ -109,13 +152,15 @@ std::string Member::receive(Message message, Outbox& out) {
       return take_verdict(message, out);
     case MessageType::Inquire: {
       const auto at = occupations_.find(message.topic.group);
-      if (at == occupations_.end() || at->second.topic != message.topic) return {};
-      Message answer;
-      answer.type = MessageType::Occupied;
-      answer.topic = message.topic;
-      answer.seconds = at->second.seconds;
-      answer.why = at->second.why;
-      out.push_back({0, std::move(answer)});
+      if (at != occupations_.end() && at->second.topic == message.topic) {
+        send_occupied(message.topic, at->second.seconds, at->second.why, out);
+        return {};
+      }
+      const auto place = entries_.find(message.topic);
+      if (place != entries_.end() && place->second.said) return {};  // they have crossed
+      const std::string* const elsewhere = engaged_elsewhere(message.topic);
+      inquiries_[message.topic] = elsewhere != nullptr;
+      if (elsewhere != nullptr) send_occupied(message.topic, engaged_seconds, *elsewhere, out);
       return {};
     }
     case MessageType::Occupied: {
@@ -138,6 +183,7 @@ std::string Member::receive(Message message, Outbox& out) {
 }
 
 std::string Member::take_verdict(const Message& message, Outbox& out) {
+  inquiries_.erase(message.topic);
   Entry& entry = entries_[message.topic];
   if (message.committed) {
     if (entry.state == State::Said || entry.state == State::Aborted)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "rank/message.hpp"
 
@@ -26,6 +27,9 @@ class Member {
   void withdraw(const Topic& topic, std::string why, Outbox& out);
   /// What it is at until it speaks on that topic.
   void occupied(const Topic& topic, double seconds, std::string why);
+  /// It is at something with those ranks, until the same is said again: see Coordinator.
+  void engage(const std::vector<std::uint32_t>& ranks, std::string why, Outbox& out);
+  void disengage(const std::vector<std::uint32_t>& ranks, Outbox& out);
   /// The verdict so far; a final one is given once.
   [[nodiscard]] Agreement poll(const Topic& topic);
   /// Whether it is final and not yet given, without giving it.
@@ -78,6 +82,10 @@ class Member {
   void settle_if_nobody_knows(Entry& entry);
   void send_hub(MessageType type, const Topic& topic, Outbox& out, std::string why = {});
   std::string take_verdict(const Message& message, Outbox& out);
+  /// Null: nothing keeps it from that topic.
+  [[nodiscard]] const std::string* engaged_elsewhere(const Topic& topic) const;
+  static void send_occupied(const Topic& topic, double seconds, const std::string& why,
+                            Outbox& out);
 
   std::uint32_t rank_;
   std::uint32_t num_ranks_;
@@ -91,6 +99,13 @@ class Member {
   std::string lost_;
   Entries entries_;
   std::map<std::uint64_t, Occupation> occupations_;  // by group
+  struct Engaged {
+    int times = 0;
+    std::string why;
+  };
+  std::map<std::vector<std::uint32_t>, Engaged> engaged_;  // by the ranks that it is with
+  /// What it was asked about and has not spoken on; true: others wait because it is engaged.
+  std::map<Topic, bool, TopicLess> inquiries_;
 };
 
 }  // namespace contextune::rank

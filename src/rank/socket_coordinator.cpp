@@ -137,6 +137,30 @@ void SocketCoordinator::occupied(const Topic& topic, double seconds, std::string
   }
 }
 
+void SocketCoordinator::engage(const std::vector<std::uint32_t>& ranks, std::string why) noexcept {
+  if (!usable()) return;
+  try {
+    star_->with_member([&](Member& member, Outbox& out) {
+      member.engage(ranks, std::move(why), out);
+      return 0;
+    });
+  } catch (...) {
+    return;  // out of memory: to the others it is only late
+  }
+}
+
+void SocketCoordinator::disengage(const std::vector<std::uint32_t>& ranks) noexcept {
+  if (!usable()) return;
+  try {
+    star_->with_member([&](Member& member, Outbox& out) {
+      member.disengage(ranks, out);
+      return 0;
+    });
+  } catch (...) {
+    return;  // others wait for as long as they were told
+  }
+}
+
 std::string SocketCoordinator::lost() const {
   if (star_ == nullptr) return "no thread or no memory to agree with other ranks";
   if (getpid() != process_) return "this process is a child of the one that agrees";

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
@@ -59,6 +60,8 @@ class SocketCoordinator final : public Coordinator {
   [[nodiscard]] Agreement wait(const Topic& topic, double seconds) noexcept override;
   void withdraw(const Topic& topic, std::string why) noexcept override;
   void occupied(const Topic& topic, double seconds, std::string why) noexcept override;
+  void engage(const std::vector<std::uint32_t>& ranks, std::string why) noexcept override;
+  void disengage(const std::vector<std::uint32_t>& ranks) noexcept override;
   [[nodiscard]] std::string lost() const override;
 
  private:

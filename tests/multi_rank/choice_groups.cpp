@@ -9,6 +9,7 @@
 //   twice -1      each group has a second choice of that name
 //   threads -1    each group in a thread of its own; on odd ranks the last one begins
 //   claims N      its author says that it is done by N ranks
+//   slow MS       each run in the first group takes so long
 //   absent R      does the operation without asking, in all of its groups
 #include <algorithm>
 #include <chrono>
@@ -73,6 +74,9 @@ class Pair {
 
   /// out = sum of all in, plus 7.
   void with(unsigned block, unsigned value = 7) {
+    const auto slow = wanted_.words.find("slow");
+    if (number_ == 0 && slow != wanted_.words.end())
+      std::this_thread::sleep_for(std::chrono::milliseconds(slow->second));
     CHECK(ncclAllReduce(reinterpret_cast<const void*>(in_), reinterpret_cast<void*>(out_),
                         num_elements, ncclUint32, ncclSum, communicator_, stream_));
     int n = num_elements;

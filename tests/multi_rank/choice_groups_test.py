@@ -22,6 +22,10 @@ def winners_of(log):
     return found
 
 
+def seconds_searched(log):
+    return max(float(seconds) for seconds in re.findall(r" event=summary .*tuning_s=([0-9.]+)", log))
+
+
 class ChoiceGroups(choice_job.ChoiceTestCase):
     program = "choice_groups"
 
@@ -46,6 +50,14 @@ class ChoiceGroups(choice_job.ChoiceTestCase):
                 self.assert_groups(logs, EXPECTED[CHAIN])
                 for log in logs:
                     self.assertEqual(job.told(log), [])
+
+    def test_a_search_that_takes_longer_than_the_others_wait_costs_no_other_group(self):
+        # Rank 2 waits for rank 1, and rank 3 for rank 2: both for the search of the first group.
+        logs = self.run_job(4, "alone", CHAIN, "slow", 80, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "0.5"})
+        self.assert_groups(logs, EXPECTED[CHAIN])
+        for log in logs:
+            self.assertEqual(job.told(log), [])
+        self.assertGreater(seconds_searched(logs[0]), 1.0, logs[0])
 
     def test_groups_of_several_threads_do_not_wait_for_one_another(self):
         logs = self.run_job(4, "alone", "0-1 2-3 1-2 0-3", "threads", -1)

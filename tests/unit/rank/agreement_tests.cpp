@@ -20,6 +20,14 @@ std::set<Verdict> verdicts(const SimulatedRanks& ranks, const Topic& topic) {
   return all;
 }
 
+void let_pass(SimulatedRanks& ranks, double seconds) {
+  for (double waited = 0; waited < seconds; waited += 0.5) {
+    ranks.steps(1000);
+    ranks.pass_time(0.5);
+  }
+  ranks.steps(1000);
+}
+
 bool keeps_promise(const SimulatedRanks& ranks, const Topic& topic) {
   const std::set<Verdict> all = verdicts(ranks, topic);
   return !(all.contains(Verdict::Committed) && all.contains(Verdict::Aborted));
@@ -86,13 +94,7 @@ TEST_CASE("A rank that is occupied is waited for as long as it said, and no long
           "[agreement]") {
   SimulatedRanks ranks(3, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
   const Topic topic = topic_of({0, 1, 2});
-  const auto wait = [&](double seconds) {
-    for (double waited = 0; waited < seconds; waited += 0.5) {
-      ranks.steps(1000);
-      ranks.pass_time(0.5);
-    }
-    ranks.steps(1000);
-  };
+  const auto wait = [&](double seconds) { let_pass(ranks, seconds); };
   const bool comes = GENERATE(true, false);
   ranks.occupied(2, topic, 20);
   ranks.say(0, topic, 1);
@@ -121,6 +123,68 @@ TEST_CASE("One that was occupied with another question, or has spoken since, is 
   ranks.say(0, second, 1);
   ranks.settle();
   CHECK(ranks.seen(0, second).verdict == Verdict::Aborted);
+}
+
+TEST_CASE("A rank that is engaged with others is waited for until it is free", "[agreement]") {
+  SimulatedRanks ranks(4, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
+  const Topic topic = topic_of({1, 2});
+  const Topic behind{8, 1, {2, 3}};
+  // While it is asked already, or before that.
+  const bool is_late = GENERATE(true, false);
+  if (!is_late) ranks.engage(1, {0, 1});
+  ranks.say(3, behind, 1);
+  ranks.say(2, topic, 1);
+  if (is_late) {
+    let_pass(ranks, 1);
+    ranks.engage(1, {0, 1});
+  }
+  let_pass(ranks, 100);
+  CHECK(ranks.seen(2, topic).verdict == Verdict::Open);
+  // Rank 2 is waiting itself.
+  CHECK(ranks.seen(3, behind).verdict == Verdict::Open);
+  const bool comes = GENERATE(true, false);
+  ranks.disengage(1, {0, 1});
+  let_pass(ranks, 0.5);
+  if (comes) ranks.say(1, topic, 1);
+  let_pass(ranks, 2);
+  CHECK(ranks.seen(2, topic).verdict == (comes ? Verdict::Committed : Verdict::Aborted));
+  let_pass(ranks, 2);
+  CHECK(ranks.seen(3, behind).verdict == Verdict::Aborted);
+}
+
+TEST_CASE("A rank that is engaged again and again is waited for each time", "[agreement]") {
+  SimulatedRanks ranks(3, 1);
+  const Topic topic = topic_of({1, 2});
+  ranks.say(2, topic, 1);
+  for (int i = 0; i < 5; ++i) {
+    ranks.engage(1, {0, 1});
+    let_pass(ranks, 20);
+    ranks.disengage(1, {0, 1});
+  }
+  ranks.say(1, topic, 1);
+  let_pass(ranks, 1);
+  CHECK(verdicts(ranks, topic) == std::set{Verdict::Committed});
+}
+
+TEST_CASE("Those that a rank is engaged with wait no longer for it than else", "[agreement]") {
+  SimulatedRanks ranks(2, 1);
+  const Topic topic = topic_of({0, 1});
+  ranks.engage(1, {0, 1});
+  ranks.say(0, topic, 1);
+  let_pass(ranks, 3);
+  CHECK(ranks.seen(0, topic).verdict == Verdict::Aborted);
+}
+
+TEST_CASE("Ranks that wait for one another in a circle do not do so for ever", "[agreement]") {
+  SimulatedRanks ranks(3, 1);
+  const std::vector<Topic> circle{{1, 1, {0, 1}}, {2, 1, {1, 2}}, {3, 1, {0, 2}}};
+  ranks.say(0, circle[0], 1);
+  ranks.say(1, circle[1], 2);
+  ranks.say(2, circle[2], 3);
+  let_pass(ranks, 8);
+  CHECK(ranks.seen(0, circle[0]).verdict == Verdict::Aborted);
+  CHECK(ranks.seen(1, circle[1]).verdict == Verdict::Aborted);
+  CHECK(ranks.seen(2, circle[2]).verdict == Verdict::Aborted);
 }
 
 TEST_CASE("Of several deadlines the earliest counts", "[agreement]") {

@@ -52,6 +52,18 @@ void SimulatedRanks::occupied(std::uint32_t rank, const Topic& topic, double sec
   members_[rank].occupied(topic, seconds, "is building");
 }
 
+void SimulatedRanks::engage(std::uint32_t rank, const std::vector<std::uint32_t>& with) {
+  Outbox out;
+  members_[rank].engage(with, "is searching", out);
+  send(rank, std::move(out));
+}
+
+void SimulatedRanks::disengage(std::uint32_t rank, const std::vector<std::uint32_t>& with) {
+  Outbox out;
+  members_[rank].disengage(with, out);
+  send(rank, std::move(out));
+}
+
 bool SimulatedRanks::step() {
   std::erase_if(links_, [](const auto& link) { return link.second.empty(); });
   if (links_.empty()) return false;

@@ -20,6 +20,8 @@ class SimulatedRanks {
   void say(std::uint32_t rank, const contextune::Topic& topic, double seconds = 10);
   void withdraw(std::uint32_t rank, const contextune::Topic& topic);
   void occupied(std::uint32_t rank, const contextune::Topic& topic, double seconds);
+  void engage(std::uint32_t rank, const std::vector<std::uint32_t>& with);
+  void disengage(std::uint32_t rank, const std::vector<std::uint32_t>& with);
   /// Delivers one message of a random link. False: none is under way.
   bool step();
   /// Delivers up to so many.
