@@ -58,6 +58,16 @@ class Rank:
         self.process.stdin.flush()
 
 
+def end(ranks):
+    """Nothing is left of them."""
+    for rank in ranks:
+        if rank.process.poll() is None:
+            rank.process.kill()
+        rank.process.wait()
+        rank.process.stdin.close()
+        rank.process.stdout.close()
+
+
 class Joining(unittest.TestCase):
     maxDiff = None
 
@@ -71,12 +81,7 @@ class Joining(unittest.TestCase):
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def end_all(self):
-        for rank in self.ranks:
-            if rank.process.poll() is None:
-                rank.process.kill()
-            rank.process.wait()
-            rank.process.stdin.close()
-            rank.process.stdout.close()
+        end(self.ranks)
 
     def start(self, num_ranks, *words, of=None, variables=None, before=None):
         """`of`, `variables` and `before` are what single ranks have in addition."""

@@ -13,6 +13,7 @@
 
 #include "error.hpp"
 #include "segment.hpp"
+#include "settings.hpp"
 
 namespace simnccl {
 
@@ -29,8 +30,15 @@ constexpr char magic[8] = {'S', 'I', 'M', 'N', 'C', 'C', 'L', '1'};
 socklen_t address_of(std::uint64_t key, sockaddr_un& address) {
   address = {};
   address.sun_family = AF_UNIX;
-  const int length = std::snprintf(address.sun_path + 1, sizeof address.sun_path - 1,
-                                   "simnccl-%016llx", static_cast<unsigned long long>(key));
+  const std::string& folder = Settings::instance().folder;
+  // An abstract name, unless the ranks are in several network namespaces.
+  char* const name = address.sun_path + (folder.empty() ? 1 : 0);
+  const std::size_t room = sizeof address.sun_path - 1;
+  const int length =
+      std::snprintf(name, room, "%s%ssimnccl-%016llx", folder.c_str(), folder.empty() ? "" : "/",
+                    static_cast<unsigned long long>(key));
+  if (length < 0 || static_cast<std::size_t>(length) >= room)
+    throw Error{ncclSystemError, "the name of SIMNCCL_FOLDER is too long"};
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
                                 static_cast<std::size_t>(length));
 }

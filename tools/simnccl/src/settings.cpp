@@ -59,6 +59,7 @@ Settings::Settings()
       deadline_seconds(number("SIMNCCL_DEADLINE_S", 0)),
       hosts(std::max(static_cast<int>(number("SIMNCCL_HOSTS", 1)), 1)),
       channels(std::clamp(static_cast<int>(number("SIMNCCL_CHANNELS", 24)), 1, 64)),
+      folder(setting("SIMNCCL_FOLDER")),
       trace(setting("SIMNCCL_TRACE")) {
   if (const std::string text = setting("SIMNCCL_VERSION"); !text.empty()) {
     int minor = 0;

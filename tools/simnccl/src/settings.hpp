@@ -19,6 +19,7 @@ struct Settings {
   int hosts = 1;                                   // SIMNCCL_HOSTS: as a tuner plugin is told
   int channels = 24;                               // SIMNCCL_CHANNELS: of a communicator
   int version = NCCL_VERSION(2, 28, 9);            // SIMNCCL_VERSION: "2.27.7"
+  std::string folder;                              // SIMNCCL_FOLDER; empty: none
   std::string trace;                               // SIMNCCL_TRACE; empty: none
   Faults faults;                                   // SIMNCCL_FAULTS
   std::array<bool, algorithm_count> algorithms{};  // NCCL_ALGO and NCCL_NVLS_ENABLE leave these
