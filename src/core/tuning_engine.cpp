@@ -126,10 +126,9 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   ++entries_;
   entered_ = true;
   plan_ = known_configs();
-  // What has to be shown again does not run before.
+  // What has to be shown again, or survived again, does not run before.
   for (SiteIndex index = 0; stage_ != Stage::Confirm && index < sites_.size(); ++index)
-    if (sites_[index].spec.stored && sites_[index].spec.stored->needs_confirm)
-      plan_[index] = winners_[index];
+    if (sites_[index].holds_back()) plan_[index] = winners_[index];
   PassPlan plan{passes_, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
   if (options_.store_knows && entries_ == 1 && sites_.empty()) {
     plan.pass = observation_pass;

@@ -32,6 +32,7 @@ struct TuningSite {
   std::optional<std::uint32_t> generation;
   bool trivial = false;     ///< one config, pinned or known: there is nothing to try
   bool settled = false;     ///< known and reason are what the table chose
+  bool suspected = false;   ///< its stored winner is, and runs once it was survived alone
   std::uint32_t known = 0;  ///< runs this when nothing is tried
   WinnerReason reason = WinnerReason::NoSamples;
   std::set<std::uint32_t> failed;    ///< configs that could not be launched or built, or are wrong
@@ -44,9 +45,13 @@ struct TuningSite {
 
   /// What it has to be better than: what an earlier run has shown to be worth it, else the default.
   [[nodiscard]] std::uint32_t base() const {
-    return spec.stored && !spec.stored->needs_confirm && !failed.contains(spec.stored->config)
+    return spec.stored && !holds_back() && !failed.contains(spec.stored->config)
                ? spec.stored->config
                : 0;
+  }
+  /// Its stored winner does not run unless it is what is tried.
+  [[nodiscard]] bool holds_back() const {
+    return suspected || (spec.stored && spec.stored->needs_confirm);
   }
   /// Back to that.
   void drop_to_base() {
@@ -157,6 +162,9 @@ class Tuning::Engine {
   [[nodiscard]] bool store_settles_all() const;
   void take_suspicions(SiteIndex index);
   void settle_suspect(const PendingPass& pass);
+  /// A suspect is one no longer, or will not be tried.
+  void leave_suspect(SiteIndex index, bool survived);
+  void give_up_suspects();
   /// Sites whose stored winners were not shown to be faster again form the next generation.
   void tune_anew();
 

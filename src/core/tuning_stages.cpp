@@ -29,6 +29,7 @@ void Tuning::Engine::admit(SiteIndex index) {
   if (site.trivial || site.spec.objective == Objective::Region) return;
   if (site.is_stored()) {
     site.settled = true;
+    if (site.suspected) suspects_.push_back({index, site.known, 0});
     return;
   }
   const ScheduleShape shape{static_cast<std::uint32_t>(site.spec.configs.size()),
@@ -100,7 +101,7 @@ void Tuning::Engine::advance() {
         settle_sites(false);
         if (over_budget(false)) {
           pending_.clear();
-          suspects_.clear();
+          give_up_suspects();
         } else if (!suspects_.empty()) {
           return;
         } else if ((generation_passes_ == 0 && !store_settles_all()) || table_has_work() ||

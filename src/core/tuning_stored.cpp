@@ -1,6 +1,7 @@
 // What earlier runs have found out: winners that hold at once, and those that have to be shown
 // again.
 #include <algorithm>
+#include <utility>
 
 #include "core/tuning_engine.hpp"
 
@@ -39,15 +40,43 @@ void Tuning::Engine::settle_suspect(const PendingPass& pass) {
       std::find(pass.launched.begin(), pass.launched.end(), site) != pass.launched.end();
   if (!was_tried && ++suspects_.front().passes < options_.stall_passes) return;
   // What could not be tried alone is not tried beside others.
-  if (!was_tried && give_up_config(site, pass.suspect->config))
+  if (!was_tried && sites_[site].progress && give_up_config(site, pass.suspect->config))
     sites_[site].progress->fail(pass.suspect->config, 0);
+  if (sites_[site].suspected && sites_[site].spec.stored->config == pass.suspect->config)
+    leave_suspect(site, was_tried);
   suspects_.pop_front();
+}
+
+void Tuning::Engine::leave_suspect(SiteIndex index, bool survived) {
+  TuningSite& site = sites_[index];
+  if (site.failed.contains(site.spec.stored->config)) survived = false;
+  site.suspected = false;
+  if (survived) {
+    if (!site.spec.stored->needs_confirm) winners_[index] = site.known;
+    return;
+  }
+  // The next run tries it again: what is stored of it stays.
+  site.spec.stored.reset();
+  site.known = winners_[index] = 0;
+  site.reason = WinnerReason::NoSamples;
+}
+
+void Tuning::Engine::give_up_suspects() {
+  for (const Suspect& suspect : std::exchange(suspects_, {}))
+    if (sites_[suspect.site].suspected) leave_suspect(suspect.site, false);
 }
 
 void Tuning::Engine::take_stored(SiteIndex index) {
   TuningSite& site = sites_[index];
   if (!site.spec.stored) return;
-  if (site.failed.contains(site.spec.stored->config)) {
+  const std::uint32_t winner = site.spec.stored->config;
+  const auto& suspects = site.spec.suspicions.suspects;
+  site.suspected =
+      winner != 0 && std::find(suspects.begin(), suspects.end(), winner) != suspects.end();
+  // A suspect of those is found out about by the whole region's time, as any other config of them.
+  const bool is_lost = site.suspected && site.spec.objective == Objective::Region;
+  if (site.failed.contains(winner) || is_lost) {
+    site.suspected = false;
     site.spec.stored.reset();  // not here any more
     // An earlier run has had it: it is none that comes once and never again.
     site.times_launched = std::max(site.times_launched, launches_to_count);
@@ -55,8 +84,8 @@ void Tuning::Engine::take_stored(SiteIndex index) {
   }
   site.known = site.spec.stored->config;
   site.reason = WinnerReason::Stored;
-  site.trivial = site.spec.stored->holds();
-  if (!site.spec.stored->needs_confirm) winners_[index] = site.known;
+  site.trivial = site.spec.stored->holds() && !site.suspected;
+  if (!site.holds_back()) winners_[index] = site.known;
 }
 
 bool Tuning::Engine::store_settles_all() const {

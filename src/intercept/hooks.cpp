@@ -171,6 +171,9 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuCtxSynchronize:
     case contextune_fn_cuCtxSynchronize_v2:
       return runtime.synchronised();
+    case contextune_fn_cuMemcpyDtoH_v2:
+    case contextune_fn_cuMemcpyDtoH_v2_ptds:
+      return runtime.work_was_waited_for();
     case contextune_fn_cuGraphInstantiate:
     case contextune_fn_cuGraphInstantiate_v2:
     case contextune_fn_cuGraphInstantiateWithFlags:

@@ -113,6 +113,8 @@ class LaunchRegion : public Region {
   virtual void stop(FallbackReason reason, const std::string& text) noexcept = 0;
   /// The program has just waited for the GPU.
   virtual void synchronised() noexcept {}
+  /// The same, and a search of the process has winners on probation.
+  virtual void check_probation() noexcept {}
   /// The program destroys a stream or a context.
   virtual void forget_stream(StreamHandle) noexcept {}
   virtual void forget_context(CUcontext) noexcept {}

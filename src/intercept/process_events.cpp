@@ -76,8 +76,14 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 
 void ProcessRuntime::synchronised() noexcept {
   if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.release_when_idle();
+  work_was_waited_for();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : all_regions()) region->synchronised();
+}
+
+void ProcessRuntime::work_was_waited_for() noexcept {
+  if (!store_.any_on_probation() || stopped_.load(std::memory_order_acquire)) return;
+  for (LaunchRegion* region : all_regions()) region->check_probation();
 }
 
 void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {

@@ -113,6 +113,18 @@ void ProcessRegion::saw_collective() noexcept {
   services().log.fallback(FallbackReason::UnmarkedCollectives, name(), {}, {});
 }
 
+void ProcessRegion::check_probation() noexcept {
+  if (services().captures.any()) return;
+  const std::lock_guard lock(mutex_);
+  for (Window& window : windows_) {
+    try {
+      if (window.search.on_probation()) window.search.check_probation();
+    } catch (const std::exception&) {
+      // No memory: it is looked at again.
+    }
+  }
+}
+
 void ProcessRegion::write_summary() noexcept {
   // One line for the region: its sites are searches of their own only inside.
   log::SummaryEvent event;

@@ -23,6 +23,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;
   [[nodiscard]] bool leaves_graphs() const noexcept override { return true; }
   void saw_collective() noexcept override;
+  void check_probation() noexcept override;
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
 

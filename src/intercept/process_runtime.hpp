@@ -85,6 +85,8 @@ class ProcessRuntime final : public Runtime {
   void primary_context_goes_away(CUdevice device, bool surely) noexcept;
   void primary_context_released(CUdevice device) noexcept;
   void synchronised() noexcept;
+  /// The same, in a copy that is over when it comes back.
+  void work_was_waited_for() noexcept;
   /// The program makes or launches a CUDA graph: CUPTI must then not be taken out any more.
   void graph_is_used() noexcept { activity_->note_graph(); }
   /// A call answered that the context is in error.

@@ -61,7 +61,12 @@ void ProcessStore::prepare(const std::vector<std::string>& regions) {
   if (store_ == nullptr) return;
   (void)journal_.suspicion({});
   const TuningEnvironment here = find_environment_();
-  for (const std::string& region : regions) prepared_[region] = read(region, {}, here);
+  bool any = false;
+  for (const std::string& region : regions) {
+    auto& entry = prepared_[region] = read(region, {}, here);
+    any = any || !entry->sites.empty();
+  }
+  if (any) journal_.prepare();  // an entry with stored winners has to be quick
 }
 
 std::unique_ptr<ProcessStore::Entry> ProcessStore::read(const std::string& region,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
@@ -64,6 +65,13 @@ class ProcessStore {
   /// What is being tried, for the next run to know if it takes this process down.
   [[nodiscard]] store::TrialJournal& journal() noexcept { return journal_; }
 
+  /// A search has winners on probation from now on, or none any more.
+  void probation_begins() noexcept { on_probation_.fetch_add(1, std::memory_order_relaxed); }
+  void probation_ends() noexcept { on_probation_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool any_on_probation() const noexcept {
+    return on_probation_.load(std::memory_order_relaxed) != 0;
+  }
+
   /// Waits until all of that has been written, at most so many seconds.
   void wait(double seconds);
 
@@ -88,6 +96,7 @@ class ProcessStore {
   const std::function<TuningEnvironment()> find_environment_;
   const std::function<bool()> may_save_;
   store::TrialJournal journal_;
+  std::atomic<int> on_probation_{0};  ///< searches
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<TuningEnvironment> environment_;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <thread>
 #include <utility>
 
@@ -76,6 +75,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
     site.set_planned(tuning_->winners()[site.index]);
     site.set_settled(tuning_->winners()[site.index]);
   }
+  note_used(site.index);
   finished_.store(false, std::memory_order_release);
   settled_changed();
   return true;
@@ -106,6 +106,7 @@ void Search::settle_all() {
     sites_[i]->set_settled(config);
     sites_[i]->set_planned(config);
   }
+  note_used();
 }
 
 bool Search::looks_first() const noexcept {
@@ -113,6 +114,7 @@ bool Search::looks_first() const noexcept {
 }
 
 PassPlan Search::plan_entry(double now, bool bounded) {
+  if (probe_ && probe_->open) probe_.reset();  // of an entry that has not ended
   was_entered_.store(true, std::memory_order_relaxed);
   const PassPlan plan = tuning_->begin_pass(now, bounded);
   settle_all();
@@ -144,6 +146,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
     watch = Watch::Span;
     if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
   }
+  if (watch == Watch::Count && open_probe()) watch = Watch::Span;
   watch_.store(watch, std::memory_order_release);
   settled_changed();
   note_tried();
@@ -151,7 +154,10 @@ PassPlan Search::plan_entry(double now, bool bounded) {
 }
 
 bool Search::begin(double now) {
-  if (finished()) return skip_entry();
+  if (finished()) {
+    if (on_probation()) begin_probe(now);
+    return skip_entry();
+  }
   std::unique_lock lock(mutex_);
   // Launches of other threads need the lock, however long it takes.
   for (auto pause = least_settle_pause; !nothing_to_do() && !tuning_->settle_entry(now);
@@ -177,6 +183,7 @@ void Search::end(double now) {
   watch_.store(Watch::Nothing, std::memory_order_release);
   std::unique_ptr<PassRecord> record = std::move(open_);
   if (record->span_open) spans_->end();
+  if (end_probe(*record)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   tuning_->end_pass(record->pass, launched, failed, now);
@@ -237,13 +244,14 @@ void Search::touch(StreamHandle stream, bool issued) noexcept {
   const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
   if (issued && !per_thread) return;
   const std::lock_guard lock(mutex_);
-  if (open_ == nullptr || !open_->counted || spans_ == nullptr) return;
+  const bool probes = probe_ && probe_->open;
+  if (open_ == nullptr || (!open_->counted && !probes) || spans_ == nullptr) return;
   // The legacy stream is another one on each device, and only the timer knows which is meant.
   const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
   const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
   if (!open_->span_open) {
     open_->span_open = true;
-    spans_->begin(open_->pass, stream);
+    spans_->begin(probes ? probe_->tag : open_->pass, stream);
   } else if (per_thread ? issued : !known) {
     spans_->touch(stream);
   } else {
@@ -308,75 +316,8 @@ void Search::drop_winner(Site& site, const std::string& text) {
   site.dropped = true;
   site.set_settled(0);
   site.set_planned(0);
+  note_used();
   log_.fallback(FallbackReason::WinnerFailed, region_, site.label(), text);
-}
-
-PassRecord* Search::find_record(std::uint32_t pass) {
-  if (open_ != nullptr && open_->counted && static_cast<std::uint32_t>(open_->pass) == pass) {
-    return open_.get();
-  }
-  for (PassRecord& record : pending_) {
-    if (static_cast<std::uint32_t>(record.pass) == pass) return &record;
-  }
-  return nullptr;
-}
-
-void Search::collect_spans(double now) {
-  if (spans_ == nullptr) return;
-  span_results_.clear();
-  spans_->collect(span_results_);
-  for (const SpanTimer::Span& span : span_results_) {
-    PassRecord* record = find_record(static_cast<std::uint32_t>(span.tag));
-    if (record == nullptr || record == open_.get()) continue;
-    PassResult result;
-    result.pass = record->pass;
-    if (std::isnan(span.seconds)) {
-      tuning_->lose_result(result.pass, now);
-      std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
-      continue;
-    }
-    result.sm_clock_hz = record->clock.sm_hz;
-    result.throttled = record->clock.throttled;
-    // Entries that overlap on the GPU take from one end to the next, not from begin to end.
-    result.region_seconds =
-        span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
-    note_survived(record->tried);
-    tuning_->add_result(result, now);
-    std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
-  }
-}
-
-void Search::lose_everything(double now) {
-  for (const PassRecord& record : pending_) tuning_->lose_result(record.pass, now);
-  pending_.clear();
-}
-
-void Search::drain(bool everything, double now) {
-  work_.clear();
-  measurement_.take(id_, work_);
-  for (const TimedWork& work : work_) {
-    const WorkTag tag = WorkTag::unpack(work.tag);
-    if (PassRecord* record = find_record(tag.pass)) record->arrived(tag.slot, work);
-  }
-  collect_spans(now);
-  if (const auto losses = measurement_.losses(); losses != losses_seen_) {
-    losses_seen_ = losses;
-    return lose_everything(now);
-  }
-  const bool by_span = clock_ == RegionClock::Entry;
-  for (auto at = pending_.begin(); at != pending_.end();) {
-    const bool waits_for_span = by_span && at->measure == Measure::Span;
-    if (everything && waits_for_span) {
-      tuning_->lose_result(at->pass, now);
-    } else if (everything || (!waits_for_span && at->complete())) {
-      note_survived(at->tried);
-      tuning_->add_result(at->result(clock_ == RegionClock::Work), now);
-    } else {
-      ++at;
-      continue;
-    }
-    at = pending_.erase(at);
-  }
 }
 
 bool Search::compares_regions() const {

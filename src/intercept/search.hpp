@@ -120,6 +120,15 @@ class Search {
     return has_run_winners_.load(std::memory_order_relaxed);
   }
 
+  /// Winners run of which it is not known yet that this process survives them: those of earlier
+  /// runs, and of other ranks.
+  [[nodiscard]] bool on_probation() const noexcept {
+    return on_probation_.load(std::memory_order_relaxed);
+  }
+  /// The program has waited for the GPU: they may have been survived. Nothing is asked of the
+  /// driver but whether events have come; not during a capture.
+  void check_probation();
+
   // Runs between entries, which only look at what configs compute.
   using Trials = SearchResults::Trials;
   /// Whether the config may be among what this search tries: it is not known from earlier runs.
@@ -202,6 +211,13 @@ class Search {
     std::vector<bool> survived;  ///< by config: it was tried, and the process is still there
   };
 
+  /// An entry that is watched only to know when its work has ended, and what ran in it.
+  struct Probe {
+    std::uint64_t tag = 0;
+    bool open = true;
+    Trials used;
+  };
+
   void leave(std::string why);
   [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
                                   const std::function<bool()>& interrupted);
@@ -210,6 +226,14 @@ class Search {
   void note_tried();
   void note_survived(const Trials& trials);
   void note_in_flight();
+  [[nodiscard]] bool is_used(SiteIndex site) const;
+  void note_used(SiteIndex site);
+  void note_used();
+  [[nodiscard]] bool open_probe();
+  void drop_open_entry();
+  void begin_probe(double now);
+  bool end_probe(const PassRecord& record);
+  [[nodiscard]] bool close_probe(std::uint64_t tag, double seconds);
   [[nodiscard]] bool nothing_to_do() const {
     return stopped_ ||
            (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
@@ -241,11 +265,15 @@ class Search {
   std::vector<Site*> sites_;
   std::vector<Prospect> prospects_;  ///< by site
   Trials screened_;                  ///< of the run between entries that goes on
+  Trials used_;                      ///< winners on probation
+  std::optional<Probe> probe_;
+  std::uint64_t probes_ = 0;
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
   bool stopped_ = false;
   bool saving_ = false;  ///< winners are being written
+  std::atomic<bool> on_probation_{false};
   std::atomic<bool> was_entered_{false};
   std::atomic<bool> has_run_winners_{false};
   bool agreed_ = false;                   ///< the entry under way: all ranks make it

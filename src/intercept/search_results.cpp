@@ -25,7 +25,15 @@ SearchResults::SearchResults(ProcessStore& store, const std::string& region, con
       region_(region),
       entry_(store.entry_of(region, as)),
       selection_(selection),
-      next_(next) {}
+      next_(next),
+      is_complete_(entry_.is_complete && !suspects_stored()) {}
+
+bool SearchResults::suspects_stored() const {
+  return std::any_of(entry_.sites.begin(), entry_.sites.end(), [this](const StoredSite& site) {
+    return store_.journal().suspicion({hash_of(site.name, site.key), config_hash(site.winner)}) ==
+           store::TrialJournal::Suspicion::Suspect;
+  });
+}
 
 Key SearchResults::stored_key(const Key& key) const {
   if (entry_.keeps_devices_apart) return key;
@@ -83,15 +91,24 @@ void SearchResults::exclude(SiteIndex site, std::uint32_t config, TrialStatus wh
 void SearchResults::set_in_flight(const Trials& trials) {
   if (trials == in_flight_) return;
   in_flight_ = trials;
-  std::vector<store::TrialJournal::Trial> named;
+  std::vector<store::TrialJournal::Trial> all;
   for (const auto& [index, config] : trials) {
     if (index >= sites_.size() || config >= sites_[index].configs.size()) continue;
-    const Site& site = sites_[index];
-    named.push_back({{hash_of(site.name, site.key), config_hash(site.configs[config])},
-                     "region " + region_ + ", site " + site.name + "{" + site.key.to_string() +
-                         "}: " + site.configs[config].to_string()});
+    all.push_back(named(sites_[index], config));
   }
-  store_.journal().set(this, std::move(named));
+  store_.journal().set(this, std::move(all));
+}
+
+void SearchResults::add_in_flight(SiteIndex index, std::uint32_t config) {
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
+  in_flight_.emplace_back(index, config);
+  store_.journal().add(this, named(sites_[index], config));
+}
+
+store::TrialJournal::Trial SearchResults::named(const Site& site, std::uint32_t config) const {
+  return {{hash_of(site.name, site.key), config_hash(site.configs[config])},
+          "region " + region_ + ", site " + site.name + "{" + site.key.to_string() +
+              "}: " + site.configs[config].to_string()};
 }
 
 void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,

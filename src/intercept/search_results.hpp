@@ -22,8 +22,9 @@ class SearchResults final : public TuningObserver {
 
   /// Whether sites of the region are stored: its first entry then only shows which are there.
   [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }
-  /// Whether no run before this one has seen anything of the region that is not stored.
-  [[nodiscard]] bool store_is_complete() const noexcept { return entry_.is_complete; }
+  /// Whether no run before this one has seen anything of the region that is not stored, nor ended
+  /// with what is.
+  [[nodiscard]] bool store_is_complete() const noexcept { return is_complete_; }
 
   /// What is stored of a site that is about to be added.
   /// @param key as RegionTuning::public_key has it
@@ -42,6 +43,8 @@ class SearchResults final : public TuningObserver {
   /// All that is in flight and has not been survived before: sites and configs.
   using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
   void set_in_flight(const Trials& trials);
+  /// One more is.
+  void add_in_flight(SiteIndex site, std::uint32_t config);
 
   /// Has all winners written that were reported since.
   /// @return false: there were none
@@ -86,6 +89,8 @@ class SearchResults final : public TuningObserver {
 
   [[nodiscard]] std::uint64_t hash_of(const std::string& name, const Key& stored_key) const;
   [[nodiscard]] Key stored_key(const Key& key) const;
+  [[nodiscard]] store::TrialJournal::Trial named(const Site& site, std::uint32_t config) const;
+  [[nodiscard]] bool suspects_stored() const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
   [[nodiscard]] static StoredSite note_of(const Site& site);
 
@@ -94,6 +99,7 @@ class SearchResults final : public TuningObserver {
   const ProcessStore::Entry& entry_;
   const Selection selection_;
   TuningObserver& next_;
+  const bool is_complete_;
   std::vector<Site> sites_;
   std::optional<StoredConfirm> confirm_;
   Trials in_flight_;

@@ -19,19 +19,24 @@ void Search::note_tried() {
 
 void Search::note_survived(const Trials& trials) {
   for (const auto& [site, config] : trials) prospects_[site].survived[config] = true;
+  note_used();
 }
 
 void Search::note_in_flight() {
-  Trials all = screened_;
+  // A run between entries has what is screened, and nothing else.
+  Trials all = screened_.empty() ? used_ : screened_;
+  const auto add_one = [&](const Trials::value_type& trial) {
+    if (std::find(all.begin(), all.end(), trial) == all.end()) all.push_back(trial);
+  };
   const auto add = [&](const PassRecord& record) {
     for (const auto& trial : record.tried)
-      if (!prospects_[trial.first].survived[trial.second] &&
-          std::find(all.begin(), all.end(), trial) == all.end())
-        all.push_back(trial);
+      if (!prospects_[trial.first].survived[trial.second]) add_one(trial);
   };
-  for (const PassRecord& record : pending_) add(record);
-  if (open_ != nullptr) add(*open_);
-  results_.set_in_flight(stopped_ || tuning_->finished() ? screened_ : all);
+  if (!stopped_ && !tuning_->finished()) {
+    for (const PassRecord& record : pending_) add(record);
+    if (open_ != nullptr) add(*open_);
+  }
+  results_.set_in_flight(all);
 }
 
 bool Search::may_try(const Site& site, std::uint32_t config) const {

@@ -53,8 +53,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
       after_change();
       if (plan.counted) return true;
       waits_for_ranks = plan.waiting == Waiting::Ranks;
-      open_.reset();
-      watch_.store(Watch::Nothing, std::memory_order_release);
+      drop_open_entry();
       // Whoever is to wait for the others does so, though it may be for nothing: see leave().
       if (plan.waiting == Waiting::Pause || (nothing_to_do() && !waits_for_ranks)) return false;
     }
@@ -69,6 +68,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
     if (idle) measurement_.poll(true);
     const std::lock_guard lock(mutex_);
     if (idle) {
+      note_survived(used_);
       drain(true, now_seconds());
     } else {
       pending_.clear();
@@ -97,8 +97,7 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
     return false;
   }
   const std::lock_guard lock(mutex_);
-  open_.reset();
-  watch_.store(Watch::Nothing, std::memory_order_release);
+  drop_open_entry();
   if (outcome == PassBarrier::Outcome::Overran) {
     pending_.clear();
     tuning_->overrun(now_seconds());
@@ -139,9 +138,8 @@ void Search::stop(FallbackReason reason, const std::string& text) {
   if (stopped_) return;
   log_.fallback(reason, region_, {}, text);
   leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
-  open_.reset();
+  drop_open_entry();
   pending_.clear();
-  watch_.store(Watch::Nothing, std::memory_order_release);
   settle_all();
   after_change();
 }

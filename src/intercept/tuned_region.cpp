@@ -83,9 +83,10 @@ bool TunedRegion::looks_first() const noexcept {
 
 bool TunedRegion::pass_entry() noexcept {
   const RegionServices& all = services();
-  const bool has_work = !search_.finished() || all.measurement.wants_release() ||
-                        all.recorder.active() || (replay_ != nullptr && !replay_->is_tidy()) ||
-                        table_.has_builds() || all.captures.possible();
+  const bool has_work = !search_.finished() || search_.on_probation() ||
+                        all.measurement.wants_release() || all.recorder.active() ||
+                        (replay_ != nullptr && !replay_->is_tidy()) || table_.has_builds() ||
+                        all.captures.possible();
   if (has_work) return false;
   search_.skip();
   return true;
@@ -331,6 +332,15 @@ void TunedRegion::write_summary() noexcept {
     search_.write_summary();
   } catch (const std::exception&) {
     // The summary is lost; the lines before it tell the same.
+  }
+}
+
+void TunedRegion::check_probation() noexcept {
+  if (!search_.on_probation() || services().captures.any()) return;
+  try {
+    search_.check_probation();
+  } catch (const std::exception&) {
+    // No memory: they are looked at again.
   }
 }
 

@@ -35,6 +35,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] RegionCollectives* collectives() noexcept override { return collectives_.get(); }
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
+  void check_probation() noexcept override;
   void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
   void forget_context(CUcontext context) noexcept override {
     if (replay_ != nullptr) replay_->forget_context(context);

@@ -48,17 +48,21 @@ int write_all(int fd, std::string_view text) {
   return 0;
 }
 
-int write_over(int fd, std::string_view text, bool all) {
+int write_at(int fd, std::size_t place, std::string_view text) {
   rlimit limit{};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-      static_cast<rlim_t>(text.size()) > limit.rlim_cur) {
+      static_cast<rlim_t>(place + text.size()) > limit.rlim_cur) {
     return EFBIG;
   }
-  const auto size = static_cast<off_t>(text.size());
-  const ssize_t written = ::pwrite(fd, text.data(), text.size(), 0);
+  const ssize_t written = ::pwrite(fd, text.data(), text.size(), static_cast<off_t>(place));
   if (written < 0) return errno;
-  if (written != static_cast<ssize_t>(size)) return ENOSPC;
-  return all && ::ftruncate(fd, size) != 0 ? errno : 0;
+  return written == static_cast<ssize_t>(text.size()) ? 0 : ENOSPC;
+}
+
+int write_over(int fd, std::string_view text, bool all) {
+  const int error = write_at(fd, 0, text);
+  if (error != 0) return error;
+  return all && ::ftruncate(fd, static_cast<off_t>(text.size())) != 0 ? errno : 0;
 }
 
 int read_all(int fd, std::size_t most, std::string& text) {

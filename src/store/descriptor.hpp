@@ -37,6 +37,9 @@ class Descriptor {
 /// @return as write_all
 [[nodiscard]] int write_over(int fd, std::string_view text, bool all);
 
+/// Writes all of it from that byte of the file on; never raises SIGXFSZ. @return as write_all
+[[nodiscard]] int write_at(int fd, std::size_t place, std::string_view text);
+
 /// Reads to the end, or one byte more than `most`. @return 0, or what `errno` was
 [[nodiscard]] int read_all(int fd, std::size_t most, std::string& text);
 

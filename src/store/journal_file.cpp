@@ -47,7 +47,7 @@ bool read_word(std::string_view word, const std::array<std::string_view, N>& wor
   return true;
 }
 
-std::string line_of(std::string text) {
+std::string one_line(std::string text) {
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');
   return text + "\n";
@@ -62,13 +62,20 @@ std::string TryingFile::name_of(const ProcessIdentity& process) {
 
 std::string TryingFile::to_text() const {
   std::string text(trying_version);
-  text += "\n" + line_of("host " + process.host) + line_of("boot " + process.boot) +
-          line_of("namespace " + process.pid_namespace) + "pid " + std::to_string(process.pid) +
+  text += "\n" + one_line("host " + process.host) + one_line("boot " + process.boot) +
+          one_line("namespace " + process.pid_namespace) + "pid " + std::to_string(process.pid) +
           "\nstart " + std::to_string(process.start_ticks) + "\nbroken " + (broken ? "1" : "0") +
           "\nend " + std::string(end_words[static_cast<std::size_t>(end)]) + "\n";
-  for (const auto& [config, what] : in_flight)
-    text += hash_text(config.site) + " " + hash_text(config.config) + " " + line_of(what);
-  return text + std::string(closing_line) + "\n";
+  for (const auto& [config, what] : in_flight) text += line_of(config, what);
+  return text + closing();
+}
+
+std::string TryingFile::line_of(const TriedConfig& config, const std::string& text) {
+  return hash_text(config.site) + " " + hash_text(config.config) + " " + one_line(text);
+}
+
+std::string TryingFile::closing() {
+  return std::string(closing_line) + "\n";
 }
 
 std::optional<TryingFile> TryingFile::parse(std::string_view text) {
@@ -123,7 +130,7 @@ std::string KnownFile::to_text() const {
   for (const auto& [config, entry] : entries) {
     text += hash_text(config.site) + " " + hash_text(config.config) + " " +
             std::string(suspicion_words[static_cast<std::size_t>(entry.suspicion)]) + " " +
-            std::to_string(entry.ends) + " " + line_of(entry.text);
+            std::to_string(entry.ends) + " " + one_line(entry.text);
   }
   return text + std::string(closing_line) + "\n";
 }

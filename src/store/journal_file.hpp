@@ -24,6 +24,10 @@ struct TryingFile {
   std::map<TriedConfig, std::string> in_flight;
 
   [[nodiscard]] std::string to_text() const;
+  /// One config's line, and what every such text ends with: a text grows by putting both over the
+  /// latter.
+  [[nodiscard]] static std::string line_of(const TriedConfig& config, const std::string& text);
+  [[nodiscard]] static std::string closing();
   /// Absent: it is no such file, or of a later version.
   [[nodiscard]] static std::optional<TryingFile> parse(std::string_view text);
 

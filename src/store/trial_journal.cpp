@@ -169,22 +169,47 @@ void TrialJournal::write() {
   if (path_.empty() || failed_) return;
   const HostState kept;
   try {
-    if (!open_own()) return;
-    if (!own_is_there()) {
-      // Nobody holds it any more, so it would be taken for that of a process that has ended.
-      remove_own();
-      return say(path_ + "/" + own_name_ + " was closed by the program.");
-    }
+    if (!open_own() || !may_write()) return;
     TryingFile file;
     file.process = ProcessIdentity::of_this_process();
     file.broken = broken_;
     for (const auto& [owner, trials] : in_flight_)
       for (const Trial& trial : trials) file.in_flight.emplace(trial.config, trial.text);
-    const int error = write_over(own_.number(), file.to_text(), true);
+    const std::string text = file.to_text();
+    const int error = write_over(own_.number(), text, true);
     if (error != 0) refuse_with_errno(path_ + "/" + own_name_, "cannot be written", error);
+    own_bytes_ = text.size();
   } catch (const std::exception& error) {
     say(error.what());
   }
+}
+
+bool TrialJournal::may_write() {
+  if (own_is_there()) return true;
+  // Nobody holds it any more, so it would be taken for that of a process that has ended.
+  remove_own();
+  say(path_ + "/" + own_name_ + " was closed by the program.");
+  return false;
+}
+
+bool TrialJournal::append(const Trial& trial) {
+  if (path_.empty() || failed_) return true;
+  if (own_bytes_ == 0) return false;
+  const HostState kept;
+  if (!may_write()) return true;
+  const std::string line = TryingFile::line_of(trial.config, trial.text);
+  const std::string end = TryingFile::closing();
+  if (write_at(own_.number(), own_bytes_ - end.size(), line + end) != 0) return false;
+  own_bytes_ += line.size();
+  return true;
+}
+
+void TrialJournal::add(const void* owner, Trial trial) {
+  const std::lock_guard lock(mutex_);
+  if (broken_) return;
+  std::vector<Trial>& mine = in_flight_[owner];
+  mine.push_back(std::move(trial));
+  if (!append(mine.back())) write();
 }
 
 void TrialJournal::set(const void* owner, std::vector<Trial> trials) {
@@ -223,6 +248,11 @@ void TrialJournal::forget(const std::vector<TriedConfig>& survivors) {
   } catch (const std::exception& error) {
     say(error.what());
   }
+}
+
+void TrialJournal::prepare() {
+  const std::lock_guard lock(mutex_);
+  if (!broken_ && own_bytes_ == 0) write();
 }
 
 void TrialJournal::broke() {

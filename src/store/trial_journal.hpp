@@ -21,7 +21,8 @@ struct TriedConfig {
 };
 
 /// What is being tried, kept where it outlives this process: a config that takes the process down
-/// is found in the next run. A folder "journal" in that of the store holds
+/// is found in the next run. So is a winner of an earlier run, until this process has survived it.
+/// A folder "journal" in that of the store holds
 ///
 /// | file | what it is |
 /// |---|---|
@@ -63,6 +64,12 @@ class TrialJournal {
   /// All that `owner` has in flight from now on. What it had before has been survived.
   void set(const void* owner, std::vector<Trial> trials);
 
+  /// The same of one more; costs one small write, however many there are.
+  void add(const void* owner, Trial trial);
+
+  /// Does now what the first add() or set() would have to do before it can write.
+  void prepare();
+
   /// The CUDA context is in error: whatever is in flight may have done that.
   void broke();
 
@@ -72,6 +79,8 @@ class TrialJournal {
  private:
   void learn();
   void write();
+  [[nodiscard]] bool append(const Trial& trial);
+  [[nodiscard]] bool may_write();
   void remove_own();
   [[nodiscard]] bool open_own();
   [[nodiscard]] bool own_is_there() const;
@@ -92,6 +101,7 @@ class TrialJournal {
   std::string own_name_;
   std::uint64_t own_device_ = 0;
   std::uint64_t own_inode_ = 0;
+  std::size_t own_bytes_ = 0;  ///< that were written last
 };
 
 /// How a process ended, as its parent saw it.

@@ -75,3 +75,47 @@ TEST_CASE("A stored winner that is blamed meanwhile is not run", "[suspects]") {
   CHECK(region.winner(0) == 2);
   CHECK(run_of(region, 0) == std::set<std::uint32_t>{0, 2});
 }
+
+TEST_CASE("A stored winner that is a suspect is tried alone before it runs", "[suspects]") {
+  StoredWinner stored;
+  stored.config = 1;
+  stored.seconds = 1e-6;
+  TuningOptions options;
+  options.store_knows = true;
+  FakeRegion region(options);
+  const auto add = [&](const char* name, StoredWinner winner) {
+    region.sites.push_back({.name = name,
+                            .seconds = {10e-6, 1e-6, 8e-6},
+                            .stored = std::move(winner),
+                            .suspicions = {.blamed = {}, .suspects = {1}}});
+  };
+  SECTION("and then holds, without anything being tuned") {
+    add("a", stored);
+    add("b", stored);
+    region.run();
+    // The first entry only shows the sites, with their defaults.
+    REQUIRE(region.rows.size() >= 3);
+    CHECK(region.rows[0].second == Configs{0, 0});
+    CHECK(region.rows[1].second == Configs{1, 0});
+    CHECK(region.rows[2].second == Configs{1, 1});
+    CHECK(region.winner(0) == 1);
+    CHECK(region.winner(1) == 1);
+    CHECK(run_of(region, 0) == std::set<std::uint32_t>{0, 1});
+  }
+  SECTION("also where configs have been added to its space") {
+    stored.untried = {2};
+    add("a", stored);
+    region.run();
+    CHECK(region.rows[1].second == Configs{1});
+    CHECK(region.winner(0) == 1);
+    CHECK(run_of(region, 0) == std::set<std::uint32_t>{0, 1, 2});
+  }
+  SECTION("not at all where its site is not launched any more") {
+    add("a", stored);
+    region.sites.back().when = [](std::uint64_t entry) { return entry == 0; };
+    region.sites.push_back({.name = "b", .seconds = {3e-6, 1e-6}});
+    region.run();
+    CHECK(region.winner(0) == 0);
+    CHECK(region.winner(1) == 1);
+  }
+}

@@ -107,6 +107,31 @@ TEST_CASE("A suspect that was alone in flight at a second end is blamed", "[jour
   CHECK(runs.suspicion(second) == Suspicion::Suspect);
 }
 
+TEST_CASE("What is added to what is in flight is as if it had been set with it", "[journal]") {
+  Runs runs;
+  SECTION("to something") {
+    runs.run({first}, [&](TrialJournal& journal) {
+      journal.add(&journal, {second, "second"});
+      journal.add(&runs, {{3, 30}, "third"});
+      ::raise(SIGKILL);
+    });
+    CHECK(runs.suspicion(first) == Suspicion::Suspect);
+    CHECK(runs.suspicion({3, 30}) == Suspicion::Suspect);
+  }
+  SECTION("to nothing, and some of it has been survived") {
+    runs.run({}, [&](TrialJournal& journal) {
+      journal.add(&runs, {first, "first"});
+      journal.add(&journal, {second, "second"});
+      journal.set(&runs, {});
+      ::raise(SIGKILL);
+    });
+    CHECK(runs.suspicion(first) == Suspicion::None);
+  }
+  CHECK(runs.suspicion(second) == Suspicion::Suspect);
+  CHECK(runs.files() == 0);
+  CHECK(runs.said.empty());
+}
+
 TEST_CASE("Ranks of one job that end together are one end", "[journal]") {
   Runs runs;
   runs.run({first}, [&](TrialJournal&) {
