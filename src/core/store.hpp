@@ -68,8 +68,8 @@ struct StoredSite {
   std::string name;
   Key key;                          ///< without what only one rank has to do with
   std::vector<StoredTrial> trials;  ///< those that were tried, the default first
-  /// Of NoSamples the default: the site was only seen, or its winner failed, and the next tuning has
-  /// to find out. Of what is known already, such a site only adds what its trials say.
+  /// Of NoSamples the default: the site was only seen, or its winner failed, and the next tuning
+  /// has to find out. Of what is known already, such a site only adds what its trials say.
   Config winner;
   WinnerReason reason = WinnerReason::Fastest;
   double seconds = 0;          ///< the winner's cost; NaN if not measured
@@ -77,6 +77,11 @@ struct StoredSite {
   /// What the default of a collective was: "Ring Simple"; empty: not known. With it the winners of
   /// a store can be handed to NCCL's own tuner, which needs a row for what keeps its default, too.
   std::string default_choice;
+  /// Of a kernel: a hash of its instructions; empty: not known. Winners are for these.
+  std::string code;
+  /// What tells without reading them that they are the same: which build or version of a file they
+  /// are in, or a hash of more than them. Empty: they are quick to read.
+  std::string image;
   std::string tuned_at;  ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.
   bool same_software = true;

@@ -4,9 +4,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "core/stable_hash.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -49,7 +53,7 @@ class Cubin {
     for (std::size_t i = 0; i < sections_.size(); ++i) {
       if (!all_named(i)) return std::nullopt;
     }
-    if (!names_differ()) return std::nullopt;
+    if (!names_differ() || !hash_code()) return std::nullopt;
     return std::move(code_);
   }
 
@@ -183,6 +187,37 @@ class Cubin {
     if (reached < header.sh_size && header.sh_size - reached >= padding) {
       return fails("it has memory that no name leads to, in " +
                    std::string(text_at(section_names_, header.sh_name)));
+    }
+    return true;
+  }
+
+  /// A function that is no kernel has no place for parameters; any kernel may call it.
+  bool hash_code() {
+    constexpr std::string_view text = ".text.";
+    constexpr std::string_view parameters = ".nv.constant0.";
+    std::set<std::string_view> kernels;
+    for (const Elf64_Shdr& one : sections_) {
+      const std::string_view name = text_at(section_names_, one.sh_name);
+      if (name.starts_with(parameters)) kernels.insert(name.substr(parameters.size()));
+    }
+    StableHash functions;
+    std::map<std::string_view, StableHash> hashes;
+    for (const Elf64_Shdr& one : sections_) {
+      std::string_view name = text_at(section_names_, one.sh_name);
+      const bool is_text = name.starts_with(text);
+      if (!is_text && !name.starts_with(".nv.constant")) continue;
+      if (one.sh_type == SHT_NOBITS) continue;
+      // Numbers that instructions read are in ".nv.constant2.<kernel>" and the like.
+      name = is_text ? name.substr(text.size())
+                     : name.substr(std::min(name.find('.', parameters.size() - 2), name.size()));
+      if (!is_text && !name.empty()) name.remove_prefix(1);
+      const auto bytes = image_.read_bytes(one.sh_offset, one.sh_size);
+      if (!bytes) return fails("it is cut off");
+      (kernels.contains(name) ? hashes[name] : functions).add(*bytes);
+    }
+    for (auto& [kernel, hash] : hashes) {
+      hash.add(functions.value());
+      code_.code.emplace(kernel, hash.value());
     }
     return true;
   }

@@ -8,7 +8,7 @@
 
 namespace contextune::gpu {
 
-/// Reads the symbol table of machine code for a GPU, an ELF file. Nothing else of it is read.
+/// Reads the symbol table of machine code for a GPU, an ELF file, and hashes its instructions.
 /// @param why as of read_kernel_image
 [[nodiscard]] std::optional<KernelImage> read_cubin(const ByteSource& image, std::string& why);
 

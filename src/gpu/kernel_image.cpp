@@ -4,6 +4,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "core/stable_hash.hpp"
 #include "gpu/cubin.hpp"
 #include "gpu/fat_binary.hpp"
 #include "gpu/ptx.hpp"
@@ -13,6 +14,12 @@ namespace {
 
 constexpr std::string_view simulated_begin = "simcuda image ";
 
+std::uint64_t hash_of(std::string_view text) {
+  StableHash hash;
+  hash.add(text);
+  return hash.value();
+}
+
 std::optional<KernelImage> read_simulated(const std::string& text) {
   KernelImage code;
   std::istringstream lines(text);
@@ -20,8 +27,11 @@ std::optional<KernelImage> read_simulated(const std::string& text) {
     std::istringstream words(line.substr(0, line.find('#')));
     std::string word;
     ImageVariable variable;
-    if (words >> word && word == "global" && words >> variable.name >> variable.bytes) {
+    if (!(words >> word)) continue;
+    if (word == "global" && words >> variable.name >> variable.bytes) {
       code.variables.push_back(variable);
+    } else if (word == "code" && words >> variable.name && std::getline(words >> std::ws, word)) {
+      code.code[variable.name] = hash_of(word.substr(0, word.find_last_not_of(" \t\r") + 1));
     }
   }
   std::sort(code.variables.begin(), code.variables.end(),
@@ -61,6 +71,11 @@ KernelImage either(const KernelImage& a, const KernelImage& b) {
   both.uses_printf = a.uses_printf || b.uses_printf;
   both.uses_malloc = a.uses_malloc || b.uses_malloc;
   both.launches_kernels = a.launches_kernels || b.launches_kernels;
+  both.code = a.code;
+  for (const auto& [symbol, hash] : b.code) {
+    const auto [known, is_new] = both.code.emplace(symbol, hash);
+    if (!is_new && known->second != hash) known->second = known->second * 31 + hash;
+  }
   auto left = a.variables.begin();
   auto right = b.variables.begin();
   while (left != a.variables.end() || right != b.variables.end()) {

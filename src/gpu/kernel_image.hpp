@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,6 +29,9 @@ struct KernelImage {
   bool uses_printf = false;
   bool uses_malloc = false;       ///< malloc, free, new or delete in device code
   bool launches_kernels = false;  ///< from the device (CUDA dynamic parallelism)
+  /// By symbol, a hash of each kernel's instructions, with all functions that it may call. Those of
+  /// which it cannot be told are not there.
+  std::map<std::string, std::uint64_t, std::less<>> code;
 
   /// A function that the code takes from the driver.
   void add_driver_function(std::string_view name);

@@ -3,10 +3,14 @@
 #include <link.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
+#include "core/stable_hash.hpp"
 #include "gpu/byte_source.hpp"
 #include "gpu/fat_binary.hpp"
 
@@ -32,8 +36,42 @@ struct Place {
   std::uintptr_t begin = 0;
   std::uintptr_t end = 0;
   std::string file;
+  std::string build;  ///< of the file: what its linker named it by its contents, or its version
   bool found = false;
 };
+
+std::string hexadecimal(std::uint64_t number) {
+  std::array<char, 17> text{};
+  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
+  return text.data();
+}
+
+/// Of a file that is loaded, so that its notes are there to be read.
+std::string build_of(const dl_phdr_info& info) {
+  for (int i = 0; i < info.dlpi_phnum; ++i) {
+    const ElfW(Phdr)& part = info.dlpi_phdr[i];
+    if (part.p_type != PT_NOTE) continue;
+    const auto* const notes = reinterpret_cast<const char*>(info.dlpi_addr + part.p_vaddr);
+    for (std::size_t at = 0; at + sizeof(ElfW(Nhdr)) <= part.p_memsz;) {
+      ElfW(Nhdr) note;
+      std::memcpy(&note, notes + at, sizeof note);
+      const std::size_t name = at + sizeof note;
+      const std::size_t content = name + (note.n_namesz + 3U) / 4U * 4U;
+      at = content + (note.n_descsz + 3U) / 4U * 4U;
+      if (at > part.p_memsz) break;
+      if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
+          std::memcmp(notes + name, "GNU", 4) != 0) {
+        continue;
+      }
+      StableHash hash;
+      hash.add(std::string_view(notes + content, note.n_descsz));
+      return "build " + hexadecimal(hash.value());
+    }
+  }
+  const bool is_program = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
+  const std::string version = FileSource(is_program ? "/proc/self/exe" : info.dlpi_name).version();
+  return version.empty() ? std::string() : "file " + version;
+}
 
 int look_into(dl_phdr_info* info, std::size_t, void* data) {
   auto& place = *static_cast<Place*>(data);
@@ -45,6 +83,7 @@ int look_into(dl_phdr_info* info, std::size_t, void* data) {
     place.found = true;
     try {
       // The address tells two loads of one file apart.
+      place.build = build_of(*info);
       place.file = std::string(info->dlpi_name == nullptr ? "" : info->dlpi_name) + "@" +
                    std::to_string(info->dlpi_addr);
     } catch (const std::exception&) {
@@ -55,14 +94,19 @@ int look_into(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-/// The loaded program file whose read-only part has these bytes; "" if none has.
-std::string program_file_of(const void* address, std::uint64_t bytes) {
+/// The loaded program file whose read-only part has these bytes; without a name if none has.
+Place place_of(const void* address, std::uint64_t bytes) {
   Place place;
   place.begin = reinterpret_cast<std::uintptr_t>(address);
   if (bytes > UINTPTR_MAX - place.begin) return {};
   place.end = place.begin + bytes;
   (void)dl_iterate_phdr(&look_into, &place);
-  return place.found ? place.file : std::string();
+  if (!place.found) return {};
+  return place;
+}
+
+std::string program_file_of(const void* address, std::uint64_t bytes) {
+  return place_of(address, bytes).file;
 }
 
 std::string first_bytes(const ByteSource& source) {
@@ -105,6 +149,8 @@ std::shared_ptr<LoadedImage> LoadedImage::from_file(const std::string& path, boo
   if (form_of_image(source) == ImageForm::FatBinary) {
     image->path_ = place;
     image->mark_ = source.version();
+    image->stamp_ = "file " + image->mark_;
+    image->bytes_ = fat_binary_bytes(source).value_or(0);
   } else {
     image->keep_answer(source);
   }
@@ -130,9 +176,12 @@ void LoadedImage::keep_fat_binary(const void* address) {
     answer_.why = "its fatbin has no header that is known";
     return;
   }
-  program_file_ = program_file_of(address, *bytes);
+  bytes_ = *bytes;
+  const Place place = place_of(address, *bytes);
+  program_file_ = place.file;
   if (!program_file_.empty()) {
     address_ = address;
+    stamp_ = place.build;
     mark_ = first_bytes(source);
     return;
   }
@@ -140,6 +189,9 @@ void LoadedImage::keep_fat_binary(const void* address) {
       copied_bytes.load(std::memory_order_relaxed) + *bytes <= most_copied_bytes_together) {
     if (auto copy = source.read_bytes(0, *bytes)) {
       copy_ = std::move(*copy);
+      StableHash hash;
+      hash.add(copy_);
+      stamp_ = "bytes " + hexadecimal(hash.value());
       copied_bytes.fetch_add(copy_.size(), std::memory_order_relaxed);
       return;
     }
@@ -183,6 +235,14 @@ LoadedImage::Answer LoadedImage::read_now(int binary_version) const {
   }
   if (read) answer.image = std::make_shared<const KernelImage>(std::move(*read));
   return answer;
+}
+
+std::string LoadedImage::code_of(const std::string& symbol, int binary_version) {
+  std::string why;
+  const auto image = read(binary_version, why);
+  if (image == nullptr) return {};
+  const auto found = image->code.find(symbol);
+  return found == image->code.end() ? std::string() : hexadecimal(found->second);
 }
 
 std::shared_ptr<const KernelImage> LoadedImage::read(int binary_version, std::string& why) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -29,6 +30,16 @@ class LoadedImage {
   /// @return null: it cannot be told, and `why` says so in a sentence
   [[nodiscard]] std::shared_ptr<const KernelImage> read(int binary_version, std::string& why);
 
+  /// What says, without reading it, that an image is the same as in an earlier run: which build of
+  /// a program or version of a file it is in, or a hash of its bytes. "": it is quick to read.
+  [[nodiscard]] const std::string& stamp() const noexcept { return stamp_; }
+
+  /// Whether a kernel's instructions may be read in passing.
+  [[nodiscard]] bool is_quick_to_read() const noexcept { return bytes_ <= quick_bytes; }
+
+  /// Hash of a kernel's instructions, as KernelImage has it. "": it cannot be told.
+  [[nodiscard]] std::string code_of(const std::string& symbol, int binary_version);
+
   ~LoadedImage();
   LoadedImage(const LoadedImage&) = delete;
   LoadedImage& operator=(const LoadedImage&) = delete;
@@ -55,6 +66,9 @@ class LoadedImage {
   std::string copy_;
   std::string mark_;          ///< of what is there: its first bytes, or the file's version
   std::string program_file_;  ///< that `address_` is in
+  std::string stamp_;
+  std::uint64_t bytes_ = 0;  ///< of a fatbin; 0: it was read at its load
+  static constexpr std::uint64_t quick_bytes = std::uint64_t{1} << 20U;
   bool links_at_load_ = false;
 };
 

@@ -67,6 +67,9 @@ class ModuleVariables {
   /// take milliseconds, later ones are kept. Never null.
   [[nodiscard]] std::shared_ptr<const ModuleUse> of(const KernelIdentity& kernel) noexcept;
 
+  /// What the kernel was loaded from; null: it is not known.
+  [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
+
   /// Of all modules and libraries that were used, in this thread's current context. What nobody
   /// used has no variables yet, or they are not known to any kernel; to ask would load it.
   struct UsedModule {
@@ -98,7 +101,6 @@ class ModuleVariables {
   [[nodiscard]] std::shared_ptr<const ModuleUse> of_used(Handle handle, const Used& used);
   /// The library that has the kernel of that function; null: none that is known.
   [[nodiscard]] CUlibrary library_of(const KernelIdentity& kernel);
-  [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
   [[nodiscard]] ModuleUse find_out(const KernelIdentity& kernel);
   [[nodiscard]] CUresult find(const KernelIdentity& kernel, const char* name,
                               VariableRange& range) const noexcept;

@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "core/stable_hash.hpp"
+
 namespace contextune::gpu {
 namespace {
 
@@ -33,6 +35,12 @@ class Tokens {
       ++at_;
     }
     return text_.substr(begin, at_ - begin);
+  }
+
+  /// Text between two places that next() came to.
+  [[nodiscard]] std::size_t place() const noexcept { return at_; }
+  [[nodiscard]] std::string_view between(std::size_t begin, std::size_t end) const {
+    return text_.substr(begin, end - begin);
   }
 
   std::string_view peek() {
@@ -125,6 +133,10 @@ class Ptx {
         whole = read_variables(VariableKind::Device);
       } else if (token == ".const") {
         whole = read_variables(VariableKind::Constant);
+      } else if (token == ".entry") {
+        rest_.add(tokens_.between(last_entry_end_, tokens_.place()));
+        whole = read_entry();
+        last_entry_end_ = tokens_.place();
       } else if (token == ".func") {
         whole = read_function(is_extern);
       } else if (token == "{") {
@@ -136,6 +148,13 @@ class Ptx {
       is_extern = false;
     }
     sort_variables();
+    rest_.add(tokens_.between(last_entry_end_, tokens_.place()));
+    // What is outside of kernels any of them may use.
+    for (auto& [symbol, hash] : code_.code) {
+      StableHash both = rest_;
+      both.add(hash);
+      hash = both.value();
+    }
     return std::move(code_);
   }
 
@@ -143,6 +162,23 @@ class Ptx {
   std::nullopt_t fails(std::string_view what) {
     why_ = "its PTX cannot be read: " + std::string(what);
     return std::nullopt;
+  }
+
+  /// What follows ".entry": name, parameters, directives, and the body or, where it is declared
+  /// only, ";".
+  bool read_entry() {
+    const std::string symbol(tokens_.next());
+    const std::size_t begin = tokens_.place();
+    for (std::string_view token = tokens_.next(); token != ";"; token = tokens_.next()) {
+      if (token.empty() || (token == "(" && !tokens_.skip_to(")"))) return false;
+      if (token != "{") continue;
+      if (!tokens_.skip_to("}")) return false;
+      StableHash hash;
+      hash.add(tokens_.between(begin, tokens_.place()));
+      code_.code[symbol] = hash.value();
+      return true;
+    }
+    return true;
   }
 
   bool read_function(bool is_extern) {
@@ -223,6 +259,8 @@ class Ptx {
   std::string& why_;
   std::uint64_t vector_ = 1;
   bool is_opaque_ = false;
+  std::size_t last_entry_end_ = 0;
+  StableHash rest_;
   KernelImage code_;
 };
 

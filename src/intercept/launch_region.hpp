@@ -58,7 +58,7 @@ struct RegionServices {
   bool several_devices = false;         ///< so a launch's context tells its device
 
   [[nodiscard]] SiteTable::Services for_sites() const {
-    return {driver, kernels, knobs, builds, forced, log};
+    return {driver, kernels, variables, knobs, builds, forced, log};
   }
 };
 

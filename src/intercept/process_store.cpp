@@ -140,7 +140,7 @@ const StoredSite* ProcessStore::find(const Entry& entry, const std::string& name
   return nullptr;
 }
 
-void ProcessStore::save(const StoreIdentity& identity, std::vector<StoredSite> sites,
+void ProcessStore::save(const StoreIdentity& identity, std::vector<Saved> sites,
                         std::optional<StoredConfirm> confirm) {
   if (store_ == nullptr || sites.empty() || !tunes() || !may_save_()) return;
   const std::lock_guard lock(mutex_);
@@ -150,10 +150,10 @@ void ProcessStore::save(const StoreIdentity& identity, std::vector<StoredSite> s
   if (waiting == jobs_.end()) {
     jobs_.push_back({identity, std::move(sites), std::move(confirm)});
   } else {
-    for (StoredSite& site : sites) {
+    for (Saved& one : sites) {
       std::erase_if(waiting->sites,
-                    [&](const StoredSite& other) { return same_site(site, other); });
-      waiting->sites.push_back(std::move(site));
+                    [&](const Saved& other) { return same_site(one.site, other.site); });
+      waiting->sites.push_back(std::move(one));
     }
     if (confirm) waiting->confirm = std::move(confirm);
   }
@@ -193,14 +193,22 @@ void ProcessStore::work() noexcept {
 
 void ProcessStore::write(const Job& job) noexcept {
   try {
-    if (!store_->save(job.identity, job.sites, job.confirm)) return;
+    std::vector<StoredSite> sites;
+    for (const Saved& one : job.sites) {
+      std::string code = one.code.read();
+      if (code.empty() && one.says_code_only) continue;
+      sites.push_back(one.site);
+      sites.back().code = std::move(code);
+      sites.back().image = one.code.stamp();
+    }
+    if (sites.empty() || !store_->save(job.identity, sites, job.confirm)) return;
     log::StoreEvent event;
     event.region = job.identity.name;
-    const bool is_news =
-        std::any_of(job.sites.begin(), job.sites.end(),
-                    [](const StoredSite& site) { return site.reason != WinnerReason::NoSamples; });
+    const bool is_news = std::any_of(sites.begin(), sites.end(), [](const StoredSite& site) {
+      return site.reason != WinnerReason::NoSamples;
+    });
     event.action = is_news ? "saved" : "noted";
-    event.sites = event.same_software = job.sites.size();
+    event.sites = event.same_software = sites.size();
     event.simulated = log_.simulated();
     log::write_store(log_.lines(), event);
   } catch (const std::exception&) {

@@ -16,6 +16,7 @@
 #include "core/store.hpp"
 #include "core/stored_winner.hpp"
 #include "intercept/event_log.hpp"
+#include "intercept/site_code.hpp"
 #include "store/trial_journal.hpp"
 
 namespace contextune::intercept {
@@ -58,8 +59,14 @@ class ProcessStore {
   /// Whether sites that are not stored are tuned.
   [[nodiscard]] bool tunes() const noexcept { return use_ != StoreUse::Stored; }
 
-  /// Writes behind the scenes.
-  void save(const StoreIdentity& identity, std::vector<StoredSite> sites,
+  /// A site as it is to be stored, but for the hash of its instructions.
+  struct Saved {
+    StoredSite site;
+    SiteCode code;
+    bool says_code_only = false;  ///< a note; where the code cannot be read, there is none
+  };
+  /// Writes behind the scenes, and reads instructions there.
+  void save(const StoreIdentity& identity, std::vector<Saved> sites,
             std::optional<StoredConfirm> confirm);
 
   /// What is being tried, for the next run to know if it takes this process down.
@@ -78,7 +85,7 @@ class ProcessStore {
  private:
   struct Job {
     StoreIdentity identity;
-    std::vector<StoredSite> sites;
+    std::vector<Saved> sites;
     std::optional<StoredConfirm> confirm;
   };
 

@@ -51,14 +51,14 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   spec.pinned = site.pinned;
   SiteSpec named = spec;
   named.key = tuning_->public_key(spec.key);
-  spec.stored = named.stored = results_.find(spec, named.key);
+  spec.stored = named.stored = results_.find(spec, named.key, site.code);
   Suspicions suspicions = results_.suspicions(spec, named.key);
   spec.suspicions = suspicions;
   spec.ready = spec.ready && unusable.empty();
   site.index = tuning_->add_site(std::move(spec));
   if (site.index == no_site) return false;
   observer_.add_site(site.index, named, facts);
-  results_.add_site(site.index, named, facts.default_choice);
+  results_.add_site(site.index, named, site.code, facts.default_choice);
   if (site.timed_as_span) times_.keep(site.index);
   if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
   for (const std::uint32_t config : unusable)

@@ -44,11 +44,37 @@ Key SearchResults::stored_key(const Key& key) const {
   return stored;
 }
 
-std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key) const {
+SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const SiteCode& code) {
+  if (code.image == nullptr) return Code::Same;  // nothing more is known than the key says
+  const bool is_stamped = !stored.image.empty() && stored.image == code.stamp();
+  if (!stored.code.empty() && is_stamped) return Code::Same;
+  const bool reads_now = !stored.code.empty() && code.is_quick();
+  const std::string here = reads_now ? code.read() : std::string();
+  if (reads_now && here.empty()) return Code::Same;
+  if (reads_now && here == stored.code && stored.image == code.stamp()) return Code::Same;
+  // The next run finds what was read.
+  StoredSite note = note_of(stored.name, stored.key);
+  store_.save(entry_.identity, {{std::move(note), code, true}}, std::nullopt);
+  if (stored.code.empty() || (reads_now && here == stored.code)) return Code::Same;
+  return reads_now ? Code::Other : Code::Untold;
+}
+
+std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key,
+                                                const SiteCode& code) {
   if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
   std::optional<StoredWinner> winner;
-  if (const StoredSite* stored = store_.find(entry_, spec.name, stored_key(key)))
-    winner = stored_winner(*stored, spec.configs);
+  const StoredSite* stored = store_.find(entry_, spec.name, stored_key(key));
+  if (stored != nullptr) winner = stored_winner(*stored, spec.configs);
+  if (winner) {
+    const Code known = compare_code(*stored, code);
+    if (known == Code::Untold) winner->needs_confirm = winner->config != 0;
+    if (known == Code::Other) {
+      winner.reset();
+      next_.fallback(FallbackReason::OtherCode, no_site,
+                     "'" + spec.name + "' was built anew: its instructions are others than those " +
+                         "that its stored winner was found with, so it is tuned again.");
+    }
+  }
   if (!store_.tunes()) {
     if (!winner) winner.emplace();
     winner->untried.clear();
@@ -111,7 +137,7 @@ store::TrialJournal::Trial SearchResults::named(const Site& site, std::uint32_t 
               "}: " + site.configs[config].to_string()};
 }
 
-void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,
+void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCode& code,
                              const std::string& default_choice) {
   if (sites_.size() <= index) sites_.resize(index + 1U);
   Site& site = sites_[index];
@@ -119,6 +145,7 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec,
   site.name = spec.name;
   site.key = stored_key(spec.key);
   site.configs = spec.configs;
+  site.code = code;
   site.trials.resize(spec.configs.size());
   site.objective = spec.objective;
   site.default_choice = default_choice;
@@ -217,13 +244,18 @@ StoredSite SearchResults::stored(const Site& site) const {
   return out;
 }
 
-StoredSite SearchResults::note_of(const Site& site) {
+StoredSite SearchResults::note_of(const std::string& name, const Key& key) {
   StoredSite note;
-  note.name = site.name;
-  note.key = site.key;
-  note.winner = site.configs.front();
+  note.name = name;
+  note.key = key;
   note.reason = WinnerReason::NoSamples;
   note.seconds = note.default_seconds = none;
+  return note;
+}
+
+StoredSite SearchResults::note_of(const Site& site) {
+  StoredSite note = note_of(site.name, site.key);
+  note.winner = site.configs.front();
   note.default_choice = site.default_choice;
   return note;
 }
@@ -236,15 +268,15 @@ void SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStat
   if (is_found) site.saved = true;
   StoredSite note = note_of(site);
   note.trials.push_back({site.configs[config], why, 0, none, none, none});
-  store_.save(entry_.identity, {std::move(note)}, std::nullopt);
+  store_.save(entry_.identity, {{std::move(note), site.code}}, std::nullopt);
 }
 
 bool SearchResults::note_unfinished() {
-  std::vector<StoredSite> sites;
+  std::vector<ProcessStore::Saved> sites;
   for (const Site& site : sites_) {
     const bool is_known = site.stored && site.untried.empty();
     if (site.configs.size() < 2 || site.is_pinned || is_known) continue;
-    StoredSite& note = sites.emplace_back(note_of(site));
+    StoredSite& note = sites.emplace_back(note_of(site), site.code).site;
     for (const std::uint32_t config : site.untried)
       note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
   }
@@ -254,10 +286,10 @@ bool SearchResults::note_unfinished() {
 }
 
 bool SearchResults::save() {
-  std::vector<StoredSite> sites;
+  std::vector<ProcessStore::Saved> sites;
   for (Site& site : sites_) {
     if (!site.winner || site.saved) continue;
-    sites.push_back(stored(site));
+    sites.push_back({stored(site), site.code});
     site.saved = true;
   }
   if (sites.empty()) return false;

@@ -28,14 +28,17 @@ class SearchResults final : public TuningObserver {
 
   /// What is stored of a site that is about to be added.
   /// @param key as RegionTuning::public_key has it
-  [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key) const;
+  /// @param code of its kernel; winners that are stored for other code count no more (said)
+  [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key,
+                                                 const SiteCode& code);
 
   /// What earlier processes were trying of it when they ended abnormally.
   [[nodiscard]] Suspicions suspicions(const SiteSpec& spec, const Key& key) const;
 
   /// It was added under that number; `spec` with that key. `default_choice` as log::SiteFacts has
   /// it.
-  void add_site(SiteIndex index, const SiteSpec& spec, const std::string& default_choice);
+  void add_site(SiteIndex index, const SiteSpec& spec, const SiteCode& code,
+                const std::string& default_choice);
 
   /// The config is not tried, for that reason.
   void exclude(SiteIndex site, std::uint32_t config, TrialStatus why);
@@ -76,6 +79,7 @@ class SearchResults final : public TuningObserver {
     std::string name;
     Key key;
     std::vector<Config> configs;
+    SiteCode code;
     std::vector<Samples> trials;
     std::string default_choice;
     Objective objective = Objective::Own;
@@ -91,8 +95,12 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] Key stored_key(const Key& key) const;
   [[nodiscard]] store::TrialJournal::Trial named(const Site& site, std::uint32_t config) const;
   [[nodiscard]] bool suspects_stored() const;
+  /// How what is stored of a site stands to the code that is there now.
+  enum class Code { Same, Other, Untold };
+  [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
   [[nodiscard]] StoredSite stored(const Site& site) const;
   [[nodiscard]] static StoredSite note_of(const Site& site);
+  [[nodiscard]] static StoredSite note_of(const std::string& name, const Key& key);
 
   ProcessStore& store_;
   const std::string region_;

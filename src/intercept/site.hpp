@@ -11,6 +11,7 @@
 
 #include "core/tuning_observer.hpp"
 #include "intercept/settled_launches.hpp"
+#include "intercept/site_code.hpp"
 
 namespace contextune::intercept {
 
@@ -27,6 +28,7 @@ class Site {
   Key key;
   std::string key_text;
   std::vector<Config> configs;
+  SiteCode code;
   KnobProvider* provider = nullptr;  ///< null: a tunable, or nothing to change
   Search* search = nullptr;
   LaunchRegion* region = nullptr;

@@ -223,9 +223,9 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
   }
   Site& site = sites_.emplace_back();
   site.name = at.kernel.name;
-  site.key = key;
-  site.key_text = key.to_string();
+  site.key_text = (site.key = key).to_string();
   site.configs = offer.configs;
+  site.code = {services_.images.image_of(at.kernel), at.kernel.symbol, at.kernel.binary_version};
   site.provider = &provider;
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   SiteSpec spec;

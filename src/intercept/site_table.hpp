@@ -13,6 +13,7 @@
 #include <contextune/options.hpp>
 
 #include "core/tuning.hpp"
+#include "gpu/module_variables.hpp"
 #include "intercept/binding.hpp"
 #include "intercept/build_queue.hpp"
 #include "intercept/event_log.hpp"
@@ -54,6 +55,7 @@ class SiteTable {
   struct Services {
     const gpu::Driver& driver;
     KernelTable& kernels;
+    gpu::ModuleVariables& images;
     KnobSource& knobs;
     BuildQueue& builds;
     ForcedConfigs& forced;

@@ -11,7 +11,8 @@
 namespace contextune::store {
 
 /// Of the format. Whatever changes it, even a member more, gets another number.
-inline constexpr int schema_version = 1;
+/// 1: sites had no `code` and no `image`; such a file is read as if they were empty.
+inline constexpr int schema_version = 2;
 
 /// Of a file. A larger one is not read, and none is written.
 inline constexpr std::size_t max_file_bytes = std::size_t{16} << 20U;

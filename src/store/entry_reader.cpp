@@ -204,9 +204,15 @@ ReplacedWinner read_replaced(const JsonPlace& place, const Entry& entry) {
   return replaced;
 }
 
-EntrySite read_site(const JsonPlace& place, const Entry& entry) {
-  place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
-                        "default_choice", "tuned_at", "software", "trials", "replaced"});
+EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t version) {
+  if (version > 1) {
+    place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
+                          "default_choice", "code", "image", "tuned_at", "software", "trials",
+                          "replaced"});
+  } else {
+    place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
+                          "default_choice", "tuned_at", "software", "trials", "replaced"});
+  }
   EntrySite read;
   StoredSite& site = read.site;
   site.name = place.at("name").text();
@@ -216,6 +222,10 @@ EntrySite read_site(const JsonPlace& place, const Entry& entry) {
   site.seconds = place.at("seconds").seconds();
   site.default_seconds = place.at("default_seconds").seconds();
   site.default_choice = place.at("default_choice").text();
+  if (version > 1) {
+    site.code = place.at("code").text();
+    site.image = place.at("image").text();
+  }
   site.tuned_at = read_time(place.at("tuned_at"));
   read.software = read_software(place.at("software"), entry);
   const JsonPlace trials = place.at("trials");
@@ -243,9 +253,10 @@ EntryConfirm read_confirm(const JsonPlace& place, const Entry& entry) {
   return confirm;
 }
 
-void read_sites(const JsonPlace& place, Entry& entry) {
+void read_sites(const JsonPlace& place, Entry& entry, std::int64_t version) {
   const std::size_t count = place.array_size(most_sites);
-  for (std::size_t i = 0; i < count; ++i) entry.sites.push_back(read_site(place.at(i), entry));
+  for (std::size_t i = 0; i < count; ++i)
+    entry.sites.push_back(read_site(place.at(i), entry, version));
   const auto site = [](const EntrySite& read) -> const StoredSite& { return read.site; };
   std::ranges::stable_sort(entry.sites, comes_before, site);
   const auto same = [](const StoredSite& a, const StoredSite& b) {
@@ -301,7 +312,7 @@ Entry parse_entry(std::string_view text) {
   }
   const JsonPlace confirm = place.at("confirm");
   if (!confirm.is_null()) entry.confirm = read_confirm(confirm, entry);
-  read_sites(place.at("sites"), entry);
+  read_sites(place.at("sites"), entry, version);
   return entry;
 }
 

@@ -71,6 +71,8 @@ Json to_json(const EntrySite& entry) {
                {"seconds", figure(site.seconds)},
                {"default_seconds", figure(site.default_seconds)},
                {"default_choice", to_json_text(site.default_choice)},
+               {"code", to_json_text(site.code)},
+               {"image", to_json_text(site.image)},
                {"tuned_at", site.tuned_at},
                {"software", entry.software},
                {"trials", Json::array()},

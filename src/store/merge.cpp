@@ -35,9 +35,32 @@ bool has_failed(TrialStatus status) {
          status == TrialStatus::Crashed;
 }
 
+bool is_other_code(const StoredSite& a, const StoredSite& b) {
+  return !a.code.empty() && !b.code.empty() && a.code != b.code;
+}
+
+// Its winner is one no more.
+void retire(EntrySite& known, const StoredSite& note, const std::string& tuned_at) {
+  if (!is_note(known.site)) known.replaced.insert(known.replaced.begin(), winner_of(known));
+  if (known.replaced.size() > most_replaced) known.replaced.resize(most_replaced);
+  known.site.winner = note.winner;
+  known.site.reason = note.reason;
+  known.site.seconds = note.seconds;
+  known.site.tuned_at = tuned_at;
+}
+
 // What a note says of a site that is known: configs that were not tried, and such that failed
-// since.
+// since; and which code it has.
 void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned_at) {
+  if (is_other_code(note, known.site)) {
+    retire(known, note, tuned_at);
+    known.site.trials.clear();
+    known.site.default_seconds = note.default_seconds;
+  }
+  if (!note.code.empty()) {
+    known.site.code = note.code;
+    known.site.image = note.image;
+  }
   for (const StoredTrial& said : note.trials) {
     const std::string config = canonical_text(said.config);
     std::vector<StoredTrial>& trials = known.site.trials;
@@ -48,13 +71,8 @@ void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned
     } else if (has_failed(said.status)) {
       *place = said;
     }
-    if (!has_failed(said.status) || canonical_text(known.site.winner) != config) continue;
-    known.replaced.insert(known.replaced.begin(), winner_of(known));
-    if (known.replaced.size() > most_replaced) known.replaced.resize(most_replaced);
-    known.site.winner = note.winner;
-    known.site.reason = note.reason;
-    known.site.seconds = note.seconds;
-    known.site.tuned_at = tuned_at;
+    if (has_failed(said.status) && canonical_text(known.site.winner) == config)
+      retire(known, note, tuned_at);
   }
 }
 
@@ -73,7 +91,7 @@ bool counts_more(const StoredSite& a, const StoredSite& b) {
 }
 
 void keep_trials(EntrySite& site, const EntrySite& before) {
-  if (site.software != before.software) return;
+  if (site.software != before.software || is_other_code(site.site, before.site)) return;
   std::set<std::string> known;
   for (const StoredTrial& trial : site.site.trials) known.insert(canonical_text(trial.config));
   for (const StoredTrial& trial : before.site.trials) {

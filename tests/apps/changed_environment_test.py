@@ -156,6 +156,38 @@ class ChangedEnvironmentTest(StoredRuns):
         self.assertEqual({line["site"] for line in log.of("trial")},
                          {line["site"] for line in first.of("trial")})
 
+    def rebuild(self, folder, **code):
+        """Instructions of kernels, in the image that the simulated driver reads."""
+        image = (DEMO.parent / "demo_kernels.fatbin.sim").read_text()
+        (folder / "demo_kernels.fatbin.sim").write_text(
+            image + "".join(f"code {kernel} {text}\n" for kernel, text in code.items()))
+
+    def test_a_kernel_with_other_instructions_is_tuned_and_no_other(self):
+        folder = self.work / "rebuilt"
+        shutil.copytree(DEMO.parent, folder)
+        program = (folder / DEMO.name, "--steps", "4")
+        # What is known of an earlier version of the store, or of code that could not be read.
+        first = self.tune(program=program)
+        self.rebuild(folder, rotate="r1", attend="a1")
+        self.assert_kept(self.again(program=program))
+        shutil.rmtree(self.stored)
+        shutil.copytree(self.work / "store", self.stored)
+        codes = {site["name"]: site["code"] for site in self.entry()[1]["sites"]}
+        self.assertNotIn("", (codes["rotate"], codes["attend"]))
+        self.assertEqual(codes["project"], "")
+        self.assert_kept(self.again(program=program))
+        self.rebuild(folder, rotate="r1", attend="a2", project="p1")
+        log = self.again(program=program)
+        self.assertEqual({line["site"] for line in log.of("trial")}, {"attend"})
+        (named,) = log.of("fallback", reason="other_code")
+        self.assertIn("'attend'", named["text"])
+        now = {site["name"]: site for site in json.loads(next(
+            (self.work / "store" / "decode").glob("*.json")).read_text())["sites"]}
+        self.assertNotEqual(now["attend"]["code"], codes["attend"])
+        self.assertEqual(len(now["attend"]["replaced"]), 1)
+        self.assertNotEqual(now["attend"]["reason"], "no_samples")
+        self.assertEqual({name for name, _ in log.winners()}, {name for name, _ in first.winners()})
+
     def test_another_nccl_has_the_winners_of_all_ranks_confirmed(self):
         program = (TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "4", "--tokens", "8")
         how = {"program": program, "region": "nvtx:step",

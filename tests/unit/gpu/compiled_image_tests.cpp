@@ -118,6 +118,31 @@ TEST_CASE("A device without machine code in a fatbin gets the PTX's variables", 
   }
 }
 
+TEST_CASE("Each kernel's instructions have a hash, the same however a fatbin is compressed",
+          "[image]") {
+  const auto alone = read(content("variables.cubin"))->code;
+  REQUIRE_FALSE(alone.empty());
+  for (const std::string& name : fat_binaries()) {
+    INFO(name);
+    CHECK(read(content(name))->code == alone);
+  }
+  const auto ptx = read(content("variables.ptx"))->code;
+  CHECK(ptx.size() == alone.size());
+  for (const auto& [symbol, hash] : alone) CHECK(ptx.contains(symbol));
+  // One byte of one kernel's instructions.
+  std::string image = content("variables.cubin");
+  Elf64_Ehdr header;
+  std::memcpy(&header, image.data(), sizeof header);
+  std::vector<Elf64_Shdr> sections(header.e_shnum);
+  std::memcpy(sections.data(), image.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
+  const std::string& first = alone.begin()->first;
+  const std::string names = image.substr(sections[header.e_shstrndx].sh_offset);
+  for (const Elf64_Shdr& one : sections)
+    if (names.c_str() + one.sh_name == ".text." + first) image[one.sh_offset] ^= 1;
+  const auto changed = read(image)->code;
+  for (const auto& [symbol, hash] : alone) CHECK((changed.at(symbol) == hash) == (symbol != first));
+}
+
 TEST_CASE("What code takes from the driver is told", "[image]") {
   const auto functions = read(content("functions.cubin"));
   REQUIRE(functions);

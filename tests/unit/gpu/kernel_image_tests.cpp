@@ -105,3 +105,27 @@ TEST_CASE("What is no image is refused with a reason", "[image]") {
   CHECK(refusal("\177ELF") == "its machine code cannot be read: it has no ELF header");
   CHECK(refusal("\x50\xed\x55\xba") == "its fatbin has no header that is known");
 }
+
+TEST_CASE("A kernel of PTX has other code where it or what it may call is other", "[image]") {
+  const auto with = [](const std::string& function, const std::string& one,
+                       const std::string& other) {
+    return ptx(".func helper() { " + function + "; }\n.visible .entry one(.param .u64 p) { " + one +
+               "; }\n.visible .entry other(.param .u64 p) .maxntid 256 { " + other + "; }\n")
+        .code;
+  };
+  const auto code = with("ret", "add", "mul");
+  REQUIRE(code.size() == 2);
+  CHECK(code.at("one") != code.at("other"));
+  CHECK(with("ret", "add", "mul") == code);
+  CHECK(with("ret", "sub", "mul").at("one") != code.at("one"));
+  CHECK(with("ret", "sub", "mul").at("other") == code.at("other"));
+  CHECK(with("exit", "add", "mul").at("one") != code.at("one"));
+  CHECK(with("exit", "add", "mul").at("other") != code.at("other"));
+}
+
+TEST_CASE("An image of the simulated driver says what stands for its kernels' code", "[image]") {
+  const auto code = read("simcuda image 1\ncode gemm first\ncode axpy second # not this\n")->code;
+  REQUIRE(code.size() == 2);
+  CHECK(read("simcuda image 1\n# more\ncode gemm first\n")->code.at("gemm") == code.at("gemm"));
+  CHECK(read("simcuda image 1\ncode gemm second\n")->code.at("gemm") == code.at("axpy"));
+}

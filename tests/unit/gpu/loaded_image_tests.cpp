@@ -167,3 +167,24 @@ TEST_CASE("The simulated driver's own image is read in the place of a file", "[i
   REQUIRE(code);
   CHECK(code->variables.front().name == "total");
 }
+
+TEST_CASE("An image's stamp is that of its bytes, its file or the program that it is in",
+          "[image]") {
+  CHECK(LoadedImage::from_memory(text)->stamp().empty());  // it is read already
+  CHECK(LoadedImage::from_memory(text)->is_quick_to_read());
+  const std::string program = LoadedImage::from_memory(&in_program)->stamp();
+  CHECK((program.starts_with("build ") || program.starts_with("file ")));
+  CHECK(LoadedImage::from_memory(&in_program)->stamp() == program);
+  FatBinary binary;
+  const auto copy = std::make_unique<FatBinary>(binary);
+  const std::string bytes = LoadedImage::from_memory(copy.get())->stamp();
+  CHECK(bytes.starts_with("bytes "));
+  copy->content[10] ^= 1;
+  CHECK(LoadedImage::from_memory(copy.get())->stamp() != bytes);
+  const ScratchFile file(&binary, sizeof binary);
+  const std::string version = LoadedImage::from_file(file.path, false)->stamp();
+  CHECK(version.starts_with("file "));
+  CHECK(LoadedImage::from_file(file.path, false)->stamp() == version);
+  file.write(&binary, sizeof binary);
+  CHECK(LoadedImage::from_file(file.path, false)->stamp() != version);
+}

@@ -37,7 +37,7 @@ class Stored {
   void save(const std::string& region, const StoredAs& as, std::int64_t key) {
     const auto process = this->process();
     const StoreIdentity identity = process->entry_of(region, as).identity;
-    process->save(identity, {site(key)}, std::nullopt);
+    process->save(identity, {{site(key), {}}}, std::nullopt);
     process->wait(10);
   }
   [[nodiscard]] static StoredSite site(std::int64_t key) {

@@ -1,5 +1,6 @@
 #include <cstring>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 
 #include "catch.hpp"
@@ -133,6 +134,22 @@ TEST_CASE("Whatever became of a config, and why ever a site has its winner, come
     stored.reason = reason;
     CHECK(parse_entry(to_text(entry)).sites[0].site.reason == reason);
   }
+}
+
+TEST_CASE("Of the first version of the format a site's code is not known, and all else is read") {
+  using Json = nlohmann::ordered_json;
+  Entry entry = full_entry();
+  Json old = Json::parse(to_text(entry));
+  CHECK(old["schema"] == 2);
+  old["schema"] = 1;
+  CHECK_THROWS(parse_entry(old.dump()));
+  for (Json& site : old["sites"]) {
+    CHECK(site.erase("code") == 1);
+    CHECK(site.erase("image") == 1);
+  }
+  const Entry read = parse_entry(old.dump());
+  for (EntrySite& site : entry.sites) site.site.code = site.site.image = "";
+  CHECK(to_text(read) == to_text(entry));
 }
 
 TEST_CASE("A trial more is a line more") {

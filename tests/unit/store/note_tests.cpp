@@ -88,3 +88,40 @@ TEST_CASE("Of an entry that has found out and one that has only seen, the former
   CHECK_FALSE(is_open(found.sites.at(0).site));
   CHECK(found.sites[0].replaced.empty());
 }
+
+TEST_CASE("A winner for other code is history, and the site is open") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.code = "fedcba9876543210";
+  note.image = "build 2";
+  for (int i = 0; i < 2; ++i) add_tuning(entry, software, {note}, std::nullopt, later);
+  const EntrySite& known = entry.sites.at(0);
+  CHECK(is_open(known.site));
+  CHECK(known.site.code == note.code);
+  CHECK(known.site.trials.empty());
+  REQUIRE(known.replaced.size() == 1);
+  CHECK(known.replaced[0].winner == block(256));
+  // What was tried with other code says nothing of a site that is tuned again.
+  StoredSite again = site("saxpy", 128);
+  again.code = note.code;
+  again.trials.resize(1);
+  add_tuning(entry, software, {again}, std::nullopt, later);
+  CHECK(entry.sites[0].site.trials.size() == 1);
+}
+
+TEST_CASE("A note of the same code in another build changes nothing else") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.code = site().code;
+  note.image = "build 2";
+  add_tuning(entry, software, {note}, std::nullopt, later);
+  const StoredSite& known = entry.sites.at(0).site;
+  CHECK(known.image == "build 2");
+  CHECK(known.winner == block(256));
+  CHECK(known.trials.size() == site().trials.size());
+  note.code = note.image = "";
+  add_tuning(entry, software, {note}, std::nullopt, later);
+  CHECK(entry.sites[0].site.code == site().code);
+}

@@ -48,6 +48,8 @@ inline StoredSite site(const std::string& name = "saxpy", std::int64_t winner = 
        9e-6,
        9e-6}};
   made.winner = block(winner);
+  made.code = "0123456789abcdef";
+  made.image = "build 76543210fedcba98";
   made.seconds = 2e-6;
   made.default_seconds = 3e-6;
   return made;

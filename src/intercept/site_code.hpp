@@ -1,0 +1,24 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "gpu/loaded_image.hpp"
+
+namespace contextune::intercept {
+
+/// Where the instructions of a site's kernel can be read. A value. Any thread.
+struct SiteCode {
+  std::shared_ptr<gpu::LoadedImage> image;  ///< null: it is no kernel, or its image is not known
+  std::string symbol;
+  int binary_version = 0;
+
+  /// As StoredSite has them; read() may take milliseconds unless is_quick().
+  [[nodiscard]] std::string stamp() const { return image == nullptr ? "" : image->stamp(); }
+  [[nodiscard]] bool is_quick() const { return image == nullptr || image->is_quick_to_read(); }
+  [[nodiscard]] std::string read() const {
+    return image == nullptr ? "" : image->code_of(symbol, binary_version);
+  }
+};
+
+}  // namespace contextune::intercept
