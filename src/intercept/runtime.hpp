@@ -84,10 +84,10 @@ class Runtime {
   /// it as well, once, at most presync_timeout.
   /// @param communicator an ncclComm_t; null: all of the job do
   /// @param ranks        that do it
+  [[nodiscard]] virtual RankGroup members(const void* communicator, std::uint32_t ranks) = 0;
   /// Tells those who look for the ranks of a communicator of this process that it is one of them.
   /// Waits for nobody.
   virtual void announce_communicators() noexcept = 0;
-  [[nodiscard]] virtual RankGroup members(const void* communicator, std::uint32_t ranks) = 0;
 
   /// For steps that these ranks of the job make together. Null: they cannot, and `why` gets a
   /// clause.
