@@ -128,19 +128,45 @@ void Refine::complete(std::span<const RegionSample> samples) {
   }
   if (fill_batch()) return;
   const Assignment before = current_;
-  for (const Racing& racing : racing_) take_in(racing, before);
+  if (racing_.size() == 1 && racing_.front().move == joint) {
+    current_ = without_excluded(racing_.front().arms[racing_.front().race.best()]);
+  } else {
+    for (const Racing& racing : racing_) take_in(racing, before);
+    if (race_jointly(before)) return;
+  }
   if (current_ != before) changed_ = true;
   next_races();
+}
+
+// Two sites may each be faster with something else as long as the other one stays.
+bool Refine::race_jointly(const Assignment& before) {
+  std::vector<Assignment> arms{before};
+  for (const Racing& racing : racing_) {
+    Assignment arm = before;
+    for (const std::size_t site : moves_[racing.move].sites) arm[site] = current_[site];
+    if (arm != before) arms.push_back(std::move(arm));
+  }
+  if (arms.size() < 3) return false;
+  arms.push_back(current_);
+  current_ = before;
+  const Race race(arms.size(), limits_.race, prior_);
+  racing_.clear();
+  racing_.push_back({joint, std::move(arms), race});
+  return fill_batch();
+}
+
+Assignment Refine::without_excluded(Assignment configs) const {
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    const auto& gone = excluded_[i];
+    if (std::find(gone.begin(), gone.end(), configs[i]) != gone.end()) configs[i] = 0;
+  }
+  return configs;
 }
 
 void Refine::take_in(const Racing& racing, const Assignment& before) {
   Move& move = moves_[racing.move];
   note_distances(racing);
-  Assignment chosen = racing.arms[preferred(racing)];
-  for (std::size_t i = 0; i < sites_.size(); ++i) {
-    const auto& gone = excluded_[i];
-    if (std::find(gone.begin(), gone.end(), chosen[i]) != gone.end()) chosen[i] = 0;
-  }
+  Assignment chosen = without_excluded(racing.arms[preferred(racing)]);
   // Two pairs may have a site in common: the first one has moved it.
   for (const std::size_t site : move.sites)
     if (current_[site] != before[site]) return;

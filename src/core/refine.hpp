@@ -21,9 +21,9 @@ struct RefineLimits {
   /// After so many passes no further race begins: where many sites have many configs that differ by
   /// less than the noise, finding that out costs more than they could ever win.
   std::size_t max_passes = 512;
-  /// To look at samples takes a while: sites are raced at the same time, each beside what the others
-  /// had before, and so are pairs of them. Where several then move at once, the next round begins
-  /// with all of that.
+  /// To look at samples takes a while: sites are raced at the same time, each beside what the
+  /// others had before, and so are pairs of them. Where several would move, it is raced whether all
+  /// of them do or one.
   bool at_once = false;
   RaceLimits race;
 };
@@ -59,17 +59,21 @@ class Refine {
   };
   /// A move that is decided now.
   struct Racing {
-    std::size_t move;
+    std::size_t move;  ///< joint: which of those that were decided at the same time
     std::vector<Assignment> arms;
     Race race;
   };
+  static constexpr std::size_t joint = ~std::size_t{0};
   void next_races();
   [[nodiscard]] std::vector<Assignment> arms_of(const Move& move) const;
   /// False: all of them are decided.
   bool fill_batch();
   void note_distances(const Racing& racing);
   [[nodiscard]] std::size_t preferred(const Racing& racing) const;
+  [[nodiscard]] Assignment without_excluded(Assignment configs) const;
   void take_in(const Racing& racing, const Assignment& before);
+  /// False: there is no doubt which of the moves since then are good together.
+  bool race_jointly(const Assignment& before);
 
   std::vector<RefineSite> sites_;
   std::vector<std::vector<std::uint32_t>> excluded_;  ///< by site

@@ -167,7 +167,8 @@ void Tuning::Engine::try_winners() {
   ++confirm_event_.tries;
   tried_sites_ = changed_sites();
   ConfirmLimits limits{options_.confirm_min_pairs, options_.confirm_max_pairs};
-  if (options_.look_seconds > 0) limits.min_pairs = std::max(limits.min_pairs, limits.max_pairs / 4);
+  if (options_.look_seconds > 0)
+    limits.min_pairs = std::max(limits.min_pairs, limits.max_pairs / 4);
   comparison_.emplace(limits);
   (void)experiment_advances();
 }

@@ -285,3 +285,21 @@ TEST_CASE("No more sites are raced at the same time than make a look cheap", "[r
   CHECK(refine.batch().size() >= 128);
   CHECK(refine.batch().size() < 128 + 4 * 4);
 }
+
+TEST_CASE("Sites that are faster only one at a time do not both move", "[refine]") {
+  RefineLimits limits;
+  limits.at_once = true;
+  limits.race.passes_at_once = 1;
+  Refine refine(std::vector<RefineSite>(2, {0, {0, 1}}), limits, {0.01, 8});
+  const auto seconds = [](const Assignment& configs) {
+    const bool first = configs[0] == 1;
+    const bool second = configs[1] == 1;
+    return first && second ? 2.1 : first ? 1.8 : second ? 1.9 : 2.0;
+  };
+  while (!refine.batch().empty()) {
+    std::vector<RegionSample> samples;
+    for (const Assignment& configs : refine.batch()) samples.push_back({seconds(configs), 0});
+    refine.complete(samples);
+  }
+  CHECK(refine.best() == Assignment{1, 0});
+}
