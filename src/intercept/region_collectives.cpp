@@ -50,7 +50,7 @@ RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driv
       log_(log),
       is_shared_(process_collectives().add(*this) && search.keep_in_step(*this)) {}
 
-Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
+Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bool is_part) {
   const collective::CollectiveSpace& space = process_collectives().space();
   const collective::Collective what = collective_of(made);
   SiteSpec spec;
@@ -97,6 +97,8 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign) {
     leave_out_unconnected(made, spec.name + "{" + spec.key.to_string() + "}", configs);
   spec.configs = std::move(configs.configs);
   spec.collective = is_shared_ && obstacle.empty();
+  // It has no time of its own: what the group takes says as much of the others.
+  if (is_part) spec.objective = Objective::Region;
   spec.n_warmup = space.of(what.function).n_warmup;
   spec.n_repeat = space.of(what.function).n_repeat;
   return table_.collective(std::move(spec), default_choice_of(made), configs.unusable);
@@ -127,7 +129,12 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
       }
       // Not under the lock: the search asks for standings under its own.
       const bool is_foreign = is_new && process_collectives().is_of_another(made.key, *this);
-      if (is_new) site = make_site(made, is_foreign);
+      if (is_new) {
+        const auto in_group = std::count_if(all.begin(), all.end(), [&](const DecisionMade& one) {
+          return one.key.communicator == made.key.communicator;
+        });
+        site = make_site(made, is_foreign, in_group > 1);
+      }
       if (site == nullptr) continue;
       if (is_new) {
         const std::lock_guard lock(mutex_);

@@ -68,7 +68,8 @@ class RegionCollectives final : public DecisionPort {
     bool is_gone = false;  ///< its communicator has ended, or it is another region's
   };
 
-  [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign);
+  /// @param is_part it is done in one launch with other collectives of its communicator
+  [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign, bool is_part);
   /// Leaves out what would have to be connected where there may be no memory for it.
   void leave_out_unconnected(const DecisionMade& made, const std::string& label,
                              collective::SiteConfigs& configs);

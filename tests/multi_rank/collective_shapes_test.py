@@ -135,6 +135,17 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_leased(logs, "type=u32 op=sum bytes=8193-16384")
         self.assert_said(logs, "collective_fixed", "of several datatypes or operators")
 
+    def test_collectives_of_several_kinds_in_a_group_are_chosen_on_the_time_of_the_region(self):
+        logs = self.check("several_in_a_group", steps=3000, CONTEXTUNE_REFINE="true", CONTEXTUNE_CONFIRM="true",
+                          SIMNCCL_FAULTS="slow:RING/LL:factor=30")
+        self.assert_same_winners(logs)
+        for log in logs:
+            self.assertNotIn("reason=no_samples", log)
+            self.assertEqual({job.field(line, "site"): job.field(line, "reason") for line in job.winners(log)},
+                             {"all_reduce": "region", "all_gather": "region"}, log)
+            for line in job.winners(log):
+                self.assertNotEqual(job.field(line, "config"), "0", log)
+
     def test_a_group_after_a_collective_of_another_kind(self):
         logs = self.check("before_groups")
         self.assert_leased(logs, "grouped=3")

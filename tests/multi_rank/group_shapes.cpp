@@ -27,6 +27,18 @@ void groups(Rank& rank, int steps) {
   });
 }
 
+void several_in_a_group(Rank& rank, int steps) {
+  const Buffer all;
+  in_steps(rank, steps, [&](int) {
+    CHECK(ncclGroupStart());
+    rank.sum(rank.world, usual);
+    CHECK(
+        ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, rank.world, rank.stream));
+    CHECK(ncclGroupEnd());
+    rank.look();
+  });
+}
+
 void before_groups(Rank& rank, int steps) {
   const Buffer most;
   in_steps(rank, steps, [&](int) {

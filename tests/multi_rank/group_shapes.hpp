@@ -6,6 +6,7 @@
 void group_of_one(Rank& rank, int steps);
 /// One of a single kind, now and then larger, and one of several kinds.
 void groups(Rank& rank, int steps);
+void several_in_a_group(Rank& rank, int steps);
 /// One of another kind before each group.
 void before_groups(Rank& rank, int steps);
 /// More than are told apart, of which the last is of another kind.

@@ -34,9 +34,8 @@ socklen_t address_of(std::uint64_t key, sockaddr_un& address) {
   // An abstract name, unless the ranks are in several network namespaces.
   char* const name = address.sun_path + (folder.empty() ? 1 : 0);
   const std::size_t room = sizeof address.sun_path - 1;
-  const int length =
-      std::snprintf(name, room, "%s%ssimnccl-%016llx", folder.c_str(), folder.empty() ? "" : "/",
-                    static_cast<unsigned long long>(key));
+  const int length = std::snprintf(name, room, "%s%ssimnccl-%016llx", folder.c_str(),
+                                   folder.empty() ? "" : "/", static_cast<unsigned long long>(key));
   if (length < 0 || static_cast<std::size_t>(length) >= room)
     throw Error{ncclSystemError, "the name of SIMNCCL_FOLDER is too long"};
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
