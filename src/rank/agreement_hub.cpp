@@ -199,6 +199,8 @@ bool Hub::is_held_up(const Topic& topic, const Entry& entry, std::set<const Entr
       const auto& [elsewhere, open] = other;
       if (open.state != State::Collecting || !open.said.contains(rank) || seen.contains(&open))
         return false;
+      // Whoever has so much time goes on with the program meanwhile.
+      if (open.seconds >= most_patience_seconds) return false;
       return !open.inquired || is_held_up(elsewhere, open, seen);
     });
   });

@@ -187,6 +187,17 @@ TEST_CASE("Ranks that wait for one another in a circle do not do so for ever", "
   CHECK(ranks.seen(2, circle[2]).verdict == Verdict::Aborted);
 }
 
+TEST_CASE("A rank that has spoken elsewhere and does not wait there is waited for no longer",
+          "[agreement]") {
+  SimulatedRanks ranks(2, 1);
+  const Topic unhurried{9, 1, {0, 1}};
+  ranks.say(1, unhurried, 3600);
+  const Topic topic = topic_of({0, 1});
+  ranks.say(0, topic, 1);
+  let_pass(ranks, 3);
+  CHECK(ranks.seen(0, topic).verdict == Verdict::Aborted);
+}
+
 TEST_CASE("Of several deadlines the earliest counts", "[agreement]") {
   SimulatedRanks ranks(3, 1);
   const Topic topic = topic_of({0, 1, 2});
