@@ -30,8 +30,9 @@ struct TuningOptions {
   /// measured.
   bool store_knows = false;
 
-  /// What it takes to look at results in the middle of refining, in seconds of the region: about so
-  /// many passes are made before the first look and between two. 0: nothing.
+  /// What it takes to look at results in the middle of refining and confirming, in seconds of the
+  /// region: passes for as long are made at least before each look, and sites that do not depend on
+  /// one another's answers are raced between the same looks. 0: nothing.
   double look_seconds = 0;
 
   /// Sites that first appear after this many passes of a generation form the next one.
