@@ -228,7 +228,7 @@ void travel(Wire& wire, TrialEvent& event) {
 template <class Wire>
 void travel(Wire& wire, WinnerEvent& event) {
   wire(event.site, event.config, event.seconds, event.default_seconds, event.reason,
-       event.cut_short);
+       event.cut_short, event.ranks);
 }
 template <class Wire>
 void travel(Wire& wire, ConfirmEvent& event) {

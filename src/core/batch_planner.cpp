@@ -162,6 +162,7 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks, std::span<const
   batch.stage = tuning_->stage();
   batch.finished = tuning_->finished();
   batch.tuning_seconds = tuning_->tuning_seconds();
+  name_ranks(ranks);
   batch.events = std::exchange(events_.list, {});
   before_hash_ = last_hash_;
   before_passes_ = last_.passes.size();

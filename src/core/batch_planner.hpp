@@ -69,6 +69,7 @@ class BatchPlanner {
   void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank);
   void tell_ready();
   void tell_stored(SharedIndex site);
+  void name_ranks(std::span<const std::uint32_t> ranks);
   void take_results(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   /// Whether a rank waits no longer for that pass; notes which.
   [[nodiscard]] bool overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,

@@ -116,6 +116,17 @@ void BatchPlanner::tell_ready() {
   }
 }
 
+void BatchPlanner::name_ranks(std::span<const std::uint32_t> ranks) {
+  for (TuningEvent& event : events_.list) {
+    auto* const winner = std::get_if<WinnerEvent>(&event);
+    if (winner == nullptr || winner->site >= sites_.size()) continue;
+    const std::vector<bool>& has = sites_[winner->site].reported;
+    if (std::find(has.begin(), has.end(), false) == has.end()) continue;
+    for (std::size_t r = 0; r < ranks.size(); ++r)
+      if (has[r]) winner->ranks.push_back(ranks[r]);
+  }
+}
+
 void BatchPlanner::tell_stored(SharedIndex index) {
   const Site& site = sites_[index];
   std::vector<std::optional<StoredWinner>> of_ranks;

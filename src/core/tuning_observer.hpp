@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/coordinator.hpp"
 #include "core/fallback_reason.hpp"
@@ -51,6 +52,8 @@ struct WinnerEvent {
   double default_seconds = 0;  ///< config 0's cost; NaN if not measured
   WinnerReason reason = WinnerReason::Fastest;
   bool cut_short = false;  ///< the limit on passes or time came before it was shown to be one
+  /// Those that have the site, ascending; empty: all that it is tuned with, or this process alone.
+  std::vector<std::uint32_t> ranks{};
 };
 
 enum class ConfirmVerdict {

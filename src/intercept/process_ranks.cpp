@@ -184,9 +184,13 @@ std::uint32_t ProcessRanks::num_ranks() {
   return log::ranks_of_environment();
 }
 
-bool ProcessRanks::is_first_on_host() {
+bool ProcessRanks::is_first_on_host(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(mutex_);
-  return local_rank_ == 0;
+  if (ranks.empty() || coordinator_ == nullptr) return local_rank_ == 0;
+  const std::uint32_t own = coordinator_->rank();
+  return std::none_of(ranks.begin(), ranks.end(), [&](std::uint32_t other) {
+    return other < own && own - other <= local_rank_;
+  });
 }
 
 rank::Standing ProcessRanks::standing() {

@@ -38,8 +38,10 @@ class ProcessRanks {
 
   /// How many ranks the job has, as far as that is known by now.
   [[nodiscard]] std::uint32_t num_ranks();
-  /// Whether no other rank of the job on this host comes before this one, as far as that is known.
-  [[nodiscard]] bool is_first_on_host();
+  /// Whether no other rank of these comes before this one on its host, as far as that is known:
+  /// those of a host are taken to follow one another.
+  /// @param ranks ascending; empty: all of the job
+  [[nodiscard]] bool is_first_on_host(std::span<const std::uint32_t> ranks);
 
   /// Whether the ranks of a communicator can still be joined.
   [[nodiscard]] rank::Standing standing();

@@ -81,7 +81,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       ranks_(log_, options.distributed),
       store_(
           open_store(options, log_), store_folder(options), options, log_,
-          [this] { return environment(); }, [this] { return ranks_.is_first_on_host(); }),
+          [this] { return environment(); },
+          [this](auto ranks) { return ranks_.is_first_on_host(ranks); }),
       recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),
       gate_(frontend),

@@ -44,8 +44,7 @@ bool same_site(const StoredSite& a, const StoredSite& b) {
 
 ProcessStore::ProcessStore(std::unique_ptr<Store> store, const std::string& folder,
                            const Options& options, EventLog& log,
-                           std::function<TuningEnvironment()> environment,
-                           std::function<bool()> may_save)
+                           std::function<TuningEnvironment()> environment, MaySave may_save)
     : store_(options.store == StoreUse::Off ? nullptr : std::move(store)),
       use_(options.store),
       always_tune_(options.always_tune),
@@ -142,7 +141,9 @@ const StoredSite* ProcessStore::find(const Entry& entry, const std::string& name
 
 void ProcessStore::save(const StoreIdentity& identity, std::vector<Saved> sites,
                         std::optional<StoredConfirm> confirm) {
-  if (store_ == nullptr || sites.empty() || !tunes() || !may_save_()) return;
+  if (store_ == nullptr || !tunes()) return;
+  std::erase_if(sites, [this](const Saved& one) { return !may_save_(one.ranks); });
+  if (sites.empty()) return;
   const std::lock_guard lock(mutex_);
   const auto waiting = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
     return job.identity.kind == identity.kind && job.identity.name == identity.name;

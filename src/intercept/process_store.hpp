@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,14 +36,15 @@ class ProcessStore {
     bool is_complete = false;          ///< earlier runs saw nothing that is not in it
   };
 
+  using MaySave = std::function<bool(std::span<const std::uint32_t> ranks)>;
+
   /// @param store       null: nothing is stored
   /// @param folder      where it is; empty: nowhere
   /// @param environment where this process is; asked when the first entry is read
-  /// @param may_save    whether it is for this process to write, and not for another rank on its
-  ///                    host that finds the same
+  /// @param may_save    whether it is for this process to write what these ranks have, and not for
+  ///                    another one on its host; none: what all have
   ProcessStore(std::unique_ptr<Store> store, const std::string& folder, const Options& options,
-               EventLog& log, std::function<TuningEnvironment()> environment,
-               std::function<bool()> may_save);
+               EventLog& log, std::function<TuningEnvironment()> environment, MaySave may_save);
 
   /// Reads ahead what is stored of these regions, before the program enters them.
   void prepare(const std::vector<std::string>& regions);
@@ -63,7 +65,8 @@ class ProcessStore {
   struct Saved {
     StoredSite site;
     SiteCode code;
-    bool says_code_only = false;  ///< a note; where the code cannot be read, there is none
+    std::vector<std::uint32_t> ranks{};  ///< that have it, as WinnerEvent has them
+    bool says_code_only = false;         ///< a note; where the code cannot be read, there is none
   };
   /// Writes behind the scenes, and reads instructions there.
   void save(const StoreIdentity& identity, std::vector<Saved> sites,
@@ -101,7 +104,7 @@ class ProcessStore {
   const bool version_check_;
   EventLog& log_;
   const std::function<TuningEnvironment()> find_environment_;
-  const std::function<bool()> may_save_;
+  const MaySave may_save_;
   store::TrialJournal journal_;
   std::atomic<int> on_probation_{0};  ///< searches
   mutable std::mutex mutex_;

@@ -54,7 +54,7 @@ SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const 
   if (reads_now && here == stored.code && stored.image == code.stamp()) return Code::Same;
   // The next run finds what was read.
   StoredSite note = note_of(stored.name, stored.key);
-  store_.save(entry_.identity, {{std::move(note), code, true}}, std::nullopt);
+  store_.save(entry_.identity, {{std::move(note), code, {}, true}}, std::nullopt);
   if (stored.code.empty() || (reads_now && here == stored.code)) return Code::Same;
   return reads_now ? Code::Other : Code::Untold;
 }
@@ -266,9 +266,10 @@ void SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStat
   const bool is_found = site.winner && site.winner->config == config;
   if (config == 0 || site.is_pinned || (site.stored != config && !is_found)) return;
   if (is_found) site.saved = true;
+  const auto ranks = site.winner ? site.winner->ranks : std::vector<std::uint32_t>();
   StoredSite note = note_of(site);
   note.trials.push_back({site.configs[config], why, 0, none, none, none});
-  store_.save(entry_.identity, {{std::move(note), site.code}}, std::nullopt);
+  store_.save(entry_.identity, {{std::move(note), site.code, ranks}}, std::nullopt);
 }
 
 bool SearchResults::note_unfinished() {
@@ -289,7 +290,7 @@ bool SearchResults::save() {
   std::vector<ProcessStore::Saved> sites;
   for (Site& site : sites_) {
     if (!site.winner || site.saved) continue;
-    sites.push_back({stored(site), site.code});
+    sites.push_back({stored(site), site.code, site.winner->ranks});
     site.saved = true;
   }
   if (sites.empty()) return false;

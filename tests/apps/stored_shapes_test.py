@@ -57,6 +57,32 @@ class StoredShapesTest(StoredRuns):
         self.assertEqual(printed, out)
         self.assertEqual(again.of("trial"), [])
 
+    def test_what_only_some_ranks_have_is_stored_by_the_first_of_them(self):
+        for rank in range(4):
+            shutil.copytree(DEMO.parent, self.work / f"rank-{rank}")
+        for rank in 2, 3:
+            with open(self.work / f"rank-{rank}" / "demo_kernels.fatbin.sim", "a",
+                      encoding="utf-8") as image:
+                image.write("registers 41\n")  # so that its kernels are others
+        few = self.work / "few.lua"
+        few.write_text(SPACE.read_text().replace("{ 128, 256, 512, 1024 }", "{ 128, 1024 }"))
+        def start():
+            script = f'exec {self.work}/rank-$CONTEXTUNE_RANK/{DEMO.name} "$@"'
+            return self.run_program("-n", "4", "--distributed", "on", "--mode", "replay",
+                                    "--no-confirm", space=few, program=(
+                                        "/bin/sh", "-c", script, "sh", "--steps", "4"))
+        first, out = start()
+        self.assertEqual([len([line for line in lines if line.get("action") == "saved"])
+                          for lines in first.ranks], [1, 0, 1, 0])
+        (path,) = (self.work / "store" / "decode").glob("*.json")
+        keys = {(site["name"], str(site["key"])) for site in json.loads(path.read_text())["sites"]}
+        self.assertEqual(len(keys), 2 * len({name for name, _ in keys}))
+        again, same = start()
+        self.assertEqual(sorted(same.splitlines()), sorted(out.splitlines()))
+        self.assertEqual(again.of("trial"), [])
+        for rank in range(4):
+            self.assertEqual(again.winners(rank), first.winners(rank))
+
     def test_ranks_that_have_stored_other_winners_take_those_of_the_first(self):
         def start(*flags):
             script = f'CONTEXTUNE_CACHE_DIR={self.work}/store-$CONTEXTUNE_RANK exec "$@"'

@@ -28,7 +28,8 @@ class Stored {
     auto files = std::make_unique<store::FileStore>(
         cache(), [](FallbackReason, const std::string& sentence) { FAIL(sentence); });
     return std::make_unique<ProcessStore>(
-        std::move(files), cache(), Options{}, log_, [] { return here(); }, [] { return true; });
+        std::move(files), cache(), Options{}, log_, [] { return here(); },
+        [](auto) { return true; });
   }
   [[nodiscard]] static TuningEnvironment here() {
     return {{{"gpu", "NVIDIA H200"}}, {{"driver", "13.0"}}};

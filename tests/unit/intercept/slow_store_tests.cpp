@@ -54,7 +54,7 @@ struct SlowStore {
   SlowDisk* disk = new SlowDisk;
   ProcessStore store{
       std::unique_ptr<Store>(disk), "", Options{}, log, [] { return TuningEnvironment{}; },
-      [] { return true; }};
+      [](auto) { return true; }};
 };
 
 }  // namespace
