@@ -13,6 +13,8 @@ constexpr std::string_view known_version = "contextune-known 1";
 constexpr std::string_view closing_line = "end";
 constexpr std::array<std::string_view, 2> end_words{"unknown", "crashed"};
 constexpr std::array<std::string_view, 3> suspicion_words{"none", "suspect", "blamed"};
+// A machine that wants memory, or a scheduler, may end two runs in a row at the same place.
+constexpr std::uint32_t blaming_ends = 3;
 constexpr std::size_t most_entries = 65536;
 
 std::string hash_text(std::uint64_t number) {
@@ -120,7 +122,7 @@ void KnownFile::add(const TryingFile& ended, std::set<TriedConfig>& counted) {
     entry.text = text;
     if (!alone) continue;
     if (counted.insert(config).second) ++entry.ends;
-    if (did_it || entry.ends > 1) entry.suspicion = TrialJournal::Suspicion::Blamed;
+    if (did_it || entry.ends >= blaming_ends) entry.suspicion = TrialJournal::Suspicion::Blamed;
   }
 }
 

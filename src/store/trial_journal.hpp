@@ -33,7 +33,7 @@ struct TriedConfig {
 ///
 /// A process that ends by exit() takes its file away. What was in flight at any other end are
 /// suspects. One that was alone in flight is blamed: at once where it is known that the process
-/// crashed or its CUDA context broke, else when that happens once more. A suspect that was tried
+/// crashed or its CUDA context broke, else when that happens a third time. A suspect that was tried
 /// and survived is one no longer.
 ///
 /// Not mapped but written: a mapped file that somebody cuts short, or whose file system is gone,

@@ -58,13 +58,16 @@ class StoredRuns(unittest.TestCase):
         } | {"LD_LIBRARY_PATH": f"{BUILD / 'simnccl'}:{BUILD / 'simcuda'}",
              "CONTEXTUNE_CACHE_DIR": str(self.work / "store"), "SIMNCCL_DEADLINE_S": "40"}
 
-    def start(self, *flags, program=PROGRAM, variables=(), region="nvtx:decode", space=SPACE):
+    def command(self, *flags, program=PROGRAM, region="nvtx:decode", space=SPACE):
         self.runs += 1
         self.folder = self.work / f"logs-{self.runs}"
+        return list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
+                              self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
+                              *program)))
+
+    def start(self, *flags, variables=(), **how):
         process = subprocess.Popen(
-            list(map(str, (COMMAND, "run", "--region", region, "--space", space, "--log-dir",
-                           self.folder, "--report", self.work / "report", *QUICK, *flags, "--",
-                           *program))),
+            self.command(*flags, **how),
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=self.work,
             env=self.environment | dict(variables), start_new_session=True)
         self.addCleanup(self.kill, process)

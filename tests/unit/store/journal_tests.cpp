@@ -97,11 +97,13 @@ TEST_CASE("What was in flight when a process ended are suspects, and what was tr
   CHECK(runs.said.empty());
 }
 
-TEST_CASE("A suspect that was alone in flight at a second end is blamed", "[journal]") {
+TEST_CASE("A suspect that was alone in flight at a third end is blamed", "[journal]") {
   Runs runs;
   runs.die({first, second});
-  runs.die({first});
-  CHECK(runs.suspicion(first) == Suspicion::Suspect);
+  for (int i = 0; i < 2; ++i) {
+    runs.die({first});
+    CHECK(runs.suspicion(first) == Suspicion::Suspect);
+  }
   runs.die({first});
   CHECK(runs.suspicion(first) == Suspicion::Blamed);
   CHECK(runs.suspicion(second) == Suspicion::Suspect);
