@@ -334,6 +334,12 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
   if (pass.experiment != experiment_.number()) return;
   const bool counts = result != nullptr && !result->throttled;
   double seconds = counts ? region_seconds(*result) : no_sample;
+  // What ranks could not be told ran as it was before: that is no sample of what was planned.
+  for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
+    const SiteResult& seen = result->sites[i];
+    if (seen.site < pass.configs.size() && seen.config != pass.configs[seen.site])
+      seconds = no_sample;
+  }
   // Where others launched it, only the result tells that it could not be launched.
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
     const SiteResult& seen = result->sites[i];

@@ -118,6 +118,29 @@ TEST_CASE("A result for another config than the planned one is no sample", "[fai
   CHECK(recorder.count(FallbackReason::NoSamples) == 1);
 }
 
+TEST_CASE("A region's time with other configs than the planned ones shows nothing", "[failure]") {
+  Recorder recorder;
+  TuningOptions options = ancestor(0, 1);
+  options.confirm = true;
+  Tuning tuning(options, &recorder);
+  const SiteIndex site = tuning.add_site({.name = "a", .key = {}, .configs = make_configs(2)});
+  while (!tuning.finished()) {
+    const PassPlan plan = tuning.begin_pass(0);
+    const std::uint32_t due = plan.configs.empty() ? 0 : plan.configs[site];
+    const bool compares = plan.stage == Stage::Confirm;
+    tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
+    // In its table config 1 runs as planned; what is to be shown of it ranks cannot be told.
+    const std::uint32_t ran = compares ? 0 : due;
+    tuning.add_result({plan.pass,
+                       {{site, ran, 1, 2e-6 - 1e-6 * due, SiteResult::Status::Measured}},
+                       2e-6 - 1e-6 * due},
+                      0);
+  }
+  REQUIRE(recorder.confirms.size() == 1);
+  CHECK(recorder.confirms[0].pairs == 0);
+  CHECK(tuning.winners()[site] == 0);
+}
+
 TEST_CASE("Samples taken under throttling do not count", "[failure]") {
   FakeRegion region(ancestor(0, 3));
   region.sites.push_back({"a", {2e-6, 1e-6}});
