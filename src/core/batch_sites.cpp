@@ -1,5 +1,6 @@
 // The sites that a BatchPlanner has taken up, and what ranks say of them.
 #include <algorithm>
+#include <utility>
 
 #include "core/batch_planner.hpp"
 
@@ -163,8 +164,12 @@ void BatchPlanner::put_in_step(Batch& batch) {
     if (sites_[index].shared.collective && sites_[index].shared.num_configs > 1)
       collectives.push_back(index);
   for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
-    // Perhaps a call of another thread was under way: its samples are taken again.
-    if (!batch.finished && ++sites_[one.site].out_of_step < most_batches_out_of_step) continue;
+    // Perhaps a call of another thread was under way: its samples are taken again, and its winner
+    // is told later.
+    if (++sites_[one.site].out_of_step < most_batches_out_of_step) {
+      if (std::exchange(batch.finished, false)) batch.waiting = Waiting::Results;
+      continue;
+    }
     keep_default(one.site, one.why, batch.events);
     for (std::uint32_t config = 1; config < sites_[one.site].shared.num_configs; ++config)
       tuning_->reject_config(one.site, config, "It cannot be told to all ranks alike.");

@@ -215,6 +215,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("a decision that is under way at whatever moment costs a collective no winner") {
+  TuningOptions options = ancestor(1, 2);
+  options.confirm = true;
+  for (int unlucky = 0; unlucky < 150; ++unlucky) {
+    SeveralRanks ranks(2, options);
+    add_collective(ranks, "all_gather", {4e-3, 3e-3, 1e-3}, 1);
+    for (int round = 0; round < 600; ++round) {
+      ranks[1].decisions.unsound = round == unlucky;
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    }
+    INFO("in round " << unlucky);
+    REQUIRE(ranks.all_finished());
+    require_lockstep(ranks, "all_gather");
+    for (auto& rank : ranks.ranks) {
+      const WinnerEvent* const winner = rank->recorder.winner_of(0);
+      REQUIRE(winner != nullptr);
+      CHECK(winner->config == 2);
+      // What is said to have won is what runs.
+      CHECK(rank->decisions.told("all_gather").back() == winner->config);
+      CHECK(rank->tuning.winners()[0] == winner->config);
+    }
+  }
+}
+
 TEST_CASE("a communicator with ranks that are not tuned together keeps its default") {
   Meeting meeting(1);
   FakeRank rank(meeting, 0, 1, ancestor(1, 2));
