@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/batch_planner.hpp"
+#include "core/statistics.hpp"
 
 namespace contextune {
 namespace {
@@ -70,10 +71,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
                                                 " than on another rank; it keeps its default."});
     for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
       site.unusable.push_back(config);
-    if (site.told_ready) {
-      for (std::uint32_t config = 1; config < site.shared.num_configs; ++config)
-        tuning_->reject_config(index, config, "It is not the same config on all ranks.");
-    }
+    if (site.told_ready) tuning_->keep_default(index);
     return;
   }
   site.unready[rank] = !seen.ready;
@@ -166,13 +164,18 @@ void BatchPlanner::put_in_step(Batch& batch) {
   for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
     // Perhaps a call of another thread was under way: its samples are taken again, and its winner
     // is told later.
-    if (++sites_[one.site].out_of_step < most_batches_out_of_step) {
+    const int tries = ++sites_[one.site].out_of_step;
+    if (tries < most_batches_out_of_step) {
       if (std::exchange(batch.finished, false)) batch.waiting = Waiting::Results;
       continue;
     }
+    if (tries > most_batches_out_of_step) continue;  // it was said
     keep_default(one.site, one.why, batch.events);
-    for (std::uint32_t config = 1; config < sites_[one.site].shared.num_configs; ++config)
-      tuning_->reject_config(one.site, config, "It cannot be told to all ranks alike.");
+    tuning_->keep_default(one.site);
+    // In place of the winner that it was said to have.
+    if (batch.finished)
+      batch.events.emplace_back(
+          WinnerEvent{one.site, 0, no_sample, no_sample, WinnerReason::NoSamples});
   }
 }
 

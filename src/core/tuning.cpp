@@ -61,6 +61,9 @@ void Tuning::site_suspected(SiteIndex site, const Suspicions& suspicions) {
 void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) {
   engine_->reject_config(site, config, detail);
 }
+void Tuning::keep_default(SiteIndex site) {
+  engine_->keep_default(site);
+}
 PassPlan Tuning::begin_pass(double now, bool bounded) {
   return engine_->begin_pass(now, bounded);
 }

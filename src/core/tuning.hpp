@@ -33,6 +33,9 @@ class Tuning final : public RegionTuning {
   void site_stored(SiteIndex site, const StoredWinner& stored);
   void site_suspected(SiteIndex site, const Suspicions& suspicions);
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  /// A ready site's other configs cannot be run any more, for no fault of theirs: nothing more is
+  /// said of them, and what is known of the site is no winner to be kept.
+  void keep_default(SiteIndex site);
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;

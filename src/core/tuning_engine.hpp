@@ -30,7 +30,7 @@ struct TuningSite {
   bool ready = true;
   std::optional<SiteProgress> progress;  ///< once admitted with something to try
   std::optional<std::uint32_t> generation;
-  bool trivial = false;     ///< one config, pinned or known: there is nothing to try
+  bool trivial = false;     ///< one config, pinned, known or kept: there is nothing to try
   bool settled = false;     ///< known and reason are what the table chose
   bool suspected = false;   ///< its stored winner is, and runs once it was survived alone
   std::uint32_t known = 0;  ///< runs this when nothing is tried
@@ -74,6 +74,7 @@ class Tuning::Engine {
   void site_stored(SiteIndex index, const StoredWinner& stored);
   void site_suspected(SiteIndex index, const Suspicions& suspicions);
   void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail);
+  void keep_default(SiteIndex index);
   PassPlan begin_pass(double now, bool bounded);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now);

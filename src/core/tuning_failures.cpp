@@ -86,6 +86,16 @@ void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config,
   observer_.fallback(FallbackReason::WrongResult, index, detail);
 }
 
+void Tuning::Engine::keep_default(SiteIndex index) {
+  if (index >= sites_.size()) return;
+  TuningSite& site = sites_[index];
+  for (std::uint32_t config = 1; config < site.spec.configs.size(); ++config)
+    (void)give_up_config(index, config);
+  site.known = winners_[index] = 0;
+  site.settled = site.trivial = true;
+  site.reason = WinnerReason::NoSamples;
+}
+
 bool Tuning::Engine::give_up_config(SiteIndex index, std::uint32_t config) {
   TuningSite& site = sites_[index];
   // The default that fails is the program's own affair.

@@ -1,4 +1,5 @@
 // Collective sites: every rank is told the same config at the same decision, whatever happens.
+#include <algorithm>
 #include <random>
 
 #include "catch.hpp"
@@ -235,6 +236,36 @@ TEST_CASE("a decision that is under way at whatever moment costs a collective no
       // What is said to have won is what runs.
       CHECK(rank->decisions.told("all_gather").back() == winner->config);
       CHECK(rank->tuning.winners()[0] == winner->config);
+    }
+  }
+}
+
+TEST_CASE(
+    "a collective that falls out of step keeps its default, and none of its configs is blamed") {
+  for (int from = 6; from < 120; from += 3) {
+    SeveralRanks ranks(2, ancestor(8, 8));
+    add_collective(ranks, "all_gather", {4e-3, 3e-3, 1e-3, 2e-3, 2e-3, 2e-3}, 1);
+    ranks.add("kernel", std::vector(2, std::vector<double>{2e-3, 1e-3}));
+    for (int round = 0; round < 3000 && !ranks.all_finished(); ++round) {
+      ranks[1].decisions.unsound = round >= from;
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    }
+    INFO("from round " << from);
+    REQUIRE(ranks.all_finished());
+    for (auto& rank : ranks.ranks) {
+      CHECK(rank->recorder.count(FallbackReason::RanksDiffer) == 1);
+      CHECK(rank->recorder.count(FallbackReason::WrongResult) == 0);
+      for (const TrialEvent& trial : rank->recorder.trials)
+        CHECK(trial.status != TrialStatus::WrongResult);
+      // What is not known to be better or worse is not to be stored as such.
+      const auto& said = rank->recorder.winners;
+      const auto last = std::find_if(said.rbegin(), said.rend(),
+                                     [](const WinnerEvent& event) { return event.site == 0; });
+      REQUIRE(last != said.rend());
+      CHECK(last->config == 0);
+      CHECK(last->reason == WinnerReason::NoSamples);
+      CHECK(rank->tuning.winners()[0] == 0);
+      CHECK(rank->tuning.winners()[1] == 1);
     }
   }
 }
