@@ -130,8 +130,10 @@ bool AutotunedBase::find_near(Problem& problem) const {
   const std::uint64_t as_of = shared_->num_settled.load(std::memory_order_relaxed);
   const Problem* nearest = nullptr;
   for (const Problem* one : shared_->problems.of_other_sizes(problem)) {
-    if (one->kept.empty() || !are_within(*one->size, *problem.size, options().nearest_within))
-      continue;
+    // What had no choice, or cannot be tuned, runs its default without being compared with
+    // anything.
+    if (one->kept.size() < 2 || one->number == Problem::untuned) continue;
+    if (!are_within(*one->size, *problem.size, options().nearest_within)) continue;
     const std::uint32_t config = contextune_tunable_settled(handle(), one->number);
     if (config == CONTEXTUNE_UNSETTLED || !problem.keeps(config)) continue;
     if (nearest == nullptr || is_nearer(*one->size, *nearest->size, *problem.size)) nearest = one;

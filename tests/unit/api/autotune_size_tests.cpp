@@ -177,3 +177,25 @@ TEST_CASE("A winner of a near size that cannot run here is given up", "[autotune
   add(2000);
   CHECK(blocks == std::vector<unsigned>{256});
 }
+
+TEST_CASE("A size that had no choice is not what a near one takes", "[autotune]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(8);
+  std::vector<unsigned> blocks;
+  auto add =
+      autotune(
+          "no_choice_near", ConfigSpace().parameter("block", {256, 128}), nullptr,
+          [](const Config& config, int n) { return n > 500 || config.get_int("block") > 128; },
+          [&](const Config& config, int) {
+            const auto block = static_cast<unsigned>(config.get_int("block"));
+            blocks.push_back(block);
+            return program.add(y, 8, 1.0F, 1, block);
+          },
+          {.n_warmup = 0, .n_repeat = 2, .unseen = UnseenSize::Nearest})
+          .size([](int n) { return n; });
+  add(500);
+  CHECK(blocks == std::vector<unsigned>{256});
+  add(1000);  // nothing near was compared with anything
+  CHECK(winners("no_choice_near") == 1);
+  CHECK(blocks.back() == 128);
+}
