@@ -152,6 +152,11 @@ class Search {
     const std::lock_guard lock(mutex_);
     return !stopped_ && !sites_.empty() && tuning_->finished();
   }
+  /// Whether one of the site's own is known, now or of an earlier run.
+  [[nodiscard]] bool has_winner(const Site& site) const {
+    const std::lock_guard lock(mutex_);
+    return results_.has_winner(site.index);
+  }
   [[nodiscard]] Watch watch() const noexcept { return watch_.load(std::memory_order_acquire); }
 
   /// Tag for one launch (or one tunable call) of the pass under way.

@@ -182,6 +182,13 @@ void SearchResults::winner(const WinnerEvent& event) {
   site.saved = !is_found || !is_news || site.is_pinned;
 }
 
+bool SearchResults::has_winner(SiteIndex site) const noexcept {
+  if (site >= sites_.size() || !sites_[site].winner) return false;
+  const WinnerReason reason = sites_[site].winner->reason;
+  return reason != WinnerReason::Only && reason != WinnerReason::Pinned &&
+         reason != WinnerReason::Nearest && reason != WinnerReason::NoSamples;
+}
+
 void SearchResults::confirm(const ConfirmEvent& event) {
   next_.confirm(event);
   StoredConfirm kept;

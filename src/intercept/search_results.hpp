@@ -60,6 +60,9 @@ class SearchResults final : public TuningObserver {
   /// @return false: there are none
   bool note_unfinished();
 
+  /// Whether a site was compared with its default, here or in an earlier run.
+  [[nodiscard]] bool has_winner(SiteIndex site) const noexcept;
+
   void stage(Stage stage, std::uint32_t generation) override { next_.stage(stage, generation); }
   void trial(const TrialEvent& event) override;
   void winner(const WinnerEvent& event) override;

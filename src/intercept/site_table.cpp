@@ -9,6 +9,7 @@
 #include <contextune/buckets.hpp>
 
 #include "intercept/launch_context.hpp"
+#include "intercept/search.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -59,9 +60,8 @@ SiteTable::SiteTable(std::string region, std::size_t max_sites, const Services& 
 }
 
 SiteTable::Found SiteTable::find_slowly(const Launch& launch) {
-  if (full_.load(std::memory_order_relaxed) && cache_.find(LaunchKey(launch)) == nullptr) {
-    return {};
-  }
+  const bool is_full = full_.load(std::memory_order_relaxed);
+  if (is_full && cache_.find(LaunchKey(launch)) == nullptr) return {};
   const std::lock_guard lock(mutex_);
   Binding* binding = cache_.find(LaunchKey(launch));
   if (binding == nullptr) {
@@ -262,8 +262,8 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
 
 std::optional<std::uint32_t> SiteTable::config_by_size(const Site& site) const {
   const UnseenSize unseen = site.provider->unseen();
-  if (!site.provider->keys_by_size() || unseen == UnseenSize::Tune || !owner_.is_tuned())
-    return std::nullopt;
+  const bool is_asked = site.provider->keys_by_size() && unseen != UnseenSize::Tune;
+  if (!is_asked || !owner_.is_tuned()) return std::nullopt;
   if (unseen == UnseenSize::Default) return 0;
   const auto size = size_in(site.key);
   const Site* nearest = nullptr;
@@ -272,7 +272,7 @@ std::optional<std::uint32_t> SiteTable::config_by_size(const Site& site) const {
     if (&other == &site || other.name != site.name || other.pinned) continue;
     const auto measured = size_in(other.key);
     if (!size || !measured || !are_within(*measured, *size, near_times)) continue;
-    if (!differ_in_size_only(other.key, site.key)) continue;
+    if (!differ_in_size_only(other.key, site.key) || !other.search->has_winner(other)) continue;
     if (nearest != nullptr && !is_nearer(*measured, nearest_size, *size)) continue;
     nearest = &other;
     nearest_size = *measured;

@@ -138,6 +138,28 @@ TEST_CASE("A kernel's size that comes when its region is tuned runs what was ask
   }
 }
 
+TEST_CASE("A kernel's size that was not measured itself is not the nearest to any", "[kernel]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(n);
+  Kernel("add_more")
+      .space(ConfigSpace().parameter("block", {64, 128, 512}))
+      .size([](const LaunchInfo& launch) { return launch.argument<int>(0); })
+      .unseen(contextune::UnseenSize::Nearest)
+      .apply(&set_block)
+      .declare();
+  const auto pass_of = [&](int size) {
+    CONTEXTUAL_AUTOTUNE("near_to_nothing", short_table()) {
+      REQUIRE(program.launch("add_more", y, size, 1.0F, 1, 256) == CUDA_SUCCESS);
+    }
+  };
+  pass_of(1000);
+  pass_of(16);  // far from it, and here once
+  for (int entry = 0; entry < 4; ++entry) pass_of(32);
+  const std::string in = "region=near_to_nothing";
+  CHECK(log_lines({"event=winner", in, "size=17-32", "reason=nearest"}).empty());
+  CHECK(log_lines({"event=trial", in, "size=17-32"}).size() > 4);
+}
+
 TEST_CASE("Launches of one bucket of sizes are one site, whatever their grids", "[kernel]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(n);
