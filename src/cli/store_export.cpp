@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli/nccl_csv.hpp"
+#include "core/stored_winner.hpp"
 #include "store/json_text.hpp"
 
 namespace contextune::cli {
@@ -68,10 +69,6 @@ Json result_json(const StoredSite& site, const StoredTrial& trial) {
           {"objectives", Json::array({"time"})},
           {"site", store::to_json_text(site.name)},
           {"key", store::to_json_text(site.key.to_string())}};
-}
-
-bool keeps_default(const StoredSite& site) {
-  return site.trials.empty() ? site.winner.empty() : site.winner == site.trials.front().config;
 }
 
 // As a rank log has it.

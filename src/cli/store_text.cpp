@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/text.hpp"
+#include "core/stored_winner.hpp"
 #include "log/logfmt.hpp"
 #include "store/entry_json.hpp"
 #include "store/json_text.hpp"
@@ -50,8 +51,7 @@ std::string last_time(const Entry& entry) {
 
 std::size_t num_tuned(const Entry& entry) {
   return static_cast<std::size_t>(std::ranges::count_if(entry.sites, [](const EntrySite& site) {
-    const auto& trials = site.site.trials;
-    return !trials.empty() && !(site.site.winner == trials.front().config);
+    return !site.site.trials.empty() && !keeps_default(site.site);
   }));
 }
 

@@ -30,11 +30,15 @@ std::optional<StoredWinner> stored_winner(const StoredSite& stored,
   return found;
 }
 
+bool keeps_default(const StoredSite& stored) {
+  // What is only noted of a site names no default among its trials.
+  if (stored.reason == WinnerReason::NoSamples || stored.winner.empty()) return true;
+  return !stored.trials.empty() && stored.winner == stored.trials.front().config;
+}
+
 bool is_open(const StoredSite& stored) {
   if (stored.reason == WinnerReason::NoSamples) return true;
-  const bool is_default = stored.winner.empty() ||
-                          (!stored.trials.empty() && stored.winner == stored.trials.front().config);
-  if (!stored.same_software && !is_default) return true;
+  if (!stored.same_software && !keeps_default(stored)) return true;
   return std::any_of(stored.trials.begin(), stored.trials.end(),
                      [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; });
 }

@@ -38,6 +38,9 @@ struct StoredWinner {
 [[nodiscard]] std::optional<StoredWinner> stored_winner(const StoredSite& stored,
                                                         std::span<const Config> configs);
 
+/// Whether its winner is its default, or nothing was found out but what does not work.
+[[nodiscard]] bool keeps_default(const StoredSite& stored);
+
 /// Whether there is something to find out about it, whatever configs it has here: it was only seen,
 /// or a config of it was, or its winner has to be shown again.
 [[nodiscard]] bool is_open(const StoredSite& stored);

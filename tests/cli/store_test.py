@@ -293,6 +293,13 @@ class Exports(StoreTest):
         self.assertEqual(rows[1:], ["allgather,32769,65536,tree,ll,0,1,4,1,-1",
                                     "allreduce,32769,65536,ring,ll128,8,1,4,1,-1"])
 
+    def test_a_collective_of_which_only_a_crash_is_noted_keeps_its_default(self):
+        self.write("all_gather", "crashed Tree LL")
+        self.assertRegex(self.store("list").splitlines()[1], r"NVIDIA H200 +1 +0 ")
+        path = self.work / "nccl.conf"
+        self.assertIn("1 row", self.store("export", "decode", "--nccl-csv", path))
+        self.assertEqual(path.read_text().splitlines()[1:], ["allgather,32769,65536,tree,ll,0,1,4,1,-1"])
+
     def test_a_default_that_is_not_known_is_counted(self):
         self.write("all_reduce", "Ring LL128 8", "all_gather", "default")
         output = self.store("export", "decode", "--nccl-csv", self.work / "nccl.conf",

@@ -1,7 +1,8 @@
 // Puts winners into a store, for tests of the command:
 //   write_store FOLDER NAME GPU DRIVER SECONDS SITE WINNER [SITE WINNER ...]
 // SECONDS since 1970 is when. A WINNER of a kernel is its block, "default" for 128; one of a
-// collective is "ALGORITHM PROTOCOL CHANNELS", or "default ALGORITHM PROTOCOL".
+// collective is "ALGORITHM PROTOCOL CHANNELS", or "default ALGORITHM PROTOCOL"; "crashed ALGORITHM
+// PROTOCOL": it has that default, and all that is noted of it is a config that crashed.
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -44,7 +45,16 @@ StoredSite collective(const std::string& name, const std::string& winner) {
   std::string protocol;
   std::int64_t channels = 0;
   words >> algorithm;
-  if (algorithm == "default") {
+  if (algorithm == "crashed") {
+    site.reason = WinnerReason::NoSamples;
+    site.trials.front() = {{{"algorithm", "Ring"}, {"protocol", "LL"}, {"channels", channels}},
+                           TrialStatus::Crashed,
+                           0,
+                           NAN,
+                           NAN,
+                           NAN};
+  }
+  if (algorithm == "default" || algorithm == "crashed") {
     std::getline(words >> std::ws, site.default_choice);
     return site;
   }
