@@ -145,7 +145,9 @@ PassResult PassRecord::result(bool mean) const {
     }
   }
   // A region of which a part is missing has no time.
-  if (mean) {
+  if (held_up_) {
+    result.region_seconds = 0;
+  } else if (mean) {
     result.region_seconds = calls == 0 ? 0 : sum / calls;
   } else if (complete() && arrived_ != 0) {
     result.region_seconds = last_end_ - first_start_;

@@ -38,6 +38,12 @@ class PassRecord {
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);
   void spoil(SiteIndex site) { count(site).spoiled = true; }
+  /// The site did what it does once only: neither its time nor the region's says what it takes.
+  void hold_up(SiteIndex site) {
+    spoil(site);
+    held_up_ = true;
+  }
+  [[nodiscard]] bool is_held_up() const noexcept { return held_up_; }
   /// A call begins whose cost is the time from the first start to the last end of its work, on
   /// whatever streams. Gives its slot; 0: there are too many, and its site has no sample.
   [[nodiscard]] std::uint16_t begin_call(SiteIndex site);
@@ -77,6 +83,7 @@ class PassRecord {
   std::vector<std::uint32_t> configs_;
   std::uint64_t records_ = 0;
   std::uint64_t arrived_ = 0;
+  bool held_up_ = false;
   double first_start_ = std::numeric_limits<double>::infinity();
   double last_end_ = 0;
 };

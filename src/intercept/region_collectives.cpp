@@ -158,7 +158,8 @@ void RegionCollectives::count(const DecisionMade& made, const Site& site) {
   search_.launched(tag, site.index, 1, 0);
   if (made.was_refused || is_given_up(made)) search_.failed(tag, site.index);
   if (site.configs.size() == 1) return;
-  // What connects on its way is no sample of what it takes.
+  // What connects on its way is no sample of what it takes; by itself the program connects anyway.
+  if (made.is_first_use && made.grant.config != 0) search_.was_held_up(tag, site.index);
   const bool is_sample = made.grant.config == site.planned() && !made.is_first_use;
   if (!is_sample) search_.ran_another(tag, site.index);
 }

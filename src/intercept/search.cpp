@@ -285,6 +285,13 @@ void Search::ran_another(std::uint64_t tag, SiteIndex site) {
   open_->spoil(site);
 }
 
+void Search::was_held_up(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->hold_up(site);
+}
+
 bool Search::keep_in_step(DecisionPort& port) {
   const std::lock_guard lock(mutex_);
   return !stopped_ && tuning_->keep_in_step(port);

@@ -171,6 +171,8 @@ class Search {
   /// The site's config could not be launched in this pass; the default ran.
   void failed(std::uint64_t tag, SiteIndex site);
 
+  /// It did in that pass what it does once only, as a collective connects.
+  void was_held_up(std::uint64_t tag, SiteIndex site);
   /// Another config than was planned ran in that pass: it is no sample of either.
   void ran_another(std::uint64_t tag, SiteIndex site);
 

@@ -27,7 +27,8 @@ void Search::collect_spans(double now) {
     if (record == nullptr || record == open_.get()) continue;
     PassResult result;
     result.pass = record->pass;
-    if (std::isnan(span.seconds)) {
+    if (std::isnan(span.seconds) || record->is_held_up()) {
+      if (!std::isnan(span.seconds)) note_survived(record->tried);
       tuning_->lose_result(result.pass, now);
       std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
       continue;

@@ -52,6 +52,26 @@ TEST_CASE("A site that misses records is missing, and so is the region's time", 
   CHECK(result.region_seconds == 0);
 }
 
+TEST_CASE("A pass that was held up has no time of the region, whatever its sites took",
+          "[pass_record]") {
+  for (const Measure measure : {Measure::Activity, Measure::Span}) {
+    PassRecord record(0, measure, {});
+    record.launched(0, 1, 1);
+    record.launched(1, 1, 1);
+    record.arrived(1, work(1, 2));
+    // A collective connected, which the next pass with that config does not.
+    record.hold_up(1);
+    record.arrived(2, work(90, 91));
+    REQUIRE(record.complete());
+    CHECK(record.is_held_up());
+    const PassResult result = record.result(false);
+    CHECK(result.region_seconds == 0);
+    if (measure == Measure::Span) continue;
+    CHECK(result.sites[0].status == SiteResult::Status::Measured);
+    CHECK(result.sites[1].status == SiteResult::Status::Missing);
+  }
+}
+
 TEST_CASE("A config that could not be launched is reported as such", "[pass_record]") {
   const std::uint32_t configs[] = {2};
   PassRecord record(0, Measure::Activity, configs);
