@@ -27,7 +27,8 @@ constexpr const char* usage =
     "  --sizes LIST        bytes, such as 4K,1M (4K to 256M in steps of 4 times)\n"
     "  --type TYPE         int32, or float32\n"
     "  --mode MODE         run: each collective as NCCL runs it; by-hand: with every config, too\n"
-    "  --tune-iterations N entries of each range before its times are taken (20)\n"
+    "  --tune-iterations N entries of each range before its times are taken, in fifties (50)\n"
+    "  --settle-seconds N  for which they go on at least (0)\n"
     "  --tune-seconds N    for which they may go on at most (5)\n"
     "  --rounds N          blocks of which the median is taken (20)\n"
     "  --block-us N        about how long each of them is (3000)\n"
@@ -40,7 +41,8 @@ struct Settings {
   std::string sizes = "4K,16K,64K,256K,1M,4M,16M,64M,256M";
   std::string type = "int32";
   std::string mode = "run";
-  int tune_iterations = 20;
+  int tune_iterations = 50;
+  int settle_seconds = 0;
   int tune_seconds = 5;
   int rounds = 20;
   int block_us = 3000;
@@ -80,7 +82,7 @@ std::size_t iterate(CollectiveWork& work, const Problem& problem, const Settings
   constexpr int between_agreements = 50;
   const auto begin = std::chrono::steady_clock::now();
   std::size_t wrong = 0;
-  for (int i = 0; i < settings.tune_iterations; ++i) {
+  for (int i = 0;; ++i) {
     const auto number = static_cast<std::size_t>(i);
     work.clear(problem, number);
     work.enter(problem);
@@ -88,7 +90,9 @@ std::size_t iterate(CollectiveWork& work, const Problem& problem, const Settings
     wrong += work.wrong(problem, number);
     if (i % between_agreements != between_agreements - 1) continue;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - begin;
-    if (work.largest(elapsed.count()) > settings.tune_seconds) break;
+    const double seconds = work.largest(elapsed.count());
+    const bool is_enough = i + 1 >= settings.tune_iterations && seconds >= settings.settle_seconds;
+    if (is_enough || seconds > settings.tune_seconds) break;
   }
   return wrong;
 }
@@ -146,6 +150,7 @@ int main_of(int argc, char** argv) {
                         {"--type", &settings.type},
                         {"--mode", &settings.mode},
                         {"--tune-iterations", &settings.tune_iterations},
+                        {"--settle-seconds", &settings.settle_seconds},
                         {"--tune-seconds", &settings.tune_seconds},
                         {"--rounds", &settings.rounds},
                         {"--block-us", &settings.block_us},

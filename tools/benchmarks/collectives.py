@@ -93,6 +93,7 @@ class Job:
             command += ["--max-slowdown", "0"]
         command += [*self.passed_on, "--", *self.program(
             "--tune-iterations", str(self.options.tune_iterations),
+            "--settle-seconds", str(self.options.settle_seconds),
             "--tune-seconds", str(self.options.tune_seconds))]
         for log in folder.glob("rank-*.log"):
             log.unlink()
@@ -267,6 +268,10 @@ def main():
                              "(0: not)")
     parser.add_argument("--tune-iterations", type=int, default=3000,
                         help="entries of each range before it is timed (3000)")
+    parser.add_argument("--settle-seconds", type=int, default=1,
+                        help="for which they go on at least: CUPTI leaves a process half a second "
+                             "after it was used last, and small calls take a third longer until "
+                             "then (1)")
     parser.add_argument("--tune-seconds", type=int, default=10,
                         help="for which they may go on at most (10)")
     parser.add_argument("--limit", type=float, default=480,
