@@ -28,12 +28,12 @@ constexpr const char* usage =
     "  --type TYPE         int32, or float32\n"
     "  --mode MODE         run: each collective as NCCL runs it; by-hand: with every config, too\n"
     "  --tune-iterations N entries of each range before its times are taken, in fifties (50)\n"
-    "  --settle-seconds N  for which they go on at least (0)\n"
+    "  --settle-seconds N  for which they go on at least (as long as they take)\n"
     "  --tune-seconds N    for which they may go on at most (5)\n"
     "  --rounds N          blocks of which the median is taken (20)\n"
     "  --block-us N        about how long each of them is (3000)\n"
-    "  --cpus-per-rank N   rank r runs on the CPUs from r * N on, N of them; 0: where the system\n"
-    "                      puts it (0)\n"
+    "  --cpus-per-rank N   rank r runs on the CPUs from r * N on, N of them (where the system\n"
+    "                      puts it)\n"
     "  --meet PATH         a Unix socket, by which rank 0 gives the others NCCL's id\n"
     "  --help\n";
 

@@ -66,8 +66,13 @@ class Job:
         return [str(self.bin / "contextune_bench_collectives"), "--sizes", self.options.sizes,
                 "--type", "float32" if self.options.float else "int32",
                 "--rounds", str(self.options.rounds), "--block-us", str(self.options.block_us),
-                "--cpus-per-rank", str(self.options.cpus_per_rank),
-                "--meet", f"/tmp/contextune-collectives.{os.getpid()}", *arguments]
+                "--meet", f"/tmp/contextune-collectives.{os.getpid()}",
+                *self.given("--cpus-per-rank", self.options.cpus_per_rank), *arguments]
+
+    @staticmethod
+    def given(flag, number):
+        """The program takes no 0: it is what is there without the flag."""
+        return [flag, str(number)] if number else []
 
     def environment(self):
         return {name: value for name, value in os.environ.items()
@@ -93,7 +98,7 @@ class Job:
             command += ["--max-slowdown", "0"]
         command += [*self.passed_on, "--", *self.program(
             "--tune-iterations", str(self.options.tune_iterations),
-            "--settle-seconds", str(self.options.settle_seconds),
+            *self.given("--settle-seconds", self.options.settle_seconds),
             "--tune-seconds", str(self.options.tune_seconds))]
         for log in folder.glob("rank-*.log"):
             log.unlink()
