@@ -150,23 +150,27 @@ class Cubin {
       if (i >= long_indices_.size()) return fails("its symbols are of another form");
       section = long_indices_[i];
     } else if (section == SHN_COMMON) {
-      code_.variables.push_back({std::string(name), symbol.st_size, VariableKind::Device});
-      return true;
+      return add_variable(name, symbol, VariableKind::Device);
     } else if (section >= SHN_LORESERVE) {
       return true;
     }
     if (section >= sections_.size()) return fails("a symbol is in no section");
     auto kind = kind_of(section);
     if (!kind) return true;
-    if (name.empty()) return fails("it has a variable without a name");
     if (*kind == VariableKind::Device && (symbol.st_other & other_managed) != 0) {
       kind = VariableKind::Managed;
     }
+    if (!add_variable(name, symbol, *kind)) return false;
+    named_[section].push_back({symbol.st_value, symbol.st_value + symbol.st_size});
+    return true;
+  }
+
+  bool add_variable(std::string_view name, const Elf64_Sym& symbol, VariableKind kind) {
+    if (name.empty()) return fails("it has a variable without a name");
     if (symbol.st_size > most_variable_bytes || symbol.st_value > most_variable_bytes) {
       return fails("a variable is too large");
     }
-    named_[section].push_back({symbol.st_value, symbol.st_value + symbol.st_size});
-    code_.variables.push_back({std::string(name), symbol.st_size, *kind});
+    code_.variables.push_back({std::string(name), symbol.st_size, kind});
     return true;
   }
 

@@ -1,3 +1,7 @@
+#include <elf.h>
+
+#include <array>
+#include <cstring>
 #include <string>
 
 #include "catch.hpp"
@@ -27,7 +31,48 @@ KernelImage ptx(const std::string& declarations) {
   return *code;
 }
 
+/// Machine code with one symbol, of a variable that no section holds yet.
+std::string cubin_with_common(std::uint32_t name, std::uint64_t bytes) {
+  constexpr Elf64_Half machine_cuda = 190;
+  struct File {
+    Elf64_Ehdr header;
+    std::array<Elf64_Shdr, 3> sections;  // none, names, symbols
+    std::array<Elf64_Sym, 2> symbols;    // none, and the variable
+    std::array<char, 8> names;
+  } file{};
+  std::memcpy(file.header.e_ident, ELFMAG, SELFMAG);
+  file.header.e_ident[EI_CLASS] = ELFCLASS64;
+  file.header.e_ident[EI_DATA] = ELFDATA2LSB;
+  file.header.e_machine = machine_cuda;
+  file.header.e_shoff = offsetof(File, sections);
+  file.header.e_shentsize = sizeof(Elf64_Shdr);
+  file.header.e_shnum = 3;
+  file.header.e_shstrndx = 1;
+  file.sections[1].sh_type = SHT_STRTAB;
+  file.sections[1].sh_offset = offsetof(File, names);
+  file.sections[1].sh_size = sizeof file.names;
+  file.sections[2].sh_type = SHT_SYMTAB;
+  file.sections[2].sh_offset = offsetof(File, symbols);
+  file.sections[2].sh_size = sizeof file.symbols;
+  file.sections[2].sh_entsize = sizeof(Elf64_Sym);
+  file.sections[2].sh_link = 1;
+  file.symbols[1].st_name = name;
+  file.symbols[1].st_size = bytes;
+  file.symbols[1].st_info = ELF64_ST_INFO(STB_GLOBAL, STT_OBJECT);
+  file.symbols[1].st_shndx = SHN_COMMON;
+  std::memcpy(file.names.data(), "\0state", 7);
+  return {reinterpret_cast<const char*>(&file), sizeof file};
+}
+
 }  // namespace
+
+TEST_CASE("A variable without a section has a name and a size as any other", "[image]") {
+  const std::vector<ImageVariable> wanted{{"state", 64, VariableKind::Device}};
+  CHECK(read(cubin_with_common(1, 64))->variables == wanted);
+  const std::string unreadable = "its machine code cannot be read: ";
+  CHECK(refusal(cubin_with_common(0, 64)) == unreadable + "it has a variable without a name");
+  CHECK(refusal(cubin_with_common(1, ~std::uint64_t{0})) == unreadable + "a variable is too large");
+}
 
 TEST_CASE("PTX declares variables in every form", "[image]") {
   const KernelImage code = ptx(R"(
