@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -12,8 +13,6 @@ namespace {
 // What a rank that is late is at, its control thread says at once.
 constexpr double inquiry_seconds = 0.5;
 constexpr double most_patience_seconds = 3600;
-// More are open at once only if something is broken.
-constexpr std::size_t max_topics = 65536;
 
 std::string in_seconds(double seconds) {
   char text[32];
@@ -92,7 +91,7 @@ std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox
 }
 
 bool Hub::is_full_without(const Topic& topic) const {
-  return entries_.size() >= max_topics && !entries_.contains(topic);
+  return entries_.size() >= max_open_topics && !entries_.contains(topic);
 }
 
 // The same question of the same group, but of other ranks: those would wait for one another in
@@ -189,21 +188,43 @@ void Hub::be_patient(std::uint32_t from, const Message& message, double now, Out
     out.push_back({rank, patience_of(place->first, entry.deadline - now)});
 }
 
-// Whether all that are missing wait on other topics for ranks that are occupied, directly or over
-// others, or that still have their time. Ranks that wait for one another in a circle are not.
-bool Hub::is_held_up(const Topic& topic, const Entry& entry, std::set<const Entry*>& seen) const {
-  seen.insert(&entry);
-  return std::all_of(topic.ranks.begin(), topic.ranks.end(), [&](std::uint32_t rank) {
-    if (entry.said.contains(rank) || entry.occupied.contains(rank)) return true;
-    return std::any_of(entries_.begin(), entries_.end(), [&](const auto& other) {
-      const auto& [elsewhere, open] = other;
-      if (open.state != State::Collecting || !open.said.contains(rank) || seen.contains(&open))
+// Those whose missing ranks all wait on other topics for ranks that are occupied, directly or over
+// others, or that still have their time. Ranks that wait for one another in a circle are not among
+// them.
+std::set<const Hub::Entry*> Hub::held_up() const {
+  std::set<const Entry*> held;
+  std::set<std::uint32_t> excused;
+  const auto excuse = [&](const Entry& entry) {
+    // Whoever has so much time goes on with the program meanwhile.
+    if (entry.seconds >= most_patience_seconds) return;
+    for (const auto& [rank, part] : entry.said) excused.insert(rank);
+  };
+  std::vector<std::pair<const Topic*, const Entry*>> late;
+  for (const auto& [topic, entry] : entries_) {
+    if (entry.state != State::Collecting) continue;
+    if (entry.inquired) {
+      late.emplace_back(&topic, &entry);
+    } else {
+      excuse(entry);
+    }
+  }
+  // Each round but the last excuses another rank.
+  for (std::size_t before = excused.size() + 1; before != excused.size();) {
+    before = excused.size();
+    std::erase_if(late, [&](const auto& one) {
+      const auto& ranks = one.first->ranks;
+      const Entry& entry = *one.second;
+      if (!std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
+            return entry.said.contains(rank) || entry.occupied.contains(rank) ||
+                   excused.contains(rank);
+          }))
         return false;
-      // Whoever has so much time goes on with the program meanwhile.
-      if (open.seconds >= most_patience_seconds) return false;
-      return !open.inquired || is_held_up(elsewhere, open, seen);
+      held.insert(&entry);
+      excuse(entry);
+      return true;
     });
-  });
+  }
+  return held;
 }
 
 Message Hub::patience_of(const Topic& topic, double seconds) {
@@ -278,6 +299,7 @@ Message Hub::asked(std::uint32_t by, const Topic& topic, Outbox& out) {
 }
 
 void Hub::tick(double now, Outbox& out) {
+  std::optional<std::set<const Entry*>> held;
   for (auto& [topic, entry] : entries_) {
     if (!is_open(entry) || now < entry.deadline) continue;
     const bool collecting = entry.state == State::Collecting;
@@ -285,10 +307,11 @@ void Hub::tick(double now, Outbox& out) {
       inquire(topic, entry, now, out);
       continue;
     }
-    std::set<const Entry*> seen;
+    if (collecting && !held) held = held_up();
     if (collecting && entry.occupied.empty() && now < entry.inquired_at + most_patience_seconds &&
-        is_held_up(topic, entry, seen)) {
-      entry.deadline = now + std::min(entry.seconds, inquiry_seconds);
+        held->contains(&entry)) {
+      // However short a time was stated: what holds it up is looked at no more often.
+      entry.deadline = now + inquiry_seconds;
       for (const auto& [rank, part] : entry.said)
         out.push_back({rank, patience_of(topic, entry.deadline - now)});
       continue;

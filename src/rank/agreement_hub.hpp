@@ -71,8 +71,7 @@ class Hub {
   void take_part(std::uint32_t from, Message message, double now, Outbox& out);
   void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
   void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
-  [[nodiscard]] bool is_held_up(const Topic& topic, const Entry& entry,
-                                std::set<const Entry*>& seen) const;
+  [[nodiscard]] std::set<const Entry*> held_up() const;
   static Message patience_of(const Topic& topic, double seconds);
   void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
   void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);

@@ -158,6 +158,7 @@ std::string Member::receive(Message message, Outbox& out) {
       }
       const auto place = entries_.find(message.topic);
       if (place != entries_.end() && place->second.said) return {};  // they have crossed
+      if (inquiries_.size() >= max_open_topics && !inquiries_.contains(message.topic)) return {};
       const std::string* const elsewhere = engaged_elsewhere(message.topic);
       inquiries_[message.topic] = elsewhere != nullptr;
       if (elsewhere != nullptr) send_occupied(message.topic, engaged_seconds, *elsewhere, out);

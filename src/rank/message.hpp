@@ -60,6 +60,9 @@ struct Outgoing {
 };
 using Outbox = std::vector<Outgoing>;
 
+/// More topics are open at once only if something is broken.
+inline constexpr std::size_t max_open_topics = 4096;
+
 /// Longer reasons are cut: they are for readers.
 inline constexpr std::size_t max_why_bytes = 1024;
 

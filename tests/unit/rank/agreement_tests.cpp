@@ -10,26 +10,8 @@ using contextune::Verdict;
 
 namespace {
 
-Topic topic_of(std::vector<std::uint32_t> ranks, std::uint64_t question = 1) {
-  return {7, question, std::move(ranks)};
-}
-
-std::set<Verdict> verdicts(const SimulatedRanks& ranks, const Topic& topic) {
-  std::set<Verdict> all;
-  for (const std::uint32_t rank : topic.ranks) all.insert(ranks.seen(rank, topic).verdict);
-  return all;
-}
-
-void let_pass(SimulatedRanks& ranks, double seconds) {
-  for (double waited = 0; waited < seconds; waited += 0.5) {
-    ranks.steps(1000);
-    ranks.pass_time(0.5);
-  }
-  ranks.steps(1000);
-}
-
 bool keeps_promise(const SimulatedRanks& ranks, const Topic& topic) {
-  const std::set<Verdict> all = verdicts(ranks, topic);
+  const std::set<Verdict> all = ranks.verdicts(topic);
   return !(all.contains(Verdict::Committed) && all.contains(Verdict::Aborted));
 }
 
@@ -74,7 +56,7 @@ TEST_CASE("Rank 0 decides for a group that it is not in", "[agreement]") {
   ranks.say(1, topic);
   ranks.say(2, topic);
   ranks.settle();
-  CHECK(verdicts(ranks, topic) == std::set{Verdict::Committed});
+  CHECK(ranks.verdicts(topic) == std::set{Verdict::Committed});
 }
 
 TEST_CASE("A rank that does not come is named, and gets the answer when it does", "[agreement]") {
@@ -88,114 +70,6 @@ TEST_CASE("A rank that does not come is named, and gets the answer when it does"
   ranks.say(2, topic, 1);
   CHECK(ranks.seen(2, topic).verdict == Verdict::Aborted);
   CHECK(ranks.num_topics_at_hub() == 0);
-}
-
-TEST_CASE("A rank that is occupied is waited for as long as it said, and no longer",
-          "[agreement]") {
-  SimulatedRanks ranks(3, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
-  const Topic topic = topic_of({0, 1, 2});
-  const auto wait = [&](double seconds) { let_pass(ranks, seconds); };
-  const bool comes = GENERATE(true, false);
-  ranks.occupied(2, topic, 20);
-  ranks.say(0, topic, 1);
-  ranks.say(1, topic, 1);
-  wait(15);
-  CHECK(verdicts(ranks, topic) == std::set{Verdict::Open});
-  if (comes) ranks.say(2, topic, 1);
-  wait(10);
-  for (const std::uint32_t rank : {0U, 1U})
-    CHECK(ranks.seen(rank, topic).verdict == (comes ? Verdict::Committed : Verdict::Aborted));
-  if (!comes)
-    CHECK(ranks.seen(0, topic).why ==
-          "rank 2 did not come within 1 s, nor in the time that it asked for: it is building");
-}
-
-TEST_CASE("One that was occupied with another question, or has spoken since, is not waited for",
-          "[agreement]") {
-  SimulatedRanks ranks(2, 1);
-  const Topic first = topic_of({0, 1});
-  const Topic second = topic_of({0, 1}, 2);
-  ranks.occupied(1, first, 1000);
-  ranks.say(0, first, 1);
-  ranks.say(1, first, 1);
-  ranks.settle();
-  CHECK(verdicts(ranks, first) == std::set{Verdict::Committed});
-  ranks.say(0, second, 1);
-  ranks.settle();
-  CHECK(ranks.seen(0, second).verdict == Verdict::Aborted);
-}
-
-TEST_CASE("A rank that is engaged with others is waited for until it is free", "[agreement]") {
-  SimulatedRanks ranks(4, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
-  const Topic topic = topic_of({1, 2});
-  const Topic behind{8, 1, {2, 3}};
-  // While it is asked already, or before that.
-  const bool is_late = GENERATE(true, false);
-  if (!is_late) ranks.engage(1, {0, 1});
-  ranks.say(3, behind, 1);
-  ranks.say(2, topic, 1);
-  if (is_late) {
-    let_pass(ranks, 1);
-    ranks.engage(1, {0, 1});
-  }
-  let_pass(ranks, 100);
-  CHECK(ranks.seen(2, topic).verdict == Verdict::Open);
-  // Rank 2 is waiting itself.
-  CHECK(ranks.seen(3, behind).verdict == Verdict::Open);
-  const bool comes = GENERATE(true, false);
-  ranks.disengage(1, {0, 1});
-  let_pass(ranks, 0.5);
-  if (comes) ranks.say(1, topic, 1);
-  let_pass(ranks, 2);
-  CHECK(ranks.seen(2, topic).verdict == (comes ? Verdict::Committed : Verdict::Aborted));
-  let_pass(ranks, 2);
-  CHECK(ranks.seen(3, behind).verdict == Verdict::Aborted);
-}
-
-TEST_CASE("A rank that is engaged again and again is waited for each time", "[agreement]") {
-  SimulatedRanks ranks(3, 1);
-  const Topic topic = topic_of({1, 2});
-  ranks.say(2, topic, 1);
-  for (int i = 0; i < 5; ++i) {
-    ranks.engage(1, {0, 1});
-    let_pass(ranks, 20);
-    ranks.disengage(1, {0, 1});
-  }
-  ranks.say(1, topic, 1);
-  let_pass(ranks, 1);
-  CHECK(verdicts(ranks, topic) == std::set{Verdict::Committed});
-}
-
-TEST_CASE("Those that a rank is engaged with wait no longer for it than else", "[agreement]") {
-  SimulatedRanks ranks(2, 1);
-  const Topic topic = topic_of({0, 1});
-  ranks.engage(1, {0, 1});
-  ranks.say(0, topic, 1);
-  let_pass(ranks, 3);
-  CHECK(ranks.seen(0, topic).verdict == Verdict::Aborted);
-}
-
-TEST_CASE("Ranks that wait for one another in a circle do not do so for ever", "[agreement]") {
-  SimulatedRanks ranks(3, 1);
-  const std::vector<Topic> circle{{1, 1, {0, 1}}, {2, 1, {1, 2}}, {3, 1, {0, 2}}};
-  ranks.say(0, circle[0], 1);
-  ranks.say(1, circle[1], 2);
-  ranks.say(2, circle[2], 3);
-  let_pass(ranks, 8);
-  CHECK(ranks.seen(0, circle[0]).verdict == Verdict::Aborted);
-  CHECK(ranks.seen(1, circle[1]).verdict == Verdict::Aborted);
-  CHECK(ranks.seen(2, circle[2]).verdict == Verdict::Aborted);
-}
-
-TEST_CASE("A rank that has spoken elsewhere and does not wait there is waited for no longer",
-          "[agreement]") {
-  SimulatedRanks ranks(2, 1);
-  const Topic unhurried{9, 1, {0, 1}};
-  ranks.say(1, unhurried, 3600);
-  const Topic topic = topic_of({0, 1});
-  ranks.say(0, topic, 1);
-  let_pass(ranks, 3);
-  CHECK(ranks.seen(0, topic).verdict == Verdict::Aborted);
 }
 
 TEST_CASE("Of several deadlines the earliest counts", "[agreement]") {
@@ -215,7 +89,7 @@ TEST_CASE("Whoever withdraws before it has voted aborts for all", "[agreement]")
   ranks.withdraw(1, topic);
   ranks.say(2, topic);
   ranks.settle();
-  CHECK(verdicts(ranks, topic) == std::set{Verdict::Aborted});
+  CHECK(ranks.verdicts(topic) == std::set{Verdict::Aborted});
   CHECK(ranks.seen(0, topic).culprit == 1);
 }
 
@@ -242,7 +116,7 @@ TEST_CASE("Ranks that take a group for different ranks are told so, and wait for
     CHECK(agreement.why.find("0, 1, 2, 3") != std::string::npos);
     CHECK(agreement.why.find("the ranks of the group differ") != std::string::npos);
   }
-  CHECK(verdicts(ranks, other_question) == std::set{Verdict::Committed});
+  CHECK(ranks.verdicts(other_question) == std::set{Verdict::Committed});
 }
 
 TEST_CASE("A rank that is gone aborts what is open and all that comes", "[agreement]") {
@@ -259,7 +133,7 @@ TEST_CASE("A rank that is gone aborts what is open and all that comes", "[agreem
   ranks.say(1, without);
   ranks.settle();
   CHECK(ranks.seen(0, later).verdict == Verdict::Aborted);
-  CHECK(verdicts(ranks, without) == std::set{Verdict::Committed});
+  CHECK(ranks.verdicts(without) == std::set{Verdict::Committed});
 }
 
 TEST_CASE("A rank that lost rank 0 after its vote learns from one that knows", "[agreement]") {
@@ -275,7 +149,7 @@ TEST_CASE("A rank that lost rank 0 after its vote learns from one that knows", "
     if (ranks.seen(2, topic).verdict != Verdict::Open) continue;
     ranks.kill(0);
     ranks.settle();
-    REQUIRE(verdicts(ranks, topic) == std::set{Verdict::Committed});
+    REQUIRE(ranks.verdicts(topic) == std::set{Verdict::Committed});
     ++learned;
   }
   CHECK(learned > 10);
@@ -307,7 +181,7 @@ TEST_CASE("A rank that is cut off at any moment fares as the others, for rank 0 
     ranks.steps(ranks.random() % 16);
     ranks.cut(1);
     ranks.settle();
-    REQUIRE(verdicts(ranks, topic).size() == 1);
+    REQUIRE(ranks.verdicts(topic).size() == 1);
   }
 }
 

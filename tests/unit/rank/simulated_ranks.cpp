@@ -72,6 +72,7 @@ bool SimulatedRanks::step() {
   const Link link = place->first;
   Item item = std::move(place->second.front());
   place->second.pop_front();
+  ++num_messages_;
   deliver(link, std::move(item));
   look();
   return true;
@@ -204,4 +205,10 @@ void SimulatedRanks::look() {
 Agreement SimulatedRanks::seen(std::uint32_t rank, const Topic& topic) const {
   const auto place = seen_.find({rank, topic.question});
   return place == seen_.end() ? Agreement{} : place->second;
+}
+
+std::set<Verdict> SimulatedRanks::verdicts(const Topic& topic) const {
+  std::set<Verdict> all;
+  for (const std::uint32_t rank : topic.ranks) all.insert(seen(rank, topic).verdict);
+  return all;
 }

@@ -4,6 +4,7 @@
 #include <deque>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,11 @@ class SimulatedRanks {
   /// What the rank was told; Open: nothing yet.
   [[nodiscard]] contextune::Agreement seen(std::uint32_t rank,
                                            const contextune::Topic& topic) const;
+  /// What its ranks were told, each once.
+  [[nodiscard]] std::set<contextune::Verdict> verdicts(const contextune::Topic& topic) const;
   [[nodiscard]] std::size_t num_topics_at_hub() const { return hub_.num_topics(); }
+  /// That have been delivered.
+  [[nodiscard]] std::size_t num_messages() const { return num_messages_; }
   [[nodiscard]] std::uint64_t random() { return random_(); }
 
  private:
@@ -71,6 +76,7 @@ class SimulatedRanks {
 
   std::mt19937_64 random_;
   double now_ = 0;
+  std::size_t num_messages_ = 0;
   contextune::rank::Hub hub_;
   std::vector<contextune::rank::Member> members_;
   std::vector<bool> alive_;
@@ -80,3 +86,7 @@ class SimulatedRanks {
   std::map<std::pair<std::uint32_t, std::uint64_t>, contextune::Agreement> seen_;
   std::vector<std::pair<std::uint32_t, contextune::Topic>> asked_;
 };
+
+inline contextune::Topic topic_of(std::vector<std::uint32_t> ranks, std::uint64_t question = 1) {
+  return {7, question, std::move(ranks)};
+}
