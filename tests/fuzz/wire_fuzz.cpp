@@ -3,7 +3,6 @@
 // and what it has agreed on all have voted for. Nothing is replaced: the coordinator, its thread,
 // its deciders.
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -170,10 +169,7 @@ class Scene {
   }
 
   void take_call(int listener, std::uint32_t as) {
-    if (listener == hub_) {
-      pollfd wait{listener, POLLIN, 0};
-      if (poll(&wait, 1, 20000) <= 0) broken("a rank calls rank 0");
-    }
+    if (listener == hub_ && !becomes_readable(listener)) broken("a rank calls rank 0");
     const int socket = rank::accept_caller(listener);
     if (socket < 0) return;
     peers_.push_back(std::make_unique<WirePeer>(socket, job_));

@@ -10,6 +10,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -18,12 +20,7 @@
 namespace contextune::fuzz {
 namespace {
 
-constexpr int patience_ms = 20000;
-
-bool can_read(int socket) {
-  pollfd wait{socket, POLLIN, 0};
-  return poll(&wait, 1, patience_ms) > 0;
-}
+constexpr std::chrono::seconds patience{20};
 
 /// Until the other end has taken what was sent, or is gone.
 void wait_until_taken(int socket) {
@@ -36,6 +33,18 @@ void wait_until_taken(int socket) {
 }
 
 }  // namespace
+
+bool becomes_readable(int socket) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + patience;
+  for (;;) {
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    pollfd wait{socket, POLLIN, 0};
+    const int ready = poll(&wait, 1, static_cast<int>(std::max<std::int64_t>(left.count(), 0)));
+    // The engine's own timer interrupts it now and then.
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
+}
 
 void broken(const char* rule) {
   std::fprintf(stderr, "Broken: %s\n", rule);
@@ -53,7 +62,7 @@ WirePeer::~WirePeer() {
 std::vector<std::byte> WirePeer::read_exactly(std::size_t size) {
   std::vector<std::byte> bytes(size);
   for (std::size_t got = 0; got < size;) {
-    if (!can_read(socket_)) broken("a connection is answered or closed");
+    if (!becomes_readable(socket_)) broken("a connection is answered or closed");
     const ssize_t some = recv(socket_, bytes.data() + got, size - got, 0);
     if (some <= 0) return {};
     got += static_cast<std::size_t>(some);

@@ -73,6 +73,9 @@ class WirePeer {
   std::optional<rank::FrameReader> reader_;
 };
 
+/// Whether something can be read, or accepted, within 20 s.
+[[nodiscard]] bool becomes_readable(int socket);
+
 /// Ends the run: the code under test broke that rule.
 [[noreturn]] void broken(const char* rule);
 
