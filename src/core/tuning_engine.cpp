@@ -289,7 +289,7 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
     if (seen != nullptr && seen->status == SiteResult::Status::LaunchFailed && !trial.failed) {
       fail_config(trial.site, trial.runs, trial.step.iteration);
     }
-    if (seen != nullptr && took_too_long(*seen))
+    if (seen != nullptr && seen->config == trial.runs && took_too_long(*seen))
       time_out(trial.site, trial.runs, trial.step.iteration, took(*seen));
     const bool tried = trial.runs == trial.step.config && !trial.failed;
     const bool measured = seen != nullptr && tried && usable(*seen, trial.runs);
@@ -350,8 +350,10 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
   }
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
     const SiteResult& seen = result->sites[i];
-    if (!took_too_long(seen) || seen.config == 0 || seen.site >= pass.configs.size()) continue;
-    time_out(seen.site, pass.configs[seen.site], 0, took(seen));
+    const bool as_planned =
+        seen.site < pass.configs.size() && seen.config == pass.configs[seen.site];
+    if (!as_planned || seen.config == 0 || !took_too_long(seen)) continue;
+    time_out(seen.site, seen.config, 0, took(seen));
     seconds = std::numeric_limits<double>::infinity();
   }
   const bool is_default = std::all_of(pass.configs.begin(), pass.configs.end(),

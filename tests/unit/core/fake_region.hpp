@@ -49,6 +49,7 @@ class FakeRegion {
     std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
     std::uint32_t launches = 1;
     std::set<std::uint32_t> failing = {};
+    std::set<std::uint32_t> replaced = {};  ///< by the default, as the result alone tells
     Objective objective = Objective::Own;
     bool ready = true;
     Key key = {};
@@ -90,6 +91,7 @@ class FakeRegion {
         failed.push_back(site.index);
         config = 0;
       }
+      if (site.replaced.contains(config)) config = 0;
       SiteResult one;
       one.site = site.index;
       one.config = config;

@@ -21,6 +21,16 @@ TEST_CASE("a config that takes longer than trial_timeout is never chosen, and th
   CHECK(region.tuning.passes() == 6);
 }
 
+TEST_CASE("a config in whose place another ran is not blamed for the time that it took") {
+  TuningOptions options = with_timeout(ancestor(0, 2), 5);
+  options.confirm = GENERATE(false, true);
+  FakeRegion region(options);
+  region.sites.push_back({.name = "kernel", .seconds = {8, 4, 3}, .replaced = {1}});
+  region.run();
+  CHECK(region.winner(0) == 2);
+  CHECK(region.recorder.count(FallbackReason::TrialTimeout) == 0);
+}
+
 TEST_CASE("a config too slow in one pass all together is timed out, however short each launch") {
   FakeRegion region(with_timeout(ancestor(0, 2), 5));
   region.sites.push_back({.name = "often", .seconds = {1, 0.9, 0.7}, .launches = 6});
