@@ -161,7 +161,10 @@ void BatchPlanner::put_in_step(Batch& batch) {
   for (SharedIndex index = 0; index < sites_.size(); ++index)
     if (sites_[index].shared.collective && sites_[index].shared.num_configs > 1)
       collectives.push_back(index);
-  for (const LeasePlanner::OutOfStep& one : leases_.lease(collectives, batch)) {
+  const auto out_of_step = leases_.lease(collectives, batch);
+  for (const Batch::Lease& lease : batch.leases)
+    if (lease.site < sites_.size()) sites_[lease.site].out_of_step = 0;
+  for (const LeasePlanner::OutOfStep& one : out_of_step) {
     // Perhaps a call of another thread was under way: its samples are taken again, and its winner
     // is told later.
     const int tries = ++sites_[one.site].out_of_step;
