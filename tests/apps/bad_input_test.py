@@ -19,7 +19,8 @@ KERNELS = BUILD / "demo" / "demo_kernels.fatbin"
 ENDS = BUILD / "apps" / "ends_in_region"
 PATIENCE = 120
 # One visit is enough to tune the region, and some more to run with the winners.
-SHORT_DEMO = (DEMO, "--steps", "10")
+SMALL_DEMO = (DEMO, "--rows", "64")
+SHORT_DEMO = (*SMALL_DEMO, "--steps", "10")
 QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 
 
@@ -141,7 +142,7 @@ class BadInputTest(unittest.TestCase):
         self.assertIn("nowhere", self.report.read_text())
 
     def test_few_descriptors_and_closed_output(self):
-        program = ("/bin/sh", "-c", f"ulimit -n 256; exec '{DEMO}' --steps 10 >&-")
+        program = ("/bin/sh", "-c", f"ulimit -n 256; exec '{DEMO}' --rows 64 --steps 10 >&-")
         log = self.unchanged(program)
         self.assertIn("event=trial", log)
         self.assertNotIn("checksum", log)
@@ -169,7 +170,7 @@ class BadInputTest(unittest.TestCase):
                              ("replay", signal.SIGTERM), ("replay", signal.SIGKILL)):
             with self.subTest(mode=mode, signal=number.name):
                 shutil.rmtree(self.logs, ignore_errors=True)
-                program = (DEMO, "--steps", "10000000")
+                program = (*SMALL_DEMO, "--steps", "10000000")
                 process = self.start(self.under(program, ("--mode", mode)), environment())
                 end = time.monotonic() + PATIENCE
                 while "event=trial" not in self.log() and time.monotonic() < end:

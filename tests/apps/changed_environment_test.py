@@ -6,9 +6,9 @@ import shutil
 import struct
 import unittest
 
-from stored_runs import DEMO, PATIENCE, SPACE, TENSOR_PARALLEL, Log, StoredRuns
+from stored_runs import DEMO, PATIENCE, SPACE, TENSOR_PARALLEL, Log, StoredRuns, demo
 
-SHORT = (DEMO, "--steps", "4")
+SHORT = demo(4)
 
 # Each alone, as the simulated driver or a variable says it.
 HARDWARE = {
@@ -144,7 +144,7 @@ class ChangedEnvironmentTest(StoredRuns):
                 self.assert_kept(log)
                 self.assertEqual(log.winners(), first.winners())
         with self.subTest("a flag of the program"):
-            self.assert_kept(self.again(program=(DEMO, "--steps", "7")))
+            self.assert_kept(self.again(program=demo(7)))
 
     def test_kernels_of_other_code_are_tuned(self):
         first = self.tune(program=SHORT)
@@ -152,7 +152,7 @@ class ChangedEnvironmentTest(StoredRuns):
         shutil.copytree(DEMO.parent, folder)
         with open(folder / "demo_kernels.fatbin.sim", "a", encoding="utf-8") as image:
             image.write("registers 41\n")
-        log = self.again(program=(folder / DEMO.name, "--steps", "4"))
+        log = self.again(program=demo(4, folder / DEMO.name))
         self.assertEqual({line["site"] for line in log.of("trial")},
                          {line["site"] for line in first.of("trial")})
 
@@ -165,7 +165,7 @@ class ChangedEnvironmentTest(StoredRuns):
     def test_a_kernel_with_other_instructions_is_tuned_and_no_other(self):
         folder = self.work / "rebuilt"
         shutil.copytree(DEMO.parent, folder)
-        program = (folder / DEMO.name, "--steps", "4")
+        program = demo(4, folder / DEMO.name)
         # What is known of an earlier version of the store, or of code that could not be read.
         first = self.tune(program=program)
         self.rebuild(folder, rotate="r1", attend="a1")

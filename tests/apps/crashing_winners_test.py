@@ -8,7 +8,7 @@ import signal
 import time
 import unittest
 
-from stored_runs import BUILD, DEMO, PATIENCE, PROGRAM, Log, StoredRuns
+from stored_runs import BUILD, PATIENCE, PROGRAM, Log, StoredRuns, demo
 
 BODIES = BUILD / "apps" / "rank_bodies"
 
@@ -93,7 +93,7 @@ class CrashingWinnersTest(StoredRuns):
 
     def test_one_that_was_survived_is_not_suspected_whatever_ends_the_process_later(self):
         first, out = self.run_program()
-        program = (DEMO, "--steps", "100000")
+        program = demo(100000)
         process = self.start(program=program)
         trying = self.wait_for(lambda path: path.read_text().endswith("end\n"))
         deadline = time.monotonic() + PATIENCE

@@ -4,9 +4,9 @@ reads it next."""
 import json
 import unittest
 
-from stored_runs import DEMO, StoredRuns
+from stored_runs import StoredRuns, demo
 
-ONCE = (DEMO, "--steps", "1")
+ONCE = demo(1)
 REPLAY = ("--mode", "replay", "--no-confirm")
 
 
@@ -38,10 +38,10 @@ class FailedWinnersTest(StoredRuns):
 
     def test_one_that_cannot_be_launched_any_more_is_tuned_again_by_the_next_run(self):
         name, winner, out = self.tuned_winner()
-        failed, same = self.run_program(*REPLAY, program=(DEMO, "--steps", "3"),
+        failed, same = self.run_program(*REPLAY, program=demo(300),
                                         variables=self.fault("launch_fail", name, winner))
         self.assertEqual(len(failed.of("fallback", reason="winner_failed")), 1)
-        self.assertEqual(same, self.bare((DEMO, "--steps", "3")))
+        self.assertEqual(same, self.bare(demo(300)))
         self.assert_open(name, winner, "failed")
         tuned, same = self.run_program(*REPLAY, program=ONCE)
         self.assertEqual(same, out)

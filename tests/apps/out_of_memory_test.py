@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from stored_runs import DEMO, PATIENCE, SHIM, Log, StoredRuns
+from stored_runs import PATIENCE, SHIM, Log, StoredRuns, demo
 
 ROOM = 16 << 20  # more than the group has in use
 HOG = f"import mmap\nm = mmap.mmap(-1, {8 * ROOM})\nfor i in range(0, len(m), 4096): m[i] = 1\n"
@@ -140,7 +140,7 @@ class OutOfMemoryTest(StoredRuns):
             "CONTEXTUNE_REGION": "nvtx:decode", "CONTEXTUNE_SPACE": str(self.space),
             "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_N_REPEAT": "2", "CONTEXTUNE_REFINE": "off",
             "CONTEXTUNE_MODE": "replay", "CONTEXTUNE_LOG_DIR": str(logs)}
-        program = (DEMO, "--steps", "20")
+        program = demo(20)
         for _ in range(2):
             self.assertEqual(self.end_in_trial(self.start_in_group(program, variables)),
                              -signal.SIGKILL)

@@ -4,9 +4,9 @@ only look at the next one tunes."""
 import re
 import unittest
 
-from stored_runs import DEMO, SITES, SPACE, StoredRuns
+from stored_runs import SITES, SPACE, StoredRuns, demo
 
-ONCE = (DEMO, "--steps", "1")
+ONCE = demo(1)
 
 
 class PartlyStoredTest(StoredRuns):

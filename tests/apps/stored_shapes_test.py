@@ -6,7 +6,7 @@ import re
 import shutil
 import unittest
 
-from stored_runs import BUILD, DEMO, SPACE, TENSOR_PARALLEL, Log, StoredRuns
+from stored_runs import BUILD, DEMO, SPACE, TENSOR_PARALLEL, Log, StoredRuns, demo
 
 BODIES = BUILD / "apps" / "rank_bodies"
 
@@ -21,7 +21,7 @@ class StoredShapesTest(StoredRuns):
                               SPACE.read_text(), count=1)
         self.assertEqual(count, 1)
         (folder / "space.lua").write_text(text)
-        how = {"space": folder / "space.lua", "program": (folder / DEMO.name, "--steps", "20")}
+        how = {"space": folder / "space.lua", "program": demo(20, folder / DEMO.name)}
         flags = ("--mode", "replay", "--no-confirm")
         first, out = self.run_program(*flags, **how)
         self.assertNotEqual(first.winners(), {})

@@ -10,14 +10,15 @@ import subprocess
 import time
 import unittest
 
-from stored_runs import DEMO, PATIENCE, PROGRAM, SHIM, SITES, SPACE, TENSOR_PARALLEL, Log, StoredRuns
+from stored_runs import (DEMO, PATIENCE, PROGRAM, SHIM, SITES, SPACE, TENSOR_PARALLEL, Log, StoredRuns,
+                         demo)
 
 
 class StoredWinnersTest(StoredRuns):
     def test_a_second_run_starts_tuned_whoever_repeats_the_region(self):
         bare = self.bare()
         for mode in "replay", "live":
-            program = (DEMO, "--steps", "600" if mode == "live" else "20")
+            program = demo(600 if mode == "live" else 20)
             with self.subTest(mode):
                 shutil.rmtree(self.work / "store", ignore_errors=True)
                 first, out = self.run_program("--mode", mode, "--max-slowdown", "0", program=program)

@@ -203,7 +203,7 @@ def tampered(mode, num_ranks, victim, how, after, to_target=True, steps=None, va
 
 def with_a_child(steps):
     """A program that starts itself again: the child inherits which rank it is."""
-    return Peculiar(argv=["sh", "-c", '"$@" & "$@"; wait', "sh", job.DEMO, "--steps", steps])
+    return Peculiar(argv=["sh", "-c", '"$@" & "$@"; wait', "sh", *job.DEMO, "--steps", steps])
 
 
 def with_a_child_of_its_own(seconds):

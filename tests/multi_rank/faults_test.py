@@ -136,7 +136,7 @@ class Faults(unittest.TestCase):
                     self.assert_named(outcome, 0 if name == "another secret" and victim == 0 else victim)
 
     def test_a_rank_that_ends_in_the_middle_of_its_visits(self):
-        short = Peculiar(argv=[job.DEMO, "--steps", 10])
+        short = Peculiar(argv=[*job.DEMO, "--steps", 10])
         for victim, outcome in all_at_once(
                 {victim: (faults.peculiar, "live", 2, victim, short, {}, False)
                  for victim in VICTIMS}).items():

@@ -21,7 +21,7 @@ BUILD = pathlib.Path(os.environ.get(
 HERE = pathlib.Path(__file__).resolve().parent
 COMMAND = BUILD / "bin" / "contextune"
 SHIM = BUILD / "lib" / "libcontextune_preload.so"
-DEMO = BUILD / "demo" / "contextune_demo"
+DEMO = [BUILD / "demo" / "contextune_demo", "--rows", 64]  # computed on the host: a quarter will do
 TENSOR_PARALLEL = BUILD / "demo" / "tensor_parallel"
 SPACE = HERE / "ranks.lua"
 
@@ -58,7 +58,7 @@ class Demo:
     variables = {"CONTEXTUNE_SPACE": str(SPACE)}
 
     def argv(self, steps, _folder):
-        return [DEMO, "--steps", steps]
+        return [*DEMO, "--steps", steps]
 
     def own_variables(self, rank, _num_ranks):
         return {"SIMCUDA_SEED": str(rank + 1)}

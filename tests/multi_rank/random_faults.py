@@ -57,7 +57,7 @@ def peculiarities(draw, mode, num_ranks, victim, steps, variables, program):
             variables={"SIMCUDA_FAULT": f"launch_fail:{kernel}:block=256,after={after},times=1"}
             if mode == "replay" else {}), True, 1),
         ("ends at once", Peculiar(argv=["sh", "-c", "exit 0"]), False, 1),
-        ("ends early", Peculiar(argv=[job.DEMO, "--steps", draw.randint(1, 20)]), False, 1),
+        ("ends early", Peculiar(argv=[*job.DEMO, "--steps", draw.randint(1, 20)]), False, 1),
         ("starts a child", faults.with_a_child(steps), True, 2),
     ))
     return name, lambda: faults.peculiar(mode, num_ranks, victim, what, variables, ends_well, outputs,

@@ -62,7 +62,7 @@ class SameWinners(unittest.TestCase):
         flags = ("-n", 4, "--region", "nvtx:decode", "--space", job.SPACE, "--log-dir", folder / "logs",
                  "--n-warmup", 0, "--n-repeat", 1, "--no-refine", "--no-confirm", "--report",
                  folder / "report")
-        argv = [job.COMMAND, "run", *flags, "--", job.DEMO, "--steps", 12]
+        argv = [job.COMMAND, "run", *flags, "--", *job.DEMO, "--steps", 12]
         result = subprocess.run(list(map(str, argv)), env=job.plain_environment() | NOISY, cwd=folder,
                                 capture_output=True, text=True, timeout=job.LIMIT)
         self.assertEqual((result.returncode, result.stderr), (0, ""))

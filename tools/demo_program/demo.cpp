@@ -15,9 +15,7 @@
 
 namespace {
 
-constexpr unsigned rows = 256;
 constexpr unsigned cols = 2048;
-constexpr unsigned elements = rows * cols;
 constexpr int slots = 12;
 constexpr unsigned taps = 8;
 
@@ -59,16 +57,18 @@ std::vector<float> pattern(std::size_t count, std::uint32_t seed) {
 
 class Decoder {
  public:
-  explicit Decoder(CUmodule module)
-      : rotate_(function(module, "rotate")),
+  Decoder(CUmodule module, unsigned num_rows)
+      : rows_(num_rows),
+        elements_(std::size_t{num_rows} * cols),
+        rotate_(function(module, "rotate")),
         remember_(function(module, "remember")),
         attend_(function(module, "attend")),
         project_(function(module, "project")),
         normalise_(function(module, "normalise")),
-        x_(device_floats(pattern(elements, 1))),
-        q_(device_floats(std::vector<float>(elements))),
-        y_(device_floats(std::vector<float>(elements))),
-        past_(device_floats(std::vector<float>(std::size_t{elements} * slots))),
+        x_(device_floats(pattern(elements_, 1))),
+        q_(device_floats(std::vector<float>(elements_))),
+        y_(device_floats(std::vector<float>(elements_))),
+        past_(device_floats(std::vector<float>(elements_ * slots))),
         weights_(device_floats(pattern(std::size_t{cols} * taps, 2))) {
     std::vector<float> cosines(cols / 2);
     std::vector<float> sines(cols / 2);
@@ -83,14 +83,13 @@ class Decoder {
   }
 
   void step(int number) {
-    unsigned pairs = elements / 2;
+    auto pairs = static_cast<unsigned>(elements_ / 2);
     int pairs_per_row = cols / 2;
     int row_length = cols;
-    unsigned n = elements;
+    auto n = static_cast<unsigned>(elements_);
     int slot_count = slots;
     int newest = number % slots;
-    CUdeviceptr slot =
-        past_ + std::size_t{elements} * sizeof(float) * static_cast<unsigned>(newest);
+    CUdeviceptr slot = past_ + elements_ * sizeof(float) * static_cast<unsigned>(newest);
 
     nvtxRangePushA("decode");
     void* rotate[] = {&pairs, &pairs_per_row, &cosines_, &sines_, &x_, &q_};
@@ -102,18 +101,18 @@ class Decoder {
     void* project[] = {&n, &row_length, &weights_, &y_, &x_};
     launch(project_, 2 * tuned_for_sms, 256, project);
     void* normalise[] = {&row_length, &x_};
-    launch(normalise_, rows, 256, normalise);
+    launch(normalise_, rows_, 256, normalise);
     nvtxRangePop();
   }
 
   // FNV-1a over the bits of x.
   std::uint64_t checksum() {
-    std::vector<float> values(elements);
+    std::vector<float> values(elements_);
     check(cuStreamSynchronize(stream_), "cuStreamSynchronize");
-    check(cuMemcpyDtoH(values.data(), x_, elements * sizeof(float)), "cuMemcpyDtoH");
+    check(cuMemcpyDtoH(values.data(), x_, elements_ * sizeof(float)), "cuMemcpyDtoH");
     std::uint64_t hash = 14695981039346656037ULL;
     const auto* const bytes = reinterpret_cast<const unsigned char*>(values.data());
-    for (std::size_t i = 0; i < elements * sizeof(float); ++i)
+    for (std::size_t i = 0; i < elements_ * sizeof(float); ++i)
       hash = (hash ^ bytes[i]) * 1099511628211ULL;
     return hash;
   }
@@ -130,6 +129,8 @@ class Decoder {
           "cuLaunchKernel");
   }
 
+  unsigned rows_;
+  std::size_t elements_;
   CUfunction rotate_, remember_, attend_, project_, normalise_;
   CUdeviceptr x_, q_, y_, past_, weights_;
   CUdeviceptr cosines_ = 0, sines_ = 0;
@@ -138,8 +139,8 @@ class Decoder {
 
 int usage(int status) {
   std::fputs(
-      "usage: contextune_demo [--steps N] [--device N]\n"
-      "Runs N steps (500) of a toy decoder and prints checksums of its values.\n",
+      "usage: contextune_demo [--steps N] [--rows N] [--device N]\n"
+      "Runs N steps (500) of a toy decoder of N rows (256) and prints checksums of its values.\n",
       status == 0 ? stdout : stderr);
   return status;
 }
@@ -148,17 +149,22 @@ int usage(int status) {
 
 int main(int argc, char** argv) {
   int steps = 500;
+  int rows = 256;
   int ordinal = 0;
   for (int i = 1; i < argc; ++i) {
     const std::string option = argv[i];
     if (option == "--help") return usage(0);
-    int* const to = option == "--steps" ? &steps : option == "--device" ? &ordinal : nullptr;
+    int* const to = option == "--steps"    ? &steps
+                    : option == "--rows"   ? &rows
+                    : option == "--device" ? &ordinal
+                                           : nullptr;
     if (to == nullptr || i + 1 == argc) return usage(2);
     char* end = nullptr;
     const long value = std::strtol(argv[++i], &end, 10);
     if (*end != '\0' || end == argv[i] || value < 0 || value > 1000000000) return usage(2);
     *to = static_cast<int>(value);
   }
+  if (rows < 1 || rows > 65536) return usage(2);
 
   check(cuInit(0), "cuInit");
   CUdevice device = 0;
@@ -172,8 +178,8 @@ int main(int argc, char** argv) {
   check(cuModuleLoad(&module, beside_the_executable("demo_kernels.fatbin").c_str()),
         "loading demo_kernels.fatbin from beside the program");
 
-  std::printf("%d steps of %u x %u values on %s\n", steps, rows, cols, name);
-  Decoder decoder(module);
+  std::printf("%d steps of %d x %u values on %s\n", steps, rows, cols, name);
+  Decoder decoder(module, static_cast<unsigned>(rows));
   for (int number = 0; number < steps; ++number) {
     decoder.step(number);
     if ((number + 1) % 100 == 0)

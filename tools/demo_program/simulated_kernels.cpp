@@ -3,6 +3,7 @@
 #include <simcuda/kernel.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -63,16 +64,21 @@ void describe_remember_streaming(const simcuda_launch* launch, simcuda_work* wor
 void attend(const simcuda_launch* launch) {
   const std::size_t n = count_of(launch);
   const int slots = argument<int>(*launch, 1);
-  int slot = argument<int>(*launch, 2);
+  const int newest = argument<int>(*launch, 2);
   const auto* const q = argument<const float*>(*launch, 3);
+  const auto* const past = argument<const float*>(*launch, 4);
   auto* const y = argument<float*>(*launch, 5);
-  std::copy(q, q + n, y);
-  for (int age = 0; age < slots; ++age) {
-    const float* const past =
-        argument<const float*>(*launch, 4) + static_cast<std::size_t>(slot) * n;
-    const float weight = 1.0F / (2.0F + static_cast<float>(age));
-    for (std::size_t i = 0; i < n; ++i) y[i] += past[i] * weight;
-    slot = slot == 0 ? slots - 1 : slot - 1;
+  constexpr std::size_t tile = 2048;  // stays in the first cache
+  for (std::size_t begin = 0; begin < n; begin += tile) {
+    const std::size_t count = std::min(tile, n - begin);
+    float* const sums = y + begin;
+    std::copy_n(q + begin, count, sums);
+    for (int age = 0; age < slots; ++age) {
+      const int slot = (newest - age + slots) % slots;
+      const float* const values = past + static_cast<std::size_t>(slot) * n + begin;
+      const float weight = 1.0F / (2.0F + static_cast<float>(age));
+      for (std::size_t i = 0; i < count; ++i) sums[i] += values[i] * weight;
+    }
   }
 }
 void describe_attend(const simcuda_launch* launch, simcuda_work* work) {
@@ -124,8 +130,12 @@ void normalise(const simcuda_launch* launch) {
   const auto cols = static_cast<std::size_t>(argument<int>(*launch, 0));
   for (std::size_t row = 0; row < launch->grid[0]; ++row) {
     float* const x = argument<float*>(*launch, 1) + row * cols;
-    float largest = 0;
-    for (std::size_t i = 0; i < cols; ++i) largest = std::max(largest, std::fabs(x[i]));
+    // Several at once: the largest is the same in any order.
+    std::array<float, 32> largest_of{};
+    for (std::size_t begin = 0; begin < cols; begin += largest_of.size())
+      for (std::size_t i = 0; i < std::min(largest_of.size(), cols - begin); ++i)
+        largest_of[i] = std::max(largest_of[i], std::fabs(x[begin + i]));
+    const float largest = *std::max_element(largest_of.begin(), largest_of.end());
     if (largest == 0.0F) continue;
     for (std::size_t i = 0; i < cols; ++i) x[i] = x[i] / largest;
   }
