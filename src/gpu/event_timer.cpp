@@ -101,6 +101,7 @@ void EventTimer::finish(const Pair& pair, bool keeps_start) {
 
 void EventTimer::collect(std::vector<TimedWork>& work) {
   const RelaxedCapture relaxed(driver_);
+  const std::lock_guard reading(reading_);
   std::vector<Pair> pending;
   {
     const std::lock_guard lock(mutex_);
@@ -144,6 +145,7 @@ std::uint64_t EventTimer::dropped() const {
 
 void EventTimer::forget_context(CUcontext context) noexcept {
   const auto theirs = [&](const Pair& pair) { return pair.start.context == context; };
+  const std::lock_guard reading(reading_);
   const std::lock_guard lock(mutex_);
   started_.erase(std::remove_if(started_.begin(), started_.end(), theirs), started_.end());
   const auto first = std::remove_if(pending_.begin(), pending_.end(), theirs);

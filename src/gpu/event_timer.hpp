@@ -12,7 +12,8 @@ namespace contextune::gpu {
 /// Times launches with a pair of CUDA events each: for programs that use CUPTI themselves, and
 /// where there is none. Reads some 5 us more than the kernel takes (7.4 us for one of 2.5 us on an
 /// H200, unless the stream is busy anyway), so it compares configs less sharply than CUPTI. A
-/// launch during stream capture is not timed. Threads: as core/timer.hpp says.
+/// launch during stream capture is not timed. Threads: as core/timer.hpp says; a context may be
+/// forgotten at any time.
 class EventTimer final : public LaunchTimer {
  public:
   explicit EventTimer(const Driver& driver) : driver_(driver), pool_(driver) {}
@@ -50,10 +51,11 @@ class EventTimer final : public LaunchTimer {
   const Driver& driver_;
   EventPool pool_;
   std::atomic<bool> open_{false};
+  std::mutex reading_;  // of anchors_, and of what was taken from pending_; goes before mutex_
   mutable std::mutex mutex_;
   std::vector<Pair> started_;  // launch_begin was called, launch_end was not
   std::vector<Pair> pending_;  // in order of launch_end
-  std::vector<Anchor> anchors_;
+  std::vector<Anchor> anchors_;  // of reading_
   std::uint64_t dropped_ = 0;
 };
 

@@ -1,5 +1,7 @@
-#include "catch.hpp"
+#include <chrono>
+#include <future>
 
+#include "catch.hpp"
 #include "fake_driver.hpp"
 #include "gpu/event_timer.hpp"
 
@@ -133,5 +135,24 @@ TEST_CASE("Streams of several contexts keep their own events", "[events]") {
   const auto rest = collect(timer);
   REQUIRE(rest.size() == 1);
   CHECK(rest[0].tag == 3);
+  CHECK(timer.dropped() == 1);
+}
+
+TEST_CASE("A context that goes away while times are read is forgotten all the same", "[events]") {
+  const Driver driver = FakeDriver::make();
+  EventTimer timer(driver);
+  std::string why;
+  REQUIRE(timer.open(why));
+  launch(timer, 1, stream(1), 5e-6);
+  std::future<void> forgotten;
+  FakeDriver::get().at_query = [&] {
+    forgotten = std::async(std::launch::async,
+                           [&] { timer.forget_context(reinterpret_cast<CUcontext>(0x10)); });
+    static_cast<void>(forgotten.wait_for(std::chrono::milliseconds(100)));
+  };
+  CHECK(collect(timer).empty());
+  forgotten.get();
+  FakeDriver::get().synchronize();
+  CHECK(collect(timer).empty());
   CHECK(timer.dropped() == 1);
 }

@@ -54,6 +54,7 @@ CUresult event_record(CUevent event, CUstream stream) {
 }
 CUresult event_query(CUevent event) {
   fake_driver().mode_at_query = fake_driver().mode;
+  if (const auto now = std::exchange(fake_driver().at_query, nullptr)) now();
   const auto known = fake_driver().events.find(event);
   if (known == fake_driver().events.end()) return CUDA_ERROR_INVALID_HANDLE;
   return known->second.time <= fake_driver().now ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -34,6 +35,7 @@ struct FakeDriver {
   CUresult capture_result = CUDA_SUCCESS;
   CUresult record_result = CUDA_SUCCESS;
   CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+  std::function<void()> at_query;  ///< before an event's state is told
   CUstreamCaptureMode mode_at_query = CU_STREAM_CAPTURE_MODE_GLOBAL;
   std::map<CUfunction, Kernel> functions;  // real functions
   std::map<CUfunction, Kernel> kernels;    // CUkernels in disguise
