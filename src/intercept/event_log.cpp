@@ -7,14 +7,20 @@ namespace contextune::intercept {
 void EventLog::fallback(FallbackReason reason, std::string_view region, std::string_view site,
                         std::string_view text) noexcept {
   try {
-    std::string once(fallback_info(reason).word);
-    once.append(1, '\n').append(region).append(1, '\n').append(site).append(1, '\n').append(text);
+    std::string once;
+    bool is_last = false;
+    once.append(region).append(1, '\n').append(site).append(1, '\n').append(text);
     {
       const std::lock_guard lock(mutex_);
-      constexpr std::size_t most_lines = 4096;  // endless keys must not fill the disk
-      if (said_.size() >= most_lines || !said_.insert(std::move(once)).second) return;
+      // Endless keys must not fill the disk, nor keep what else happens out of the log.
+      constexpr std::size_t most_lines = 1024;
+      auto& said = said_[reason];
+      if (said.size() >= most_lines || !said.insert(std::move(once)).second) return;
+      is_last = said.size() == most_lines;
     }
     log::write_fallback(log_, reason, region, site, text);
+    if (is_last)
+      log::write_fallback(log_, reason, {}, {}, "Of this reason no more lines are written.");
   } catch (...) {
     // No memory for a log line: the line is lost.
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <mutex>
 #include <set>
 #include <string>
@@ -26,7 +27,7 @@ class EventLog {
   }
 
   /// Something is not tuned. `region` and `site` may be empty; so may `text`, which then is the
-  /// sentence of the vocabulary. Said once.
+  /// sentence of the vocabulary. Said once, and of one reason 1024 times at most.
   void fallback(FallbackReason reason, std::string_view region, std::string_view site,
                 std::string_view text) noexcept;
 
@@ -37,7 +38,7 @@ class EventLog {
   log::RankLog log_;
   std::atomic<bool> simulated_{false};
   std::mutex mutex_;
-  std::set<std::string> said_;
+  std::map<FallbackReason, std::set<std::string>> said_;
 };
 
 }  // namespace contextune::intercept
