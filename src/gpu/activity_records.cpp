@@ -38,6 +38,10 @@ void ActivityRecords::tie(Launch& launch, const Work& work) {
 void ActivityRecords::add_call(std::uint32_t correlation, std::uint32_t thread, std::uint64_t start,
                                std::uint64_t end) {
   const std::lock_guard lock(mutex_);
+  if (calls_.size() == most_calls) {
+    ++bad_;
+    return;
+  }
   calls_.push_back(Call{correlation, thread, start, end});
 }
 

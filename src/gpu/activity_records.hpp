@@ -45,8 +45,11 @@ class ActivityRecords {
   /// Launches that have shown at least one piece of work.
   [[nodiscard]] std::uint64_t launches_seen() const;
 
-  /// Records without a usable time.
+  /// Records without a usable time, or that came when too many calls were waiting for resolve().
   [[nodiscard]] std::uint64_t bad() const;
+
+  /// That wait for resolve() at most: 24 MiB of them.
+  static constexpr std::size_t most_calls = std::size_t{1} << 20;
 
  private:
   struct Launch {

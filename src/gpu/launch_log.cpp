@@ -12,7 +12,8 @@
 namespace contextune::gpu {
 namespace {
 
-constexpr std::size_t ring_size = 4096;  // a power of two
+constexpr std::size_t ring_size = LaunchLog::capacity;
+static_assert((ring_size & (ring_size - 1)) == 0);
 constexpr std::size_t max_taken = 16384;
 
 std::atomic<std::uint64_t> next_id{1};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -18,6 +19,9 @@ namespace contextune::gpu {
 /// destroyed while a thread is in `add`.
 class LaunchLog {
  public:
+  /// Launches of one thread that are kept until find_tag looks for one of them.
+  static constexpr std::size_t capacity = 4096;
+
   struct Launch {
     std::uint64_t tag = 0;
     std::uint64_t begin = 0;

@@ -2,6 +2,7 @@
 
 #include <exception>
 
+#include "gpu/launch_log.hpp"
 #include "intercept/argument_words.hpp"
 #include "intercept/clock.hpp"
 #include "log/events.hpp"
@@ -37,7 +38,16 @@ CUresult DiscoveredRegion::launch(const contextune_launch& call, bool) noexcept 
   }
   if (timer != nullptr) timer->launch_begin(tag, launch.stream);
   const CUresult result = services().launcher.as_written(call);
-  if (timer != nullptr) timer->launch_end(tag, launch.stream);
+  if (timer == nullptr) return result;
+  timer->launch_end(tag, launch.stream);
+  if (unread_launches_.fetch_add(1) + 1 < gpu::LaunchLog::capacity / 2) return result;
+  unread_launches_ = 0;
+  try {
+    services().measurement.make_room();
+    collect();
+  } catch (const std::exception&) {
+    // No memory: what is not counted takes what the others did.
+  }
   return result;
 }
 

@@ -42,6 +42,7 @@ class DiscoveredRegion final : public LaunchRegion, private SiteOwner {
   SiteTable table_;
   const std::uint16_t search_;
   std::atomic<bool> wanted_{false};
+  std::atomic<std::size_t> unread_launches_{0};
   std::mutex mutex_;
   std::deque<Seen> seen_;
   std::vector<TimedWork> work_;

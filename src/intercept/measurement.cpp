@@ -177,14 +177,23 @@ void Measurement::poll(bool wait) {
   const std::lock_guard lock(mutex_);
   LaunchTimer* timer = open_.load(std::memory_order_relaxed);
   if (timer == nullptr) return collect_locked();
-  const double begin = now_seconds();
   // Only CUPTI's flush is dear. It costs at most a fifth of the time; that the thread lost the
   // processor in mid-flush once does not count.
   constexpr double share = 5;
   constexpr double most_cost = 1e-3;
   const double pause = share * std::min(poll_cost_, most_cost);
-  if (!wait && timer == timers_.cupti.get() && begin - last_poll_ < pause) return;
-  timer->flush(wait);
+  if (!wait && timer == timers_.cupti.get() && now_seconds() - last_poll_ < pause) return;
+  flush_locked(wait);
+}
+
+void Measurement::make_room() {
+  const std::lock_guard lock(mutex_);
+  if (open_.load(std::memory_order_relaxed) != nullptr) flush_locked(false);
+}
+
+void Measurement::flush_locked(bool wait) {
+  const double begin = now_seconds();
+  open_.load(std::memory_order_relaxed)->flush(wait);
   collect_locked();
   last_poll_ = now_seconds();
   poll_cost_ = last_poll_ - begin;

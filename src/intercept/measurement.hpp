@@ -86,6 +86,9 @@ class Measurement {
   /// Brings in what has arrived. `wait`: the GPU was synchronised, so everything is there.
   /// Otherwise it does nothing when the last call was too short a time ago to be worth its cost.
   void poll(bool wait);
+  /// The same in any case, where launches go on: those that are noted wait for their records, and
+  /// there is room for LaunchLog::capacity of a thread.
+  void make_room();
 
   /// Moves what has arrived for that search to the end of `work`.
   void take(std::uint16_t search, std::vector<TimedWork>& work);
@@ -134,6 +137,7 @@ class Measurement {
   void say(const char* action, double begin);
   void close_locked();
   void collect_locked();
+  void flush_locked(bool wait);
   void retry_release() noexcept;
   void try_release_locked();
 

@@ -135,7 +135,10 @@ PassResult PassRecord::result(bool mean) const {
     one.launches = site.calls;
     if (site.failed) {
       one.status = SiteResult::Status::LaunchFailed;
-    } else if (site.arrived < site.records || site.records == 0 || site.spoiled) {
+    } else if (site.arrived < site.records || site.records == 0 || site.spoiled ||
+               // A launch of another thread that came as the entry ended. A call's copies may have
+               // several records each.
+               (site.arrived > site.records && spans[i] == 0)) {
       one.status = SiteResult::Status::Missing;
     } else {
       const double seconds = site.seconds + spans[i];

@@ -5,6 +5,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/launch_log.hpp"
 #include "gpu/span_timer.hpp"
 #include "intercept/clock.hpp"
 #include "log/events.hpp"
@@ -140,6 +141,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   agreed_ = plan.agreed;
   pass_.store(static_cast<std::uint32_t>(plan.pass), std::memory_order_relaxed);
   touched_.clear();
+  unread_launches_ = 0;
   Watch watch = Watch::Count;
   if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
   if (plan.counted && measure == Measure::Span) {
@@ -267,6 +269,11 @@ void Search::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
   if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
     return;
   open_->launched(site, calls, records);
+  if (records != 0 && ++unread_launches_ >= gpu::LaunchLog::capacity / 2) {
+    unread_launches_ = 0;
+    measurement_.make_room();
+    take_arrivals();
+  }
 }
 
 void Search::failed(std::uint64_t tag, SiteIndex site) {
@@ -335,6 +342,8 @@ bool Search::compares_regions() const {
 void Search::forget_stream(StreamHandle stream) noexcept {
   const std::lock_guard lock(mutex_);
   if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) spans->forget_stream(stream);
+  // Another one may get its handle within the entry.
+  std::erase(touched_, stream);
 }
 
 void Search::forget_context(CUcontext context) noexcept {

@@ -250,6 +250,7 @@ class Search {
     skip();
     return false;
   }
+  void take_arrivals();
   void drain(bool everything, double now);
   void collect_spans(double now);
   void after_change();
@@ -289,6 +290,7 @@ class Search {
   std::deque<PassRecord> pending_;        ///< passes whose results have not all come
   std::unique_ptr<SpanTimer> spans_;
   std::vector<StreamHandle> touched_;
+  std::size_t unread_launches_ = 0;  ///< of this entry, whose records have not been asked for
   std::vector<TimedWork> work_;
   std::vector<SpanTimer::Span> span_results_;
   std::optional<SearchFigures> summarised_;

@@ -49,13 +49,17 @@ void Search::lose_everything(double now) {
   pending_.clear();
 }
 
-void Search::drain(bool everything, double now) {
+void Search::take_arrivals() {
   work_.clear();
   measurement_.take(id_, work_);
   for (const TimedWork& work : work_) {
     const WorkTag tag = WorkTag::unpack(work.tag);
     if (PassRecord* record = find_record(tag.pass)) record->arrived(tag.slot, work);
   }
+}
+
+void Search::drain(bool everything, double now) {
+  take_arrivals();
   collect_spans(now);
   if (const auto losses = measurement_.losses(); losses != losses_seen_) {
     losses_seen_ = losses;

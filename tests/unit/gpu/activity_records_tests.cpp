@@ -148,3 +148,15 @@ TEST_CASE("Threads never share a buffer", "[activity]") {
   CHECK(clashes == 0);
   CHECK(buffers.num_in_use() == 0);
 }
+
+TEST_CASE("Calls that nobody asks about are kept up to a bound, and no further", "[activity]") {
+  Records records;
+  for (std::uint32_t call = 0; call < ActivityRecords::most_calls; ++call)
+    records.add_call(call, 1, t0, t0 + 1);
+  REQUIRE(records.bad() == 0);
+  records.add_call(0, 1, t0, t0 + 1);
+  CHECK(records.bad() == 1);
+  records.resolve(records.log);
+  records.add_call(0, 1, t0, t0 + 1);
+  CHECK(records.bad() == 1);
+}

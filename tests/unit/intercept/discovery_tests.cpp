@@ -34,3 +34,15 @@ TEST_CASE("Discovery of a whole process needs no marks", "[discovery]") {
   program.end();
   CHECK(program.said("kernel", {"region=process", "kernel=add ", "launches=5"}));
 }
+
+TEST_CASE("Discovery times the launches of a program that never synchronises", "[discovery]") {
+  Options options = Program::quick();
+  options.discover = true;
+  options.region = "process";
+  Program program(options);
+  Adder adder(1000);
+  for (int i = 0; i < 6000; ++i) adder.run(program);
+  program.end();
+  REQUIRE(program.said("kernel", {"region=process", "kernel=add ", "launches=6000"}));
+  CHECK_FALSE(program.said("kernel", {"time_s=0 "}));
+}

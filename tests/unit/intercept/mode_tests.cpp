@@ -111,6 +111,22 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
 #endif
 }
 
+TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
+  Options options = Program::quick();
+  options.timer = TimerKind::Auto;
+  options.n_repeat = 1;
+  Program program(options);
+  program.runtime().declare(blocks({1024}));
+  Adder adder(1 << 10);
+  constexpr int launches = 6000;
+  for (int i = 0; i < 20 && !program.runtime().region("step", {}).finished(); ++i)
+    program.steps(1, [&] {
+      for (int k = 0; k < launches; ++k) adder.run(program, 1, 32);
+    });
+  CHECK(program.said("trial", {"timer=cupti", "config=1", "launches=6000"}));
+  CHECK(program.said("winner", {"config=1"}));
+}
+
 TEST_CASE("Entries that follow each other without a wait are tuned as well", "[mode]") {
   Options options = Program::quick();
   options.confirm = true;
@@ -127,6 +143,35 @@ TEST_CASE("Entries that follow each other without a wait are tuned as well", "[m
   CHECK(program.said("winner", {"config=2"}));
   program.synchronise();
   adder.holds(400);
+}
+
+TEST_CASE("Work on a stream that has got another's handle counts for the region", "[mode]") {
+  Options options = Program::quick();
+  options.confirm = true;
+  Program program(options);
+  program.runtime().declare(blocks({32, 1024}));
+  Adder small(1 << 10);
+  Adder large(1 << 22);
+  const gpu::Driver& driver = Simulation::get().driver;
+  int reused = 0;
+  program.steps(150, [&] {
+    CUstream stream = nullptr;
+    REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    const CUstream first = stream;
+    small.run(program, 8, 128, 0, stream);
+    program.synchronise();
+    program.runtime().stream_goes_away(stream);
+    REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
+    REQUIRE(driver.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+    if (stream == first) ++reused;
+    large.run(program, 8, 128, 0, stream);
+    program.synchronise();
+    program.runtime().stream_goes_away(stream);
+    REQUIRE(driver.cuStreamDestroy(stream) == CUDA_SUCCESS);
+  });
+  REQUIRE(reused > 50);
+  CHECK(program.said("confirm", {"verdict=kept"}));
+  CHECK(program.said("winner", {"block=1024"}));
 }
 
 TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") {

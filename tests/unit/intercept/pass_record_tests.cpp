@@ -52,6 +52,15 @@ TEST_CASE("A site that misses records is missing, and so is the region's time", 
   CHECK(result.region_seconds == 0);
 }
 
+TEST_CASE("A site of which more has come than was launched is missing", "[pass_record]") {
+  // Another thread launched it as the entry ended.
+  PassRecord record(0, Measure::Activity, {});
+  record.launched(0, 1, 1);
+  record.arrived(1, work(1, 2));
+  record.arrived(1, work(3, 4));
+  CHECK(record.result(false).sites[0].status == SiteResult::Status::Missing);
+}
+
 TEST_CASE("A pass that was held up has no time of the region, whatever its sites took",
           "[pass_record]") {
   for (const Measure measure : {Measure::Activity, Measure::Span}) {
