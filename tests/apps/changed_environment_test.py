@@ -165,7 +165,7 @@ class ChangedEnvironmentTest(StoredRuns):
     def test_a_kernel_with_other_instructions_is_tuned_and_no_other(self):
         folder = self.work / "rebuilt"
         shutil.copytree(DEMO.parent, folder)
-        program = demo(4, folder / DEMO.name)
+        program = demo(300, folder / DEMO.name)  # long enough for what it notes to be written
         # What is known of an earlier version of the store, or of code that could not be read.
         first = self.tune(program=program)
         self.rebuild(folder, rotate="r1", attend="a1")

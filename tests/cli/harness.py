@@ -102,6 +102,14 @@ def finish(process):
     process.stdout.close()
 
 
+def gone(pid):
+    """Whether a process has ended, though nobody may have asked for its status."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+    except OSError:
+        return True
+
+
 def wait_until(condition, patience=PATIENCE):
     end = time.monotonic() + patience
     while time.monotonic() < end:

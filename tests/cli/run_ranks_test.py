@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import CommandTest, wait_until
+from harness import CommandTest, gone, wait_until
 
 SHOWS = """
 import json, os, sys
@@ -147,7 +147,6 @@ os.write(1, ("%s %s\\n" % (first and first.si_signo, again)).encode())
         pids = [int(line) for line in lines if line != "ready\n"]
         process.kill()
         process.wait()
-        gone = lambda pid: not os.path.exists(f"/proc/{pid}") or " Z " in open(f"/proc/{pid}/stat").read()
         self.assertTrue(wait_until(lambda: all(gone(pid) for pid in pids)))
 
     def test_ctrl_c_ends_all_and_is_the_status(self):

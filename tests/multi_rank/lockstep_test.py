@@ -151,7 +151,7 @@ class Lockstep(unittest.TestCase):
 
     def test_where_one_rank_cannot_all_are_tuned_live_and_name_it(self):
         logs = self.run_job(2, {"CONTEXTUNE_REPLAY_MEMORY": "0"}, {1: Peculiar(
-            variables={"CONTEXTUNE_REPLAY_MEMORY": "1"})}, steps=300)
+            variables={"CONTEXTUNE_REPLAY_MEMORY": "1"})}, steps=1500)
         for log in logs:
             self.assertEqual(job.lines(log, "replay"), [])
             self.assertEqual(job.winners(log), job.winners(logs[0]))

@@ -37,7 +37,7 @@ class SameWinners(unittest.TestCase):
         self.assert_same(self.check(4, "replay", 12))
 
     def test_ranks_in_live_mode_get_the_same_winners(self):
-        self.assert_same(self.check(2, "live", 200))
+        self.assert_same(self.check(2, "live", 2000))
 
     def test_ranks_that_refine_and_confirm_get_the_same_winners(self):
         logs = self.check(2, "replay", 12, {"CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true"})

@@ -1,4 +1,6 @@
 // When the core is attached, and what it is told.
+#include <unistd.h>
+
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -181,8 +183,8 @@ TEST_CASE("A core is found by symbol in a program that is linked to one", "[core
 
 TEST_CASE("The frontend works when it is linked instead of preloaded", "[core]") {
   const Outcome plain = run({client("direct")});
-  const std::filesystem::path record =
-      std::filesystem::temp_directory_path() / "contextune-linked-record";
+  const std::filesystem::path record = std::filesystem::temp_directory_path() /
+                                       ("contextune-linked-record-" + std::to_string(getpid()));
   std::filesystem::remove(record);
   const Outcome linked = run({client("linked")}, {{"CONTEXTUNE_TEST_RECORD", record.string()},
                                                   {"LD_LIBRARY_PATH", client("with_core")}});

@@ -1,4 +1,6 @@
 // Ranks in processes of their own, on the simulated NCCL, which asks a tuner plugin as NCCL does.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -173,7 +175,8 @@ TEST_CASE("NCCL_ALGO and NCCL_PROTO switch our plugin off, which the core is tol
 }
 
 TEST_CASE("What the user wrote into NCCL's file counts as well", "[nccl_ranks]") {
-  const auto file = std::filesystem::temp_directory_path() / "contextune-test-nccl.conf";
+  const auto file = std::filesystem::temp_directory_path() /
+                    ("contextune-test-nccl-" + std::to_string(getpid()) + ".conf");
   const Environment environment = {{"NCCL_CONF_FILE", file.string()}};
   std::ofstream(file) << "# NCCL_ALGO=RING\nOTHER=1\nNCCL_TUNER_PLUGIN=" << users_tuner(4) << '\n';
   CHECK(count_with(recorded(linked, environment), " users 4") == 4);

@@ -1,4 +1,6 @@
 // Which NCCL a call goes to, and what the core is told of it.
+#include <unistd.h>
+
 #include <algorithm>
 #include <climits>
 #include <filesystem>
@@ -103,7 +105,8 @@ TEST_CASE("Of several copies of NCCL each is called where it was looked up", "[n
 TEST_CASE("More copies of NCCL than are told apart work all the same", "[nccl]") {
   namespace files = std::filesystem;
   std::vector<std::string> command = {client("nccl_use"), "copies"};
-  const files::path folder = files::temp_directory_path() / "contextune-nccl-copies";
+  const files::path folder =
+      files::temp_directory_path() / ("contextune-nccl-copies-" + std::to_string(getpid()));
   for (int i = 0; i < 6; ++i) {
     const files::path file = folder / std::to_string(i) / "libnccl.so.2";
     files::create_directories(file.parent_path());

@@ -19,7 +19,7 @@ namespace {
 /// A store on disk, and processes that use it one after the other.
 class Stored {
  public:
-  Stored() { REQUIRE(mkdtemp(folder_) != nullptr); }
+  Stored() = default;
   ~Stored() { std::filesystem::remove_all(folder_); }
   Stored(const Stored&) = delete;
   Stored& operator=(const Stored&) = delete;
@@ -60,9 +60,15 @@ class Stored {
   }
 
  private:
-  [[nodiscard]] std::string cache() const { return folder_ + std::string("/cache"); }
+  [[nodiscard]] std::string cache() const { return folder_ + "/cache"; }
 
-  char folder_[40] = "/tmp/contextune-process-store-XXXXXX";
+  static std::string made_folder() {
+    std::string folder = "/tmp/contextune-process-store-XXXXXX";
+    REQUIRE(mkdtemp(folder.data()) != nullptr);
+    return folder;
+  }
+
+  std::string folder_ = made_folder();
   EventLog log_{{folder_, 1, "", LogLevel::Info}};
 };
 

@@ -72,7 +72,7 @@ TEST_CASE("A rank that does not come is waited for no longer than was said", "[l
   for (const auto& rank : ranks) {
     if (rank->rank() == 3) continue;
     threads.emplace_back([&why, &rank = *rank] {
-      Lockstep step = of(rank, 0.2);
+      Lockstep step = of(rank, 1);
       if (step.meet(bytes_of("here"))) return;
       why[rank.rank()] = step.why();
     });

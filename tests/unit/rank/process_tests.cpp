@@ -183,7 +183,7 @@ TEST_CASE("If the process of rank 0 is killed before the vote, the others go on 
 
 TEST_CASE("A process that is stopped is given up, and keeps to what the others got when it goes on",
           "[process]") {
-  Processes ranks = start(3, "0.4");
+  Processes ranks = start(3, "2");
   const std::size_t stopped = GENERATE(0U, 2U);
   ranks[stopped]->signal(SIGSTOP);
   for (const auto& rank : ranks) rank->tell("say 1 20");
@@ -199,8 +199,8 @@ TEST_CASE("A process that is stopped is given up, and keeps to what the others g
 }
 
 TEST_CASE("Processes killed and stopped at any time keep the promise", "[process]") {
-  std::mt19937_64 random(GENERATE(range(1U, 25U)));
-  Processes ranks = start(3, "0.3");
+  std::mt19937_64 random(GENERATE(range(1U, 13U)));
+  Processes ranks = start(3, "1");
   for (const auto& rank : ranks) rank->tell("say 1 2");
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));
   const std::size_t victim = random() % 3;

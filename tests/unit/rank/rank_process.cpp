@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
       {{1, [](const Topic&, std::span<const Payload> said, std::string&) { return joined(said); }},
        {2, [](const Topic&, std::span<const Payload> said, std::string&) {
           std::cout << "deciding" << std::endl;
-          std::this_thread::sleep_for(std::chrono::milliseconds(300));
+          std::this_thread::sleep_for(std::chrono::seconds(2));
           return joined(said);
         }}});
   Topic topic{1, 0, std::vector<std::uint32_t>(settings.num_ranks)};
