@@ -188,7 +188,7 @@ class CollectiveShapes(unittest.TestCase):
 
     def test_a_size_that_no_step_has_is_done_as_the_nearest_one(self):
         few = {"CONTEXTUNE_SPACE": str(job.HERE / "only_ring.lua"), "SIMNCCL_FAULTS": "slow:TREE;slow:NVLS"}
-        self.check("later_sizes", 4, steps=600, **few)
+        self.check("later_sizes", 4, steps=300, **few)
         self.assertEqual(len(self.done), 4)
         tuned = set(self.last_done("AllReduce 524288 ranks=4"))
         self.assertEqual(len(tuned), 1)
@@ -199,7 +199,7 @@ class CollectiveShapes(unittest.TestCase):
         # Too far away to say anything about it.
         self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 8192 ranks=4")},
                          {"TREE/LL"})
-        self.check("later_sizes", 4, steps=600, CONTEXTUNE_NEAREST_SIZE="off", **few)
+        self.check("later_sizes", 4, steps=300, CONTEXTUNE_NEAREST_SIZE="off", **few)
         self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 1048576 ranks=4")},
                          {"NVLS/SIMPLE"})
 

@@ -14,7 +14,7 @@ bool says(const RankEnd& end, const std::string& text) {
 }
 
 std::vector<RankEnd> run_until_deadline(Variables variables) {
-  variables.emplace_back("SIMNCCL_DEADLINE_S", "4");
+  variables.emplace_back("SIMNCCL_DEADLINE_S", "2");
   return run_ranks("one_all_reduce", 2, variables);
 }
 
