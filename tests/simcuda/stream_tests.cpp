@@ -102,6 +102,22 @@ TEST_CASE("Waiting for an event orders two streams", "[stream]") {
   CHECK(cuEventElapsedTime(&milliseconds, done, done) == CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_CASE("Whoever waits for a context waits for the work of streams that were destroyed",
+          "[stream]") {
+  Session session;
+  const CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);
+  const CUevent end = make_event();
+  const double before = simcuda_host_time();
+  SUCCEEDS(session.launch(session.function("arithmetic"), 1U << 16, 1024, {}, 0, stream));
+  const double alone = session.last_time();
+  SUCCEEDS(cuEventRecord(end, stream));
+  SUCCEEDS(cuStreamDestroy(stream));
+  CHECK(cuEventQuery(end) == CUDA_ERROR_NOT_READY);
+  SUCCEEDS(cuCtxSynchronize());
+  CHECK(simcuda_host_time() - before >= alone);
+  SUCCEEDS(cuEventQuery(end));
+}
+
 TEST_CASE("A query says not ready until the work is over, however it is asked", "[stream]") {
   Session session;
   const CUstream stream = make_stream(CU_STREAM_NON_BLOCKING);

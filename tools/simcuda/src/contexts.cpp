@@ -103,6 +103,7 @@ void destroy_stream(Stream* stream) {
   Context& context = *stream->context;
   leave_order(*stream);
   reckon_at_last(*stream);
+  context.destroyed_ready = std::max(context.destroyed_ready, stream->ready);
   context.streams.erase(stream);
   if (context.legacy == stream) context.legacy = nullptr;
   std::erase_if(context.per_thread, [&](const auto& entry) { return entry.second == stream; });

@@ -194,6 +194,7 @@ struct Context : Object {
   std::map<std::thread::id, Stream*> per_thread;
   std::set<int> peers;
   std::vector<std::shared_ptr<Task>> left_behind;  // of blocking streams that were destroyed
+  double destroyed_ready = 0;                      // when all work of destroyed streams is done
 };
 
 }  // namespace simcuda

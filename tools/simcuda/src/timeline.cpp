@@ -100,9 +100,12 @@ void wait_for_context(Context& context, DriverLock& lock) {
     if (!stream->host_calls->idle_since(enqueued)) calls.emplace_back(stream->host_calls, enqueued);
   }
   driver().pending.finish_all(&context, lock);
-  if (driver().handles.find<Context>(&context) != nullptr)
+  if (driver().handles.find<Context>(&context) != nullptr) {
+    double& host_time = driver().host_time;
+    host_time = std::max(host_time, context.destroyed_ready);
     for (const Stream* const stream : context.streams)
-      driver().host_time = std::max(driver().host_time, stream->ready);
+      host_time = std::max(host_time, stream->ready);
+  }
   if (calls.empty()) return;
   lock.unlock();
   for (const auto& [of_stream, enqueued] : calls) of_stream->wait_for(enqueued);
