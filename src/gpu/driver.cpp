@@ -71,6 +71,13 @@ void check(const Driver& driver, CUresult result, std::string_view what) {
   if (result != CUDA_SUCCESS) throw Error(std::string(what) + ": " + describe(driver, result));
 }
 
+bool has_ended(const Driver& driver) noexcept {
+  int count = 0;
+  CUcontext context = nullptr;
+  return driver.cuCtxGetCurrent(&context) == CUDA_ERROR_DEINITIALIZED ||
+         driver.cuDeviceGetCount(&count) == CUDA_ERROR_DEINITIALIZED;
+}
+
 RelaxedCapture::RelaxedCapture(const Driver& driver) noexcept : driver_(driver) {
   if (driver_.cuThreadExchangeStreamCaptureMode != nullptr) {
     (void)driver_.cuThreadExchangeStreamCaptureMode(&mode_);

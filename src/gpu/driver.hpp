@@ -38,6 +38,10 @@ struct Driver {
 /// @throws Error "<what>: <description>" unless `result` is success
 void check(const Driver& driver, CUresult result, std::string_view what);
 
+/// Whether exit() has come to the driver's own handler: no call reaches the GPU any more. Any
+/// thread.
+[[nodiscard]] bool has_ended(const Driver& driver) noexcept;
+
 /// Lets this thread make calls that would otherwise break another thread's stream capture (event
 /// queries, loading code), for as long as it lives. Work on the legacy stream stays forbidden.
 class RelaxedCapture {

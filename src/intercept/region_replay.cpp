@@ -192,9 +192,9 @@ void RegionReplay::end_visit() noexcept {
   } catch (const RanksLost& error) {
     decline({FallbackReason::NoAgreement, error.what(), false});
   } catch (const MixedMemory& error) {
-    stop_process(error.what());
+    memory_is_lost(error.what());
   } catch (const StuckReplay& error) {
-    stop_process(error.what());
+    memory_is_lost(error.what());
   } catch (const std::exception& error) {
     decline({FallbackReason::ReplayFailed, error.what(), false});
   }
@@ -351,7 +351,13 @@ void RegionReplay::decline(const Recording::Obstacle& obstacle) noexcept {
   services_.log.fallback(obstacle.reason, region_.name(), {}, obstacle.text);
 }
 
-void RegionReplay::stop_process(const std::string& why) noexcept {
+void RegionReplay::memory_is_lost(const std::string& why) noexcept {
+  // Another thread ends the program, and what it has of device memory nobody can look at any more.
+  if (gpu::has_ended(services_.driver)) {
+    (void)host_->put_back();
+    return decline({FallbackReason::ReplayFailed,
+                    "The program ended, and the driver with it, before the replay did.", false});
+  }
   const std::string text = "contextune: the replay of region '" + region_.name() +
                            "' failed and the program's memory cannot be put back: " + why +
                            "; the program is stopped here, since its results would be wrong. Run "

@@ -123,7 +123,8 @@ class RegionReplay {
   [[nodiscard]] bool must_stop() const;
   [[nodiscard]] bool must_stop_here() const;
   void decline(const Recording::Obstacle& obstacle) noexcept;
-  [[noreturn]] void stop_process(const std::string& why) noexcept;
+  /// What the region left cannot be put back: stops the process, unless that is at its end.
+  void memory_is_lost(const std::string& why) noexcept;
   void write_line(const Replayer& replayer, double seconds) noexcept;
   [[nodiscard]] std::optional<Recording::Obstacle> look_at(const KnownKernel& kernel);
   [[nodiscard]] std::vector<gpu::MemoryRange> footprint();

@@ -59,6 +59,7 @@ EXPECTED = {
     "handler_exits": Expected(CUT_SHORT, status=6, interrupted=True),
     "handler_exits_and_joins": Expected(CUT_SHORT, status=6, interrupted=True),
     "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),
+    "driver_ends_while_repeated": Expected(["R replay_failed"], status=5, interrupted=True),
     "thread_cancelled": Expected(REPLAYED),
     "fork_while_repeated": Expected(REPLAYED, interrupted=True),
     "memory_freed": Expected(REPLAYED_NEXT),
@@ -81,6 +82,7 @@ def environment():
         if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "SIMCUDA_"))
     }
     kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
+    kept["SIMCUDA_EXIT"] = "deinitialise"
     kept["CONTEXTUNE_STORE"] = "off"
     return kept
 

@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,6 +17,8 @@ namespace awkward {
 namespace {
 
 CUdeviceptr state_memory = 0;
+std::atomic<bool> driver_ended{false};
+std::atomic<bool> region_ended{true};
 Helper* joined_helper = nullptr;
 
 void print_now(const char* when) {
@@ -83,6 +86,27 @@ int other_thread_exits(Device& device) {
   std::atexit([] { print_now("at exit"); });
   Helper ending(device.context, [] { std::exit(5); });
   visit_with(device, [&] { ending.begin(); });
+  ending.join();
+  return 0;
+}
+
+void watch_end_of_driver() {
+  (void)std::atexit([] {
+    driver_ended = true;
+    wait_until([] { return region_ended.load(); });
+  });
+}
+
+int driver_ends_while_repeated(Device& device) {
+  state_memory = new_memory();
+  region_ended = false;
+  Helper ending(device.context, [] { std::exit(5); });
+  visit_with(device, [&] {
+    ending.begin();
+    wait_until([] { return driver_ended.load(); });
+  });
+  std::puts("after the region");
+  region_ended = true;
   ending.join();
   return 0;
 }

@@ -32,6 +32,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(handler_exits),
     SCENARIO(handler_exits_and_joins),
     SCENARIO(other_thread_exits),
+    SCENARIO(driver_ends_while_repeated),
     SCENARIO(thread_cancelled),
     SCENARIO(fork_while_repeated),
     SCENARIO(memory_freed),
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   }
   // Of a process that forks or ends early nothing is printed twice, or not at all.
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  awkward::watch_end_of_driver();
   awkward::Device device = awkward::Device::open();
   const int status = chosen->run(device);
   std::puts("through");

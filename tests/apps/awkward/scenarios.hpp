@@ -22,12 +22,16 @@ int upload_from_within_the_region(Device& device);
 int upload_from_before_the_region(Device& device);
 int threads_end_in_regions(Device& device);
 
+/// Before the driver is there: what is registered at exit later runs earlier.
+void watch_end_of_driver();
+
 // Signals, and ends of the process, while a region is repeated.
 int handler_reads_memory(Device& device);
 int handler_of_the_process_reads_memory(Device& device);
 int handler_exits(Device& device);
 int handler_exits_and_joins(Device& device);
 int other_thread_exits(Device& device);
+int driver_ends_while_repeated(Device& device);
 int thread_cancelled(Device& device);
 int fork_while_repeated(Device& device);
 

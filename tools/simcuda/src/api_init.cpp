@@ -6,6 +6,7 @@ using namespace simcuda;
 CUresult CUDAAPI cuInit(unsigned int Flags) {
   if (Flags != 0) return CUDA_ERROR_INVALID_VALUE;
   Driver& state = driver();
+  if (state.ended.load(std::memory_order_acquire)) return CUDA_ERROR_DEINITIALIZED;
   const DriverLock lock(state.mutex);
   try {
     state.initialise();

@@ -51,6 +51,10 @@ Driver::Driver() {
     if (error != std::errc{} || end != text.data() + text.size()) refuse("SIMCUDA_ORDER", text);
     pending.set_order(seed);
   }
+  if (const std::string text = setting("SIMCUDA_EXIT"); !text.empty()) {
+    if (text != "deinitialise") refuse("SIMCUDA_EXIT", text);
+    ends_ = true;
+  }
   if (const std::string text = setting("SIMCUDA_FAULT"); !text.empty()) {
     const auto parsed = Faults::parse(text);
     if (!parsed) refuse("SIMCUDA_FAULT", text);
@@ -64,6 +68,7 @@ void Driver::initialise() {
   for (int i = 0; i < device_count_; ++i)
     devices.push_back(std::make_unique<Device>(profile_, i, noise_, seed_));
   initialised = true;
+  if (ends_) (void)std::atexit([] { driver().ended.store(true, std::memory_order_release); });
 }
 
 Device& Driver::device(int index) {

@@ -65,6 +65,7 @@ class Driver {
   unsigned queries = 0;           // of the entry point that runs and of those just before it
   unsigned previous_queries = 0;  // before it, with nothing else between
   std::atomic<const simcuda_listener*> listener{nullptr};
+  std::atomic<bool> ended{false};  // exit() has come to the driver's handler
 
   /// cuInit. @throws Failure{NO_DEVICE}
   void initialise();
@@ -78,6 +79,7 @@ class Driver {
   double noise_ = 0.01;
   std::uint64_t seed_ = 1;
   int device_count_ = 1;
+  bool ends_ = false;  // with exit()
   int version_ = newest_version;
   DeviceProfile profile_;
 };
@@ -94,6 +96,7 @@ using DriverLock = std::unique_lock<std::mutex>;
 template <class Body>
 CUresult api(Body&& body) noexcept {
   Driver& state = driver();
+  if (state.ended.load(std::memory_order_acquire)) return CUDA_ERROR_DEINITIALIZED;
   DriverLock lock(state.mutex);
   if (!state.initialised) return CUDA_ERROR_NOT_INITIALIZED;
   state.host_time += 0.3e-6;
