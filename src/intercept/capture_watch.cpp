@@ -9,7 +9,7 @@ namespace contextune::intercept {
 void CaptureWatch::begin(CUstream stream) noexcept {
   const std::lock_guard lock(mutex_);
   try {
-    streams_.push_back(stream);
+    captures_.push_back({stream, false});
   } catch (...) {
     return;  // no memory: the driver refuses what must not be captured
   }
@@ -17,11 +17,21 @@ void CaptureWatch::begin(CUstream stream) noexcept {
   settled_changed();
 }
 
-void CaptureWatch::end(CUstream stream) noexcept {
+void CaptureWatch::begun(CUstream stream) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto place = std::find(streams_.begin(), streams_.end(), stream);
-  if (place == streams_.end()) return;
-  streams_.erase(place);
+  const auto place = std::find_if(captures_.begin(), captures_.end(), [stream](const Capture& one) {
+    return one.stream == stream && !one.begun;
+  });
+  if (place != captures_.end()) place->begun = true;
+}
+
+void CaptureWatch::remove(CUstream stream, bool begun) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto place = std::find_if(captures_.begin(), captures_.end(), [=](const Capture& one) {
+    return one.stream == stream && one.begun == begun;
+  });
+  if (place == captures_.end()) return;
+  captures_.erase(place);
   publish();
 }
 
@@ -35,12 +45,12 @@ bool CaptureWatch::is_capturing(CUstream stream) const noexcept {
 bool CaptureWatch::any() noexcept {
   if (!possible()) return false;
   const std::lock_guard lock(mutex_);
-  std::erase_if(streams_, [&](CUstream stream) {
+  std::erase_if(captures_, [&](const Capture& one) {
     // Another thread's per-thread stream cannot be asked about from here.
-    return stream != CU_STREAM_PER_THREAD && !is_capturing(stream);
+    return one.begun && one.stream != CU_STREAM_PER_THREAD && !is_capturing(one.stream);
   });
   publish();
-  return !streams_.empty();
+  return !captures_.empty();
 }
 
 }  // namespace contextune::intercept

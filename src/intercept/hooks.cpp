@@ -233,8 +233,8 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
     case contextune_fn_cuStreamBeginCapture_v2_ptsz:
     case contextune_fn_cuStreamBeginCaptureToGraph:
     case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
-      if (result != CUDA_SUCCESS) runtime->captures().end(capture_stream(fn, args));
-      return;
+      if (result != CUDA_SUCCESS) return runtime->captures().failed(capture_stream(fn, args));
+      return runtime->captures().begun(capture_stream(fn, args));
     case contextune_fn_cuStreamEndCapture:
     case contextune_fn_cuStreamEndCapture_ptsz:
       // An end on the wrong thread does not end it.

@@ -20,14 +20,17 @@ struct Wait {
 };
 
 /// Absent: it was still at work.
-std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, double seconds) {
+std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, double seconds,
+                                 CaptureWatch* captures) {
   // The driver has no such call with a deadline, so another thread makes the one without. If it
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
-  std::thread thread([&driver, context, wait] {
+  std::thread thread([&driver, context, captures, wait] {
     const gpu::CurrentContext current(driver, context);
     const gpu::RelaxedCapture relaxed(driver);
-    const CUresult result = driver.cuCtxSynchronize();
+    const bool captured = captures != nullptr && captures->any();
+    const CUresult result =
+        captured ? CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED : driver.cuCtxSynchronize();
     const std::lock_guard lock(wait->mutex);
     wait->result = result;
     wait->through = true;
@@ -47,12 +50,12 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
 }  // namespace
 
 std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context, double seconds) {
-  return wait_for(driver, context, seconds);
+  return wait_for(driver, context, seconds, nullptr);
 }
 
-bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
-                     std::string& why) {
-  const std::optional<CUresult> result = wait_for(driver, context, seconds);
+bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds, std::string& why,
+                     CaptureWatch* captures) {
+  const std::optional<CUresult> result = wait_for(driver, context, seconds, captures);
   if (!result) {
     why = "it was still at work after " + std::to_string(static_cast<int>(seconds)) + " s";
     return false;

@@ -3,14 +3,17 @@
 #include <optional>
 
 #include "gpu/driver.hpp"
+#include "intercept/capture_watch.hpp"
 
 namespace contextune::intercept {
 
 /// Waits until all work in the context is complete, but no longer than that: work that itself waits
 /// for the host would never be.
+/// @param captures looked at once more on the thread that waits, since that would end one; null:
+/// not
 /// @return false: it is not complete, or the driver answered an error, which `why` names
 [[nodiscard]] bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds,
-                                   std::string& why);
+                                   std::string& why, CaptureWatch* captures = nullptr);
 
 /// @return what the driver answered when it was complete, which may be an error; absent: it is not
 ///         complete by then

@@ -117,7 +117,7 @@ void RegionReplay::drop_memory(bool wanted) noexcept {
     // Freeing waits for all work of the context, and that may itself wait for what the program does
     // next: then it is tried again at the next visit.
     std::string why;
-    if (!wait_until_idle(services_.driver, context_, release_seconds, why)) {
+    if (!wait_until_idle(services_.driver, context_, release_seconds, why, &services_.captures)) {
       ++busy_drops_;
       return;
     }
@@ -163,7 +163,7 @@ void RegionReplay::find_context() {
 void RegionReplay::wait_at_begin(double seconds) {
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   std::string why;
-  if (!wait_until_idle(services_.driver, context_, seconds, why)) {
+  if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
     decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
   }
 }
@@ -215,7 +215,7 @@ void RegionReplay::wait_for_others() noexcept {
     std::string why;
     if (services_.captures.any())
       return services_.recorder.obstruct(FallbackReason::Capture, {}, true);
-    if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+    if (!wait_until_idle(services_.driver, context_, idle_seconds, why, &services_.captures)) {
       return services_.recorder.obstruct(FallbackReason::NotIdle,
                                          "When the region ended, " + why + ".");
     }
@@ -266,7 +266,7 @@ void RegionReplay::check(const Recording& recording) {
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   if (recording.operations.empty()) return;
   std::string why;
-  if (!wait_until_idle(services_.driver, context_, idle_seconds, why)) {
+  if (!wait_until_idle(services_.driver, context_, idle_seconds, why, &services_.captures)) {
     decline_for(FallbackReason::NotIdle, "When the region ended, " + why + ".");
   }
   if (host_->keep_unexplained(recording) && services_.measurement.program_has_other_threads()) {

@@ -18,7 +18,11 @@ struct Capture {
   }
   void begin() {
     program.runtime().captures().begin(stream);
+    has_begun();
+  }
+  void has_begun() {
     REQUIRE(start(stream, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+    program.runtime().captures().begun(stream);
   }
   void end() {
     CUgraph graph = nullptr;
@@ -76,7 +80,8 @@ TEST_CASE("A capture that is known to have ended does not stop the search", "[ca
   Program program;
   program.runtime().declare(blocks({64, 256}));
   Capture capture(program);
-  program.runtime().captures().begin(capture.stream);  // its end was not seen
+  program.runtime().captures().begin(capture.stream);
+  program.runtime().captures().begun(capture.stream);  // its end was not seen
   Adder adder(1000);
   program.steps(6, [&] { adder.run(program); });
   CHECK(program.said("winner", {"site=add "}));
@@ -100,4 +105,42 @@ TEST_CASE("A capture that outlives the region it began in stays whole", "[captur
   CHECK(program.said("fallback", {"reason=capture", "region=step"}));
   program.synchronise();
   adder.holds(2);
+}
+
+TEST_CASE("A capture that another thread is about to begin is not forgotten", "[capture]") {
+  Options options = Program::quick();
+  options.mode = Mode::Auto;
+  Program program(options);
+  program.runtime().declare(blocks({64, 256}));
+  Capture capture(program);
+  Adder adder(1000);
+  intercept::CaptureWatch& captures = program.runtime().captures();
+  // Between our hook and the driver, which does not know of it yet.
+  captures.begin(capture.stream);
+  program.push("step");
+  CHECK(adder.run(program) == CUDA_SUCCESS);
+  program.pop();
+  CHECK(program.said("fallback", {"reason=capture", "region=step"}));
+  CHECK(captures.possible());
+  capture.has_begun();
+  CHECK(captures.any());
+  CHECK(adder.run(program, 8, 128, 0, capture.stream) == CUDA_SUCCESS);
+  capture.end();
+  CHECK_FALSE(captures.possible());
+  program.synchronise();
+  adder.holds(1);
+}
+
+TEST_CASE("A capture that could not begin leaves the one that is under way", "[capture]") {
+  Program program;
+  Capture capture(program);
+  intercept::CaptureWatch& captures = program.runtime().captures();
+  capture.begin();
+  captures.begin(capture.stream);
+  captures.failed(capture.stream);
+  CHECK(captures.any());
+  capture.end();
+  captures.begin(capture.stream);
+  captures.failed(capture.stream);
+  CHECK_FALSE(captures.possible());
 }

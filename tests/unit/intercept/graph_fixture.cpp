@@ -39,6 +39,7 @@ CUgraph Graphs::capture(const std::function<void(CUstream)>& body) {
   const auto begin = driver<CUresult (*)(CUstream, CUstreamCaptureMode)>("cuStreamBeginCapture_v2");
   program_.runtime().captures().begin(on);
   REQUIRE(begin(on, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
+  program_.runtime().captures().begun(on);
   body(on);
   CUgraph graph = nullptr;
   REQUIRE(driver<decltype(&cuStreamEndCapture)>("cuStreamEndCapture")(on, &graph) == CUDA_SUCCESS);
