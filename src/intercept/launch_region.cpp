@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 #include "log/events.hpp"
 
@@ -98,22 +99,76 @@ void LaunchRegion::ended(const EntryFrame& frame) noexcept {
 }
 
 void LaunchRegion::begin_in_process() noexcept {
-  if (process_entries_.fetch_add(1) != 0) return;
   const Uncancelled uncancelled;
-  say_first_entry();
-  services_.open.add(this);
-  const bool counts = claim_entry(false);
-  process_entry_counts_.store(counts);
-  if (counts && !services_.stopped.load(std::memory_order_acquire)) entered(false);
+  {
+    const std::lock_guard lock(process_mutex_);
+    if (process_entries_.fetch_add(1) != 0) return;
+    process_entry_counts_ = !process_entry_begins_;
+    if (process_entry_counts_) process_entry_begins_ = true;
+    if (!process_entry_counts_) return services_.open.add(this);
+  }
+  begin_process_entry();
 }
 
 void LaunchRegion::end_in_process() noexcept {
-  int open = process_entries_.load();
-  do {
-    if (open == 0) return;  // an end without a begin
-  } while (!process_entries_.compare_exchange_weak(open, open - 1));
-  if (open != 1) return;
-  const bool counts = process_entry_counts_.load();
+  const Uncancelled uncancelled;
+  bool counts = false;
+  {
+    const std::lock_guard lock(process_mutex_);
+    if (process_entries_.load() == 0) return;  // an end without a begin
+    if (process_entries_.fetch_sub(1) != 1) return;
+    counts = std::exchange(process_entry_counts_, false);
+    if (counts && process_entry_begins_) {
+      process_entry_is_over_ = true;
+      return;
+    }
+  }
+  end_process_entry(counts);
+}
+
+void LaunchRegion::begin_next_in_process() noexcept {
+  const Uncancelled uncancelled;
+  bool open = false;
+  bool counts = false;
+  {
+    const std::lock_guard lock(process_mutex_);
+    open = process_entries_.exchange(1) != 0;
+    counts = std::exchange(process_entry_counts_, false);
+    if (process_entry_begins_) {
+      // One that ends here is closed by its thread; of the next, nothing is measured.
+      if (counts) process_entry_is_over_ = true;
+      if (counts || !open) services_.open.add(this);
+      return;
+    }
+    process_entry_counts_ = process_entry_begins_ = true;
+  }
+  if (open) end_process_entry(counts);
+  begin_process_entry();
+}
+
+void LaunchRegion::begin_process_entry() noexcept {
+  {
+    const std::lock_guard lock(process_mutex_);
+    if (std::exchange(process_entry_is_over_, false)) {
+      process_entry_begins_ = false;
+      return;
+    }
+  }
+  say_first_entry();
+  services_.open.add(this);
+  const bool claimed = claim_entry(false);
+  if (claimed && !services_.stopped.load(std::memory_order_acquire)) entered(false);
+  bool is_over = false;
+  {
+    const std::lock_guard lock(process_mutex_);
+    process_entry_begins_ = false;
+    is_over = std::exchange(process_entry_is_over_, false);
+    if (!is_over) process_entry_counts_ = claimed;
+  }
+  if (is_over) end_process_entry(claimed);
+}
+
+void LaunchRegion::end_process_entry(bool counts) noexcept {
   if (counts && !services_.stopped.load(std::memory_order_acquire)) left();
   services_.open.remove(this);
   if (counts) release_entry();

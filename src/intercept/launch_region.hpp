@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "gpu/block_kernels.hpp"
@@ -81,9 +82,12 @@ class LaunchRegion : public Region {
   /// A frame that begin_on_thread made was closed.
   void ended(const EntryFrame& frame) noexcept;
 
-  /// Entries of the whole process: several at a time are one.
+  /// Entries of the whole process: several at a time are one. Any threads, at the same time, too;
+  /// none waits for what another's entry or its end takes.
   void begin_in_process() noexcept;
   void end_in_process() noexcept;
+  /// The one that is open, if any, ends, and the next begins.
+  void begin_next_in_process() noexcept;
   [[nodiscard]] bool is_in_process() const noexcept {
     return process_entries_.load(std::memory_order_relaxed) != 0;
   }
@@ -150,12 +154,21 @@ class LaunchRegion : public Region {
   void say_first_entry() noexcept;
 
  private:
+  /// @param counts whether it was claimed
+  void end_process_entry(bool counts) noexcept;
+  /// Of the entry that process_entry_begins_ is about.
+  void begin_process_entry() noexcept;
+
   const std::string name_;
   const RegionServices& services_;
   std::atomic<pid_t> occupied_by_{0};  ///< whose entry counts; 0: nobody's, -1: the process's
   std::atomic<bool> said_{false};
+
+  std::mutex process_mutex_;  ///< held for the flags below, never for what they lead to
   std::atomic<int> process_entries_{0};
-  std::atomic<bool> process_entry_counts_{false};
+  bool process_entry_counts_ = false;   ///< the one that is open has been claimed, or is being so
+  bool process_entry_begins_ = false;   ///< a thread claims one: no other is claimed meanwhile
+  bool process_entry_is_over_ = false;  ///< that one, before it was claimed: its thread ends it
 };
 
 }  // namespace contextune::intercept

@@ -345,10 +345,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
       CUcontext context = nullptr;
       (void)driver_.cuCtxGetCurrent(&context);
       if (const RegionMark* mark = kernel_marks_.find(call.function, context)) {
-        if (LaunchRegion* region = region_of_mark(*mark)) {
-          region->end_in_process();
-          region->begin_in_process();
-        }
+        if (LaunchRegion* region = region_of_mark(*mark)) region->begin_next_in_process();
       }
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());

@@ -1,4 +1,5 @@
 #include <barrier>
+#include <functional>
 #include <thread>
 
 #include "fixture.hpp"
@@ -133,4 +134,79 @@ TEST_CASE("Many threads in one region keep every launch", "[thread]") {
   for (std::thread& thread : threads) thread.join();
   program.synchronise();
   for (const Adder& adder : adders) adder.holds(60);
+}
+
+namespace {
+
+/// Launches until a region's search is over, or far more often than that takes.
+void go_on(Program& program, const std::string& region, const std::function<void()>& entry) {
+  for (int i = 0; i < 1000 && !program.said("winner", {"region=" + region}); ++i) {
+    entry();
+    program.synchronise();
+  }
+}
+
+void on_two_threads(const std::function<void(int)>& work) {
+  std::barrier both(2);
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&, i] {
+      use_context();
+      both.arrive_and_wait();
+      work(i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+}  // namespace
+
+TEST_CASE("A kernel that two threads launch goes on to begin entries", "[thread]") {
+  Options options = Program::quick();
+  options.region = "kernel:^other$";
+  Program program(options);
+  program.runtime().declare(blocks({64, 256}));
+  const CUfunction other = Simulation::get().function(Simulation::get().module, "_Z5otherv");
+  // Of a kernel without configs: there is nothing to be tuned yet.
+  std::vector<Adder> adders;
+  for (int i = 0; i < 2; ++i) adders.emplace_back(8, "_Z8add_twinifPf");
+  on_two_threads([&](int which) {
+    for (int i = 0; i < 10'000; ++i) {
+      program.launch(other, 1, 32, {});
+      adders[static_cast<std::size_t>(which)].run(program);
+    }
+  });
+  Adder adder(1000);
+  int steps = 0;
+  go_on(program, "kernel:^other$", [&] {
+    program.launch(other, 1, 32, {});
+    adder.run(program);
+    ++steps;
+  });
+  CHECK(program.said("winner", {"region=kernel:^other$"}));
+  adder.holds(static_cast<float>(steps));
+  for (const Adder& one : adders) one.holds(10'000);
+}
+
+TEST_CASE("Ranges that threads start and end side by side leave the region free", "[thread]") {
+  Program program;
+  program.runtime().declare(blocks({64, 256, 512}));
+  on_two_threads([&](int which) {
+    for (int i = 0; i < 50'000; ++i) {
+      const auto id = static_cast<std::uint64_t>(2 * i + which + 1);
+      program.runtime().range(contextune_range_start, "", "step", id);
+      program.runtime().range(contextune_range_end, "", nullptr, id);
+    }
+  });
+  CHECK(program.armed == 0);
+  Adder adder(1000);
+  int steps = 0;
+  go_on(program, "step", [&] {
+    program.push("step");
+    adder.run(program);
+    program.pop();
+    ++steps;
+  });
+  CHECK(program.said("winner", {"region=step"}));
+  adder.holds(static_cast<float>(steps));
 }
