@@ -200,10 +200,17 @@ void GraphTable::forget_stream(CUstream stream) noexcept {
   }
 }
 
-void GraphTable::forget_context(CUcontext context) noexcept {
+void GraphTable::forget_context(CUcontext context, bool gone) noexcept {
   if (context == nullptr) return;
   for (const auto& graph : all()) {
-    if (graph->context() == context) destroyed(graph->exec);
+    if (graph->context() != context) continue;
+    try {
+      const std::lock_guard lock(mutex_);
+      if (gone) gone_.push_back(graph);
+    } catch (const std::exception&) {
+      continue;  // no memory: it stays until its handle is another graph's
+    }
+    destroyed(graph->exec);
   }
 }
 

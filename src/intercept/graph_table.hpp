@@ -87,7 +87,8 @@ class GraphTable {
   // What it is about to do.
   void destroyed(CUgraphExec exec) noexcept;
   void forget_stream(CUstream stream) noexcept;
-  void forget_context(CUcontext context) noexcept;
+  /// @param gone what we made in it is gone, too, and must not be destroyed
+  void forget_context(CUcontext context, bool gone) noexcept;
 
   /// Null: its instantiation was not seen.
   [[nodiscard]] std::shared_ptr<KnownGraph> find(CUgraphExec exec) noexcept;
@@ -114,6 +115,7 @@ class GraphTable {
   std::atomic<bool> empty_{true};
   std::mutex mutex_;
   std::unordered_map<CUgraphExec, std::shared_ptr<KnownGraph>> graphs_;
+  std::vector<std::shared_ptr<KnownGraph>> gone_;  ///< with their contexts
 };
 
 }  // namespace contextune::intercept

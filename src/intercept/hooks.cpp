@@ -68,12 +68,9 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
       return runtime->context_goes_away(argument<CUcontext>(args, 0));
     case contextune_fn_cuGreenCtxDestroy:
       return runtime->context_goes_away(nullptr);
-    case contextune_fn_cuDevicePrimaryCtxRelease:
-    case contextune_fn_cuDevicePrimaryCtxRelease_v2:
-      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0), false);
     case contextune_fn_cuDevicePrimaryCtxReset:
     case contextune_fn_cuDevicePrimaryCtxReset_v2:
-      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0), true);
+      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0));
     default:
       return;
   }

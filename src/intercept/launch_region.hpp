@@ -119,9 +119,9 @@ class LaunchRegion : public Region {
   virtual void synchronised() noexcept {}
   /// The same, and a search of the process has winners on probation.
   virtual void check_probation() noexcept {}
-  /// The program destroys a stream or a context.
+  /// The program destroys a stream or a context, or the context is gone already.
   virtual void forget_stream(StreamHandle) noexcept {}
-  virtual void forget_context(CUcontext) noexcept {}
+  virtual void forget_context(CUcontext, bool /*gone*/) noexcept {}
 
   [[nodiscard]] const RegionServices& services() const noexcept { return services_; }
   [[nodiscard]] Launch launch_of(const contextune_launch& call) const noexcept;

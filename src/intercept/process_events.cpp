@@ -28,14 +28,14 @@ void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
   for (LaunchRegion* region : all_regions()) region->forget_stream(stream);
 }
 
-void ProcessRuntime::context_goes_away(CUcontext context) noexcept {
+void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
   kernels_.invalidate();
   module_variables_.context_goes_away(context);
   if (context == nullptr) return;
   contexts_.gone(context);
-  graphs_.forget_context(context);
+  graphs_.forget_context(context, gone);
   for (LaunchRegion* region : all_regions()) {
-    region->forget_context(context);
+    region->forget_context(context, gone);
     if (!stopped_.load(std::memory_order_acquire)) region->write_summary();
   }
   events_->forget_context(context);
@@ -57,21 +57,23 @@ CUcontext ProcessRuntime::known_primary_context(CUdevice device) noexcept {
   return place != primaries_.end() ? place->second : nullptr;
 }
 
-void ProcessRuntime::primary_context_goes_away(CUdevice device, bool surely) noexcept {
+void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
   const CUcontext context = known_primary_context(device);
   context_goes_away(context);
-  contexts_.made(context, device);  // others may hold it still; a reset one is there all the same
-  if (surely) allocations_.forget_device(device, context);
+  contexts_.made(context, device);  // a reset one is there all the same
+  allocations_.forget_device(device, context);
 }
 
 void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
+  // Only the driver knows who else holds it.
   unsigned flags = 0;
-  int active = 1;
+  int active = 0;
   if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
-      driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active == 0) {
-    contexts_.gone(known_primary_context(device));
-    allocations_.forget_device(device, known_primary_context(device));
-  }
+      driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0)
+    return;
+  const CUcontext context = known_primary_context(device);
+  context_goes_away(context, true);
+  allocations_.forget_device(device, context);
 }
 
 void ProcessRuntime::synchronised() noexcept {

@@ -79,10 +79,10 @@ class ProcessRuntime final : public Runtime {
   void context_made(CUcontext context, CUdevice device) noexcept {
     contexts_.made(context, device);
   }
-  void context_goes_away(CUcontext context) noexcept;
+  /// @param gone it is already, and with it everything of ours that was in it
+  void context_goes_away(CUcontext context, bool gone = false) noexcept;
   void primary_context(CUdevice device, CUcontext context) noexcept;
-  /// @param surely false: perhaps others hold it still
-  void primary_context_goes_away(CUdevice device, bool surely) noexcept;
+  void primary_context_goes_away(CUdevice device) noexcept;
   void primary_context_released(CUdevice device) noexcept;
   void synchronised() noexcept;
   /// The same, in a copy that is over when it comes back.

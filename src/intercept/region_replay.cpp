@@ -137,10 +137,10 @@ void RegionReplay::note_own_bytes() noexcept {
   own_bytes_ = bytes;
 }
 
-void RegionReplay::forget_context(CUcontext context) noexcept {
+void RegionReplay::forget_context(CUcontext context, bool gone) noexcept {
   if (context != context_ || (memory_ == nullptr && unneeded_.empty())) return;
   services_.recorder.obstruct(FallbackReason::ReplayAllocation, "It destroys a context.", true);
-  drop_memory(true);
+  if (!gone) drop_memory(true);
   if (services_.recorder.busy()) return;  // by another thread, whose context the program destroys
   const std::lock_guard lock(memory_mutex_);
   // What could not be freed goes with the context; its addresses will be other memory's.

@@ -52,8 +52,8 @@ class RegionReplay {
   }
   [[nodiscard]] bool is_tidy() const noexcept { return memory_ == nullptr && unneeded_.empty(); }
 
-  /// The context is about to be destroyed.
-  void forget_context(CUcontext context) noexcept;
+  /// The context is about to be destroyed, or is gone.
+  void forget_context(CUcontext context, bool gone) noexcept;
 
   /// The visit ends: tunes, unless something stands in the way.
   void end_visit() noexcept;

@@ -37,8 +37,8 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void check_probation() noexcept override;
   void forget_stream(StreamHandle stream) noexcept override { search_.forget_stream(stream); }
-  void forget_context(CUcontext context) noexcept override {
-    if (replay_ != nullptr) replay_->forget_context(context);
+  void forget_context(CUcontext context, bool gone) noexcept override {
+    if (replay_ != nullptr) replay_->forget_context(context, gone);
     search_.forget_context(context);
   }
 

@@ -67,6 +67,8 @@ EXPECTED = {
     "stream_destroyed": Expected(REPLAYED_NEXT),
     "event_destroyed": Expected(REPLAYED),
     "primary_context_reset": Expected(REPLAYED_NEXT, status=3),
+    "primary_context_in_pairs": Expected(REPLAYED),
+    "primary_context_released": Expected(REPLAYED_NEXT, status=3),
     "second_context_destroyed": Expected(["R several_devices"], status=3),
     "memory_over_visits": Expected(["R replay_allocation", "R winner", "R replay 6"]),
     "memory_almost_full": Expected(["R replay_allocation"]),

@@ -110,6 +110,33 @@ int primary_context_reset(Device& device) {
   return 3;
 }
 
+int primary_context_in_pairs(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  {
+    const Range range(region);
+    CUcontext same = nullptr;
+    check(cuDevicePrimaryCtxRetain(&same, 0), "cuDevicePrimaryCtxRetain");
+    device.launch(memory);
+    check(cuDevicePrimaryCtxRelease(0), "cuDevicePrimaryCtxRelease");
+    device.launch(memory);
+  }
+  print_memory("memory", memory);
+  return 0;
+}
+
+int primary_context_released(Device& device) {
+  CUdeviceptr memory = new_memory();
+  {
+    const Range range(region);
+    device.launch(memory);
+    check(cuDevicePrimaryCtxRelease(0), "cuDevicePrimaryCtxRelease");
+  }
+  device = Device::open();
+  memory = new_memory();
+  visit(device, memory, nullptr);
+  return 3;
+}
+
 int second_context_destroyed(Device& device) {
   const CUdeviceptr memory = new_memory();
   CUcontext second = nullptr;

@@ -40,6 +40,8 @@ constexpr Scenario scenarios[] = {
     SCENARIO(stream_destroyed),
     SCENARIO(event_destroyed),
     SCENARIO(primary_context_reset),
+    SCENARIO(primary_context_in_pairs),
+    SCENARIO(primary_context_released),
     SCENARIO(second_context_destroyed),
     SCENARIO(memory_over_visits),
     SCENARIO(memory_almost_full),

@@ -41,6 +41,8 @@ int module_unloaded(Device& device);
 int stream_destroyed(Device& device);
 int event_destroyed(Device& device);
 int primary_context_reset(Device& device);
+int primary_context_in_pairs(Device& device);
+int primary_context_released(Device& device);
 int second_context_destroyed(Device& device);
 
 // How much there is.
