@@ -102,7 +102,9 @@ void Program::become(const std::vector<std::string>& command, const Environment&
 }
 
 int Program::wait(const ProgramEvents& events) {
-  witness_ = std::make_unique<GroupWitness>();
+  std::vector<pid_t> pids;
+  for (const Process& process : processes_) pids.push_back(process.pid);
+  witness_ = std::make_unique<GroupWitness>(pids);
   while (some_run()) {
     const bool ticks = events.period_seconds > 0;
     const timespec period = timespec_of(ticks ? events.period_seconds : look_for_end_seconds);
@@ -110,7 +112,7 @@ int Program::wait(const ProgramEvents& events) {
     const int signal = sigtimedwait(&taken_, &info, ticks || kill_at_ ? &period : nullptr);
     if (signal > 0 && signal != SIGCHLD) take_signal(info);
     reap(events);
-    if (all_stopped()) stop_too();
+    if (!followed_ && all_stopped()) stop_too();
     end_those_that_stay();
     if (signal < 0 && errno != EINTR && ticks && some_run()) events.tick();
   }
@@ -127,8 +129,10 @@ void Program::reap(const ProgramEvents& events) {
       if (changed == 0 || (changed < 0 && errno != ECHILD)) break;
       if (changed > 0 && WIFSTOPPED(status)) {
         process.stopped = true;
+        followed_ = false;
       } else if (changed > 0 && WIFCONTINUED(status)) {
         process.stopped = false;
+        followed_ = false;
       } else {
         process.running = false;
         if (events.ended) events.ended(process.pid, status);
@@ -173,6 +177,7 @@ bool Program::all_stopped() const {
 
 void Program::take_signal(const siginfo_t& info) {
   const int signal = info.si_signo;
+  if (signal == SIGCONT && info.si_code == SI_USER && info.si_pid == witness_->helper()) return;
   const bool to_group = witness_->saw(signal);
   const bool some_in_group =
       std::any_of(processes_.begin(), processes_.end(),
@@ -203,8 +208,8 @@ void Program::take_signal(const siginfo_t& info) {
   }
 }
 
-// Stops this process, for the shell to see that the job has stopped. Where no shell could wake it
-// again the kernel lets it run on.
+// Stops this process, for the shell to see that the job has stopped, until the shell or a child
+// that goes on wakes it. Where no shell could wake it again the kernel lets it run on.
 void Program::stop_too() {
   struct sigaction by_default {};
   struct sigaction before {};
@@ -213,11 +218,13 @@ void Program::stop_too() {
   sigset_t stop;
   sigemptyset(&stop);
   sigaddset(&stop, SIGTSTP);
+  witness_->wake_with_children(true);
   raise(SIGTSTP);
   sigprocmask(SIG_UNBLOCK, &stop, nullptr);
   sigprocmask(SIG_BLOCK, &stop, nullptr);
+  witness_->wake_with_children(false);
   sigaction(SIGTSTP, &before, nullptr);
-  for (Process& process : processes_) process.stopped = false;
+  followed_ = true;
 }
 
 int exit_status_of_start_error(int error) {

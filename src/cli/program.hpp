@@ -71,6 +71,7 @@ class Program {
   std::vector<Process> processes_;
   int start_error_ = 0;
   int status_ = 0;
+  bool followed_ = false;     // this process has stopped as well, since one of them last did
   double grace_seconds_ = 0;  // 0: the others go on
   std::optional<std::chrono::steady_clock::time_point> kill_at_;
   sigset_t taken_{};  // the signals that wait() takes

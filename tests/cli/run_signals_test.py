@@ -181,6 +181,41 @@ class JobControl(CommandTest):
         process.send_signal(signal.SIGCONT)
         self.assertTrue(wait_until(lambda: ticks.stat().st_size > before))
 
+    def stopped_alone(self, seconds=0.5):
+        """A run whose program somebody has stopped, and which has stopped too."""
+        program = self.script("naps.py", "import os, sys, time\n"
+                              "open('pid', 'w').write(str(os.getpid()))\n"
+                              "print('ready', flush=True)\ntime.sleep(float(sys.argv[1]))\nsys.exit(6)\n")
+        process = self.start(*program, str(seconds), process_group=0)
+        pid = int((self.work / "pid").read_text())
+        os.kill(pid, signal.SIGSTOP)
+        self.assertTrue(wait_until(lambda: state_of(process.pid) == "T"))
+        return process, pid
+
+    def test_contextune_goes_on_with_a_program_that_somebody_else_continues(self):
+        process, pid = self.stopped_alone()
+        os.kill(pid, signal.SIGCONT)
+        self.assertEqual(process.wait(timeout=10), 6)
+
+    def test_contextune_goes_on_with_a_stopped_program_that_somebody_kills(self):
+        process, pid = self.stopped_alone()
+        os.kill(pid, signal.SIGKILL)
+        self.assertEqual(process.wait(timeout=10), -signal.SIGKILL)
+
+    def test_a_program_that_is_stopped_again_is_followed_again(self):
+        process, pid = self.stopped_alone(seconds=60)
+        for _ in range(2):
+            os.kill(pid, signal.SIGCONT)
+            self.assertTrue(wait_until(lambda: state_of(process.pid) != "T"))
+            os.kill(pid, signal.SIGSTOP)
+            self.assertTrue(wait_until(lambda: state_of(process.pid) == "T"))
+        os.kill(pid, signal.SIGKILL)
+        self.assertEqual(process.wait(timeout=10), -signal.SIGKILL)
+
+
+def state_of(pid):
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
 
 if __name__ == "__main__":
     unittest.main()
