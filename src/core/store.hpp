@@ -40,6 +40,8 @@ struct StoreIdentity {
   StoredKind kind = StoredKind::Region;
   std::string name;  ///< of the region, function or choice, as its author wrote it
   TuningEnvironment environment;
+
+  [[nodiscard]] bool operator==(const StoreIdentity&) const = default;
 };
 
 /// As what the winners of a region are stored: a region of its own that a function or a choice has

@@ -91,19 +91,19 @@ std::unique_ptr<ProcessStore::Entry> ProcessStore::read(const std::string& regio
 
 const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, const StoredAs& as) {
   if (store_ != nullptr) (void)journal_.suspicion({});  // reads what is known, without our locks
-  std::optional<TuningEnvironment> here;
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = entries_.find(region); known != entries_.end()) return *known->second;
-    here = environment_;
   }
   // The driver is asked and the disk read without the lock: neither is to hold up other regions.
-  if (store_ != nullptr && !here) here = find_environment_();
+  // Asked for each entry: the program may have made its first communicator since the last one. An
+  // entry that is open already stays what it was opened as, so that the next run, which opens it at
+  // the same point, finds what this one writes.
+  std::optional<TuningEnvironment> here;
+  if (store_ != nullptr) here = find_environment_();
   std::unique_ptr<Entry> found;
   {
     const std::lock_guard lock(mutex_);
-    if (here && !environment_) environment_ = std::move(here);
-    here = environment_;
     // What was read ahead counts where nothing has turned out since: how many ranks there are, or
     // which NCCL the program has.
     const auto prepared = prepared_.find(region);
@@ -145,9 +145,8 @@ void ProcessStore::save(const StoreIdentity& identity, std::vector<Saved> sites,
   std::erase_if(sites, [this](const Saved& one) { return !may_save_(one.ranks); });
   if (sites.empty()) return;
   const std::lock_guard lock(mutex_);
-  const auto waiting = std::find_if(jobs_.begin(), jobs_.end(), [&](const Job& job) {
-    return job.identity.kind == identity.kind && job.identity.name == identity.name;
-  });
+  const auto waiting = std::find_if(jobs_.begin(), jobs_.end(),
+                                    [&](const Job& job) { return job.identity == identity; });
   if (waiting == jobs_.end()) {
     jobs_.push_back({identity, std::move(sites), std::move(confirm)});
   } else {

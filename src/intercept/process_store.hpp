@@ -40,7 +40,7 @@ class ProcessStore {
 
   /// @param store       null: nothing is stored
   /// @param folder      where it is; empty: nowhere
-  /// @param environment where this process is; asked when the first entry is read
+  /// @param environment where this process is; asked when an entry is opened
   /// @param may_save    whether it is for this process to write what these ranks have, and not for
   ///                    another one on its host; none: what all have
   ProcessStore(std::unique_ptr<Store> store, const std::string& folder, const Options& options,
@@ -109,7 +109,6 @@ class ProcessStore {
   std::atomic<int> on_probation_{0};  ///< searches
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<TuningEnvironment> environment_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;
   std::map<std::string, std::unique_ptr<Entry>> prepared_;
   std::vector<Job> jobs_;

@@ -28,12 +28,15 @@ class Stored {
     auto files = std::make_unique<store::FileStore>(
         cache(), [](FallbackReason, const std::string& sentence) { FAIL(sentence); });
     return std::make_unique<ProcessStore>(
-        std::move(files), cache(), Options{}, log_, [] { return here(); },
+        std::move(files), cache(), Options{}, log_, [this] { return here(); },
         [](auto) { return true; });
   }
-  [[nodiscard]] static TuningEnvironment here() {
-    return {{{"gpu", "NVIDIA H200"}}, {{"driver", "13.0"}}};
+  [[nodiscard]] TuningEnvironment here() const {
+    return {{{"gpu", "NVIDIA H200"}, {"ranks", has_communicator_ ? "8" : "1"}},
+            {{"driver", "13.0"}, {"nccl", has_communicator_ ? "2.28.3" : "none"}}};
   }
+  /// As ncclCommInitRank does, of which the process knows nothing before.
+  void make_communicator() { has_communicator_ = true; }
   /// What a process has found of a region.
   void save(const std::string& region, const StoredAs& as, std::int64_t key) {
     const auto process = this->process();
@@ -69,6 +72,7 @@ class Stored {
   }
 
   std::string folder_ = made_folder();
+  bool has_communicator_ = false;
   EventLog log_{{folder_, 1, "", LogLevel::Info}};
 };
 
@@ -116,4 +120,46 @@ TEST_CASE("A function on equal devices has one winner for all", "[store]") {
   Stored stored;
   stored.save("gemm{key=128}@device1", function_of(128), 128);
   CHECK(stored.process()->entry_of("gemm{key=128}", function_of(128)).sites.size() == 1);
+}
+
+TEST_CASE("A region is stored for the NCCL and the ranks that there are at its first entry",
+          "[store]") {
+  Stored stored;
+  const auto process = stored.process();
+  const StoreIdentity early = process->entry_of("process").identity;
+  stored.make_communicator();
+  const StoreIdentity late = process->entry_of("decode").identity;
+  CHECK(late.environment == stored.here());
+  CHECK(process->entry_of("decode").environment != process->entry_of("process").environment);
+  // What was opened before is written where the next run, which opens it as early, looks for it.
+  CHECK(process->entry_of("process").identity.environment == early.environment);
+  process->save(late, {{Stored::site(128), {}}}, std::nullopt);
+  process->wait(10);
+  const auto all = stored.entries();
+  REQUIRE(all.size() == 1);
+  CHECK(all[0].hardware == stored.here().hardware);
+  REQUIRE(all[0].software.size() == 1);
+  CHECK(all[0].software.begin()->second == stored.here().software);
+}
+
+TEST_CASE("Keys of a function that were met before and after NCCL are not written as one",
+          "[store]") {
+  Stored stored;
+  const auto process = stored.process();
+  const StoreIdentity early = process->entry_of("gemm{key=128}", function_of(128)).identity;
+  stored.make_communicator();
+  const StoreIdentity late = process->entry_of("gemm{key=256}", function_of(256)).identity;
+  // Several, so that some wait while another is written.
+  for (int i = 0; i < 8; ++i) {
+    process->save(early, {{Stored::site(128), {}}}, std::nullopt);
+    process->save(late, {{Stored::site(256), {}}}, std::nullopt);
+  }
+  process->wait(10);
+  const auto all = stored.entries();
+  REQUIRE(all.size() == 2);
+  for (const store::Entry& entry : all) {
+    const bool is_early = entry.hardware == early.environment.hardware;
+    CHECK(entry.sites.size() == 1);
+    CHECK(entry.sites.front().site.key == Stored::site(is_early ? 128 : 256).key);
+  }
 }
