@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ namespace {
 
 // Signals by which the kernel says that this very process has gone wrong.
 constexpr std::array<int, 6> own_faults = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+
+constexpr std::array interval_timers = {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF};
 
 // Between looks at processes that were told to end.
 constexpr double look_for_end_seconds = 0.1;
@@ -37,6 +40,10 @@ timespec timespec_of(double seconds) {
 
 Program::Program(const std::vector<std::string>& command,
                  const std::vector<Environment>& environments) {
+  const itimerval none{};
+  // Before signals are held: what has run out by now ends this process, as it would the program.
+  for (std::size_t i = 0; i < num_timers; ++i)
+    setitimer(interval_timers[i], &none, &timers_at_start_[i]);
   sigfillset(&taken_);
   for (const int fault : own_faults) sigdelset(&taken_, fault);
   sigprocmask(SIG_BLOCK, &taken_, &mask_at_start_);
@@ -95,6 +102,8 @@ void Program::become(const std::vector<std::string>& command, const Environment&
   sigprocmask(SIG_SETMASK, &mask_at_start_, nullptr);
   const std::vector<char*> arguments = pointers_of(command);
   const std::vector<char*> variables = pointers_of(environment.entries());
+  for (std::size_t i = 0; i < num_timers; ++i)
+    setitimer(interval_timers[i], &timers_at_start_[i], nullptr);
   execvpe(arguments[0], arguments.data(), variables.data());
   const int error = errno;
   [[maybe_unused]] const ssize_t written = write(error_pipe, &error, sizeof error);

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/time.h>
 #include <sys/types.h>
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -27,10 +29,10 @@ struct ProgramEvents {
 };
 
 /// A program that runs as this process's child, or several times as its children, in the same
-/// process group, with the descriptors, the signal mask and the dispositions that this process was
-/// started with; of several, only the first reads the standard input. They die with this process,
-/// which may be killed where no signal can be passed on.
-/// Not thread-safe: made and used on the main thread, once in a process.
+/// process group, with the descriptors, the signal mask, the dispositions and the interval timers
+/// that this process was started with; of several, only the first reads the standard input. They
+/// die with this process, which may be killed where no signal can be passed on. Not thread-safe:
+/// made and used on the main thread, once in a process.
 class Program {
  public:
   /// Starts it once for each environment. From now on this process takes signals only inside
@@ -76,6 +78,8 @@ class Program {
   std::optional<std::chrono::steady_clock::time_point> kill_at_;
   sigset_t taken_{};  // the signals that wait() takes
   sigset_t mask_at_start_{};
+  static constexpr std::size_t num_timers = 3;
+  std::array<itimerval, num_timers> timers_at_start_{};  // they outlive an exec, not a fork
   struct sigaction child_action_at_start_ {};
   std::unique_ptr<GroupWitness> witness_;
 };

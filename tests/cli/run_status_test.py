@@ -46,6 +46,22 @@ class Status(CommandTest):
         lines = lambda text: [l for l in text.splitlines() if not l.startswith("SigQ")]
         self.assertEqual(lines(bare), lines(tuned))
 
+    def test_the_program_gets_the_interval_timers_that_were_running(self):
+        begins = lambda *timer: (sys.executable, "-c", "import os, signal, sys; "
+                                 f"signal.setitimer({', '.join(timer)}); "
+                                 "os.execv(sys.argv[1], sys.argv[1:])")
+        run = lambda *command: subprocess.run(command, env=self.environment, cwd=self.work,
+                                              capture_output=True, text=True, timeout=20)
+        sleeps = self.argv("run", "--", "sleep", "4")
+        self.assertEqual(run(*begins("signal.ITIMER_REAL", "1"), *sleeps).returncode,
+                         -signal.SIGALRM)
+        shows = self.argv("run", "--", sys.executable, "-S", "-c", "import signal; print(*["
+                          "signal.getitimer(t)[1] for t in (0, 1, 2)])")
+        for which, timer in enumerate(("ITIMER_REAL", "ITIMER_VIRTUAL", "ITIMER_PROF")):
+            intervals = run(*begins("signal." + timer, "100", "50"), *shows).stdout.split()
+            self.assertEqual([float(i) for i in intervals],
+                             [50.0 if one == which else 0.0 for one in range(3)])
+
     def test_a_program_that_is_missing_is_127(self):
         result = self.run_program("no-such-program-here")
         self.assertEqual(result.returncode, 127)
