@@ -1,6 +1,7 @@
 #include "api/choice_search.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <string>
 
@@ -140,10 +141,12 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   int status = 0;
   std::uint32_t winner = ChoiceProblem::by_default;
   bool finished = false;
+  std::atomic<bool> refused{false};
   try {
     contextune_entry entry{};
     begin_region_as(&entry, own_region_of(choice, problem),
-                    {StoredKind::Choice, choice.name, choice.site_name, choice.site_key(problem)});
+                    {StoredKind::Choice, choice.name, choice.site_name, choice.site_key(problem)},
+                    refused);
     set_up(entry, choice, run);
     Region* region = nullptr;
     while (next_pass(&entry) != 0) {
@@ -167,7 +170,7 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
     if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
   }
   // In live mode its region is searched over many calls.
-  if (finished || choice.is_shared()) {
+  if (finished || refused || choice.is_shared()) {
     problem.settled.store(winner, std::memory_order_release);
     choice.num_settled.fetch_add(1, std::memory_order_relaxed);
   }

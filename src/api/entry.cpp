@@ -1,5 +1,6 @@
 #include "api/entry.hpp"
 
+#include <atomic>
 #include <exception>
 #include <memory>
 #include <new>
@@ -22,12 +23,13 @@ namespace {
 
 using intercept::Region;
 using intercept::Runtime;
+using intercept::TooManyRegions;
 
 /// What an entry needs only while its region still searches.
 struct Search {
   std::string name;
   StoredAs as;
-  TunableProblem* problem = nullptr;  ///< the region is one problem of a tunable
+  std::atomic<bool>* refused = nullptr;  ///< told that there can be no such region; may be null
   int device = -1;
   Options author;
   bool repeatable = false;
@@ -109,17 +111,26 @@ void prepare(Runtime& runtime, Entry& entry) {
 }
 
 /// The body runs once, as it is, for that reason.
-void report_unprepared(Runtime& runtime, const Search& search, const std::string& why) {
-  if (search.problem == nullptr) {
-    runtime.fault("region '" + search.name + "': " + why + "; its body runs once, as it is");
+void report_unprepared(Runtime& runtime, const Search& search, const std::exception& why) {
+  // The next call would not fare better.
+  if (search.refused != nullptr) search.refused->store(true, std::memory_order_relaxed);
+  if (dynamic_cast<const TooManyRegions*>(&why) == nullptr) {
+    runtime.fault("region '" + search.name + "': " + why.what() + "; its body runs once, as it is");
     return;
   }
-  // The next call would not fare better; and of a function with many keys it is said once.
-  search.problem->refused = true;
+  // Names and keys may be endless: it is said once, and once of each function and choice.
+  if (search.as.kind == StoredKind::Region) {
+    runtime.fallback(
+        FallbackReason::TooManySites, {},
+        std::string("A region is not tuned, nor are others that come now: ") + why.what() + ".");
+    return;
+  }
+  const std::string kind(to_string(search.as.kind));
   runtime.fallback(FallbackReason::TooManySites, search.as.name,
-                   "A key of the function cannot have a region of its own, so it and all others "
-                   "that come now run their default; give the function a coarser key, or buckets "
-                   "of sizes.");
+                   "A key of the " + kind +
+                       " cannot have a region of its own, so it and all others that come now run "
+                       "their default; give the " +
+                       kind + " a coarser key, or buckets of sizes.");
 }
 
 /// Starts a pass, or the last run of the body.
@@ -148,7 +159,7 @@ int start_first_run(Entry& entry) noexcept {
       prepare(*now, entry);
       may_be_pass = entry.search->author.mode == Mode::Body;
     } catch (const std::exception& error) {
-      report_unprepared(*now, *entry.search, error.what());
+      report_unprepared(*now, *entry.search, error);
     }
     if (entry.region == nullptr) {
       forget_search(entry);
@@ -174,14 +185,14 @@ int finish_pass(Entry& entry) noexcept {
 }
 
 void enter(Entry& entry, std::string_view name, const StoredAs& as,
-           TunableProblem* problem) noexcept {
+           std::atomic<bool>* refused) noexcept {
   const int device = current_device();
   entry.region = find_region(name, device);
   if (entry.region != nullptr && entry.region->finished()) return;
   try {
     entry.search = new Search;
     entry.search->name = name;
-    entry.search->problem = problem;
+    entry.search->refused = refused;
     entry.search->as = as;
     entry.search->device = device;
   } catch (const std::bad_alloc&) {
@@ -214,9 +225,10 @@ void begin_region(contextune_entry* entry, const char* name) noexcept {
   enter(mine, name, {}, nullptr);
 }
 
-void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as) noexcept {
+void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as,
+                     std::atomic<bool>& refused) noexcept {
   Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
-  if (runtime() != nullptr) enter(mine, name, as, nullptr);
+  if (runtime() != nullptr) enter(mine, name, as, &refused);
 }
 
 void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept {
@@ -225,7 +237,8 @@ void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint3
   if (problem == nullptr || runtime() == nullptr) return;
   try {
     enter(mine, tunable->region_name(*problem),
-          {StoredKind::Function, tunable->name, tunable->site_name, problem->key}, problem);
+          {StoredKind::Function, tunable->name, tunable->site_name, problem->key},
+          &problem->refused);
   } catch (const std::bad_alloc&) {
     // No name, no region: the body runs once.
   }

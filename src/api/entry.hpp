@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -14,7 +15,9 @@ namespace contextune::api {
 /// text in last_error().
 void begin_region(contextune_entry* entry, const char* name) noexcept;
 /// One in which a problem of a choice is tuned by itself.
-void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as) noexcept;
+/// @param refused gets true if there can be no such region; it lives until the entry ends
+void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as,
+                     std::atomic<bool>& refused) noexcept;
 /// Each problem of a function has a region of its own, instead of being one more site of the
 /// function's: a site that comes to a finished search has to be launched in two passes before it
 /// starts a generation, and would share limits of passes, time and sites, and an end of the search,

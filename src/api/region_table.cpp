@@ -56,17 +56,18 @@ intercept::Region& make_region(intercept::Runtime& runtime, std::string_view nam
   Table& kept = kept_regions();
   const std::unique_lock lock(kept.mutex);
   if (intercept::Region* found = find_locked(kept, name, device)) return *found;
-  std::vector<OnDevice>& devices = kept.regions[std::string(name)];
-  for (OnDevice& entry : devices) {
-    if (entry.device < 0) {
-      entry.device = device;
-      return *entry.region;
-    }
-  }
   std::string full_name(name);
-  if (!devices.empty()) full_name += "@device" + std::to_string(device);
+  if (const auto others = kept.regions.find(name); others != kept.regions.end()) {
+    for (OnDevice& entry : others->second) {
+      if (entry.device < 0) {
+        entry.device = device;
+        return *entry.region;
+      }
+    }
+    full_name += "@device" + std::to_string(device);
+  }
   intercept::Region& region = runtime.region(full_name, author, as);
-  devices.push_back({device, &region});
+  kept.regions[std::string(name)].push_back({device, &region});
   return region;
 }
 

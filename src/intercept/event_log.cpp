@@ -1,5 +1,7 @@
 #include "intercept/event_log.hpp"
 
+#include <utility>
+
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -8,18 +10,16 @@ void EventLog::fallback(FallbackReason reason, std::string_view region, std::str
                         std::string_view text) noexcept {
   try {
     std::string once;
-    bool is_last = false;
     once.append(region).append(1, '\n').append(site).append(1, '\n').append(text);
+    Said said = Said::Before;
     {
       const std::lock_guard lock(mutex_);
-      // Endless keys must not fill the disk, nor keep what else happens out of the log.
-      constexpr std::size_t most_lines = 1024;
-      auto& said = said_[reason];
-      if (said.size() >= most_lines || !said.insert(std::move(once)).second) return;
-      is_last = said.size() == most_lines;
+      // Of each reason by itself: one that comes all the time must not keep what else happens out.
+      said = note(fallbacks_[reason], std::move(once));
     }
+    if (said == Said::Before) return;
     log::write_fallback(log_, reason, region, site, text);
-    if (is_last)
+    if (said == Said::Last)
       log::write_fallback(log_, reason, {}, {}, "Of this reason no more lines are written.");
   } catch (...) {
     // No memory for a log line: the line is lost.
@@ -27,7 +27,22 @@ void EventLog::fallback(FallbackReason reason, std::string_view region, std::str
 }
 
 void EventLog::fault(std::string_view text) noexcept {
-  log::write_fault(log_, text);
+  try {
+    Said said = Said::Before;
+    {
+      const std::lock_guard lock(mutex_);
+      said = note(faults_, std::string(text));
+    }
+    if (said != Said::Before) log::write_fault(log_, text);
+  } catch (...) {
+    // As above.
+  }
+}
+
+EventLog::Said EventLog::note(std::set<std::string>& said, std::string line) {
+  constexpr std::size_t most_lines = 1024;  // endless keys must not fill the disk
+  if (said.size() >= most_lines || !said.insert(std::move(line)).second) return Said::Before;
+  return said.size() == most_lines ? Said::Last : Said::First;
 }
 
 }  // namespace contextune::intercept

@@ -12,8 +12,9 @@
 
 namespace contextune::intercept {
 
-/// The rank log as the runtime uses it: each fallback once per (reason, region, site, text), and
-/// known to everybody whether the device is a simulated one. Any thread; nothing throws.
+/// The rank log as the runtime uses it: each fallback once per (reason, region, site, text), each
+/// fault once per text, and of one reason 1024 at most; and known to everybody whether the device
+/// is a simulated one. Any thread; nothing throws.
 class EventLog {
  public:
   explicit EventLog(const log::RankLog::Settings& settings) : log_(settings) {}
@@ -31,14 +32,19 @@ class EventLog {
   void fallback(FallbackReason reason, std::string_view region, std::string_view site,
                 std::string_view text) noexcept;
 
-  /// Bad input: what, where, what was done instead.
+  /// Bad input: what, where, what was done instead. Said once.
   void fault(std::string_view text) noexcept;
 
  private:
+  enum class Said { First, Before, Last };
+  /// Under mutex_. Last: there is no room for another line. Before: that line was, or the last.
+  [[nodiscard]] static Said note(std::set<std::string>& said, std::string line);
+
   log::RankLog log_;
   std::atomic<bool> simulated_{false};
   std::mutex mutex_;
-  std::map<FallbackReason, std::set<std::string>> said_;
+  std::map<FallbackReason, std::set<std::string>> fallbacks_;
+  std::set<std::string> faults_;
 };
 
 }  // namespace contextune::intercept

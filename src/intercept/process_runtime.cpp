@@ -211,16 +211,22 @@ void ProcessRuntime::start_marks() {
 
 LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
                                            bool process, const StoredAs& as) {
-  if (!options_.discover)
+  const auto check_room = [&] {
+    if (regions_.size() < most_regions || regions_.contains(name)) return;
+    throw TooManyRegions("there are " + std::to_string(most_regions) +
+                         " regions already; give regions fixed names");
+  };
+  if (!options_.discover) {
+    {
+      const std::lock_guard lock(mutex_);
+      check_room();  // before anything is read and kept for it
+    }
     (void)store_.entry_of(name, as);  // reads files, which nobody is to wait for
+  }
   const std::lock_guard lock(mutex_);
+  check_room();
   auto& place = regions_[name];
   if (place == nullptr) {
-    if (regions_.size() > most_regions) {
-      regions_.erase(name);
-      throw Error("region '" + name + "': there are " + std::to_string(most_regions) +
-                  " regions already; give regions fixed names");
-    }
     if (options_.discover) {
       place = std::make_unique<DiscoveredRegion>(name, services_);
     } else if (process) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include <contextune/error.hpp>
 #include <contextune/options.hpp>
 
 #include "core/fallback_reason.hpp"
@@ -16,6 +17,12 @@
 #include "space/declaration.hpp"
 
 namespace contextune::intercept {
+
+/// No more regions can be kept apart in this process; the text says how many there are.
+class TooManyRegions : public Error {
+ public:
+  using Error::Error;
+};
 
 /// Everything that contextune is in this process: options, regions, timers, the rank log. Made
 /// once, never destroyed (the program's own exit handlers may still launch). Any thread.
@@ -50,7 +57,7 @@ class Runtime {
 
   /// The region of that name; made at first use with `author` as defaults under the variables.
   /// @param as what its winners are stored as
-  /// @throws Error if there are more regions than can be kept apart (1024)
+  /// @throws TooManyRegions if there are more than can be kept apart (1024)
   [[nodiscard]] virtual Region& region(std::string_view name, const Options& author,
                                        const StoredAs& as) = 0;
   [[nodiscard]] Region& region(std::string_view name, const Options& author) {
