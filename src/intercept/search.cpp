@@ -66,7 +66,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
     results_.exclude(site.index, config, TrialStatus::LaunchFailed);
   for (const std::uint32_t config : suspicions.blamed) {
     results_.exclude(site.index, config, TrialStatus::Crashed);
-    results_.note_failed(site.index, config, TrialStatus::Crashed);
+    note_failed(site, config, TrialStatus::Crashed);
   }
   sites_.push_back(&site);
   prospects_.push_back(
@@ -315,7 +315,7 @@ void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
   results_.exclude(site.index, config, TrialStatus::WrongResult);
-  results_.note_failed(site.index, config, TrialStatus::WrongResult);
+  note_failed(site, config, TrialStatus::WrongResult);
   tuning_->reject_config(site.index, config,
                          "Config " + std::to_string(config) + " (" +
                              site.configs[config].to_string() +
@@ -326,7 +326,7 @@ void Search::reject(const Site& site, std::uint32_t config) {
 
 void Search::drop_winner(Site& site, const std::string& text) {
   const std::lock_guard lock(mutex_);
-  results_.note_failed(site.index, site.settled(), TrialStatus::LaunchFailed);
+  note_failed(site, site.settled(), TrialStatus::LaunchFailed);
   site.dropped = true;
   site.set_settled(0);
   site.set_planned(0);

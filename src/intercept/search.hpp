@@ -84,6 +84,9 @@ class Search {
   /// That entry is over, and may have been the program's only one: what it has shown that the store
   /// does not know is noted there. Waits until it is written, shortly, which is once a store.
   void note_unfinished();
+  /// An entry is over in which a stored winner failed: waits until that is written, shortly, which
+  /// is once a failure. The program may end before the next entry does.
+  void await_notes();
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
   /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
   /// search ends.
@@ -226,6 +229,7 @@ class Search {
   };
 
   void leave(std::string why);
+  void note_failed(const Site& site, std::uint32_t config, TrialStatus why);
   [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
                                   const std::function<bool()>& interrupted);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
@@ -280,7 +284,8 @@ class Search {
   std::atomic<Watch> watch_{Watch::Nothing};
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
   bool stopped_ = false;
-  bool saving_ = false;  ///< winners are being written
+  bool saving_ = false;             ///< winners are being written
+  std::atomic<bool> notes_{false};  ///< of failed winners are being written
   std::atomic<bool> on_probation_{false};
   std::atomic<bool> was_entered_{false};
   std::atomic<bool> has_run_winners_{false};

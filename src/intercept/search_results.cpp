@@ -267,16 +267,17 @@ StoredSite SearchResults::note_of(const Site& site) {
   return note;
 }
 
-void SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStatus why) {
-  if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
+bool SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStatus why) {
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return false;
   Site& site = sites_[index];
   const bool is_found = site.winner && site.winner->config == config;
-  if (config == 0 || site.is_pinned || (site.stored != config && !is_found)) return;
+  if (config == 0 || site.is_pinned || (site.stored != config && !is_found)) return false;
   if (is_found) site.saved = true;
   const auto ranks = site.winner ? site.winner->ranks : std::vector<std::uint32_t>();
   StoredSite note = note_of(site);
   note.trials.push_back({site.configs[config], why, 0, none, none, none});
   store_.save(entry_.identity, {{std::move(note), site.code, ranks}}, std::nullopt);
+  return true;
 }
 
 bool SearchResults::note_unfinished() {

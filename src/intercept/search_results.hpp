@@ -54,7 +54,8 @@ class SearchResults final : public TuningObserver {
   bool save();
 
   /// What was stored of a site, or would be, has failed: it is taken out of the store.
-  void note_failed(SiteIndex site, std::uint32_t config, TrialStatus why);
+  /// @return false: it is nothing that the store has, or would get
+  bool note_failed(SiteIndex site, std::uint32_t config, TrialStatus why);
 
   /// Has sites and configs noted that are not stored and will not be tuned now, for the next run.
   /// @return false: there are none

@@ -10,6 +10,8 @@ namespace {
 
 // For winners that were found in the program's time to be safely written: it stands still anyway.
 constexpr double most_saving_seconds = 1;
+// The same where it runs on: a few milliseconds, but for a disk that is busy.
+constexpr double most_noting_seconds = 0.1;
 // That may come without a pass, in one entry.
 constexpr int most_agreements = 64;
 
@@ -33,6 +35,15 @@ void Search::note_unfinished() {
     if (stopped_ || tuning_->finished() || !results_.note_unfinished()) return;
   }
   store_.wait(most_saving_seconds);
+}
+
+void Search::note_failed(const Site& site, std::uint32_t config, TrialStatus why) {
+  if (results_.note_failed(site.index, config, why)) notes_.store(true, std::memory_order_relaxed);
+}
+
+void Search::await_notes() {
+  if (!notes_.load(std::memory_order_relaxed)) return;
+  if (notes_.exchange(false, std::memory_order_relaxed)) store_.wait(most_noting_seconds);
 }
 
 bool Search::begin_waited(const std::function<bool()>& synchronise,

@@ -95,6 +95,7 @@ bool TunedRegion::pass_entry() noexcept {
 void TunedRegion::left() noexcept {
   const bool is_visited = replay_ != nullptr && replay_->in_visit();
   const bool has_looked = looks_.exchange(false);
+  search_.await_notes();
   if (!is_visited && !has_looked && search_.watch() == Watch::Nothing) return;
   const Uncancelled uncancelled;
   if (is_visited) return replay_->end_visit();
