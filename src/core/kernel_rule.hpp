@@ -120,6 +120,11 @@ class KernelRule {
   /// all on the device at once might never end.
   [[nodiscard]] virtual bool co_resident() const { return false; }
 
+  /// Words, each a hash of something that decides what a config means beside its values: what
+  /// `apply` makes of it. Another word in the place of one: configs of the same values are others.
+  /// Empty: not known.
+  [[nodiscard]] virtual std::string meaning() const { return {}; }
+
   /// Schedule overrides; absent: those of the region.
   [[nodiscard]] virtual std::optional<int> n_warmup() const { return std::nullopt; }
   [[nodiscard]] virtual std::optional<int> n_repeat() const { return std::nullopt; }

@@ -84,6 +84,9 @@ struct StoredSite {
   /// What tells without reading them that they are the same: which build or version of a file they
   /// are in, or a hash of more than them. Empty: they are quick to read.
   std::string image;
+  /// What its configs mean, as KernelRule::meaning() has it; empty: not known. Winners are for
+  /// this, too.
+  std::string declaration;
   std::string tuned_at;  ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.
   bool same_software = true;

@@ -1,6 +1,7 @@
 #include "core/stored_winner.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace contextune {
 
@@ -28,6 +29,17 @@ std::optional<StoredWinner> stored_winner(const StoredSite& stored,
   for (std::uint32_t config = 0; config < tried.size(); ++config)
     if (!tried[config]) found.untried.push_back(config);
   return found;
+}
+
+bool is_same_declaration(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  while (!a.empty()) {
+    const std::string_view word = a.substr(0, a.find(' '));
+    a.remove_prefix(std::min(a.size(), word.size() + 1));
+    const std::size_t at = b.find(word);  // a hash is no part of another one's text
+    if (at == b.npos) return false;
+  }
+  return true;
 }
 
 bool keeps_default(const StoredSite& stored) {

@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include <contextune/config.hpp>
@@ -37,6 +38,10 @@ struct StoredWinner {
 /// Absent where nothing was found out, or the winner is no config of the site any more.
 [[nodiscard]] std::optional<StoredWinner> stored_winner(const StoredSite& stored,
                                                         std::span<const Config> configs);
+
+/// Whether configs of the same values mean the same under both declarations, each as StoredSite has
+/// it: one may have words more, for configs that the other lacks. What is not known is the same.
+[[nodiscard]] bool is_same_declaration(std::string_view a, std::string_view b);
 
 /// Whether its winner is its default, or nothing was found out but what does not work.
 [[nodiscard]] bool keeps_default(const StoredSite& stored);

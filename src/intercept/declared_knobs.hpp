@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "intercept/knob_provider.hpp"
@@ -29,6 +30,7 @@ class DeclaredKnobs final : public KnobProvider {
     spec.co_resident = rule_->co_resident();
     return spec;
   }
+  [[nodiscard]] std::string meaning() const override { return rule_->meaning(); }
   [[nodiscard]] std::optional<int> n_warmup() const override { return rule_->n_warmup(); }
   [[nodiscard]] std::optional<int> n_repeat() const override { return rule_->n_repeat(); }
 

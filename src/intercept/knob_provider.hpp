@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,9 @@ class KnobProvider {
 
   [[nodiscard]] virtual VariantSpec apply(const Config& config, const KernelLaunch& launch,
                                           LaunchReads& reads) = 0;
+
+  /// As KernelRule has it.
+  [[nodiscard]] virtual std::string meaning() const { return {}; }
 
   /// Schedule overrides; absent: those of the region.
   [[nodiscard]] virtual std::optional<int> n_warmup() const { return std::nullopt; }

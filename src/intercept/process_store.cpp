@@ -196,8 +196,9 @@ void ProcessStore::write(const Job& job) noexcept {
     std::vector<StoredSite> sites;
     for (const Saved& one : job.sites) {
       std::string code = one.code.read();
-      if (code.empty() && one.says_code_only) continue;
+      if (code.empty() && one.code.declaration.empty() && one.says_code_only) continue;
       sites.push_back(one.site);
+      sites.back().declaration = one.code.declaration;
       sites.back().code = std::move(code);
       sites.back().image = one.code.stamp();
     }

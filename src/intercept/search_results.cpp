@@ -45,6 +45,13 @@ Key SearchResults::stored_key(const Key& key) const {
 }
 
 SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const SiteCode& code) {
+  if (!is_same_declaration(stored.declaration, code.declaration)) return Code::Redeclared;
+  // The next run finds what was read.
+  const auto note = [&] {
+    StoredSite seen = note_of(stored.name, stored.key);
+    store_.save(entry_.identity, {{std::move(seen), code, {}, true}}, std::nullopt);
+  };
+  if (stored.declaration.empty() && !code.declaration.empty()) note();
   if (code.image == nullptr) return Code::Same;  // nothing more is known than the key says
   const bool is_stamped = !stored.image.empty() && stored.image == code.stamp();
   if (!stored.code.empty() && is_stamped) return Code::Same;
@@ -52,9 +59,7 @@ SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const 
   const std::string here = reads_now ? code.read() : std::string();
   if (reads_now && here.empty()) return Code::Same;
   if (reads_now && here == stored.code && stored.image == code.stamp()) return Code::Same;
-  // The next run finds what was read.
-  StoredSite note = note_of(stored.name, stored.key);
-  store_.save(entry_.identity, {{std::move(note), code, {}, true}}, std::nullopt);
+  note();
   if (stored.code.empty() || (reads_now && here == stored.code)) return Code::Same;
   return reads_now ? Code::Other : Code::Untold;
 }
@@ -68,6 +73,12 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
   if (winner) {
     const Code known = compare_code(*stored, code);
     if (known == Code::Untold) winner->needs_confirm = winner->config != 0;
+    if (known == Code::Redeclared) {
+      winner.reset();
+      next_.fallback(FallbackReason::OtherDeclaration, no_site,
+                     "'" + spec.name + "' is declared in another way than when its stored winner " +
+                         "was found, so it is tuned again.");
+    }
     if (known == Code::Other) {
       winner.reset();
       next_.fallback(FallbackReason::OtherCode, no_site,

@@ -100,7 +100,7 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] store::TrialJournal::Trial named(const Site& site, std::uint32_t config) const;
   [[nodiscard]] bool suspects_stored() const;
   /// How what is stored of a site stands to the code that is there now.
-  enum class Code { Same, Other, Untold };
+  enum class Code { Same, Redeclared, Other, Untold };
   [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
   [[nodiscard]] StoredSite stored(const Site& site) const;
   [[nodiscard]] static StoredSite note_of(const Site& site);

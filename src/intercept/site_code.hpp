@@ -7,11 +7,13 @@
 
 namespace contextune::intercept {
 
-/// Where the instructions of a site's kernel can be read. A value. Any thread.
+/// Where the instructions of a site's kernel can be read, and what its configs mean. A value. Any
+/// thread.
 struct SiteCode {
   std::shared_ptr<gpu::LoadedImage> image;  ///< null: it is no kernel, or its image is not known
   std::string symbol;
   int binary_version = 0;
+  std::string declaration{};  ///< as StoredSite has it
 
   /// As StoredSite has them; read() may take milliseconds unless is_quick().
   [[nodiscard]] std::string stamp() const { return image == nullptr ? "" : image->stamp(); }

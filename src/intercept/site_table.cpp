@@ -8,6 +8,7 @@
 
 #include <contextune/buckets.hpp>
 
+#include "intercept/declared_files.hpp"
 #include "intercept/launch_context.hpp"
 #include "intercept/search.hpp"
 #include "log/events.hpp"
@@ -218,14 +219,14 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
   if (sites_.size() >= max_sites_) return overflow(at.kernel.name);
   KnobProvider& provider = *binding.provider;
   offer = make_offer(at, provider, reads);
-  if (offer.configs.size() == 1) {
+  if (offer.configs.size() == 1)
     services_.log.fallback(FallbackReason::NoKnobs, region_, at.kernel.name, {});
-  }
   Site& site = sites_.emplace_back();
   site.name = at.kernel.name;
   site.key_text = (site.key = key).to_string();
   site.configs = offer.configs;
-  site.code = {services_.images.image_of(at.kernel), at.kernel.symbol, at.kernel.binary_version};
+  site.code = {services_.images.image_of(at.kernel), at.kernel.symbol, at.kernel.binary_version,
+               declaration_of(provider.meaning(), offer.changes)};
   site.provider = &provider;
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   SiteSpec spec;
@@ -299,9 +300,8 @@ SiteTable::Offer SiteTable::make_offer(const KernelLaunch& at, KnobProvider& pro
     }
     auto variant = make_variant(spec, at, services_.driver, services_.builds);
     if (!variant) offer.ready = false;
-    if (variant && !variant->usable) {
+    if (variant && !variant->usable)
       offer.unusable.push_back(static_cast<std::uint32_t>(offer.configs.size()));
-    }
     offer.configs.push_back(std::move(config));
     offer.changes.push_back(spec.change);
     offer.variants.push_back(std::move(variant));

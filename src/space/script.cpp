@@ -103,7 +103,7 @@ std::string with_remedy(std::string_view text, int line) {
 Script::Script(std::string_view text, std::string path, const DeviceFacts& device)
     : path_(std::move(path)) {
   scene_.device = device;
-  text = check_text(text, path_);
+  text = text_ = check_text(text, path_);
   try {
     run(text);
   } catch (const ScriptFault& fault) {

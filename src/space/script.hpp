@@ -27,6 +27,7 @@ class Script {
   [[nodiscard]] const std::vector<ChoiceDeclaration>& choices() const { return choices_; }
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::filesystem::path folder() const;
+  [[nodiscard]] const std::string& text() const { return text_; }
 
   [[nodiscard]] std::unique_lock<std::mutex> lock() { return std::unique_lock(mutex_); }
   [[nodiscard]] Scene& scene() { return scene_; }
@@ -44,6 +45,7 @@ class Script {
   void collect_one(int index, std::vector<std::pair<std::string, int>>& seen);
 
   std::string path_;
+  std::string text_;
   std::mutex mutex_;
   Scene scene_;
   LuaState state_;  // after the scene, to which its objects point

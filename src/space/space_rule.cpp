@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "space/argument_type.hpp"
+#include "space/function_identity.hpp"
 #include "space/kernel_name.hpp"
 #include "space/key_result.hpp"
 #include "space/launch_result.hpp"
@@ -141,7 +142,8 @@ SpaceRule::SpaceRule(std::shared_ptr<Script> script, std::size_t index)
     : script_(std::move(script)),
       declaration_(script_->kernels().at(index)),
       origin_(script_->place(declaration_.line)),
-      normalised_(normalised_name(declaration_.name)) {}
+      normalised_(normalised_name(declaration_.name)),
+      identity_(function_identity(*script_, declaration_.apply)) {}
 
 void SpaceRule::check_declared_types(const LaunchView& launch) const {
   if (!declaration_.params || launch.layouts == nullptr) return;

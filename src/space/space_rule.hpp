@@ -30,6 +30,7 @@ class SpaceRule final : public KernelRule {
                                    LaunchReads& reads) override;
 
   [[nodiscard]] bool co_resident() const override { return declaration_.co_resident; }
+  [[nodiscard]] std::string meaning() const override { return identity_; }
   [[nodiscard]] std::optional<int> n_warmup() const override { return declaration_.n_warmup; }
   [[nodiscard]] std::optional<int> n_repeat() const override { return declaration_.n_repeat; }
 
@@ -46,6 +47,7 @@ class SpaceRule final : public KernelRule {
   const KernelDeclaration& declaration_;
   std::string origin_;
   std::string normalised_;
+  std::string identity_;
   std::string derived_from_;  ///< parameter list that `derived_types_` were made for
   std::vector<ArgumentType> derived_types_;
 };

@@ -205,7 +205,11 @@ ReplacedWinner read_replaced(const JsonPlace& place, const Entry& entry) {
 }
 
 EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t version) {
-  if (version > 1) {
+  if (version > 2) {
+    place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
+                          "default_choice", "code", "image", "declaration", "tuned_at", "software",
+                          "trials", "replaced"});
+  } else if (version > 1) {
     place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
                           "default_choice", "code", "image", "tuned_at", "software", "trials",
                           "replaced"});
@@ -226,6 +230,7 @@ EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t ver
     site.code = place.at("code").text();
     site.image = place.at("image").text();
   }
+  if (version > 2) site.declaration = place.at("declaration").text();
   site.tuned_at = read_time(place.at("tuned_at"));
   read.software = read_software(place.at("software"), entry);
   const JsonPlace trials = place.at("trials");

@@ -73,6 +73,7 @@ Json to_json(const EntrySite& entry) {
                {"default_choice", to_json_text(site.default_choice)},
                {"code", to_json_text(site.code)},
                {"image", to_json_text(site.image)},
+               {"declaration", to_json_text(site.declaration)},
                {"tuned_at", site.tuned_at},
                {"software", entry.software},
                {"trials", Json::array()},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/stored_winner.hpp"
 #include "store/entry_json.hpp"
 #include "store/identity.hpp"
 
@@ -35,7 +36,9 @@ bool has_failed(TrialStatus status) {
          status == TrialStatus::Crashed;
 }
 
+// What was found out about one says nothing about the other.
 bool is_other_code(const StoredSite& a, const StoredSite& b) {
+  if (!is_same_declaration(a.declaration, b.declaration)) return true;
   return !a.code.empty() && !b.code.empty() && a.code != b.code;
 }
 
@@ -57,6 +60,7 @@ void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned
     known.site.trials.clear();
     known.site.default_seconds = note.default_seconds;
   }
+  if (!note.declaration.empty()) known.site.declaration = note.declaration;
   if (!note.code.empty()) {
     known.site.code = note.code;
     known.site.image = note.image;

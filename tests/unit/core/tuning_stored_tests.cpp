@@ -201,6 +201,18 @@ TEST_CASE("Configs are found in the store by their values", "[store]") {
   CHECK_FALSE(stored_winner(stored, configs));
 }
 
+TEST_CASE("A declaration is another one where a word of it is, and not where one is added",
+          "[store]") {
+  CHECK(is_same_declaration("", "aa bb"));
+  CHECK(is_same_declaration("aa bb", "aa bb"));
+  CHECK(is_same_declaration("aa bb", "aa"));
+  CHECK(is_same_declaration("aa", "aa cc bb"));
+  CHECK(is_same_declaration("aa bb", "aa cc bb"));
+  CHECK_FALSE(is_same_declaration("aa", "bb"));
+  CHECK_FALSE(is_same_declaration("aa bb", "aa cc"));
+  CHECK_FALSE(is_same_declaration("aa dd", "aa cc bb"));
+}
+
 TEST_CASE("Ranks that have stored different winners take the first rank's, in one environment only",
           "[store]") {
   const std::optional<StoredWinner> none;

@@ -152,16 +152,16 @@ TEST_CASE("A file that belongs to another identity is no winner of this one") {
 TEST_CASE("A file of a later contextune is left as it is") {
   const ScratchFolder scratch;
   const std::string folder = scratch.path("store");
-  write_file(file_of(folder), "{\"schema\": 3}");
+  write_file(file_of(folder), "{\"schema\": 99}");
   TestStore test(folder);
   CHECK(test.store.load(identity()).empty());
   CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
   REQUIRE(test.said.size() == 2);
   CHECK(test.said[0].first == FallbackReason::StoreUnreadable);
   CHECK(test.said[1].first == FallbackReason::StoreUnwritable);
-  CHECK(contains(test.said[1].second, "/schema: is 3"));
+  CHECK(contains(test.said[1].second, "/schema: is 99"));
   CHECK(contains(test.said[1].second, "left alone"));
-  CHECK(text_of(file_of(folder)) == "{\"schema\": 3}");
+  CHECK(text_of(file_of(folder)) == "{\"schema\": 99}");
   CHECK(visible_files(folder).size() == 1);
 }
 

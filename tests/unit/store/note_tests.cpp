@@ -110,6 +110,23 @@ TEST_CASE("A winner for other code is history, and the site is open") {
   CHECK(entry.sites[0].site.trials.size() == 1);
 }
 
+TEST_CASE("A note of another declaration retires the winner, and what was tried") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.declaration = "00112233445566cc 00112233445566bb";
+  add_tuning(entry, software, {note}, std::nullopt, later);
+  const EntrySite& known = entry.sites.at(0);
+  CHECK(is_open(known.site));
+  CHECK(known.site.declaration == note.declaration);
+  CHECK(known.site.trials.empty());
+  CHECK(known.replaced.size() == 1);
+  StoredSite again = site("saxpy", 128);
+  again.trials.resize(1);
+  add_tuning(entry, software, {again}, std::nullopt, later);
+  CHECK(entry.sites[0].site.trials.size() == 1);
+}
+
 TEST_CASE("A note of the same code in another build changes nothing else") {
   Entry entry;
   add_tuning(entry, software, {site()}, std::nullopt, earlier);
