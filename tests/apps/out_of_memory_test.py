@@ -9,11 +9,14 @@ import sys
 import time
 import unittest
 
-from stored_runs import PATIENCE, SHIM, Log, StoredRuns, demo
+from stored_runs import DEMO, PATIENCE, SHIM, Log, StoredRuns
 
 ROOM = 16 << 20  # more than the group has in use
 HOG = f"import mmap\nm = mmap.mmap(-1, {8 * ROOM})\nfor i in range(0, len(m), 4096): m[i] = 1\n"
 SKIPPED = 4  # as CMakeLists.txt knows it
+
+# Its configs are in flight for long enough to be hit.
+LARGE = (DEMO, "--rows", "512", "--steps", "20")
 
 
 class MemoryGroup:
@@ -126,11 +129,12 @@ class OutOfMemoryTest(StoredRuns):
 
     def test_under_contextune_run_nobody_is_suspected(self):
         for _ in range(2):
-            status = self.end_in_trial(self.start_in_group(self.command(space=self.space), {}))
+            command = self.command(program=LARGE, space=self.space)
+            status = self.end_in_trial(self.start_in_group(command, {}))
             self.assertIn(status, (-signal.SIGKILL, 128 + signal.SIGKILL))
             known = self.work / "store" / "journal" / "known"
             self.assertNotIn("rotate", known.read_text() if known.exists() else "")
-        log, _ = self.run_program(space=self.space)
+        log, _ = self.run_program(program=LARGE, space=self.space)
         self.assert_nobody_is_blamed(log)
 
     def test_without_it_a_suspect_is_tried_again_and_cleared(self):
@@ -140,12 +144,11 @@ class OutOfMemoryTest(StoredRuns):
             "CONTEXTUNE_REGION": "nvtx:decode", "CONTEXTUNE_SPACE": str(self.space),
             "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_N_REPEAT": "2", "CONTEXTUNE_REFINE": "off",
             "CONTEXTUNE_MODE": "replay", "CONTEXTUNE_LOG_DIR": str(logs)}
-        program = demo(20)
         for _ in range(2):
-            self.assertEqual(self.end_in_trial(self.start_in_group(program, variables)),
+            self.assertEqual(self.end_in_trial(self.start_in_group(LARGE, variables)),
                              -signal.SIGKILL)
-        status, out, errors = self.end(self.start_in_group(program, variables))
-        self.assertEqual((status, out), (0, self.bare(program)), errors)
+        status, out, errors = self.end(self.start_in_group(LARGE, variables))
+        self.assertEqual((status, out), (0, self.bare(LARGE)), errors)
         self.assert_nobody_is_blamed(Log(logs))
 
 
