@@ -225,17 +225,16 @@ LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Option
   }
   const std::lock_guard lock(mutex_);
   check_room();
-  auto& place = regions_[name];
-  if (place == nullptr) {
-    if (options_.discover) {
-      place = std::make_unique<DiscoveredRegion>(name, services_);
-    } else if (process) {
-      place = std::make_unique<ProcessRegion>(name, options, services_);
-    } else {
-      place = std::make_unique<TunedRegion>(name, options, services_, as);
-    }
+  if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
+  std::unique_ptr<LaunchRegion> made;
+  if (options_.discover) {
+    made = std::make_unique<DiscoveredRegion>(name, services_);
+  } else if (process) {
+    made = std::make_unique<ProcessRegion>(name, options, services_);
+  } else {
+    made = std::make_unique<TunedRegion>(name, options, services_, as);
   }
-  return *place;
+  return *regions_.emplace(name, std::move(made)).first->second;
 }
 
 LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
