@@ -1,6 +1,7 @@
 #include "intercept/idle_wait.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -8,6 +9,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <utility>
 
 namespace contextune::intercept {
 namespace {
@@ -19,12 +21,30 @@ struct Wait {
   CUresult result = CUDA_SUCCESS;
 };
 
+/// The program's signal handlers must not run on a thread that it does not know: one that is
+/// started meanwhile takes no signal.
+class NoSignals {
+ public:
+  NoSignals() noexcept {
+    sigset_t all;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~NoSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  NoSignals(const NoSignals&) = delete;
+  NoSignals& operator=(const NoSignals&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
 /// Absent: it was still at work.
 std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, double seconds,
                                  CaptureWatch* captures) {
   // The driver has no such call with a deadline, so another thread makes the one without. If it
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
+  std::optional<NoSignals> none(std::in_place);
   std::thread thread([&driver, context, captures, wait] {
     const gpu::CurrentContext current(driver, context);
     const gpu::RelaxedCapture relaxed(driver);
@@ -39,6 +59,7 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
   // From here, so that nobody takes it for a thread of the program.
   (void)pthread_setname_np(thread.native_handle(), "contextune-idle");
   thread.detach();
+  none.reset();
   std::unique_lock lock(wait->mutex);
   if (!wait->ended.wait_for(lock, std::chrono::duration<double>(seconds),
                             [&] { return wait->through; })) {

@@ -1,8 +1,11 @@
+#include <signal.h>
+
 #include <barrier>
 #include <functional>
 #include <thread>
 
 #include "fixture.hpp"
+#include "intercept/idle_wait.hpp"
 
 using namespace contextune;
 
@@ -209,4 +212,24 @@ TEST_CASE("Ranges that threads start and end side by side leave the region free"
   });
   CHECK(program.said("winner", {"region=step"}));
   adder.holds(static_cast<float>(steps));
+}
+
+TEST_CASE("The thread that waits for the GPU runs no signal handler of the program", "[thread]") {
+  static gpu::Driver driver = Simulation::get().driver;
+  static sigset_t blocked;
+  sigemptyset(&blocked);
+  driver.cuCtxSynchronize = [] {
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    return CUDA_SUCCESS;
+  };
+  sigset_t before;
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &before);
+  std::string why;
+  REQUIRE(intercept::wait_until_idle(driver, Simulation::get().context, 10, why));
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (const int signal : {SIGUSR1, SIGTERM, SIGCHLD, SIGALRM, SIGPROF}) {
+    CHECK(sigismember(&blocked, signal) == 1);
+    CHECK(sigismember(&after, signal) == sigismember(&before, signal));
+  }
 }
