@@ -5,6 +5,44 @@
 #include "gpu/device_facts.hpp"
 
 namespace contextune::gpu {
+namespace {
+
+/// 0: all of them, or the driver cannot tell.
+unsigned num_sms_on(const Driver& driver, CUstream stream) noexcept {
+  const bool is_default =
+      stream == nullptr || stream == CU_STREAM_LEGACY || stream == CU_STREAM_PER_THREAD;
+  CUdevResource resource{};
+  CUgreenCtx green = nullptr;
+  if (!is_default && driver.cuStreamGetGreenCtx != nullptr &&
+      driver.cuGreenCtxGetDevResource != nullptr &&
+      driver.cuStreamGetGreenCtx(stream, &green) == CUDA_SUCCESS && green != nullptr &&
+      driver.cuGreenCtxGetDevResource(green, &resource, CU_DEV_RESOURCE_TYPE_SM) == CUDA_SUCCESS) {
+    return resource.sm.smCount;
+  }
+  const CUcontext context = context_of(driver, stream);
+  const CurrentContext current(driver, context);
+  CUexecAffinityParam affinity{};
+  if (driver.cuCtxGetExecAffinity != nullptr &&
+      driver.cuCtxGetExecAffinity(&affinity, CU_EXEC_AFFINITY_TYPE_SM_COUNT) == CUDA_SUCCESS &&
+      affinity.param.smCount.val != 0) {
+    return affinity.param.smCount.val;
+  }
+  if (driver.cuCtxGetDevResource == nullptr || context == nullptr ||
+      driver.cuCtxGetDevResource(context, &resource, CU_DEV_RESOURCE_TYPE_SM) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return resource.sm.smCount;
+}
+
+}  // namespace
+
+DeviceFacts facts_on(const Driver& driver, const DeviceFacts& device, CUstream stream) {
+  DeviceFacts facts = device;
+  const unsigned num_sms = num_sms_on(driver, stream);
+  if (num_sms != 0 && num_sms < static_cast<unsigned>(std::max(device.num_sms, 0)))
+    facts.num_sms = static_cast<int>(num_sms);
+  return facts;
+}
 
 int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
                   const LaunchSize& launch) noexcept {
@@ -20,10 +58,10 @@ int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
 std::uint64_t resident_blocks(const Driver& driver, const DeviceFacts& device,
                               const KernelIdentity& kernel, const LaunchSize& launch,
                               const std::array<std::uint32_t, 3>& launch_cluster) noexcept {
-  if (!has_clusters(kernel, launch_cluster)) {
-    return static_cast<std::uint64_t>(std::max(blocks_per_sm(driver, kernel, launch), 0)) *
-           static_cast<std::uint64_t>(std::max(device.num_sms, 0));
-  }
+  const std::uint64_t most =
+      static_cast<std::uint64_t>(std::max(blocks_per_sm(driver, kernel, launch), 0)) *
+      static_cast<std::uint64_t>(std::max(device.num_sms, 0));
+  if (!has_clusters(kernel, launch_cluster)) return most;
   const auto& cluster = launch_cluster[0] != 0 ? launch_cluster : kernel.required_cluster;
   CUlaunchAttribute attribute{};
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
@@ -43,7 +81,9 @@ std::uint64_t resident_blocks(const Driver& driver, const DeviceFacts& device,
       driver.cuOccupancyMaxActiveClusters(&clusters, kernel.function, &config) != CUDA_SUCCESS) {
     return 0;
   }
-  return static_cast<std::uint64_t>(std::max(clusters, 0)) * cluster[0] * cluster[1] * cluster[2];
+  // The driver may have thought of the whole device.
+  return std::min(most, static_cast<std::uint64_t>(std::max(clusters, 0)) * cluster[0] *
+                            cluster[1] * cluster[2]);
 }
 
 bool fits_in_one_wave(const Driver& driver, const DeviceFacts& device, const KernelIdentity& kernel,

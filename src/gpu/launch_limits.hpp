@@ -30,6 +30,12 @@ struct PriorityRange {
   int greatest = 0;
 };
 
+/// The facts of the device for work on that stream, with the SMs that it may use: a green context,
+/// or one made with an affinity for SMs, has only some of them. Of default streams, those of the
+/// current context.
+[[nodiscard]] DeviceFacts facts_on(const Driver& driver, const DeviceFacts& device,
+                                   CUstream stream);
+
 /// How many blocks of that size one SM holds at a time; 0 if it holds none or the driver cannot
 /// tell.
 [[nodiscard]] int blocks_per_sm(const Driver& driver, const KernelIdentity& kernel,
@@ -37,6 +43,7 @@ struct PriorityRange {
 
 /// How many blocks of that size the device holds at a time, in clusters if the launch or the kernel
 /// asks for them; 0 if it holds none or the driver cannot tell.
+/// @param device as of facts_on, here and below
 [[nodiscard]] std::uint64_t resident_blocks(
     const Driver& driver, const DeviceFacts& device, const KernelIdentity& kernel,
     const LaunchSize& launch, const std::array<std::uint32_t, 3>& launch_cluster) noexcept;

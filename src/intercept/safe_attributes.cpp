@@ -19,9 +19,11 @@ gpu::LaunchSize size_of(const Launch& launch) {
 std::vector<Config> SafeAttributes::configs(const KernelLaunch& launch) {
   std::vector<Config> configs;
   if (launch.launch.has_fixed_shape()) return configs;
-  add_carveouts(launch, configs);
-  add_occupancies(launch, configs);
-  add_scheduling(launch, configs);
+  const DeviceFacts device = gpu::facts_on(driver_, launch.device, launch.launch.stream);
+  const KernelLaunch at{launch.launch, launch.kernel, device, launch.view};
+  add_carveouts(at, configs);
+  add_occupancies(at, configs);
+  add_scheduling(at, configs);
   return configs;
 }
 

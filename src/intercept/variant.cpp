@@ -55,8 +55,9 @@ void add_attributes(Variant& variant, const VariantSpec& spec, const KernelLaunc
 std::string lacks_room(const Variant& variant, const VariantSpec& spec, const KernelLaunch& launch,
                        const gpu::KernelIdentity& kernel, const gpu::Driver& driver) {
   const gpu::LaunchSize size{variant.grid, variant.block, variant.shared_bytes};
-  const std::uint64_t most = gpu::resident_blocks(
-      driver, launch.device, kernel, size, spec.change.cluster.value_or(launch.launch.cluster()));
+  const std::uint64_t most =
+      gpu::resident_blocks(driver, gpu::facts_on(driver, launch.device, launch.launch.stream),
+                           kernel, size, spec.change.cluster.value_or(launch.launch.cluster()));
   if (size.blocks() <= most) return {};
   return std::to_string(size.blocks()) + " blocks, of which the device holds " +
          std::to_string(most) + " at once; the declaration says co_resident";

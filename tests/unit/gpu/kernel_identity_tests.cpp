@@ -106,6 +106,45 @@ TEST_CASE("A launch that fitted in one wave must still fit", "[limits]") {
   CHECK_FALSE(fits_in_one_wave(driver, device, *kernel, huge));
 }
 
+TEST_CASE("A context with some of the SMs has room for less", "[limits]") {
+  Driver driver = driver_with_kernels();
+  std::string why;
+  const auto kernel = identify(driver, handle(2), why);
+  DeviceFacts device;
+  device.name = "whole";
+  device.num_sms = 132;
+  LaunchSize launch;
+  launch.grid = {132, 1, 1};
+  launch.block = {256, 1, 1};
+  const auto most = [&](CUstream on) {
+    return resident_blocks(driver, facts_on(driver, device, on), *kernel, launch, {0, 0, 0});
+  };
+  CHECK(most(nullptr) == 264);
+  driver.cuCtxGetDevResource = [](CUcontext context, CUdevResource* resource, CUdevResourceType) {
+    resource->sm.smCount = context == reinterpret_cast<CUcontext>(0x20) ? 16 : 132;
+    return CUDA_SUCCESS;
+  };
+  CHECK(most(nullptr) == 264);
+  CHECK(facts_on(driver, device, nullptr).name == "whole");
+  FakeDriver::get().contexts[stream(1)] = reinterpret_cast<CUcontext>(0x20);
+  CHECK(most(stream(1)) == 32);
+  driver.cuCtxGetExecAffinity = [](CUexecAffinityParam* affinity, CUexecAffinityType) {
+    affinity->param.smCount.val = 8;
+    return CUDA_SUCCESS;
+  };
+  CHECK(most(nullptr) == 16);
+  driver.cuStreamGetGreenCtx = [](CUstream of, CUgreenCtx* green) {
+    *green = of == stream(2) ? reinterpret_cast<CUgreenCtx>(0x30) : nullptr;
+    return CUDA_SUCCESS;
+  };
+  driver.cuGreenCtxGetDevResource = [](CUgreenCtx, CUdevResource* resource, CUdevResourceType) {
+    resource->sm.smCount = 4;
+    return CUDA_SUCCESS;
+  };
+  CHECK(most(stream(2)) == 8);
+  CHECK(most(stream(3)) == 16);
+}
+
 TEST_CASE("Dynamic shared memory is raised and never lowered", "[limits]") {
   const Driver driver = driver_with_kernels();
   std::string why;

@@ -120,3 +120,22 @@ TEST_CASE("What fits for one launch may not fit for another of the same kernel",
   CHECK_FALSE(ran(seen, 2 * most));
   adder.holds(16);
 }
+
+TEST_CASE("In a context with some of the SMs only their blocks count", "[co_residency]") {
+  const auto resource = [](CUcontext, CUdevResource* given, CUdevResourceType) {
+    given->sm.smCount = 16;
+    return CUDA_SUCCESS;
+  };
+  Program::replaced["cuCtxGetDevResource"] = reinterpret_cast<void*>(
+      static_cast<CUresult (*)(CUcontext, CUdevResource*, CUdevResourceType)>(resource));
+  Program program;
+  Program::replaced.clear();
+  program.runtime().declare(grids({16 * 16, 16 * 16 + 1}));
+  Adder adder(1000);
+  program.steps(8, [&] { CHECK(adder.run(program) == CUDA_SUCCESS); });
+  const std::vector<SeenLaunch> seen = take_seen();
+  CHECK(ran(seen, 16 * 16));
+  CHECK_FALSE(ran(seen, 16 * 16 + 1));
+  CHECK(program.said("fallback", {"reason=not_co_resident", "257 blocks", "holds 256 at once"}));
+  adder.holds(8);
+}

@@ -233,7 +233,10 @@ Program::Program(Options options) {
   frontend_.version = CONTEXTUNE_ABI_VERSION;
   frontend_.size = sizeof frontend_;
   frontend_.libcuda = simulation.library;
-  frontend_.real_dlsym = &dlsym;
+  frontend_.real_dlsym = [](void* from, const char* name) {
+    const auto own = replaced.find(std::string_view(name));
+    return own == replaced.end() ? dlsym(from, name) : own->second;
+  };
   frontend_.real = &real;
   frontend_.name = &name_of;
   frontend_.armed = &armed;

@@ -121,6 +121,8 @@ class Program {
   std::uint32_t missed = 0;
   /// How deep this thread is in hooks of ours, as the frontend would say.
   static inline int depth = 0;
+  /// Entry points of the driver that the next runtimes find in place of simcuda's.
+  static inline std::map<std::string, void*, std::less<>> replaced;
   /// Whether the frontend finds no other thread inside the driver.
   static inline bool others_left = true;
 
