@@ -1,10 +1,17 @@
 #include "intercept/binding.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 #include "intercept/hash.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+constexpr std::ptrdiff_t most_of_kernel = 64;
+constexpr std::size_t most_memos = 1024;
+
+}  // namespace
 
 void Resolved::set_variant(std::uint32_t config, std::unique_ptr<const Variant> variant) {
   // Modules that come and go mostly come back to the same place.
@@ -78,6 +85,37 @@ Resolved* Memo::insert(const Launch& launch, Site& site) {
   while (slots_[at].load(std::memory_order_relaxed) != nullptr) at = (at + 1) & mask;
   slots_[at].store(answer, std::memory_order_release);
   return answer;
+}
+
+void Binding::mean(const KnownKernel* now) noexcept {
+  kernel = now;
+  memo.store(answers(), std::memory_order_release);
+}
+
+void Binding::forget_variants() noexcept {
+  for (const KernelMemo& one : memos_)
+    for (const auto& answer : one.memo->all()) answer->forget_variants();
+}
+
+Memo* Binding::answers() const noexcept {
+  const auto last = std::find_if(memos_.rbegin(), memos_.rend(),
+                                 [this](const KernelMemo& one) { return one.kernel == kernel; });
+  return last == memos_.rend() ? nullptr : last->memo.get();
+}
+
+Memo* Binding::start_answers(std::uint64_t reads, std::string& why) {
+  const auto of_kernel = std::count_if(
+      memos_.begin(), memos_.end(), [this](const KernelMemo& one) { return one.kernel == kernel; });
+  if (of_kernel >= most_of_kernel) {
+    why = "The arguments that its rule reads change all the time.";
+    return nullptr;
+  }
+  if (memos_.size() >= most_memos) {
+    why = "Its handle has meant too many kernels, one after another.";
+    return nullptr;
+  }
+  auto made = std::make_unique<Memo>(reads, kernel->identity.parameters);
+  return memos_.emplace_back(KernelMemo{kernel, std::move(made)}).memo.get();
 }
 
 }  // namespace contextune::intercept

@@ -98,16 +98,32 @@ struct Binding {
     return answers != nullptr && answers->reads() == 0;
   }
 
+  // Under the site table's lock:
+  /// The handle means that kernel now; answers for it are there again, without their variants.
+  void mean(const KnownKernel* now) noexcept;
+  void forget_variants() noexcept;
+  /// Where answers for the kernel go; null: nowhere yet.
+  [[nodiscard]] Memo* answers() const noexcept;
+  /// Answers by other arguments of the kernel from now on. Null: there have been too many, which
+  /// `why` tells.
+  [[nodiscard]] Memo* start_answers(std::uint64_t reads, std::string& why);
+
   const LaunchKey key;
   std::atomic<std::uint64_t> epoch{0};  ///< of the kernel table, when this was made
   std::atomic<Kind> kind{Kind::AsWritten};
   std::atomic<const Memo*> memo{nullptr};
   std::atomic<std::uint16_t> slot{0};  ///< in discovery
 
-  // Under the site table's lock:
+  // Under the lock again:
   const KnownKernel* kernel = nullptr;
   KnobProvider* provider = nullptr;
-  std::vector<std::unique_ptr<Memo>> memos;  ///< the last one is in use
+
+ private:
+  struct KernelMemo {
+    const KnownKernel* kernel;
+    std::unique_ptr<Memo> memo;
+  };
+  std::vector<KernelMemo> memos_;  ///< the last one of a kernel is in use while the handle means it
 };
 
 }  // namespace contextune::intercept

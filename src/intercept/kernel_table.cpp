@@ -1,5 +1,7 @@
 #include "intercept/kernel_table.hpp"
 
+#include <algorithm>
+
 #include <contextune/error.hpp>
 
 #include "gpu/kernel_name.hpp"
@@ -63,10 +65,13 @@ const KnownKernel* KernelTable::find(CUfunction handle, CUcontext context) {
     const int device = gpu::current_device(driver_).value_or(0);
     const DeviceFacts& facts = facts_of(device);
     const std::lock_guard lock(mutex_);
-    const KnownKernel* before = entries_[{handle, context}].kernel;
-    if (before != nullptr && same_kernel(before->identity, *identity)) {
-      entries_[{handle, context}].epoch = now;
-      return before;
+    Entry& entry = entries_[{handle, context}];
+    const auto before =
+        std::find_if(entry.all.begin(), entry.all.end(),
+                     [&](const KnownKernel* one) { return same_kernel(one->identity, *identity); });
+    if (before != entry.all.end()) {
+      entry.epoch = now;
+      return entry.kernel = *before;
     }
     KnownKernel& kernel = kernels_.emplace_back();
     kernel.identity = std::move(*identity);
@@ -76,14 +81,16 @@ const KnownKernel* KernelTable::find(CUfunction handle, CUcontext context) {
     kernel.device = device;
     kernel.facts = &facts;
     kernel.excluded = is_excluded(kernel.identity.name);
+    entry.all.push_back(&kernel);
     known = &kernel;
   } else {
     log_.fallback(FallbackReason::UnknownKernel, {}, {},
                   "A kernel runs as the program wrote it: " + why + ".");
   }
   const std::lock_guard lock(mutex_);
-  entries_[{handle, context}] = {now, known};
-  return known;
+  Entry& entry = entries_[{handle, context}];
+  entry.epoch = now;
+  return entry.kernel = known;
 }
 
 }  // namespace contextune::intercept

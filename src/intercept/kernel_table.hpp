@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "gpu/device_facts.hpp"
 #include "gpu/kernel_identity.hpp"
@@ -55,7 +56,8 @@ class KernelTable {
 
   struct Entry {
     std::uint64_t epoch = 0;
-    const KnownKernel* kernel = nullptr;
+    const KnownKernel* kernel = nullptr;    ///< null: the driver cannot tell
+    std::vector<const KnownKernel*> all{};  ///< that the handle has meant
   };
   const gpu::Driver& driver_;
   EventLog& log_;

@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t most_shapes = 16384;
 constexpr std::size_t most_grids = 16;
-constexpr std::size_t most_memos = 64;
 constexpr std::uint32_t near_times = 4;  // as for collectives
 constexpr std::string_view size_part = "size";
 
@@ -97,12 +96,9 @@ Binding* SiteTable::bind(const Launch& launch) {
 void SiteTable::refresh(Binding& binding, const Launch& launch) {
   const std::uint64_t epoch = services_.kernels.epoch();
   const KnownKernel* kernel = services_.kernels.find(launch.function, launch.context);
-  for (const auto& memo : binding.memos) {
-    for (const auto& answer : memo->all()) answer->forget_variants();
-  }
+  binding.forget_variants();
   if (kernel != binding.kernel || kernel == nullptr) {
-    binding.memo.store(nullptr, std::memory_order_release);
-    binding.kernel = kernel;
+    binding.mean(kernel);
     binding.provider =
         kernel == nullptr || kernel->excluded || only_look_ || launch.has_fixed_shape()
             ? nullptr
@@ -165,21 +161,24 @@ Resolved* SiteTable::remember(Binding& binding, const Launch& launch, Site& site
   }
   std::uint64_t mask = reads.arguments;
   if (reads.everything) mask = layouts.size() == 64 ? ~0ULL : (1ULL << layouts.size()) - 1;
-  const Memo* memo = binding.memo.load(std::memory_order_relaxed);
+  Memo* memo = binding.answers();
   if (memo != nullptr) mask |= memo->reads();
-  Memo* in_use = memo == nullptr ? nullptr : binding.memos.back().get();
   Resolved* resolved = nullptr;
-  if (in_use != nullptr && in_use->reads() == mask) resolved = in_use->insert(launch, site);
-  if (resolved == nullptr && binding.memos.size() < most_memos) {
-    // More arguments matter than was known, or there is no more room: start anew.
-    binding.memos.push_back(std::make_unique<Memo>(mask, layouts));
-    resolved = binding.memos.back()->insert(launch, site);
-    binding.memo.store(binding.memos.back().get(), std::memory_order_release);
-    settled_changed();
+  if (memo != nullptr && memo->reads() == mask) resolved = memo->insert(launch, site);
+  if (resolved != nullptr) return resolved;
+  // More arguments matter than was known, or there is no more room: start anew.
+  std::string why;
+  memo = binding.start_answers(mask, why);
+  if (memo == nullptr) {
+    run_as_written(binding, FallbackReason::TooManySites, why);
+    return nullptr;
   }
+  resolved = memo->insert(launch, site);
+  binding.memo.store(memo, std::memory_order_release);
+  settled_changed();
   if (resolved == nullptr) {
-    run_as_written(binding, FallbackReason::TooManySites,
-                   "The arguments that its rule reads change all the time.");
+    run_as_written(binding, FallbackReason::RuleError,
+                   "An argument that its rule reads cannot be found.");
   }
   return resolved;
 }

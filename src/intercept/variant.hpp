@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <string>
 
@@ -23,11 +25,19 @@ struct Variant {
   std::uint32_t num_attributes = 0;
   std::array<CUlaunchAttribute, 4> attributes{};  ///< to be set, whatever the program set
 
-  /// Whether both launch the same; never for those with attributes.
+  /// Whether both launch the same.
   bool operator==(const Variant& other) const {
-    return num_attributes == 0 && other.num_attributes == 0 && usable == other.usable &&
-           function == other.function && grid == other.grid && block == other.block &&
-           shared_bytes == other.shared_bytes && why == other.why;
+    return usable == other.usable && function == other.function && grid == other.grid &&
+           block == other.block && shared_bytes == other.shared_bytes && why == other.why &&
+           too_large == other.too_large && num_attributes == other.num_attributes &&
+           std::equal(attributes.begin(), attributes.begin() + num_attributes,
+                      other.attributes.begin(), &same_attribute);
+  }
+
+ private:
+  /// What is not set of a value is 0.
+  static bool same_attribute(const CUlaunchAttribute& a, const CUlaunchAttribute& b) {
+    return a.id == b.id && std::memcmp(&a.value, &b.value, sizeof a.value) == 0;
   }
 };
 

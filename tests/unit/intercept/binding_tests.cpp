@@ -66,6 +66,28 @@ TEST_CASE("A rule that reads no argument has one answer for all", "[binding]") {
   CHECK(memo.find(Call(2, 3.0F).get()) == answer);
 }
 
+TEST_CASE("A variant with attributes that is made again is the one that was there", "[binding]") {
+  Resolved resolved(site(), 0, {});
+  const auto made = [](int priority) {
+    auto variant = std::make_unique<Variant>();
+    variant->usable = true;
+    variant->num_attributes = 1;
+    variant->attributes[0].id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+    variant->attributes[0].value.priority = priority;
+    return variant;
+  };
+  resolved.set_variant(1, made(-1));
+  const Variant* const first = resolved.variant(1);
+  resolved.set_variant(2, made(-2));
+  CHECK(resolved.variant(2) != first);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    resolved.forget_variants();
+    CHECK(resolved.variant(1) == nullptr);
+    resolved.set_variant(1, made(-1));
+    CHECK(resolved.variant(1) == first);
+  }
+}
+
 TEST_CASE("Packed arguments give the same answers as pointers to them", "[binding]") {
   Memo memo(0b101, layouts);
   Resolved* answer = memo.insert(Call(7, 1.5F).get(), site());

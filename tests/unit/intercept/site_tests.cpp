@@ -196,64 +196,6 @@ TEST_CASE("A pin on a config that does not exist is reported and does not count"
   CHECK(program.said("winner", {"site=add "}));
 }
 
-TEST_CASE("A handle that comes back after an unload is looked at anew", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1,add_twin=2";
-  Program program(options);
-  program.runtime().declare(rule_of("add", values_of("block", {64, 256})));
-  program.runtime().declare(rule_of("add_twin", values_of("block", {64, 256})));
-  const Simulation& simulation = Simulation::get();
-  Adder adder(100);
-  const auto unload = reinterpret_cast<decltype(&cuModuleUnload)>(
-      simulation.driver.find_symbol(simulation.library, "cuModuleUnload"));
-  for (int round = 0; round < 6; ++round) {
-    CUmodule module = simulation.load();
-    const bool twin = round % 2 == 1;
-    adder.function = simulation.function(module, twin ? "_Z8add_twinifPf" : "_Z3addifPf");
-    program.steps(2, [&] { adder.run(program); });
-    program.runtime().handles_go_away();
-    REQUIRE(unload(module) == CUDA_SUCCESS);
-    for (const SeenLaunch& one : take_seen()) {
-      CHECK(one.kernel == (twin ? "add_twin" : "add"));
-      CHECK(one.block == (twin ? 256 : 64));
-    }
-  }
-  CHECK(program.lines("site").size() == 2);  // the kernels are the same after a reload
-}
-
-TEST_CASE("A config's function is looked for anew after an unload", "[site]") {
-  Options options = Program::quick();
-  options.force = "add=1";
-  Program program(options);
-  auto rule = rule_of("add", values_of("x", {1}));
-  rule->make = [](const Config&, const LaunchView&, LaunchReads&) {
-    LaunchChange change;
-    change.function = "add_twin";
-    return change;
-  };
-  program.runtime().declare(rule);
-  const Simulation& simulation = Simulation::get();
-  const auto unload = reinterpret_cast<decltype(&cuModuleUnload)>(
-      simulation.driver.find_symbol(simulation.library, "cuModuleUnload"));
-  // The same handles mean other kernels in a module whose kernels have another order.
-  const std::string add = "kernel _Z3addifPf\n";
-  const std::string twin = "kernel _Z8add_twinifPf\n";
-  const std::string other = "kernel _Z5otherv\n";
-  const std::string first = "simcuda image 1\n";
-  const std::string images[] = {first + add + twin + other, first + add + other + twin,
-                                first + other + add + twin};
-  Adder adder(100);
-  for (int round = 0; round < 100; ++round) {
-    CUmodule module = simulation.load(images[round * round % 7 % 3].c_str());
-    adder.function = simulation.function(module, "_Z3addifPf");
-    program.steps(2, [&] { adder.run(program); });
-    program.runtime().handles_go_away();
-    REQUIRE(unload(module) == CUDA_SUCCESS);
-    for (const SeenLaunch& one : take_seen()) REQUIRE(one.kernel == "add_twin");
-  }
-  adder.holds(200);
-}
-
 TEST_CASE("A rule that may read everything is asked once for the same arguments", "[site]") {
   Options options = Program::quick();
   options.force = "add=1,other=1";
