@@ -116,6 +116,8 @@ class Choice;
 /// implementation that waits for its peers and fails on some of them only needs `abandon`; without
 /// it, what has begun on the others waits for ever, as an NCCL call would that one rank left out.
 ///
+/// Each device that it is called on has winners of its own, as for functions; unless ranks do it.
+///
 /// Any thread may call it, if the callables allow that. With several ranks, one thread at a time.
 template <class Result, class... Args>
 class Choice<Result(Args...)> : public ChoiceBase {

@@ -29,6 +29,13 @@ TunableSite* ChoiceProblem::find(const intercept::Region* region, int device) co
   return nullptr;
 }
 
+ChoiceProblem* ChoiceProblem::on(int wanted) noexcept {
+  ChoiceProblem* one = this;
+  while (one != nullptr && one->on_device.load(std::memory_order_relaxed) != wanted)
+    one = one->elsewhere.load(std::memory_order_acquire);
+  return one;
+}
+
 TunableSite* ChoiceProblem::find_settled(int device) const noexcept {
   for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
        site = site->next)
@@ -64,6 +71,41 @@ contextune::Key contextune_choice::site_key(const ChoiceProblem& problem) const 
   if (!group.ranks.empty() && !group.is_whole_job)
     key.add("group", contextune::text_of_ranks(group.ranks));
   return key;
+}
+
+ChoiceProblem* contextune_choice::problem(std::uint32_t number) noexcept {
+  ChoiceProblem* const known = first(number);
+  if (known == nullptr || is_shared()) return known;
+  const int device = contextune::api::current_device();
+  if (device < 0) return known;  // where nothing can run
+  ChoiceProblem* const here = known->on(device);
+  return here != nullptr ? here : make_on(*known, device);
+}
+
+ChoiceProblem* contextune_choice::make_on(ChoiceProblem& first, int device) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (ChoiceProblem* const known = first.on(device)) return known;  // another thread was faster
+  if (first.on_device.load(std::memory_order_relaxed) < 0) {
+    first.on_device.store(device, std::memory_order_relaxed);
+    return &first;
+  }
+  try {
+    auto made = std::make_unique<ChoiceProblem>();
+    made->bytes = first.bytes;
+    made->type = first.type;
+    made->ranks = first.ranks;
+    made->key_text = first.key_text;
+    made->key = first.key;
+    made->label = first.label;
+    made->on_device.store(device, std::memory_order_relaxed);
+    find_candidates(*made);
+    made->elsewhere.store(first.elsewhere.load(std::memory_order_relaxed),
+                          std::memory_order_relaxed);
+    first.elsewhere.store(made.get(), std::memory_order_release);
+    return made.release();  // as long as the first
+  } catch (const std::exception&) {
+    return nullptr;
+  }
 }
 
 std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
@@ -128,9 +170,9 @@ std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProble
   const std::lock_guard lock(mutex_);
   const std::uint32_t count = num_problems_.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
-    ChoiceProblem* const one = this->problem(i);
-    if (one != &problem && one->bytes && one->type == problem.type && one->ranks == problem.ranks &&
-        one->key_text == problem.key_text) {
+    ChoiceProblem* const one = first(i)->on(problem.on_device.load(std::memory_order_relaxed));
+    if (one != nullptr && one != &problem && one->bytes && one->type == problem.type &&
+        one->ranks == problem.ranks && one->key_text == problem.key_text) {
       found.push_back(one);
     }
   }

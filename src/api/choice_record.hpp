@@ -45,7 +45,8 @@ struct ChoiceCandidate {
   bool is_right = false;  ///< it was compared with the default at this size, and may run
 };
 
-/// One problem of a choice. What it may run is written once, under the choice's mutex, before
+/// One problem of a choice, on one device: what is right and fast on one need not be on another.
+/// What it may run is written once, under the choice's mutex, before
 /// `stage` says so; then any thread reads it.
 struct ChoiceProblem {
   enum class Stage : std::uint8_t {
@@ -74,7 +75,12 @@ struct ChoiceProblem {
   std::atomic<std::uint32_t> borrowed{unsettled};
   std::atomic<std::uint32_t> borrowed_as_of{0};
   std::atomic<TunableSite*> sites{nullptr};
+  /// Where it is done; -1: nowhere yet, or by several ranks, each on a device of its own.
+  std::atomic<int> on_device{-1};
+  std::atomic<ChoiceProblem*> elsewhere{nullptr};  ///< the same on the next device
 
+  /// The same on that device; null: it was not called for there. The first device has the first.
+  [[nodiscard]] ChoiceProblem* on(int device) noexcept;
   /// Whether it was called in some region, its own included.
   [[nodiscard]] bool has_sites() const noexcept {
     return sites.load(std::memory_order_acquire) != nullptr;
@@ -117,17 +123,14 @@ struct contextune_choice {
   /// it, because others may do the same problem with others.
   [[nodiscard]] contextune::Key site_key(const contextune::api::ChoiceProblem& problem) const;
 
-  /// Null beyond the last. Without a lock.
-  [[nodiscard]] contextune::api::ChoiceProblem* problem(std::uint32_t number) const noexcept {
-    if (number >= num_problems_.load(std::memory_order_acquire)) return nullptr;
-    const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
-    return &chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
-  }
+  /// As the current device has it; null beyond the last, or without memory for it. Without a lock,
+  /// but for the first time on a device.
+  [[nodiscard]] contextune::api::ChoiceProblem* problem(std::uint32_t number) noexcept;
   /// The number of a problem, new or not; no_problem when there are too many.
   /// @throws Error if its key cannot be read
   [[nodiscard]] std::uint32_t number_of(const contextune_problem& problem);
 
-  /// Those that differ from it in their size only. Takes the lock.
+  /// Those that differ from it in their size only, on its device. Takes the lock.
   [[nodiscard]] std::vector<contextune::api::ChoiceProblem*> of_other_sizes(
       const contextune::api::ChoiceProblem& problem);
 
@@ -135,6 +138,14 @@ struct contextune_choice {
   static constexpr std::uint32_t max_problems = (1U << 14U) - 1;
 
  private:
+  /// On the device that it was first called on.
+  [[nodiscard]] contextune::api::ChoiceProblem* first(std::uint32_t number) const noexcept {
+    if (number >= num_problems_.load(std::memory_order_acquire)) return nullptr;
+    const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
+    return &chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
+  }
+  [[nodiscard]] contextune::api::ChoiceProblem* make_on(contextune::api::ChoiceProblem& first,
+                                                        int device) noexcept;
   void find_candidates(contextune::api::ChoiceProblem& problem) const;
   /// Whether the options and the operator let it run.
   [[nodiscard]] bool is_wanted(const contextune::api::Implementation& implementation) const;

@@ -83,3 +83,41 @@ TEST_CASE("A function has winners of its own on each device", "[device]") {
   CHECK(blocks[1].back() == 256);
   CHECK(log_lines({"event=winner", "site=function_on_two", "@device1"}).size() == 1);
 }
+
+TEST_CASE("A choice is compared and measured on each device that it is called on", "[device]") {
+  std::vector<std::vector<std::string>> ran(2);
+  std::vector<CUdeviceptr> y{Program::on(0).floats(8), Program::on(1).floats(8)};
+  contextune::Choice<CUresult(int)> add("choice_on_two", {.n_repeat = 2});
+  add.buffers([&](int device) {
+    return contextune::ChoiceMemory{
+        {{reinterpret_cast<void*>(y[static_cast<std::size_t>(device)]), 8 * sizeof(float)}}};
+  });
+  const auto in_blocks = [&](const char* name, unsigned first, unsigned second, float value) {
+    add.add(name, [=, &ran, &y](const Config&, int device) {
+      const auto i = static_cast<std::size_t>(device);
+      ran[i].push_back(name);
+      return Program::on(device).add(y[i], 8, device == 0 ? 1.0F : value, 1,
+                                     device == 0 ? first : second);
+    });
+  };
+  in_blocks("default", 256, 256, 1.0F);
+  in_blocks("best_on_first", 128, 512, 1.0F);
+  in_blocks("good_on_both", 64, 64, 1.0F);
+  in_blocks("wrong_on_second", 192, 128, 2.0F);
+  for (int again = 0; again < 2; ++again) {
+    for (int device = 0; device < 2; ++device) {
+      Program::on(device);
+      ran[static_cast<std::size_t>(device)].clear();
+      CHECK(add(device) == CUDA_SUCCESS);
+    }
+  }
+  CHECK(ran[0] == std::vector<std::string>{"best_on_first"});
+  CHECK(ran[1] == std::vector<std::string>{"good_on_both"});
+  CHECK(Program::read(y[0], 8) == std::vector<float>(8, 2.0F));
+  Program::on(1);
+  CHECK(Program::read(y[1], 8) == std::vector<float>(8, 2.0F));
+  const auto timings = add.timings({});
+  REQUIRE(timings.size() == 4);
+  CHECK(timings[2].is_winner);
+  CHECK(timings[3].state == contextune_timing_wrong);
+}
