@@ -59,6 +59,8 @@ RunSetup prepare_run(const RunRequest& request) {
                                      [&](const OptionInfo& info) { return info.name == name; });
     setup.environment.set(option->variable, option_text(setup.options, name));
   }
+  // As of the variable: a flag whose value is another variable that is not set.
+  if (setup.options.log_dir.empty()) setup.options.log_dir = Options{}.log_dir;
   if (setup.options.region.empty()) {
     setup.options.region = "process";
     setup.environment.set("CONTEXTUNE_REGION", setup.options.region);

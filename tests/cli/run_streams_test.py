@@ -117,6 +117,11 @@ class Variables(CommandTest):
         self.assertEqual(seen["CONTEXTUNE_LOG_DIR"], str(self.work / ".autotune_logs"))
         self.assertEqual(seen["CONTEXTUNE_SPACE"], f"{self.work / 'a.lua'}:/b.lua")
 
+    def test_an_empty_log_folder_is_the_default(self):
+        for environment in ({}, {"CONTEXTUNE_LOG_DIR": "elsewhere"}):
+            seen = self.variables("--log-dir", "", **environment)
+            self.assertEqual(seen["CONTEXTUNE_LOG_DIR"], str(self.work / ".autotune_logs"))
+
     def test_each_run_has_an_id_and_the_report_is_not_inherited(self):
         first, second = (self.variables("--report", "r.txt") for _ in range(2))
         self.assertNotEqual(first["CONTEXTUNE_RUN_ID"], second["CONTEXTUNE_RUN_ID"])
