@@ -186,11 +186,12 @@ int logs_command(const LogsRequest& request) {
     if (!request.nccl_csv.empty()) {
       write_nccl_csv(contents, request.nccl_csv);
     } else if (request.json) {
-      std::cout << to_json(contents) << std::endl;
+      std::cout << to_json(contents) << "\n";
     } else {
       print_text(contents, request.rank);
-      std::cout.flush();
     }
+    std::cout.flush();
+    if (!std::cout) throw Error("cannot write the output");
     print_bad_lines(contents);
     if (nothing) std::cerr << "contextune logs: no line could be read\n";
     if (unknown) std::cerr << "contextune logs: there is no run " << request.run << "\n";

@@ -1,6 +1,7 @@
 """`contextune logs` rebuilds what happened."""
 
 import json
+import subprocess
 import unittest
 
 from harness import CommandTest, GOLDEN_TABLE, REPLAY, golden_log
@@ -27,6 +28,15 @@ class Logs(CommandTest):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn(GOLDEN_TABLE, result.stdout)
         self.assertIn("the winners are kept", result.stdout)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        self.write(lines())
+        for arguments in ([], ["--json"]):
+            with open("/dev/full", "w") as full:
+                result = self.contextune("logs", *arguments, stdout=full, stderr=subprocess.PIPE,
+                                         capture_output=False)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("contextune logs: cannot write the output", result.stderr)
 
     def test_the_numbers_of_configs_are_explained(self):
         self.write(lines())
