@@ -53,6 +53,29 @@ Words take_command(Words& words) {
   return command;
 }
 
+// What belongs to no flag. CLI11 would make a list of a word in brackets where there may be
+// several.
+Words take_arguments(Words& words, const Words& with_value) {
+  Words arguments;
+  Words flags;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (words[i] == "--") {
+      arguments.insert(arguments.end(), words.begin() + static_cast<std::ptrdiff_t>(i) + 1,
+                       words.end());
+      break;
+    }
+    if (words[i].size() < 2 || !words[i].starts_with('-')) {
+      arguments.push_back(words[i]);
+      continue;
+    }
+    flags.push_back(words[i]);
+    const bool has_value = std::ranges::find(with_value, words[i]) != with_value.end();
+    if (has_value && i + 1 < words.size()) flags.push_back(words[++i]);
+  }
+  words = std::move(flags);
+  return arguments;
+}
+
 // CLI11 parses, and knows nothing of how help is written.
 class Parser {
  public:
@@ -117,6 +140,11 @@ Request parse_run(Words words) {
   if (request.num_ranks > 0 && (!values["rank"].empty() || !values["world_size"].empty())) {
     return UsageError{
         "contextune run: -n starts all ranks itself, --rank and --world-size make one", run_failed};
+  }
+  if (request.kill_on_failure && request.num_ranks == 0) {
+    return UsageError{
+        "contextune run: --kill-on-failure is about ranks that -n starts, and there is no -n",
+        run_failed};
   }
   if (request.command.empty()) {
     return UsageError{
@@ -189,10 +217,8 @@ UsageError wrong_store_use(const std::string& what) {
 
 Request parse_store(Words words) {
   StoreRequest request;
-  std::string name;
+  Words arguments = take_arguments(words, {"--cache-dir", "--site", "--t4", "--nccl-csv"});
   Parser parser(store_help());
-  parser.app().add_option("action", name);
-  parser.app().add_option("arguments", request.arguments);
   parser.app().add_option("--cache-dir", request.cache_dir);
   std::vector<CLI::Option*> flags = {parser.app().add_flag("--json", request.json),
                                      parser.app().add_flag("--history", request.history),
@@ -201,7 +227,9 @@ Request parse_store(Words words) {
                                      parser.app().add_option("--t4", request.t4),
                                      parser.app().add_option("--nccl-csv", request.nccl_csv)};
   if (auto other = parser.parse(std::move(words), "store", 2)) return *other;
-  if (name.empty()) return UsageError{store_help()};
+  if (arguments.empty()) return UsageError{store_help()};
+  const std::string name = std::move(arguments.front());
+  request.arguments.assign(arguments.begin() + 1, arguments.end());
   const auto found = store_actions().find(name);
   if (found == store_actions().end()) {
     return wrong_store_use("there is no '" + name +

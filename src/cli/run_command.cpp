@@ -151,6 +151,8 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
 
 int run(const RunRequest& request) {
   const RunSetup setup = prepare_run(request);
+  if (!setup.options.discover && !request.space_out.empty())
+    throw Error("--space-out names the file that --discover writes, and there is no --discover");
   if (setup.options.discover && !request.space_out.empty() &&
       std::filesystem::exists(request.space_out)) {
     throw Error(request.space_out +

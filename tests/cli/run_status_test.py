@@ -89,6 +89,8 @@ class Status(CommandTest):
             (["run", "--"], "no program was given"),
             (["run", "--regionn", "x", "--", "true"], "--regionn"),
             (["run", "--n-repeat", "none", "--", "true"], "n_repeat is 'none'"),
+            (["run", "--space-out", "f.lua", "--", "true"], "--discover"),
+            (["run", "--kill-on-failure", "--", "true"], "-n starts"),
             (["run", "--report", "/no/such/folder/r", "--", "true"], "cannot write the report"),
         ):
             result = self.contextune(*arguments)

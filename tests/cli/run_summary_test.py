@@ -205,6 +205,11 @@ class Discover(CommandTest):
         self.assertIn('kernel "gemm<64, 64>"', text)
         self.assertIn("contextune.lua", (self.work / "report.txt").read_text())
 
+    def test_a_space_file_may_be_named_where_the_variable_asks_for_it(self):
+        environment = self.environment | {"CONTEXTUNE_DISCOVER": "on"}
+        result = self.run_program("true", flags=["--space-out", "other.lua"], env=environment)
+        self.assertEqual(result.returncode, 0)
+
     def test_a_file_that_is_there_is_never_overwritten(self):
         (self.work / "contextune.lua").write_text("mine")
         self.assertEqual(self.discover().returncode, 0)

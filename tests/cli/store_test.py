@@ -64,6 +64,17 @@ class LooksAt(StoreTest):
         self.assertRegex(output, r"before +block=512 share=0.5 .* 2026-11-18T11:06:40Z")
         self.assertEqual(output.count("software  driver="), 2)
 
+    def test_a_name_in_brackets_is_a_name(self):
+        for name in ("[a]", "[a,b]", "[]"):
+            self.write("saxpy", "256", name=name)
+        self.write("gemm", "256", name="a")
+        for name in ("[a]", "[a,b]", "[]"):
+            self.assertIn("saxpy", self.store("show", name))
+        self.assertIn("saxpy", self.store("--cache-dir", self.cache, "show", "--history", "--", "[a]"))
+        self.store("remove", "[a]")
+        self.assertIn("gemm", self.store("show", "a"))
+        self.assertIn("saxpy", self.store("show", "[a,b]"))
+
     def test_a_function_is_told_by_its_keys(self):
         self.write("gemm", "256", name="function:gemm")
         self.assertRegex(self.store("list").splitlines()[1],
