@@ -24,6 +24,9 @@ struct ChoiceBase::Known {
 
 namespace {
 
+/// As contextune_choice_problem answers: there are too many, or it cannot be read.
+constexpr std::uint32_t no_problem = 0xffffffffU;
+
 /// Whatever tells buckets apart; 0: there is no size.
 std::uint64_t bucket_of(const Buckets& buckets, std::uint64_t bytes) noexcept {
   return bytes == 0 ? 0 : buckets.bucket_of(bytes).high;
@@ -132,8 +135,9 @@ void ChoiceBase::add_way(std::string name, const ConfigSpace* space, contextune_
 std::uint32_t ChoiceBase::number_of(std::uint64_t bytes, std::string_view type, std::int64_t extra,
                                     bool has_extra, const Key* key) {
   const std::uint64_t bucket = bucket_of(buckets_, bytes);
+  const std::uint64_t of_key = key == nullptr ? 0 : key->hash();
   const std::uint64_t mixed =
-      (bucket + 31 * static_cast<std::uint64_t>(extra)) * 0x9e3779b97f4a7c15ULL;
+      (bucket + 31 * static_cast<std::uint64_t>(extra) + of_key) * 0x9e3779b97f4a7c15ULL;
   static_assert(std::tuple_size_v<decltype(known_)> == 64);
   std::atomic<Known*>& head = known_[mixed >> 58U];
   for (const Known* one = head.load(std::memory_order_acquire); one != nullptr; one = one->next)
@@ -159,6 +163,8 @@ std::uint32_t ChoiceBase::add_problem(std::uint64_t bytes, std::string_view type
   given.ranks = ranks_;
   given.key = text.c_str();
   added->number = contextune_choice_problem(handle_, &given);
+  if (added->number == no_problem)
+    return no_problem;  // keys may be endless, and this memory is not
   Known* const one = added.release();
   one->next = head.load(std::memory_order_acquire);
   while (!head.compare_exchange_weak(one->next, one, std::memory_order_acq_rel)) {

@@ -18,19 +18,22 @@ using contextune::Problem;
 namespace {
 
 std::size_t allocations = 0;
+std::size_t held = 0;  ///< of them, not freed
 
 }  // namespace
 
 void* operator new(std::size_t size) {
   ++allocations;
+  ++held;
   if (void* memory = std::malloc(size)) return memory;
   throw std::bad_alloc();
 }
 void operator delete(void* memory) noexcept {
+  if (memory != nullptr) --held;
   std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept {
-  std::free(memory);
+  operator delete(memory);
 }
 
 TEST_CASE("Adding implementations runs nothing", "[choice]") {
@@ -276,4 +279,22 @@ TEST_CASE("A choice gives what the implementation gives", "[choice]") {
   CHECK(value(7) == std::vector<int>{7});
   CHECK_THROWS_WITH(Choice<void()>("tolerance", {.tolerance = "f32"}),
                     Catch::Contains("tolerance"));
+}
+
+// The last one: it leaves no problems to the choice.
+TEST_CASE("Keys that change all the time are not kept once there are too many", "[choice]") {
+  Program::on();
+  int runs = 0;
+  Choice<void(int)> count("endless_keys");
+  count.key([](int n) {
+         return contextune::Key{{"n", n}};
+       })
+      .add("one", [&](const Config&, int) { ++runs; })
+      .add("other", [&](const Config&, int) { ++runs; });
+  constexpr int most = (1 << 14) - 1;
+  for (int n = 0; n < most; ++n) count(n);
+  const std::size_t before = held;
+  for (int n = most; n < most + 1000; ++n) count(n);
+  CHECK(held == before);
+  CHECK(runs == most + 1000);
 }
