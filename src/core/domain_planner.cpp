@@ -91,6 +91,7 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
     region.left[rank] = std::move(report);
     return encode_domain({});
   }
+  region.left.erase(rank);  // it is back, and counts once
   const bool waits_no_longer = report.waits_no_longer;
   region.reports[rank] = std::move(report);
   const Ranks ranks = connected(region, rank);

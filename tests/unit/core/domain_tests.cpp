@@ -80,6 +80,31 @@ TEST_CASE("Nobody waits for a rank that has left", "[domain]") {
   CHECK(job.say(3, {}) == Ranks{3});
 }
 
+TEST_CASE("A rank that comes back after it has left counts once", "[domain]") {
+  Job job;
+  SECTION("of those that use none") {
+    CHECK(job.say(1, {}, false, 1, true).empty());
+    CHECK(job.say(1, {}).empty());
+    CHECK(job.say(0, {}).empty());
+    CHECK(job.say(2, {}).empty());  // one is missing
+    CHECK(job.say(3, {}) == Ranks{0, 1, 2, 3});
+  }
+  SECTION("of a communicator") {
+    const Used used{{7, 3, 1}};
+    CHECK(job.say(1, used, false, 1, true).empty());
+    CHECK(job.say(1, used).empty());
+    CHECK(job.say(0, used).empty());
+    CHECK(job.say(2, used) == Ranks{0, 1, 2});
+  }
+  SECTION("in a domain already") {
+    CHECK(job.say(1, {}, false, 1, true).empty());
+    CHECK(job.say(1, {}, true) == Ranks{1});
+    CHECK(job.say(0, {}).empty());
+    CHECK(job.say(2, {}).empty());  // one is missing
+    CHECK(job.say(3, {}) == Ranks{0, 2, 3});
+  }
+}
+
 TEST_CASE("A rank that leaves hears who has found it, and has to tell them", "[domain]") {
   Job job;
   CHECK(job.say(0, {{7, 2, 1}}).empty());
