@@ -122,7 +122,10 @@ CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int
 CONTEXTUNE_EXPORT int contextune_tunable_span(contextune_tunable* tunable);
 
 /* Names one problem of the tunable, as "n=4096 type=f32"; equal text gives the equal number. NULL or
- * "" is problem 0. A failure is answered with problem 0. */
+ * "" is problem 0. Fails for text that is no key, and beyond some ten thousand problems, with
+ * CONTEXTUNE_UNTUNED, the number of none: what takes a problem's number takes that too, tunes
+ * nothing and answers config 0, but for contextune_tunable_keep, which fails. */
+#define CONTEXTUNE_UNTUNED 0xffffffffu
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key);
 
 /* One call of a tunable, between begin and end, on one thread. */

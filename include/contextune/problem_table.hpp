@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include <contextune/contextune.h>
 #include <contextune/buckets.hpp>
 #include <contextune/key.hpp>
 #include <contextune/key_words.hpp>
@@ -18,7 +19,7 @@ namespace contextune::detail {
 /// One problem of a function: a key, its size bucket included. Made at its first call, lives as
 /// long as the function. What is not atomic is written before it is published.
 struct FunctionProblem {
-  static constexpr std::uint32_t untuned = 0xffffffffU;
+  static constexpr std::uint32_t untuned = CONTEXTUNE_UNTUNED;
 
   KeyWords words;
   std::optional<Key> authors;  ///< the author's key, where the words are only a hash of it

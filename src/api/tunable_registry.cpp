@@ -141,12 +141,22 @@ int time_tunable_as_span(contextune_tunable* tunable) noexcept {
 }
 
 uint32_t tunable_key(contextune_tunable* tunable, const char* key) noexcept {
-  if (tunable == nullptr || key == nullptr) return 0;
+  static_assert(contextune_tunable::no_problem == CONTEXTUNE_UNTUNED);
+  if (tunable == nullptr) {
+    fail("a key is named of a tunable that does not exist");
+    return CONTEXTUNE_UNTUNED;
+  }
   try {
-    return tunable->number_of(key);
+    const std::uint32_t number = tunable->number_of(key == nullptr ? "" : key);
+    if (number == CONTEXTUNE_UNTUNED) {
+      fail("tunable '" + tunable->name + "' has " +
+           std::to_string(contextune_tunable::max_problems) +
+           " keys already; give it a coarser key");
+    }
+    return number;
   } catch (const std::exception& error) {
     fail(error.what());
-    return 0;
+    return CONTEXTUNE_UNTUNED;
   }
 }
 

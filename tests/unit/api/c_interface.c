@@ -160,6 +160,27 @@ static void check_limits(CUfunction function) {
   CHECK(limits.max_threads_per_block > 0);
 }
 
+/* A key that cannot be read is no problem's number, and the default runs. */
+static void check_untuned(contextune_tunable* tunable) {
+  const uint32_t key = contextune_tunable_key(tunable, "no key");
+  const uint32_t kept[] = {1};
+  contextune_call call;
+  contextune_entry entry;
+  int runs = 0;
+  CHECK(key == CONTEXTUNE_UNTUNED);
+  CHECK(strstr(contextune_error(), "no") != NULL);
+  CHECK(contextune_tunable_key(NULL, "n=7") == CONTEXTUNE_UNTUNED);
+  CHECK(contextune_tunable_settled(tunable, key) == 0);
+  CHECK(contextune_tunable_keep(tunable, key, kept, 1, NULL) == -1);
+  CHECK(contextune_tunable_begin(tunable, key, &call) == 0);
+  CHECK(contextune_tunable_end(&call, 1) == 0);
+  contextune_tunable_region_begin(&entry, tunable, key);
+  CHECK(contextune_region_tunes(&entry) == 0);
+  while (contextune_region_next(&entry)) ++runs;
+  contextune_region_end(&entry);
+  CHECK(runs == 1);
+}
+
 int main(void) {
   CUcontext context;
   CUmodule module;
@@ -204,6 +225,7 @@ int main(void) {
   CHECK(contextune_tunable_key(tunable, NULL) == 0);
   CHECK(contextune_tunable_key(tunable, "n=7") == contextune_tunable_key(tunable, "n=7"));
   CHECK(contextune_tunable_key(tunable, "n=7") != contextune_tunable_key(tunable, "n=8"));
+  check_untuned(tunable);
 
   contextune_region_begin(&entry, "c");
   CHECK(contextune_region_option(&entry, "n_warmup", "1") == 0);
