@@ -19,6 +19,11 @@ class ResultTolerance {
 
   [[nodiscard]] bool is_bitwise() const noexcept { return type_ == Type::Bits; }
 
+  /// Whether whatever agrees under `stricter` agrees under this one.
+  [[nodiscard]] bool covers(const ResultTolerance& stricter) const noexcept {
+    return stricter.is_bitwise() || (type_ == stricter.type_ && share_ >= stricter.share_);
+  }
+
   /// Whether all numbers of both agree. Numbers that are the same in all bits do, also if they are
   /// none; other infinities and NaNs do not. Both are of one size; what is left behind the last
   /// whole number has to be the same.

@@ -65,6 +65,17 @@ struct StoredTrial {
   double high_seconds = 0;
 };
 
+/// Under what a site's configs were judged.
+struct StoredTerms {
+  std::string tolerance;  ///< the options of these names
+  double trial_timeout = 0;
+  double cutoff = 0;
+  /// The region was shown to be faster with its winner, or that is the default.
+  bool confirmed = false;
+
+  [[nodiscard]] bool operator==(const StoredTerms&) const = default;
+};
+
 /// One site. Configs are named by their values, never by their numbers: a space may grow.
 struct StoredSite {
   std::string name;
@@ -87,7 +98,8 @@ struct StoredSite {
   /// What its configs mean, as KernelRule::meaning() has it; empty: not known. Winners are for
   /// this, too.
   std::string declaration;
-  std::string tuned_at;  ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
+  std::optional<StoredTerms> terms;  ///< absent: not known
+  std::string tuned_at;              ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.
   bool same_software = true;
 };

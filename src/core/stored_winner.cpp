@@ -3,10 +3,58 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/result_tolerance.hpp"
+
 namespace contextune {
 
-std::optional<StoredWinner> stored_winner(const StoredSite& stored,
-                                          std::span<const Config> configs) {
+namespace {
+
+/// What both accept, or `tolerance` alone.
+bool covers(const std::string& tolerance, const std::string& stricter) {
+  const auto parsed = [](const std::string& text) {
+    return ResultTolerance::parse(text).value_or(ResultTolerance());
+  };
+  return parsed(tolerance).covers(parsed(stricter));
+}
+
+bool has_to_be_shown(const StoredSite& stored, const Judging& here) {
+  return !stored.same_software || (here.confirm && stored.terms && !stored.terms->confirmed);
+}
+
+}  // namespace
+
+Judging judging(const Options& options) {
+  return {options.selection, options.tolerance, options.trial_timeout, options.cutoff,
+          options.confirm};
+}
+
+bool counts_as_tried(const StoredTrial& trial, const StoredSite& of, const Judging& here) {
+  switch (trial.status) {
+    case TrialStatus::Untried:
+    case TrialStatus::Crashed:
+      return false;
+    case TrialStatus::Measured:
+    case TrialStatus::Known:
+    case TrialStatus::LaunchFailed:
+    case TrialStatus::NoSample:
+      return true;
+    case TrialStatus::WrongResult:
+      return !of.terms || covers(of.terms->tolerance, here.tolerance);
+    case TrialStatus::TimedOut:
+      return !of.terms || here.trial_timeout <= of.terms->trial_timeout;
+    case TrialStatus::CutOff:
+      return !of.terms || of.terms->cutoff <= 0 ||
+             (here.cutoff > 0 && here.cutoff <= of.terms->cutoff);
+  }
+  return false;
+}
+
+bool is_loose(const StoredSite& stored, const Judging& here) {
+  return stored.terms && !keeps_default(stored) && !covers(here.tolerance, stored.terms->tolerance);
+}
+
+std::optional<StoredWinner> stored_winner(const StoredSite& stored, std::span<const Config> configs,
+                                          const Judging& here) {
   if (stored.reason == WinnerReason::NoSamples) return std::nullopt;
   const auto number_of = [&](const Config& config) -> std::optional<std::uint32_t> {
     const auto at = std::find(configs.begin(), configs.end(), config);
@@ -17,14 +65,14 @@ std::optional<StoredWinner> stored_winner(const StoredSite& stored,
   if (!winner) return std::nullopt;
   StoredWinner found;
   found.config = *winner;
-  found.needs_confirm = !stored.same_software && *winner != 0;
+  found.needs_confirm = *winner != 0 && has_to_be_shown(stored, here);
   found.seconds = stored.seconds;
   found.default_seconds = stored.default_seconds;
   std::vector<bool> tried(configs.size(), false);
   tried[0] = tried[*winner] = true;
   for (const StoredTrial& trial : stored.trials) {
     const auto number = number_of(trial.config);
-    if (number && trial.status != TrialStatus::Untried) tried[*number] = true;
+    if (number && counts_as_tried(trial, stored, here)) tried[*number] = true;
   }
   for (std::uint32_t config = 0; config < tried.size(); ++config)
     if (!tried[config]) found.untried.push_back(config);
@@ -48,11 +96,12 @@ bool keeps_default(const StoredSite& stored) {
   return !stored.trials.empty() && stored.winner == stored.trials.front().config;
 }
 
-bool is_open(const StoredSite& stored) {
-  if (stored.reason == WinnerReason::NoSamples) return true;
-  if (!stored.same_software && !keeps_default(stored)) return true;
-  return std::any_of(stored.trials.begin(), stored.trials.end(),
-                     [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; });
+bool is_open(const StoredSite& stored, const Judging& here) {
+  if (stored.reason == WinnerReason::NoSamples || is_loose(stored, here)) return true;
+  if (has_to_be_shown(stored, here) && !keeps_default(stored)) return true;
+  return std::any_of(stored.trials.begin(), stored.trials.end(), [&](const StoredTrial& trial) {
+    return trial.status != TrialStatus::Crashed && !counts_as_tried(trial, stored, here);
+  });
 }
 
 StoredVote vote_on_stored(std::span<const std::optional<StoredWinner>> ranks) {

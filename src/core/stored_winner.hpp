@@ -5,10 +5,12 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include <contextune/config.hpp>
+#include <contextune/options.hpp>
 
 #include "core/store.hpp"
 
@@ -17,7 +19,8 @@ namespace contextune {
 /// What an earlier tuning found out about a site, in the numbers that its configs have here.
 struct StoredWinner {
   std::uint32_t config = 0;
-  /// It was found under other software: the region has to be shown to be faster with it again.
+  /// It was found under other software, or was not confirmed: the region has to be shown to be
+  /// faster with it again.
   bool needs_confirm = false;
   /// Configs that were not tried then: they are measured, beside this one and the default.
   std::vector<std::uint32_t> untried;
@@ -35,9 +38,31 @@ struct StoredWinner {
   }
 };
 
-/// Absent where nothing was found out, or the winner is no config of the site any more.
+/// How this run judges configs: the options of these names.
+struct Judging {
+  Selection selection = Selection::Median;
+  std::string tolerance;
+  double trial_timeout = 30;
+  double cutoff = 3;
+  bool confirm = true;
+};
+[[nodiscard]] Judging judging(const Options& options);
+
+/// Whether what became of the config then says what would become of it now. A measurement does, and
+/// so does a launch that failed, which has to do with hardware, code and declaration: of others
+/// nothing counts. One that was wrong or too slow does as long as the terms are no milder. Whether
+/// a config crashes only the journal knows, which can be told to forget.
+[[nodiscard]] bool counts_as_tried(const StoredTrial& trial, const StoredSite& of,
+                                   const Judging& here);
+
+/// Whether its winner may compute something else than is tolerated now.
+[[nodiscard]] bool is_loose(const StoredSite& stored, const Judging& here);
+
+/// Absent where nothing was found out, or the winner is no config of the site any more. Of what is
+/// not known, terms are as they are here.
 [[nodiscard]] std::optional<StoredWinner> stored_winner(const StoredSite& stored,
-                                                        std::span<const Config> configs);
+                                                        std::span<const Config> configs,
+                                                        const Judging& here = {});
 
 /// Whether configs of the same values mean the same under both declarations, each as StoredSite has
 /// it: one may have words more, for configs that the other lacks. What is not known is the same.
@@ -47,8 +72,8 @@ struct StoredWinner {
 [[nodiscard]] bool keeps_default(const StoredSite& stored);
 
 /// Whether there is something to find out about it, whatever configs it has here: it was only seen,
-/// or a config of it was, or its winner has to be shown again.
-[[nodiscard]] bool is_open(const StoredSite& stored);
+/// or a config of it was, or its winner has to be shown again. What the journal knows is left out.
+[[nodiscard]] bool is_open(const StoredSite& stored, const Judging& here = {});
 
 /// How ranks that store different things go on.
 struct StoredVote {

@@ -19,6 +19,7 @@ ProcessRegion::ProcessRegion(std::string name, const Options& options,
                              const RegionServices& services)
     : LaunchRegion(std::move(name), services),
       options_(tuning_options(options)),
+      judging_(judging(options)),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_) {}
@@ -35,7 +36,7 @@ void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts
   Window* window = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    window = &windows_.emplace_back(name(), options_, services());
+    window = &windows_.emplace_back(name(), options_, judging_, services());
   }
   site.region = this;
   site.window = window;

@@ -31,14 +31,14 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   /// A site's search and the window that is open in it.
   struct Window {
     /// Each rank alone: sites come up in no order that ranks share.
-    Window(const std::string& region, const TuningOptions& options, const RegionServices& services)
+    Window(const std::string& region, const TuningOptions& options, const Judging& judging,
+           const RegionServices& services)
         : search(
               region,
               [&](TuningObserver& observer, bool) {
                 return std::make_unique<Tuning>(options, &observer);
               },
-              RegionClock::Work, options.selection, services.measurement, services.store,
-              services.log) {}
+              RegionClock::Work, judging, services.measurement, services.store, services.log) {}
     Search search;
     std::atomic<bool> busy{false};  ///< a thread is between begin and end of a launch
     std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open
@@ -53,6 +53,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
                             const SiteTable::Found& found, Window& window) noexcept;
 
   const TuningOptions options_;
+  const Judging judging_;
   SiteTable table_;
   TrialLaunch trial_;
   std::atomic<bool> said_collectives_{false};

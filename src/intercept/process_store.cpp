@@ -122,8 +122,6 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, con
   event.simulated = log_.simulated();
   if (version_check_ || !tunes())
     std::erase_if(found->sites, [](const StoredSite& site) { return !site.same_software; });
-  found->is_complete =
-      !found->sites.empty() && std::none_of(found->sites.begin(), found->sites.end(), is_open);
   const std::lock_guard lock(mutex_);
   auto& place = entries_[region];
   if (place != nullptr) return *place;  // another thread has read it meanwhile

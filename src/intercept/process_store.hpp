@@ -33,7 +33,6 @@ class ProcessStore {
     std::uint64_t environment = 0;  ///< names what it was read for
     std::vector<StoredSite> sites;
     bool keeps_devices_apart = false;  ///< they are not all the same
-    bool is_complete = false;          ///< earlier runs saw nothing that is not in it
   };
 
   using MaySave = std::function<bool(std::span<const std::uint32_t> ranks)>;

@@ -24,7 +24,7 @@ constexpr std::chrono::microseconds most_settle_pause{1000};
 }  // namespace
 
 Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
-               Selection selection, Measurement& measurement, ProcessStore& store, EventLog& log,
+               Judging judging, Measurement& measurement, ProcessStore& store, EventLog& log,
                const StoredAs& as)
     : region_(std::move(region)),
       clock_(clock),
@@ -33,7 +33,7 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       id_(measurement.add_search()),
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
       store_(store),
-      results_(store, region_, as, selection, observer_),
+      results_(store, region_, as, std::move(judging), observer_),
       times_(results_),
       tuning_(make_tuning(times_, results_.store_knows())),
       losses_seen_(measurement.losses()) {
@@ -53,6 +53,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   SiteSpec named = spec;
   named.key = tuning_->public_key(spec.key);
   spec.stored = named.stored = results_.find(spec, named.key, site.code);
+  if (results_.take_noted()) notes_.store(true, std::memory_order_relaxed);
   Suspicions suspicions = results_.suspicions(spec, named.key);
   spec.suspicions = suspicions;
   spec.ready = spec.ready && unusable.empty();

@@ -59,7 +59,7 @@ class Search {
   using MakeTuning =
       std::function<std::unique_ptr<RegionTuning>(TuningObserver&, bool store_knows)>;
 
-  Search(std::string region, const MakeTuning& make_tuning, RegionClock clock, Selection selection,
+  Search(std::string region, const MakeTuning& make_tuning, RegionClock clock, Judging judging,
          Measurement& measurement, ProcessStore& store, EventLog& log, const StoredAs& as = {});
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
@@ -84,8 +84,9 @@ class Search {
   /// That entry is over, and may have been the program's only one: what it has shown that the store
   /// does not know is noted there. Waits until it is written, shortly, which is once a store.
   void note_unfinished();
-  /// An entry is over in which a stored winner failed: waits until that is written, shortly, which
-  /// is once a failure. The program may end before the next entry does.
+  /// An entry is over in which a stored winner failed, or the code of a stored site was read first:
+  /// waits until that is written, shortly, which is once for each. The program may end before the
+  /// next entry does.
   void await_notes();
   /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
   /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
@@ -285,7 +286,7 @@ class Search {
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
   bool stopped_ = false;
   bool saving_ = false;             ///< winners are being written
-  std::atomic<bool> notes_{false};  ///< of failed winners are being written
+  std::atomic<bool> notes_{false};  ///< of what was found out are being written
   std::atomic<bool> on_probation_{false};
   std::atomic<bool> was_entered_{false};
   std::atomic<bool> has_run_winners_{false};

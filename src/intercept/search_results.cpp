@@ -20,19 +20,35 @@ std::uint64_t config_hash(const Config& config) {
 }  // namespace
 
 SearchResults::SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
-                             Selection selection, TuningObserver& next)
+                             Judging judging, TuningObserver& next)
     : store_(store),
       region_(region),
       entry_(store.entry_of(region, as)),
-      selection_(selection),
+      judging_(std::move(judging)),
       next_(next),
-      is_complete_(entry_.is_complete && !suspects_stored()) {}
+      is_complete_(!entry_.sites.empty() && !suspects_stored() &&
+                   std::none_of(entry_.sites.begin(), entry_.sites.end(),
+                                [this](const auto& site) { return is_open_here(site); })) {}
 
 bool SearchResults::suspects_stored() const {
   return std::any_of(entry_.sites.begin(), entry_.sites.end(), [this](const StoredSite& site) {
     return store_.journal().suspicion({hash_of(site.name, site.key), config_hash(site.winner)}) ==
            store::TrialJournal::Suspicion::Suspect;
   });
+}
+
+bool SearchResults::is_blamed(const std::string& name, const Key& stored_key,
+                              const Config& config) const {
+  return store_.journal().suspicion({hash_of(name, stored_key), config_hash(config)}) ==
+         store::TrialJournal::Suspicion::Blamed;
+}
+
+bool SearchResults::is_open_here(const StoredSite& stored) const {
+  return is_open(stored, judging_) ||
+         std::any_of(stored.trials.begin(), stored.trials.end(), [&](const StoredTrial& trial) {
+           return trial.status == TrialStatus::Crashed &&
+                  !is_blamed(stored.name, stored.key, trial.config);
+         });
 }
 
 Key SearchResults::stored_key(const Key& key) const {
@@ -50,6 +66,7 @@ SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const 
   const auto note = [&] {
     StoredSite seen = note_of(stored.name, stored.key);
     store_.save(entry_.identity, {{std::move(seen), code, {}, true}}, std::nullopt);
+    has_noted_ = true;
   };
   if (stored.declaration.empty() && !code.declaration.empty()) note();
   if (code.image == nullptr) return Code::Same;  // nothing more is known than the key says
@@ -69,8 +86,18 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
   if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
   std::optional<StoredWinner> winner;
   const StoredSite* stored = store_.find(entry_, spec.name, stored_key(key));
-  if (stored != nullptr) winner = stored_winner(*stored, spec.configs);
+  if (stored != nullptr) winner = stored_winner(*stored, spec.configs, judging_);
+  if (winner && is_loose(*stored, judging_)) {
+    winner.reset();
+    next_.fallback(FallbackReason::LooseTolerance, no_site,
+                   "The stored winner of '" + spec.name + "' was found with the tolerance '" +
+                       stored->terms->tolerance + "', which is none of this run's, so it is " +
+                       "tuned again.");
+  }
   if (winner) {
+    std::erase_if(winner->untried, [&](std::uint32_t config) {
+      return is_blamed(stored->name, stored->key, spec.configs[config]);
+    });
     const Code known = compare_code(*stored, code);
     if (known == Code::Untold) winner->needs_confirm = winner->config != 0;
     if (known == Code::Redeclared) {
@@ -212,6 +239,14 @@ void SearchResults::confirm(const ConfirmEvent& event) {
   confirm_ = kept;
 }
 
+bool SearchResults::was_confirmed(const Site& site, const StoredSite* before) const {
+  if (site.winner->config == 0) return true;
+  if (confirm_ && confirm_->pairs > 0) return true;  // it was not dropped
+  // What runs unchanged is no news to a confirmation.
+  return site.stored == site.winner->config && !site.needs_confirm && before != nullptr &&
+         (!before->terms || before->terms->confirmed);
+}
+
 StoredSite SearchResults::stored(const Site& site) const {
   StoredSite out;
   out.name = site.name;
@@ -222,6 +257,8 @@ StoredSite SearchResults::stored(const Site& site) const {
   out.default_seconds = site.winner->default_seconds;
   out.default_choice = site.default_choice;
   const StoredSite* before = store_.find(entry_, site.name, site.key);
+  out.terms = {judging_.tolerance, judging_.trial_timeout, judging_.cutoff,
+               was_confirmed(site, before)};
   if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;
   for (std::size_t config = 0; config < site.configs.size(); ++config) {
     const Samples& samples = site.trials[config];
@@ -229,7 +266,7 @@ StoredSite SearchResults::stored(const Site& site) const {
     trial.config = site.configs[config];
     trial.status = samples.status;
     trial.samples = static_cast<std::uint32_t>(samples.seconds.size());
-    trial.seconds = cost_of(samples.seconds, selection_);
+    trial.seconds = cost_of(samples.seconds, judging_.selection);
     trial.low_seconds = trial.high_seconds = none;
     if (!samples.seconds.empty()) {
       const auto [low, high] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());

@@ -17,8 +17,8 @@ namespace contextune::intercept {
 /// Not thread-safe: used by one search, which serialises calls.
 class SearchResults final : public TuningObserver {
  public:
-  SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
-                Selection selection, TuningObserver& next);
+  SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as, Judging judging,
+                TuningObserver& next);
 
   /// Whether sites of the region are stored: its first entry then only shows which are there.
   [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }
@@ -31,6 +31,9 @@ class SearchResults final : public TuningObserver {
   /// @param code of its kernel; winners that are stored for other code count no more (said)
   [[nodiscard]] std::optional<StoredWinner> find(const SiteSpec& spec, const Key& key,
                                                  const SiteCode& code);
+
+  /// Whether find() has had something noted since this was last asked.
+  [[nodiscard]] bool take_noted() noexcept { return std::exchange(has_noted_, false); }
 
   /// What earlier processes were trying of it when they ended abnormally.
   [[nodiscard]] Suspicions suspicions(const SiteSpec& spec, const Key& key) const;
@@ -99,6 +102,11 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] Key stored_key(const Key& key) const;
   [[nodiscard]] store::TrialJournal::Trial named(const Site& site, std::uint32_t config) const;
   [[nodiscard]] bool suspects_stored() const;
+  [[nodiscard]] bool is_blamed(const std::string& name, const Key& stored_key,
+                               const Config& config) const;
+  /// Whether there is something to find out about it.
+  [[nodiscard]] bool is_open_here(const StoredSite& stored) const;
+  [[nodiscard]] bool was_confirmed(const Site& site, const StoredSite* before) const;
   /// How what is stored of a site stands to the code that is there now.
   enum class Code { Same, Redeclared, Other, Untold };
   [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
@@ -109,12 +117,13 @@ class SearchResults final : public TuningObserver {
   ProcessStore& store_;
   const std::string region_;
   const ProcessStore::Entry& entry_;
-  const Selection selection_;
+  const Judging judging_;
   TuningObserver& next_;
   const bool is_complete_;
   std::vector<Site> sites_;
   std::optional<StoredConfirm> confirm_;
   Trials in_flight_;
+  bool has_noted_ = false;
 };
 
 }  // namespace contextune::intercept

@@ -27,7 +27,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
           [&](TuningObserver& observer, bool store_knows) {
             return services.ranks.tuning_of(this->name(), options, observer, store_knows);
           },
-          RegionClock::Entry, options.selection, services.measurement, services.store, services.log,
+          RegionClock::Entry, judging(options), services.measurement, services.store, services.log,
           as),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),

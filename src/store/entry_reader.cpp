@@ -204,11 +204,23 @@ ReplacedWinner read_replaced(const JsonPlace& place, const Entry& entry) {
   return replaced;
 }
 
+StoredTerms read_terms(const JsonPlace& place) {
+  place.expect_members({"tolerance", "trial_timeout", "cutoff", "confirmed"});
+  StoredTerms terms;
+  terms.tolerance = place.at("tolerance").text();
+  terms.trial_timeout = place.at("trial_timeout").seconds();
+  terms.cutoff = place.at("cutoff").figure();
+  const JsonPlace confirmed = place.at("confirmed");
+  if (!confirmed.value().is_boolean()) confirmed.refuse("must be true or false");
+  terms.confirmed = confirmed.value().get<bool>();
+  return terms;
+}
+
 EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t version) {
   if (version > 2) {
     place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
-                          "default_choice", "code", "image", "declaration", "tuned_at", "software",
-                          "trials", "replaced"});
+                          "default_choice", "code", "image", "declaration", "terms", "tuned_at",
+                          "software", "trials", "replaced"});
   } else if (version > 1) {
     place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
                           "default_choice", "code", "image", "tuned_at", "software", "trials",
@@ -230,7 +242,11 @@ EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t ver
     site.code = place.at("code").text();
     site.image = place.at("image").text();
   }
-  if (version > 2) site.declaration = place.at("declaration").text();
+  if (version > 2) {
+    site.declaration = place.at("declaration").text();
+    const JsonPlace terms = place.at("terms");
+    if (!terms.is_null()) site.terms = read_terms(terms);
+  }
   site.tuned_at = read_time(place.at("tuned_at"));
   read.software = read_software(place.at("software"), entry);
   const JsonPlace trials = place.at("trials");

@@ -62,6 +62,14 @@ Json to_json(const ReplacedWinner& replaced) {
       {"tuned_at", replaced.tuned_at},       {"software", replaced.software}};
 }
 
+Json to_json(const std::optional<StoredTerms>& terms) {
+  if (!terms) return nullptr;
+  return {{"tolerance", to_json_text(terms->tolerance)},
+          {"trial_timeout", figure(terms->trial_timeout)},
+          {"cutoff", figure(terms->cutoff)},
+          {"confirmed", terms->confirmed}};
+}
+
 Json to_json(const EntrySite& entry) {
   const StoredSite& site = entry.site;
   Json json = {{"name", to_json_text(site.name)},
@@ -74,6 +82,7 @@ Json to_json(const EntrySite& entry) {
                {"code", to_json_text(site.code)},
                {"image", to_json_text(site.image)},
                {"declaration", to_json_text(site.declaration)},
+               {"terms", to_json(site.terms)},
                {"tuned_at", site.tuned_at},
                {"software", entry.software},
                {"trials", Json::array()},

@@ -101,6 +101,8 @@ void keep_trials(EntrySite& site, const EntrySite& before) {
   for (const StoredTrial& trial : before.site.trials) {
     if (site.site.trials.size() >= most_trials) return;
     if (trial.status == TrialStatus::Untried) continue;
+    // Under other terms it might not have failed.
+    if (trial.status != TrialStatus::Measured && site.site.terms != before.site.terms) continue;
     if (known.insert(canonical_text(trial.config)).second) site.site.trials.push_back(trial);
   }
 }

@@ -2,9 +2,10 @@
 options are others than when they were found."""
 
 import json
+import subprocess
 import unittest
 
-from stored_runs import StoredRuns, demo
+from stored_runs import COMMAND, StoredRuns, demo
 
 SPACE = """
 local function grid(config) return config.per_sm * device.num_sms end
@@ -91,6 +92,69 @@ class ChangedDeclarationTest(StoredRuns):
                   for line in first.of("winner", site="rotate"))
         self.assertEqual(tried - won, {("128", "4"), ("1024", "4")})
 
+    def faults(self, kind, *grids):
+        return {"SIMCUDA_FAULT": ";".join(f"{kind}:rotate:block=1024,grid={grid}" for grid in grids)}
+
+    def statuses(self, name):
+        return {trial["status"] for trial in self.site(name)["trials"]}
+
+    def test_a_config_that_was_wrong_is_tried_again_within_a_tolerance(self):
+        variables = self.faults("wrong_result", 2 * 132)
+        self.run_with(SPACE, variables=variables)
+        self.assertIn("wrong_result", self.statuses("rotate"))
+        same, _ = self.run_with(SPACE, variables=variables)
+        self.assertEqual(same.of("trial"), [])
+        log, _ = self.run_with(SPACE, "--tolerance", "f32:0.5")
+        self.assertEqual({line["site"] for line in log.of("trial")}, {"rotate"})
+        self.assertNotIn("wrong_result", self.statuses("rotate"))
+        # A winner that was found so is none without it.
+        strict, _ = self.run_with(SPACE)
+        won = {site for (site, _), config in log.winners().items()
+               if config != "0" and site == "rotate"}
+        self.assertEqual({line["site"] for line in strict.of("trial")}, won)
+        self.assertEqual(len(strict.of("fallback", reason="loose_tolerance")), len(won))
+
+    def test_a_config_that_could_not_be_launched_is_tried_again_where_it_is_declared_anew(self):
+        self.run_with(SPACE, variables=self.faults("launch_fail", 2 * 132))
+        self.assertIn("failed", self.statuses("rotate"))
+        same, _ = self.run_with(SPACE)
+        self.assertEqual(same.of("trial"), [])
+        self.run_with(SPACE.replace("return config.per_sm *", "return 2 * config.per_sm *"))
+        self.assertNotIn("failed", self.statuses("rotate"))
+
+    def test_a_config_that_took_a_process_down_is_tried_again_once_it_is_forgiven(self):
+        fault = self.faults("abort", 2 * 132)
+        for _ in range(6):
+            path = self.work / "space.lua"
+            path.write_text(SPACE)
+            status, _, _ = self.end(self.start("--mode", "replay", "--no-confirm", program=demo(4),
+                                               space=path, variables=fault))
+            if status == 0:
+                break
+        self.assertEqual(status, 0)
+        again, _ = self.run_with(SPACE, "--no-confirm", variables=fault)
+        self.assertEqual(again.of("trial"), [])
+        subprocess.run([COMMAND, "store", "blamed", "--forget"], check=True, env=self.environment,
+                       capture_output=True)
+        log, _ = self.run_with(SPACE, "--no-confirm")
+        self.assertEqual({line["site"] for line in log.of("trial")}, {"rotate"})
+        self.assertNotIn("crashed", self.statuses("rotate"))
+
+    def test_a_winner_that_was_not_confirmed_is_by_a_run_that_confirms(self):
+        first, _ = self.run_with(SPACE, "--no-confirm", "--margin", "0")
+        won = {site for (site, _), config in first.winners().items() if config != "0"}
+        self.assertEqual({name for name in ("rotate", "attend")
+                          if not self.site(name)["terms"]["confirmed"]}, won)
+        same, _ = self.run_with(SPACE, "--no-confirm", "--margin", "0")
+        self.assertEqual([line["verdict"] for line in same.of("confirm")], ["skipped"])
+        log, _ = self.run_with(SPACE)
+        self.assertNotEqual(log.of("confirm")[0]["verdict"], "skipped")
+        for name in ("rotate", "attend"):
+            self.assertTrue(self.site(name)["terms"]["confirmed"])
+        again, _ = self.run_with(SPACE)
+        self.assertEqual(again.of("trial"), [])
+        self.assertEqual([line["verdict"] for line in again.of("confirm")], ["skipped"])
+
     def test_what_an_earlier_contextune_has_stored_counts_and_is_watched_from_then_on(self):
         self.run_with(SPACE)
         (path,) = (self.work / "store" / "decode").glob("*.json")
@@ -98,6 +162,7 @@ class ChangedDeclarationTest(StoredRuns):
         entry["schema"] = 2
         for site in entry["sites"]:
             self.assertNotEqual(site.pop("declaration"), "")
+            del site["terms"]
         path.write_text(json.dumps(entry))
         self.assert_tuned_again(SPACE, set())
         self.assertNotEqual(self.site("rotate")["declaration"], "")

@@ -194,7 +194,7 @@ class ChangedEnvironmentTest(StoredRuns):
                "space": DEMO.parent / "tensor_parallel.lua"}
         flags = ("-n", "2", "--distributed", "on", "--mode", "replay")
         self.tune(*flags, "--no-confirm", **how)
-        self.assert_kept_by_all(self.again(*flags, **how))
+        self.assert_kept_by_all(self.again(*flags, "--no-confirm", **how))
         self.assert_confirmed(self.again(*flags, **how, variables={"SIMNCCL_VERSION": "2.27.7"}))
 
     def assert_kept_by_all(self, log):

@@ -201,6 +201,76 @@ TEST_CASE("Configs are found in the store by their values", "[store]") {
   CHECK_FALSE(stored_winner(stored, configs));
 }
 
+TEST_CASE("A failure counts as long as nothing is different that it came of", "[store]") {
+  StoredSite stored;
+  stored.winner = {{"v", 0}};
+  stored.terms = {"f32:1e-5", 2, 3, true};
+  StoredTrial trial;
+  trial.config = {{"v", 1}};
+  const auto configs = make_configs(2);
+  const auto is_tried = [&](TrialStatus status, const Judging& here) {
+    trial.status = status;
+    stored.trials = {{{{"v", 0}}}, trial};
+    CHECK(is_open(stored, here) ==
+          (status != TrialStatus::Crashed && !counts_as_tried(trial, stored, here)));
+    return stored_winner(stored, configs, here)->untried.empty();
+  };
+  const Judging same{Selection::Median, "f32:1e-5", 2, 3, true};
+  for (const TrialStatus status :
+       {TrialStatus::Measured, TrialStatus::LaunchFailed, TrialStatus::NoSample,
+        TrialStatus::CutOff, TrialStatus::WrongResult, TrialStatus::TimedOut})
+    CHECK(is_tried(status, same));
+  CHECK_FALSE(is_tried(TrialStatus::Crashed, same));  // the journal knows
+  for (const char* tolerance : {"", "f32:1e-6"})
+    CHECK(is_tried(TrialStatus::WrongResult, {Selection::Median, tolerance, 2, 3, true}));
+  for (const char* tolerance : {"f32:1e-4", "f16:1e-5"})
+    CHECK_FALSE(is_tried(TrialStatus::WrongResult, {Selection::Median, tolerance, 2, 3, true}));
+  CHECK(is_tried(TrialStatus::TimedOut, {Selection::Median, "", 1, 3, true}));
+  CHECK_FALSE(is_tried(TrialStatus::TimedOut, {Selection::Median, "", 4, 3, true}));
+  CHECK(is_tried(TrialStatus::CutOff, {Selection::Median, "", 2, 2, true}));
+  CHECK_FALSE(is_tried(TrialStatus::CutOff, {Selection::Median, "", 2, 4, true}));
+  CHECK_FALSE(is_tried(TrialStatus::CutOff, {Selection::Median, "", 2, 0, true}));
+  stored.terms.reset();  // an earlier contextune's
+  CHECK(is_tried(TrialStatus::TimedOut, {Selection::Median, "f32:0.1", 90, 0, true}));
+}
+
+TEST_CASE("A winner that was not confirmed is, by a run that confirms", "[store]") {
+  StoredSite stored;
+  stored.winner = {{"v", 1}};
+  stored.trials = {{{{"v", 0}}}, {{{"v", 1}}}};
+  stored.terms = {"", 30, 3, false};
+  const auto configs = make_configs(2);
+  Judging here;
+  CHECK(stored_winner(stored, configs, here)->needs_confirm);
+  CHECK(is_open(stored, here));
+  here.confirm = false;
+  CHECK(stored_winner(stored, configs, here)->holds());
+  CHECK_FALSE(is_open(stored, here));
+  here.confirm = true;
+  stored.terms->confirmed = true;
+  CHECK(stored_winner(stored, configs, here)->holds());
+  stored.terms->confirmed = false;
+  stored.winner = {{"v", 0}};
+  CHECK(stored_winner(stored, configs, here)->holds());
+}
+
+TEST_CASE("A winner that a looser tolerance has let through is loose", "[store]") {
+  StoredSite stored;
+  stored.winner = {{"v", 1}};
+  stored.trials = {{{{"v", 0}}}, {{{"v", 1}}}};
+  Judging here;
+  CHECK_FALSE(is_loose(stored, here));  // an earlier contextune's
+  stored.terms = {"f32:1e-3", 30, 3, true};
+  CHECK(is_loose(stored, here));
+  CHECK(is_open(stored, here));
+  here.tolerance = "f32:1e-3";
+  CHECK_FALSE(is_loose(stored, here));
+  here.tolerance = "f32:1e-5";
+  CHECK(is_loose(stored, here));
+  stored.terms->tolerance = "";
+  CHECK_FALSE(is_loose(stored, here));
+}
+
 TEST_CASE("A declaration is another one where a word of it is, and not where one is added",
           "[store]") {
   CHECK(is_same_declaration("", "aa bb"));

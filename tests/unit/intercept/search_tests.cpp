@@ -110,7 +110,7 @@ TEST_CASE("While an entry waits for a verdict, no other thread of the program wa
           settings.ranks = {0, 1};
           return std::make_unique<SharedTuning>(TuningOptions{}, settings, others, observer);
         },
-        RegionClock::Entry, Selection::Median, measurement, nothing_stored, log);
+        RegionClock::Entry, Judging(), measurement, nothing_stored, log);
     REQUIRE(search.keep_in_step(stream));
     SiteSpec spec;
     spec.name = "all_reduce";

@@ -143,8 +143,11 @@ TEST_CASE("Of earlier versions of the format is not known what they lack, and al
   CHECK(old["schema"] == 3);
   old["schema"] = 2;
   CHECK_THROWS(parse_entry(old.dump()));
-  for (Json& site : old["sites"]) CHECK(site.erase("declaration") == 1);
-  for (EntrySite& site : entry.sites) site.site.declaration = "";
+  for (Json& site : old["sites"]) CHECK(site.erase("declaration") + site.erase("terms") == 2);
+  for (EntrySite& site : entry.sites) {
+    site.site.declaration = "";
+    site.site.terms.reset();
+  }
   CHECK(to_text(parse_entry(old.dump())) == to_text(entry));
   old["schema"] = 1;
   CHECK_THROWS(parse_entry(old.dump()));
