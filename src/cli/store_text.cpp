@@ -60,10 +60,19 @@ double gain_of(double seconds, double default_seconds) {
   return default_seconds > 0 ? 1 - seconds / default_seconds : NAN;
 }
 
+/// What the region has won with the winners that it has; NaN: nothing was compared, or it was not
+/// shown to be faster with any.
+double won(const store::EntryConfirm& confirm) {
+  const StoredConfirm& figures = confirm.figures;
+  const bool kept =
+      figures.verdict == ConfirmVerdict::Kept || figures.verdict == ConfirmVerdict::Reduced;
+  return kept && figures.pairs > 0 ? figures.gain : NAN;
+}
+
 /// Of a region as a whole; of a function or choice, whose sites are its keys, the most at one of
 /// them.
 std::string gain_text(const Entry& entry) {
-  if (entry.confirm) return percent_text(entry.confirm->figures.gain);
+  if (entry.confirm) return percent_text(won(*entry.confirm));
   double most = NAN;
   if (entry.kind != StoredKind::Region) {
     for (const EntrySite& known : entry.sites)
@@ -77,13 +86,15 @@ const char* site_word(const Entry& entry) {
   return entry.kind == StoredKind::Region ? "site" : "key";
 }
 
-std::vector<std::string> winner_cells(const Config& winner, WinnerReason reason, double seconds,
-                                      double default_seconds, const std::string& tuned_at) {
+std::vector<std::string> winner_cells(const Config& winner, const StoredSite& site,
+                                      WinnerReason reason, double seconds, double default_seconds,
+                                      const std::string& tuned_at) {
+  const bool is_default = !site.trials.empty() && winner == site.trials.front().config;
   return {shown(winner.to_string()),
           std::string(to_string(reason)),
           time_text(seconds),
           time_text(default_seconds),
-          percent_text(gain_of(seconds, default_seconds)),
+          is_default ? "-" : percent_text(gain_of(seconds, default_seconds)),
           tuned_at};
 }
 
@@ -95,6 +106,10 @@ void add_row(TextTable& table, std::string first, std::string second,
 
 std::string confirm_text(const store::EntryConfirm& confirm) {
   const StoredConfirm& figures = confirm.figures;
+  if (figures.pairs == 0) {
+    return "  region    - (not compared, " + std::string(to_string(figures.verdict)) + ", " +
+           confirm.tuned_at + ")\n";
+  }
   return "  region    " + time_text(figures.before_seconds) + " with all defaults, " +
          time_text(figures.after_seconds) + " with the winners: " + percent_text(figures.gain) +
          " (at least " + percent_text(figures.bound) + " at 95 %, " +
@@ -156,7 +171,7 @@ std::string store_list_json(const std::string& folder, const Listing& listing) {
          {"num_sites", entry.sites.size()},
          {"num_tuned", num_tuned(entry)},
          {"tuned_at", last_time(entry)},
-         {"gain", entry.confirm ? figure_or_null(entry.confirm->figures.gain) : Json(nullptr)}});
+         {"gain", entry.confirm ? figure_or_null(won(*entry.confirm)) : Json(nullptr)}});
   }
   for (const std::string& problem : problems_of(listing))
     json["problems"].push_back(store::to_json_text(problem));
@@ -183,14 +198,14 @@ std::string entry_text(const ListedFile& file, bool history) {
              "winner", "why", "time", "default", "gain", "tuned at"});
   for (const EntrySite& known : entry.sites) {
     const StoredSite& site = known.site;
-    auto cells =
-        winner_cells(site.winner, site.reason, site.seconds, site.default_seconds, site.tuned_at);
+    auto cells = winner_cells(site.winner, site, site.reason, site.seconds, site.default_seconds,
+                              site.tuned_at);
     if (entry.software.size() > 1) cells.push_back("[" + known.software + "]");
     add_row(table, shortened(shown(site.name), most_name_columns),
             shortened(shown(site.key.to_string()), most_name_columns), std::move(cells));
     if (!history) continue;
     for (const store::ReplacedWinner& replaced : known.replaced) {
-      auto old = winner_cells(replaced.winner, replaced.reason, replaced.seconds,
+      auto old = winner_cells(replaced.winner, site, replaced.reason, replaced.seconds,
                               replaced.default_seconds, replaced.tuned_at);
       if (entry.software.size() > 1) old.push_back("[" + replaced.software + "]");
       add_row(table, "  before", "", std::move(old));

@@ -184,7 +184,7 @@ void add_tuning(Entry& entry, const Facts& software, const std::vector<StoredSit
     if (made.replaced.size() > most_replaced) made.replaced.resize(most_replaced);
     *place = std::move(made);
   }
-  if (confirm) entry.confirm = EntryConfirm{*confirm, tuned_at, id};
+  if (confirm && confirm->pairs > 0) entry.confirm = EntryConfirm{*confirm, tuned_at, id};
   drop_unused_software(entry);
 }
 
@@ -207,7 +207,8 @@ MergeCount merge_entry(Entry& entry, const Entry& other) {
     keep_trials(joined, rest);
     *place = std::move(joined);
   }
-  if (other.confirm && (!entry.confirm || other.confirm->tuned_at > entry.confirm->tuned_at))
+  const bool has_compared = other.confirm && other.confirm->figures.pairs > 0;
+  if (has_compared && (!entry.confirm || other.confirm->tuned_at > entry.confirm->tuned_at))
     entry.confirm = other.confirm;
   drop_unused_software(entry);
   return count;

@@ -75,6 +75,24 @@ class LooksAt(StoreTest):
         self.assertIn("gemm", self.store("show", "a"))
         self.assertIn("saxpy", self.store("show", "[a,b]"))
 
+    def test_what_was_not_measured_or_was_dropped_is_no_figure(self):
+        self.write("saxpy", "256", "gemm", "default")
+        (name,) = self.files()
+        path = self.cache / name
+        text = path.read_text()
+        self.assertRegex(self.store("show", "decode"), r"gemm .* 4.00 us +4.00 us +- ")
+        self.assertEqual(self.read("list")["entries"][0]["gain"], 0.1)
+        for verdict, pairs, gain in (("skipped", 0, 0.0), ("defaults", 8, -0.38)):
+            entry = json.loads(text)
+            entry["confirm"] |= {"verdict": verdict, "pairs": pairs, "gain": gain}
+            path.write_text(json.dumps(entry))
+            self.assertRegex(self.store("list").splitlines()[1], f"Z +- +{name}")
+            self.assertIsNone(self.read("list")["entries"][0]["gain"])
+        self.assertIn("-38.0 %", self.store("show", "decode"))
+        entry["confirm"] |= {"verdict": "skipped", "pairs": 0}
+        path.write_text(json.dumps(entry))
+        self.assertIn("region    - (not compared, skipped, ", self.store("show", "decode"))
+
     def test_a_function_is_told_by_its_keys(self):
         self.write("gemm", "256", name="function:gemm")
         self.assertRegex(self.store("list").splitlines()[1],

@@ -36,6 +36,19 @@ Entry tuned(int on_day, std::int64_t winner, const Facts& software = new_driver)
 
 }  // namespace
 
+TEST_CASE("What compared nothing takes the place of no comparison") {
+  StoredConfirm skipped;
+  Entry entry = full_entry();
+  add_tuning(entry, {{"driver", "14.0"}}, {site()}, skipped, "2026-11-25T20:33:53Z");
+  REQUIRE(entry.confirm);
+  CHECK(entry.confirm->figures.pairs == 8);
+  Entry other = full_entry();
+  other.confirm->figures = skipped;
+  other.confirm->tuned_at = "2026-11-26T20:33:53Z";
+  CHECK(merge_entry(entry, other).same == 1);
+  CHECK(entry.confirm->figures.pairs == 8);
+}
+
 TEST_CASE("A site that is tuned again takes its place, and the last five winners are kept") {
   Entry entry;
   for (int i = 1; i <= 8; ++i)
