@@ -119,14 +119,15 @@ int compare(const StoreRequest& request) {
 int merge_file(const ListedFile& file, const std::string& folder) {
   const store::Entry& entry = file.content.entry;
   store::MergeCount count;
-  const std::string said = store::update_entry(
+  const store::UpdateNotes notes = store::update_entry(
       {folder, entry.kind, entry.name, entry.hardware, std::chrono::steady_clock::now() + patience},
       [&](store::Entry& into) { count = store::merge_entry(into, entry); });
-  if (!said.empty()) warn(said);
+  if (!notes.damaged.empty()) warn(notes.damaged);
+  if (!notes.dropped.empty()) warn(notes.dropped);
   std::cout << stored_title(file) << ": " << count.added << " added, " << count.replaced
             << " newer than what was there, " << count.older << " older, " << count.same
             << " known\n";
-  return said.empty() ? 0 : 1;
+  return notes.damaged.empty() && notes.dropped.empty() ? 0 : 1;
 }
 
 int merge_stores(const StoreRequest& request, const std::string& folder) {

@@ -113,10 +113,11 @@ bool FileStore::save(const StoreIdentity& identity, const std::vector<StoredSite
     const UpdateTarget target{folder_, identity.kind, identity.name, identity.environment.hardware,
                               after(settings_.wait_seconds)};
     const std::string now = timestamp(settings_.now());
-    const std::string said = update_entry(target, [&](Entry& entry) {
+    const UpdateNotes notes = update_entry(target, [&](Entry& entry) {
       add_tuning(entry, identity.environment.software, sites, confirm, now);
     });
-    if (!said.empty()) say(FallbackReason::StoreUnreadable, said);
+    if (!notes.damaged.empty()) say(FallbackReason::StoreUnreadable, notes.damaged);
+    if (!notes.dropped.empty()) say(FallbackReason::StoreFull, notes.dropped);
     return true;
   } catch (const Error& error) {
     say(FallbackReason::StoreUnwritable, error.what());

@@ -7,6 +7,7 @@
 
 #include "store/entry_file.hpp"
 #include "store/entry_json.hpp"
+#include "store/entry_size.hpp"
 #include "store/identity.hpp"
 
 namespace contextune::store {
@@ -30,16 +31,16 @@ std::string checked_text(const Entry& entry, const std::string& path) {
 
 }  // namespace
 
-std::string update_entry(const UpdateTarget& target, const std::function<void(Entry&)>& change) {
+UpdateNotes update_entry(const UpdateTarget& target, const std::function<void(Entry&)>& change) {
   const EntryPlace place = place_of(target.kind, target.name, target.hardware);
   const Folder folder = Folder::create(target.folder).create_inner(place.folder);
   EntryLock lock(folder, place.file, target.deadline);
   // Its files were created in the folder just now: where a network file system keeps what a folder
   // holds for a while, it has asked again.
   EntryFile file = read_entry_file(folder, place.file, Trust::Own);
-  std::string said;
+  UpdateNotes notes;
   if (file.state == FileState::Damaged) {
-    said = aside_text(file.problem, set_aside(folder, place.file));
+    notes.damaged = aside_text(file.problem, set_aside(folder, place.file));
     file = {};
   }
   if (file.state == FileState::Missing) {
@@ -50,8 +51,13 @@ std::string update_entry(const UpdateTarget& target, const std::function<void(En
     throw Error(file.problem + "; it is left alone, and nothing is stored in its place");
   }
   change(file.entry);
-  lock.replace(checked_text(file.entry, folder.path(place.file)));
-  return said;
+  const std::string path = folder.path(place.file);
+  const std::string dropped = shrink(file.entry, max_file_bytes);
+  if (!dropped.empty())
+    notes.dropped = path + ": had become larger than " + std::to_string(max_file_bytes >> 20U) +
+                    " MiB; dropped was " + dropped;
+  lock.replace(checked_text(file.entry, path));
+  return notes;
 }
 
 std::string set_damaged_aside(const Folder& folder, const std::string& file, Deadline deadline) {

@@ -18,11 +18,16 @@ struct UpdateTarget {
   Deadline deadline;
 };
 
+/// What was to say about an entry that was written.
+struct UpdateNotes {
+  std::string damaged;  ///< a damaged file was there, and is set aside; empty: there was none
+  std::string dropped;  ///< it had become too large, and this is no more in it; empty: it had not
+};
+
 /// Reads the entry, lets `change` change it and writes it, while nobody else does; creates what is
 /// missing. Once this returns it is durable. A damaged file is set aside first.
-/// @return what was said about a damaged file; empty: there was none
 /// @throws Error if nothing was written: a newer or foreign file, no space, no permission, deadline
-std::string update_entry(const UpdateTarget& target, const std::function<void(Entry&)>& change);
+UpdateNotes update_entry(const UpdateTarget& target, const std::function<void(Entry&)>& change);
 
 /// Sets a damaged file aside, if it still is damaged once it is locked. @return what to say of it
 /// @throws Error if it is left alone, and why

@@ -149,6 +149,59 @@ TEST_CASE("A file that belongs to another identity is no winner of this one") {
   CHECK(contains(test.said[0].second, "belongs into prefill/"));
 }
 
+TEST_CASE("An entry that has become too large loses what is oldest, and goes on being stored") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  const auto large = [](const std::string& name) {
+    StoredSite made = site(name);
+    for (int i = 0; i < 40; ++i) {
+      const Config config = {{"text", std::string(100'000, static_cast<char>('a' + i % 26))},
+                             {"number", std::int64_t{i}}};
+      made.trials.push_back({config, TrialStatus::Measured, 5, 5e-6, 5e-6, 5e-6});
+    }
+    return made;
+  };
+  const auto stored = [&](const std::string& name) {
+    for (const StoredSite& one : test.store.load(identity()))
+      if (one.name == name) return one;
+    FAIL("no site " << name);
+    return StoredSite();
+  };
+  for (int i = 0; i < 4; ++i, ++test.now)
+    REQUIRE(test.store.save(identity(), {large("site" + std::to_string(i))}, std::nullopt));
+  CHECK(test.said.empty());
+  CHECK(stored("site0").trials.size() == 44);
+  REQUIRE(test.store.save(identity(), {large("site4")}, std::nullopt));
+  REQUIRE(test.said.size() == 1);
+  CHECK(test.said[0].first == FallbackReason::StoreFull);
+  CHECK(contains(test.said[0].second, "2 sites tuned longest ago"));
+  CHECK(test.store.load(identity()).size() == 5);
+  // Default, winner and failures stay.
+  const StoredSite thin = stored("site0");
+  REQUIRE(thin.trials.size() == 4);
+  CHECK(thin.winner == block(256));
+  CHECK(thin.trials[0].config == block(128));
+  CHECK(thin.trials[2].status == TrialStatus::LaunchFailed);
+  CHECK(stored("site4").trials.size() == 44);
+}
+
+TEST_CASE("Where that is not enough, the oldest sites go") {
+  Entry entry;
+  for (int i = 0; i < 9; ++i) {
+    add_tuning(entry, {{"driver", "13.0"}}, {site("site" + std::to_string(8 - i))}, std::nullopt,
+               "2026-11-2" + std::to_string(i) + "T20:33:53Z");
+  }
+  const std::size_t whole = to_text(entry).size();
+  CHECK(shrink(entry, whole).empty());
+  const std::string said = shrink(entry, whole / 2);
+  CHECK(contains(said, "sites altogether"));
+  CHECK(to_text(entry).size() <= whole / 2);
+  CHECK(entry.sites.size() >= 3);
+  CHECK(entry.sites.front().site.name == "site0");  // the newest
+  CHECK(entry.sites.back().site.name != "site8");
+  (void)parse_entry(to_text(entry));
+}
+
 TEST_CASE("A file of a later contextune is left as it is") {
   const ScratchFolder scratch;
   const std::string folder = scratch.path("store");

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "store/entry_json.hpp"
+#include "store/entry_size.hpp"
 #include "store/file_store.hpp"
 #include "store/identity.hpp"
 #include "store/merge.hpp"
