@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/grown_space.hpp"
 #include "core/stable_hash.hpp"
 #include "core/statistics.hpp"
 
@@ -81,11 +82,24 @@ SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const 
   return reads_now ? Code::Other : Code::Untold;
 }
 
+const StoredSite* SearchResults::find_stored(const std::string& name, const Key& stored_key,
+                                             std::span<const Config> configs) const {
+  const StoredSite* known = store_.find(entry_, name, stored_key);
+  const bool is_only_seen =
+      known == nullptr ||
+      (known->reason == WinnerReason::NoSamples &&
+       std::all_of(known->trials.begin(), known->trials.end(),
+                   [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; }));
+  if (!is_only_seen) return known;
+  const StoredSite* before = find_before_growth(entry_.sites, name, stored_key, configs);
+  return before != nullptr ? before : known;
+}
+
 std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key,
                                                 const SiteCode& code) {
   if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
   std::optional<StoredWinner> winner;
-  const StoredSite* stored = store_.find(entry_, spec.name, stored_key(key));
+  const StoredSite* stored = find_stored(spec.name, stored_key(key), spec.configs);
   if (stored != nullptr) winner = stored_winner(*stored, spec.configs, judging_);
   if (winner && is_loose(*stored, judging_)) {
     winner.reset();
@@ -256,7 +270,7 @@ StoredSite SearchResults::stored(const Site& site) const {
   out.seconds = site.winner->seconds;
   out.default_seconds = site.winner->default_seconds;
   out.default_choice = site.default_choice;
-  const StoredSite* before = store_.find(entry_, site.name, site.key);
+  const StoredSite* before = find_stored(site.name, site.key, site.configs);
   out.terms = {judging_.tolerance, judging_.trial_timeout, judging_.cutoff,
                was_confirmed(site, before)};
   if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;

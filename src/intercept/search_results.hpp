@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -110,6 +111,9 @@ class SearchResults final : public TuningObserver {
   /// How what is stored of a site stands to the code that is there now.
   enum class Code { Same, Redeclared, Other, Untold };
   [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);
+  /// What is stored of a site, if need be from before its space got more configs; null: nothing.
+  [[nodiscard]] const StoredSite* find_stored(const std::string& name, const Key& stored_key,
+                                              std::span<const Config> configs) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
   [[nodiscard]] static StoredSite note_of(const Site& site);
   [[nodiscard]] static StoredSite note_of(const std::string& name, const Key& key);

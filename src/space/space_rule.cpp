@@ -6,6 +6,7 @@
 #include <span>
 #include <utility>
 
+#include "core/grown_space.hpp"
 #include "space/argument_type.hpp"
 #include "space/function_identity.hpp"
 #include "space/kernel_name.hpp"
@@ -19,7 +20,7 @@ namespace {
 constexpr int most_results = 64;
 
 /// "12of16-9f3a01bc": how many configs are kept, and which.
-std::string kept_part(const std::vector<bool>& kept) {
+std::string kept_text(const std::vector<bool>& kept) {
   std::uint32_t hash = 2166136261U;
   std::size_t count = 0;
   for (const bool keep : kept) {
@@ -193,7 +194,7 @@ Key SpaceRule::key(const LaunchView& launch, LaunchReads& reads) {
   Call call(*this, launch);
   if (declaration_.prune) {
     const std::vector<bool> kept = call.kept();
-    if (any(call.scene().reads)) key.add("kept", kept_part(kept));
+    if (any(call.scene().reads)) key.add(kept_part, kept_text(kept));
   }
   Key declared;
   if (declaration_.key) {

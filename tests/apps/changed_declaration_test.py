@@ -2,6 +2,7 @@
 options are others than when they were found."""
 
 import json
+import shutil
 import subprocess
 import unittest
 
@@ -91,6 +92,26 @@ class ChangedDeclarationTest(StoredRuns):
         (won,) = ({(line["block"], line["per_sm"])} if line["config"] != "0" else set()
                   for line in first.of("winner", site="rotate"))
         self.assertEqual(tried - won, {("128", "4"), ("1024", "4")})
+
+    def test_an_added_config_is_measured_alone_where_prune_looks_at_the_launch_as_well(self):
+        space = SPACE.replace("  apply", "  prune = function(config, launch)\n"
+                              "    return launch.block.x + config.block > 0\n  end,\n  apply")
+        grown = space.replace("per_sm = { 2, 8 }", "per_sm = { 2, 4, 8 }")
+        for program in (demo(4), demo(1)):
+            shutil.rmtree(self.work / "store", ignore_errors=True)
+            first, _ = self.run_with(space, program=program)
+            self.assertTrue(any("kept=" in line["key"] for line in first.of("winner")))
+            won = {(line["block"], line["per_sm"]) for line in first.of("winner", site="rotate")
+                   if line["config"] != "0"}
+            tried = set()
+            for _ in range(2):
+                log, _ = self.run_with(grown, program=program)
+                tried |= {(line["site"], line["block"], line["per_sm"]) for line in log.of("trial")
+                          if line["config"] != "0"}
+            self.assertEqual(tried - {("rotate", *config) for config in won},
+                             {("rotate", "128", "4"), ("rotate", "1024", "4")})
+            done, _ = self.run_with(grown, program=program)
+            self.assertEqual(done.of("trial"), [])
 
     def faults(self, kind, *grids):
         return {"SIMCUDA_FAULT": ";".join(f"{kind}:rotate:block=1024,grid={grid}" for grid in grids)}

@@ -1,5 +1,6 @@
 // What an earlier run has found out: it holds, is shown again, or is added to.
 #include "catch.hpp"
+#include "core/grown_space.hpp"
 #include "core/stored_winner.hpp"
 #include "fake_region.hpp"
 
@@ -269,6 +270,41 @@ TEST_CASE("A winner that a looser tolerance has let through is loose", "[store]"
   CHECK(is_loose(stored, here));
   stored.terms->tolerance = "";
   CHECK_FALSE(is_loose(stored, here));
+}
+
+TEST_CASE("A site of which prune keeps a part is found when its space has got more configs",
+          "[store]") {
+  const auto make = [](const std::string& kept, std::initializer_list<int> tried) {
+    StoredSite made;
+    made.name = "saxpy";
+    made.key = {{"code", std::string("c")}, {"kept", kept}};
+    for (const int value : tried) made.trials.push_back({{{"v", value}}});
+    made.winner = {{"v", *(tried.end() - 1)}};
+    made.tuned_at = "2026-11-20T20:33:53Z";
+    return made;
+  };
+  const auto key = [](const std::string& kept) {
+    return Key{{"code", std::string("c")}, {"kept", kept}};
+  };
+  std::vector<StoredSite> stored = {make("1of3-aa", {0, 1}), make("2of3-bb", {0, 1, 2}),
+                                    make("2of3-cc", {0, 2, 3})};
+  const auto find = [&](const std::string& kept, std::initializer_list<int> values) {
+    std::vector<Config> configs;
+    for (const int value : values) configs.push_back({{"v", value}});
+    return find_before_growth(stored, "saxpy", key(kept), configs);
+  };
+  CHECK(find("2of5-dd", {0, 1, 4}) == &stored[0]);
+  CHECK(find("4of5-dd", {0, 1, 2, 4, 5}) == &stored[1]);
+  CHECK(find("2of5-dd", {0, 2, 3}) == &stored[2]);
+  CHECK(find("3of5-dd", {0, 1, 3, 4}) == nullptr);  // none of those that there were
+  CHECK(find("3of3-dd", {0, 1, 2, 3}) == nullptr);  // another launch of the same space
+  CHECK(find("2of5-dd", {0, 4, 5}) == nullptr);
+  CHECK(find_before_growth(stored, "daxpy", key("2of5-dd"), make_configs(2)) == nullptr);
+  CHECK(find_before_growth(stored, "saxpy", {{"code", std::string("c")}}, make_configs(2)) ==
+        nullptr);
+  stored.push_back(make("1of4-ee", {0, 1}));
+  stored.back().tuned_at = "2026-11-21T20:33:53Z";
+  CHECK(find("2of5-dd", {0, 1, 4}) == &stored[3]);  // the later one
 }
 
 TEST_CASE("A declaration is another one where a word of it is, and not where one is added",
