@@ -18,6 +18,12 @@ std::uint64_t config_hash(const Config& config) {
   return hash.value();
 }
 
+// Where nothing is tuned, nothing is confirmed either.
+Judging judging_for(Judging judging, bool tunes) {
+  judging.confirm = judging.confirm && tunes;
+  return judging;
+}
+
 }  // namespace
 
 SearchResults::SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
@@ -25,7 +31,7 @@ SearchResults::SearchResults(ProcessStore& store, const std::string& region, con
     : store_(store),
       region_(region),
       entry_(store.entry_of(region, as)),
-      judging_(std::move(judging)),
+      judging_(judging_for(std::move(judging), store.tunes())),
       next_(next),
       is_complete_(!entry_.sites.empty() && !suspects_stored() &&
                    std::none_of(entry_.sites.begin(), entry_.sites.end(),

@@ -168,6 +168,9 @@ class ChangedDeclarationTest(StoredRuns):
                           if not self.site(name)["terms"]["confirmed"]}, won)
         same, _ = self.run_with(SPACE, "--no-confirm", "--margin", "0")
         self.assertEqual([line["verdict"] for line in same.of("confirm")], ["skipped"])
+        only, _ = self.run_with(SPACE, "--store", "stored")
+        self.assertEqual(only.winners(), same.winners())
+        self.assertEqual([line["verdict"] for line in only.of("confirm")], ["skipped"])
         log, _ = self.run_with(SPACE)
         self.assertNotEqual(log.of("confirm")[0]["verdict"], "skipped")
         for name in ("rotate", "attend"):
