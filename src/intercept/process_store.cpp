@@ -143,9 +143,17 @@ void ProcessStore::save(const StoreIdentity& identity, std::vector<Saved> sites,
   std::erase_if(sites, [this](const Saved& one) { return !may_save_(one.ranks); });
   if (sites.empty()) return;
   const std::lock_guard lock(mutex_);
-  const auto waiting = std::find_if(jobs_.begin(), jobs_.end(),
+  const auto waiting = std::find_if(jobs_.rbegin(), jobs_.rend(),
                                     [&](const Job& job) { return job.identity == identity; });
-  if (waiting == jobs_.end()) {
+  // A note says only what is new of its site, and what waits has to be written all the same.
+  const auto adds_to = [&](const Job& job) {
+    return std::any_of(sites.begin(), sites.end(), [&](const Saved& one) {
+      return one.site.reason == WinnerReason::NoSamples &&
+             std::any_of(job.sites.begin(), job.sites.end(),
+                         [&](const Saved& other) { return same_site(one.site, other.site); });
+    });
+  };
+  if (waiting == jobs_.rend() || adds_to(*waiting)) {
     jobs_.push_back({identity, std::move(sites), std::move(confirm)});
   } else {
     for (Saved& one : sites) {

@@ -26,9 +26,23 @@ class SlowDisk final : public Store {
     site.name = identity.name;
     return {site};
   }
-  bool save(const StoreIdentity&, const std::vector<StoredSite>&,
+  bool save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,
             const std::optional<StoredConfirm>&) override {
+    std::unique_lock lock(mutex_);
+    ++saves_;
+    changed_.notify_all();
+    if (identity.name == "slow") changed_.wait(lock, [this] { return let_go_; });
+    for (const StoredSite& site : sites) saved_.push_back(site.reason);
     return true;
+  }
+  /// Why what was saved had won, in order.
+  [[nodiscard]] std::vector<WinnerReason> saved() {
+    const std::lock_guard lock(mutex_);
+    return saved_;
+  }
+  void wait_for_saves(int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return saves_ >= count; });
   }
   void wait_for_loads(int count) {
     std::unique_lock lock(mutex_);
@@ -44,6 +58,8 @@ class SlowDisk final : public Store {
   std::mutex mutex_;
   std::condition_variable changed_;
   int loads_ = 0;
+  int saves_ = 0;
+  std::vector<WinnerReason> saved_;
   bool let_go_ = false;
 };
 
@@ -79,4 +95,23 @@ TEST_CASE("Threads that read one region at a time are given the same entry", "[s
   slow.disk->wait_for_loads(2);
   slow.disk->let_go();
   CHECK(first.get() == second.get());
+}
+
+TEST_CASE("A note of a site does not stand in for its winner that waits to be written", "[store]") {
+  SlowStore slow;
+  const auto save = [&](const char* region, WinnerReason reason) {
+    StoredSite site;
+    site.name = "gemm";
+    site.reason = reason;
+    slow.store.save({StoredKind::Region, region, {}}, {{site, {}}}, std::nullopt);
+  };
+  save("slow", WinnerReason::Fastest);
+  slow.disk->wait_for_saves(1);
+  save("step", WinnerReason::Fastest);
+  save("step", WinnerReason::NoSamples);
+  save("step", WinnerReason::NoSamples);
+  slow.disk->let_go();
+  slow.store.wait(20);
+  CHECK(slow.disk->saved() == std::vector{WinnerReason::Fastest, WinnerReason::Fastest,
+                                          WinnerReason::NoSamples, WinnerReason::NoSamples});
 }
