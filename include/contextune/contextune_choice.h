@@ -120,8 +120,8 @@ CONTEXTUNE_EXPORT int contextune_choice_call(contextune_choice* choice, uint32_t
                                              const contextune_choice_run* call,
                                              const contextune_choice_run* alone);
 
-/* What the next call for that problem from this thread may look at, so that the rest need not be
- * made. Takes no lock. */
+/* What the next call for that problem from this thread, on the device that is current, may look at,
+ * so that the rest need not be made. Takes no lock. */
 enum contextune_choice_want {
   contextune_want_call = 0,   /* nothing but `run`: it is known what is run */
   contextune_want_memory = 1, /* the memory of the call as well */

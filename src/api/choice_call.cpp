@@ -3,6 +3,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "api/choice_record.hpp"
 #include "api/choice_registry.hpp"
@@ -16,6 +17,15 @@ namespace {
 
 using intercept::Region;
 using intercept::Runtime;
+
+/// What this thread has asked choice_wants() about last, for the call that follows: which device is
+/// current costs a call of the driver. Trivial, so that a thread may end at any time.
+struct Asked {
+  const contextune_choice* choice = nullptr;
+  std::uint32_t number = 0;
+  ChoiceProblem* problem = nullptr;
+};
+thread_local Asked asked;
 
 /// This thread searches a choice: what an implementation calls meanwhile is part of it.
 class Searching {
@@ -178,7 +188,9 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
 
 int call_choice(contextune_choice* choice, uint32_t number, const contextune_choice_run* call,
                 const contextune_choice_run* alone) noexcept {
-  ChoiceProblem* const problem = choice->problem(number);
+  const Asked about = std::exchange(asked, {});
+  const bool was_asked = about.choice == choice && about.number == number;
+  ChoiceProblem* const problem = was_asked ? about.problem : choice->problem(number);
   if (problem == nullptr) return call->run(call->user, 0, 0);
   const std::uint32_t settled = problem->settled.load(std::memory_order_acquire);
   if (settled != ChoiceProblem::unsettled) return run_settled(*choice, *problem, settled, *call);
@@ -190,7 +202,8 @@ int call_choice(contextune_choice* choice, uint32_t number, const contextune_cho
 }
 
 contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) noexcept {
-  const ChoiceProblem* const problem = choice->problem(number);
+  ChoiceProblem* const problem = choice->problem(number);
+  asked = problem == nullptr ? Asked{} : Asked{choice, number, problem};
   if (problem == nullptr ||
       problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
       choice->is_apart.load(std::memory_order_acquire)) {
