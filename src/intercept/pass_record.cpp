@@ -91,6 +91,7 @@ void PassRecord::arrived(std::uint16_t slot, const TimedWork& work) {
   if (slot == 0) return;
   SiteCount& counted_site = count(slot - 1U);
   ++counted_site.arrived;
+  counted_site.kernels += work.kernel ? 1 : 0;
   counted_site.seconds += work.end - work.start;
 }
 
@@ -136,9 +137,8 @@ PassResult PassRecord::result(bool mean) const {
     if (site.failed) {
       one.status = SiteResult::Status::LaunchFailed;
     } else if (site.arrived < site.records || site.records == 0 || site.spoiled ||
-               // A launch of another thread that came as the entry ended. A call's copies may have
-               // several records each.
-               (site.arrived > site.records && spans[i] == 0)) {
+               // Another thread launched it as the entry ended. (A copy may have several records.)
+               site.kernels > site.records) {
       one.status = SiteResult::Status::Missing;
     } else {
       const double seconds = site.seconds + spans[i];

@@ -19,7 +19,8 @@ class PassRecord {
     std::uint32_t calls = 0;    ///< launches, or calls of a tunable
     std::uint32_t records = 0;  ///< that the timer owes for them
     std::uint32_t arrived = 0;
-    double seconds = 0;  ///< sum of what arrived, but of calls that are timed as a span
+    std::uint32_t kernels = 0;  ///< of those, but of graphs and of calls that are timed as a span
+    double seconds = 0;         ///< sum of what arrived, but of calls that are timed as a span
     bool failed = false;
     bool spoiled = false;  ///< another config ran, at least in part
   };

@@ -61,6 +61,15 @@ TEST_CASE("A site of which more has come than was launched is missing", "[pass_r
   CHECK(record.result(false).sites[0].status == SiteResult::Status::Missing);
 }
 
+TEST_CASE("A copy that is done in several pieces takes as long as all of them", "[pass_record]") {
+  PassRecord record(0, Measure::Activity, {});
+  record.launched(0, 1, 2);  // a kernel, and a copy
+  record.arrived(1, work(1, 2));
+  for (const double start : {3.0, 5.0}) record.arrived(1, {0, start, start + 1, false, 0});
+  CHECK(record.result(false).sites[0].status == SiteResult::Status::Measured);
+  CHECK(record.result(false).sites[0].seconds == Approx(3));
+}
+
 TEST_CASE("A pass that was held up has no time of the region, whatever its sites took",
           "[pass_record]") {
   for (const Measure measure : {Measure::Activity, Measure::Span}) {
