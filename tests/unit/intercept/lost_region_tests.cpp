@@ -35,6 +35,14 @@ bool can_make(Program& program, const std::string& name, int allocations) {
 void* operator new(std::size_t bytes) {
   return allocate(bytes);
 }
+// With it, or the sanitizer's own would meet our delete.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  try {
+    return allocate(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
