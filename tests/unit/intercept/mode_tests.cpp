@@ -111,24 +111,6 @@ TEST_CASE("Single launches are timed by CUPTI where it is left to us", "[mode]")
 #endif
 }
 
-TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
-  Options options = Program::quick();
-  options.timer = TimerKind::Auto;
-  options.n_warmup = 0;
-  options.n_repeat = 1;
-  Program program(options);
-  program.runtime().declare(blocks({1024}));
-  Adder adder(1 << 10);
-  constexpr int launches = 6000;
-  for (int i = 0; i < 20 && !program.runtime().region("step", {}).finished(); ++i)
-    program.steps(1, [&] {
-      for (int k = 0; k < launches; ++k) adder.run(program, 1, 32);
-    });
-  // By CUPTI, unless an earlier program here could not let it go.
-  CHECK(program.said("trial", {"config=1", "launches=6000"}));
-  CHECK(program.said("winner", {"config=1"}));
-}
-
 TEST_CASE("Entries that follow each other without a wait are tuned as well", "[mode]") {
   Options options = Program::quick();
   options.confirm = true;
@@ -145,6 +127,27 @@ TEST_CASE("Entries that follow each other without a wait are tuned as well", "[m
   CHECK(program.said("winner", {"config=2"}));
   program.synchronise();
   adder.holds(400);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+// One gives no address out again, the other takes 0.7 ms for a launch.
+
+TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
+  Options options = Program::quick();
+  options.timer = TimerKind::Auto;
+  options.n_warmup = 0;
+  options.n_repeat = 1;
+  Program program(options);
+  program.runtime().declare(blocks({1024}));
+  Adder adder(1 << 10);
+  constexpr int launches = 4500;
+  for (int i = 0; i < 20 && !program.runtime().region("step", {}).finished(); ++i)
+    program.steps(1, [&] {
+      for (int k = 0; k < launches; ++k) adder.run(program, 1, 32);
+    });
+  // By CUPTI, unless an earlier program here could not let it go.
+  CHECK(program.said("trial", {"config=1", "launches=4500"}));
+  CHECK(program.said("winner", {"config=1"}));
 }
 
 TEST_CASE("Work on a stream that has got another's handle counts for the region", "[mode]") {
@@ -173,6 +176,8 @@ TEST_CASE("Work on a stream that has got another's handle counts for the region"
   CHECK(program.said("confirm", {"verdict=kept"}));
   CHECK(program.said("winner", {"block=1024"}));
 }
+
+#endif
 
 TEST_CASE("Between the passes of a body the L2 cache can be flushed", "[mode]") {
   // The default's last sample, as the log has it: all of it was in the cache, or none.
