@@ -177,7 +177,8 @@ void travel(Wire& wire, TuningOptions& options) {
 }
 template <class Wire>
 void travel(Wire& wire, SiteResult& result) {
-  wire(result.site, result.config, result.launches, result.seconds, result.status);
+  wire(result.site, result.config, result.launches, result.seconds, result.status,
+       result.in_pieces);
 }
 template <class Wire>
 void travel(Wire& wire, PassReport& pass) {

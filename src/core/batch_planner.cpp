@@ -84,6 +84,7 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
       }
       one.seconds = std::max(one.seconds, seen.seconds);
       one.launches = std::max(one.launches, seen.launches);
+      one.in_pieces = one.in_pieces || seen.in_pieces;
     }
   }
   if (!region_known) result.region_seconds = 0;

@@ -86,6 +86,9 @@ struct SiteResult {
   std::uint32_t launches = 0;
   double seconds = 0;  ///< sum over its launches, divided by their number
   Status status = Status::Measured;
+  /// One of them is timed from the first start to the last end of several pieces of work. What the
+  /// host takes between them counts, and Measure::Activity makes that longer.
+  bool in_pieces = false;
 };
 
 /// Everything measured in one pass.

@@ -242,6 +242,7 @@ void SharedTuning::add_result(const PassResult& result, double now) {
       const bool as_planned = measured.config == one.config;
       one.launches = measured.launches;
       one.seconds = measured.seconds;
+      one.in_pieces = measured.in_pieces;
       one.status = as_planned ? measured.status : SiteResult::Status::Missing;
     }
   }

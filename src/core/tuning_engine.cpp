@@ -294,6 +294,7 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
     const bool tried = trial.runs == trial.step.config && !trial.failed;
     const bool measured = seen != nullptr && tried && usable(*seen, trial.runs);
     if (measured && seen->launches > 0) site.launches = seen->launches;
+    site.in_pieces = site.in_pieces || (measured && seen->in_pieces);
     site.progress->result(trial.step, measured && counts ? seen->seconds : no_sample);
     report_trial(trial, measured ? seen : nullptr, result, number, counts);
   }

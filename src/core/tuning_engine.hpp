@@ -42,6 +42,7 @@ struct TuningSite {
   std::uint64_t last_launched = 0;   ///< pass of its generation
   std::uint64_t times_launched = 0;  ///< entries
   std::uint32_t launches = 1;        ///< in a pass, as last seen
+  bool in_pieces = false;            ///< as SiteResult says, with one of its configs
 
   /// What it has to be better than: what an earlier run has shown to be worth it, else the default.
   [[nodiscard]] std::uint32_t base() const {

@@ -143,6 +143,7 @@ PassResult PassRecord::result(bool mean) const {
     } else {
       const double seconds = site.seconds + spans[i];
       one.seconds = seconds / site.calls;
+      one.in_pieces = spans[i] > 0 && site.arrived > site.calls;
       sum += seconds;
       calls += site.calls;
     }

@@ -48,6 +48,7 @@ class FakeRegion {
     std::vector<double> seconds;
     std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
     std::uint32_t launches = 1;
+    bool in_pieces = false;
     std::set<std::uint32_t> failing = {};
     std::set<std::uint32_t> replaced = {};  ///< by the default, as the result alone tells
     Objective objective = Objective::Own;
@@ -96,6 +97,7 @@ class FakeRegion {
       one.site = site.index;
       one.config = config;
       one.launches = site.launches;
+      one.in_pieces = site.in_pieces;
       one.seconds = site.seconds[config] * (1 + noise * normal());
       if (lost_samples.contains({plan.pass, site.index})) one.status = SiteResult::Status::Missing;
       result.sites.push_back(one);

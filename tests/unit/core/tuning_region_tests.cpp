@@ -114,6 +114,31 @@ TEST_CASE("A clear gain is confirmed with the fewest pairs, alternating, without
   CHECK(event.after_seconds == Approx(1e-6).epsilon(0.01));
 }
 
+TEST_CASE("Calls of several launches are refined without CUPTI, which makes each dearer",
+          "[refine]") {
+  FakeRegion region(TuningOptions{});
+  region.noise = 0.002;
+  // By CUPTI the second looks the slower, as it makes more launches.
+  region.sites.push_back({"a", {16e-6, 21e-6}});
+  region.region_time = [](const Configs& c) { return c[0] == 0 ? 16e-6 : 13e-6; };
+  SECTION("and what makes more of them than another may still win") {
+    region.sites[0].in_pieces = true;
+    std::size_t spans = 0;
+    while (!region.tuning.finished()) {
+      const PassPlan plan = region.entry();
+      if (plan.stage != Stage::Refine) continue;
+      CHECK(plan.measure == Measure::Span);
+      ++spans;
+    }
+    CHECK(spans > 0);
+    CHECK(region.winner(0) == 1);
+  }
+  SECTION("but single launches keep what their own times say") {
+    region.run();
+    CHECK(region.winner(0) == 0);
+  }
+}
+
 TEST_CASE("A winner that makes the region slower is dropped, the good one stays", "[confirm]") {
   TuningOptions options;
   options.refine = false;
