@@ -138,23 +138,40 @@ void Measurement::release_cupti() {
 void Measurement::try_release_locked() {
   if (!release_wanted_.load(std::memory_order_relaxed) || num_wanted_ != 0) return;
   if (now_seconds() < release_due_.load(std::memory_order_relaxed)) return;
+  const Readiness state = readiness_locked();
+  if (state == Readiness::GpuAtWork && ++release_attempts_ < most_release_attempts) return;
+  release_wanted_.store(false, std::memory_order_relaxed);
+  if (state == Readiness::Ready && leave_locked()) return;
+  log_.fallback(
+      FallbackReason::CuptiStays, {}, {},
+      state == Readiness::GpuAtWork ? "The GPU was not seen idle whenever that was tried." : "");
+}
+
+Measurement::Readiness Measurement::readiness_locked() {
   // NCCL's threads serve its calls, and this thread is in none. For a peer they would call the
   // driver only while it connects what it has not used before.
   const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
   std::vector<pid_t> known = cupti_threads_;
   known.insert(known.end(), servants.begin(), servants.end());
-  const bool alone = !other_threads_may_call_driver(known);
-  const bool ready = alone && timers_.gpu_is_idle() && all_wait_outside_driver(servants);
-  if (alone && !ready && ++release_attempts_ < most_release_attempts) return;
-  release_wanted_.store(false, std::memory_order_relaxed);
+  if (other_threads_may_call_driver(known)) return Readiness::OtherThreads;
+  return timers_.gpu_is_idle() && all_wait_outside_driver(servants) ? Readiness::Ready
+                                                                    : Readiness::GpuAtWork;
+}
+
+bool Measurement::leave_locked() {
   const double begin = now_seconds();
-  if (ready && timers_.release_cupti()) {
-    attached_ = false;
-    say("release", begin);
-    return;
-  }
-  log_.fallback(FallbackReason::CuptiStays, {}, {},
-                alone && !ready ? "The GPU was not seen idle whenever that was tried." : "");
+  if (!timers_.release_cupti()) return false;
+  attached_ = false;
+  say("release", begin);
+  return true;
+}
+
+bool Measurement::release_early() {
+  const std::lock_guard lock(mutex_);
+  if (!attached_ || !timers_.release_cupti) return true;
+  if (num_wanted_ != 0 || readiness_locked() != Readiness::Ready || !leave_locked()) return false;
+  release_wanted_.store(false, std::memory_order_relaxed);
+  return true;
 }
 
 void Measurement::retry_release() noexcept {

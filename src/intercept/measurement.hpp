@@ -105,6 +105,9 @@ class Measurement {
   [[nodiscard]] bool wants_release() const noexcept {
     return release_wanted_.load(std::memory_order_relaxed);
   }
+  /// The same at once, however soon it may be wanted again, if that can be. False: CUPTI is still
+  /// there.
+  bool release_early();
   /// The same at once, where the GPU is known to be idle and the program's threads are held.
   void release_now() noexcept {
     release_due_ = 0;
@@ -140,6 +143,9 @@ class Measurement {
   void flush_locked(bool wait);
   void retry_release() noexcept;
   void try_release_locked();
+  enum class Readiness { OtherThreads, GpuAtWork, Ready };
+  [[nodiscard]] Readiness readiness_locked();
+  bool leave_locked();
 
   Timers timers_;
   EventLog& log_;

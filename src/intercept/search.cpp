@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t most_pending = 256;
 // Entries after the end that are watched for a site that was first seen late to come again.
 constexpr int most_idle_entries = 64;
+// Of passes that are to be compared without CUPTI: to look whether it can leave takes up to 0.1 ms.
+constexpr int most_release_tries = 8;
 // Between two looks whether an entry may begin.
 constexpr std::chrono::microseconds least_settle_pause{50};
 constexpr std::chrono::microseconds most_settle_pause{1000};
@@ -134,8 +136,10 @@ PassPlan Search::plan_entry(double now, bool bounded) {
       return {};
     }
     observer_.set_timer(measurement_.timer_name());
+    release_tries_ = 0;
   } else if (plan.counted || plan.stage == Stage::Finished) {
     (void)measurement_.want(id_, false);
+    if (measure == Measure::Span) compare_without_cupti();
   }
   open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);
   open_->counted = plan.counted;
@@ -154,6 +158,11 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   settled_changed();
   note_tried();
   return plan;
+}
+
+void Search::compare_without_cupti() {
+  if (!times_.keeps_any() || release_tries_ >= most_release_tries) return;
+  release_tries_ = measurement_.release_early() ? most_release_tries : release_tries_ + 1;
 }
 
 bool Search::begin(double now) {

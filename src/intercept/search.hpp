@@ -95,7 +95,8 @@ class Search {
   ///        the others; pause() says so to them
   bool begin_waiting(const std::function<bool()>& synchronise,
                      const std::function<bool()>& interrupted = {});
-  /// After begin_waiting: keeps a pass that several ranks make until all of them have come to it.
+  /// After begin_waiting: keeps a pass until what comes before it is done and, where several ranks
+  /// make it, all of them have come to it.
   /// @param is_ready waits for what comes before it; false: it has not ended in time
   /// @param patience seconds that this may take, and the pass
   /// @return false: it is not made, by any of them; begin_waiting says what comes instead
@@ -234,6 +235,9 @@ class Search {
   [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
                                   const std::function<bool()>& interrupted);
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
+  /// Where configs differ in how many launches they make, each of which CUPTI makes dearer for as
+  /// long as it is there.
+  void compare_without_cupti();
   void settle_all();
   void note_tried();
   void note_survived(const Trials& trials);
@@ -296,6 +300,7 @@ class Search {
   std::deque<PassRecord> pending_;        ///< passes whose results have not all come
   std::unique_ptr<SpanTimer> spans_;
   std::vector<StreamHandle> touched_;
+  int release_tries_ = 0;            ///< of CUPTI, since it was last wanted
   std::size_t unread_launches_ = 0;  ///< of this entry, whose records have not been asked for
   std::vector<TimedWork> work_;
   std::vector<SpanTimer::Span> span_results_;

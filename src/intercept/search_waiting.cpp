@@ -91,25 +91,28 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
 }
 
 bool Search::begin_together(const std::function<bool()>& is_ready, double patience) {
+  bool is_alone = false;
   {
     const std::lock_guard lock(mutex_);
-    if (stopped_ || open_ == nullptr || !agreed_) return true;
-    if (barrier_ == nullptr) {
-      auto lockstep = tuning_->lockstep();
-      if (lockstep == nullptr) return true;
+    if (stopped_ || open_ == nullptr) return true;
+    auto lockstep = agreed_ && barrier_ == nullptr ? tuning_->lockstep() : nullptr;
+    if (lockstep != nullptr)
       barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
-    }
+    is_alone = !agreed_ || barrier_ == nullptr;
   }
-  const PassBarrier::Outcome outcome = barrier_->arrive(is_ready);
-  if (outcome == PassBarrier::Outcome::Begins) return true;
-  if (outcome == PassBarrier::Outcome::Lost) {
+  using Outcome = PassBarrier::Outcome;
+  const Outcome outcome = !is_alone    ? barrier_->arrive(is_ready)
+                          : is_ready() ? Outcome::Begins
+                                       : Outcome::Overran;
+  if (outcome == Outcome::Begins) return true;
+  if (outcome == Outcome::Lost) {
     stop(FallbackReason::NoAgreement,
          "All sites run their default: before a pass, " + barrier_->why() + ".");
     return false;
   }
   const std::lock_guard lock(mutex_);
   drop_open_entry();
-  if (outcome == PassBarrier::Outcome::Overran) {
+  if (outcome == Outcome::Overran) {
     pending_.clear();
     tuning_->overrun(now_seconds());
   } else {

@@ -18,6 +18,7 @@ class TrialTimes final : public TuningObserver {
   explicit TrialTimes(TuningObserver& next) : next_(next) {}
 
   void keep(SiteIndex site) { kept_.insert(site); }
+  [[nodiscard]] bool keeps_any() const { return !kept_.empty(); }
   /// Those that count, in their order.
   [[nodiscard]] std::vector<double> samples(SiteIndex site, std::uint32_t config) const {
     const auto found = samples_.find({site, config});

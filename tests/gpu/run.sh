@@ -180,6 +180,7 @@ LD_LIBRARY_PATH= compare demo_live 'event=confirm .*verdict=(kept|reduced)' --mo
   --space "$build/demo/demo.lua" -- "$build/demo/contextune_demo" --steps 20000
 export CONTEXTUNE_LOG_DIR=$runs/commands.log
 judge choice_copies "$programs/choice_copies"
+judge choice_launches "$programs/choice_launches"
 judge runtime_macro "$programs/runtime_macro"
 # Ten tunings in processes of their own: all with 96 passes and in 40 ms, nine as good as the best.
 tunings() {

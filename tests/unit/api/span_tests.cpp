@@ -121,6 +121,52 @@ TEST_CASE("A function is judged by the stretch that its work takes, not by the s
   CHECK(log_lines({"event=winner", "site=overlapping", "streams=2"}).size() == 1);
 }
 
+TEST_CASE("What is tuned by itself begins each run when the GPU has done the one before",
+          "[span]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(1U << 20U);
+  int runs = 0, behind_another = 0;
+  auto function = contextune::autotune(
+      "by_itself", ConfigSpace().parameter("launches", {1, 4}),
+      [&](const Config& config) {
+        ++runs;
+        behind_another += cuStreamQuery(nullptr) == CUDA_ERROR_NOT_READY ? 1 : 0;
+        for (std::int64_t i = 0; i < config.get_int("launches"); ++i)
+          require(program.add(y, 1U << 20U, 1.0F, 1, 128));
+        return CUDA_SUCCESS;
+      },
+      {.n_warmup = 1, .n_repeat = 3});
+  require(function());
+  CHECK(runs >= 8);
+  CHECK(behind_another == 0);
+}
+
+#ifndef __SANITIZE_THREAD__  // its own thread keeps CUPTI from being released
+TEST_CASE("Calls of few and of many launches are compared without CUPTI, which makes each dearer",
+          "[span]") {
+  const char* const timer = std::getenv("CONTEXTUNE_TIMER");
+  if (timer != nullptr && std::string(timer) == "events") return;
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  Tunable many("many_launches", ConfigSpace().parameter("launches", {8, 1}),
+               [&](const Config& config) {
+                 for (std::int64_t i = 0; i < config.get_int("launches"); ++i)
+                   require(program.add(y, 64, 1.0F, 1, 128));
+               });
+  many.time_as_span();
+  const auto released = [] { return log_lines({"event=timer", "action=release"}).size(); };
+  const std::size_t before = released();
+  std::size_t at_end = 0;
+  CONTEXTUAL_AUTOTUNE("many_launches",
+                      {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false}) {
+    many();
+    if (log_lines({"event=confirm", "region=many_launches"}).empty()) at_end = released();
+  }
+  CHECK(log_lines({"event=confirm", "region=many_launches", "verdict=kept"}).size() == 1);
+  CHECK(at_end == before + 1);
+}
+#endif
+
 // Not by the simulated CUPTI, which has no records of the calls that copy.
 TEST_CASE("Copies and fills are part of a call's stretch", "[span]") {
   const char* const timer = std::getenv("CONTEXTUNE_TIMER");

@@ -1,0 +1,135 @@
+// A choice between one launch and several short ones, at many lengths of the one: what CUPTI makes
+// a launch cost must not decide it. Says how many times as fast the other way is, in turns and
+// without CUPTI, and whether it was taken; ends with 1 where more than a tenth of the choices cost
+// more than a tenth (a host's launches get faster and slower for milliseconds).
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include <cuda_runtime.h>
+
+#include <contextune/contextune.hpp>
+
+#include "program.hpp"
+
+namespace {
+
+constexpr int launches = 4;
+constexpr int pairs = 41;
+
+__global__ void spin(int nanoseconds, int* out) {
+  unsigned long long begin = 0, now = 0;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+  do {
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  } while (now - begin < static_cast<unsigned long long>(nanoseconds));
+  *out = 1;
+}
+
+__global__ void mark(int* out) {
+  *out = 1;
+}
+
+using Step = contextune::Choice<cudaError_t(int, int*, cudaStream_t)>;
+
+cudaError_t whole(const contextune::Config&, int nanoseconds, int* out, cudaStream_t stream) {
+  spin<<<1, 1, 0, stream>>>(nanoseconds, out);
+  return cudaGetLastError();
+}
+
+cudaError_t parts(const contextune::Config&, int, int* out, cudaStream_t stream) {
+  for (int i = 0; i < launches; ++i) mark<<<1, 1, 0, stream>>>(out);
+  return cudaGetLastError();
+}
+
+using Way = decltype(&whole);
+
+float time_of(Way way, int nanoseconds, int* out, cudaStream_t stream, cudaEvent_t before,
+              cudaEvent_t after) {
+  float milliseconds = 0;
+  CUDA_CHECK(cudaStreamSynchronize(stream));
+  CUDA_CHECK(cudaEventRecord(before, stream));
+  CUDA_CHECK(way({}, nanoseconds, out, stream));
+  CUDA_CHECK(cudaEventRecord(after, stream));
+  CUDA_CHECK(cudaEventSynchronize(after));
+  CUDA_CHECK(cudaEventElapsedTime(&milliseconds, before, after));
+  return milliseconds;
+}
+
+/// Median of the ratios of pairs, one after the other.
+double ratio(Way first, Way second, int nanoseconds, int* out, cudaStream_t stream) {
+  cudaEvent_t before = nullptr, after = nullptr;
+  CUDA_CHECK(cudaEventCreate(&before));
+  CUDA_CHECK(cudaEventCreate(&after));
+  std::vector<double> all;
+  for (int i = 0; i < pairs; ++i) {
+    const double one = time_of(first, nanoseconds, out, stream, before, after);
+    all.push_back(one / time_of(second, nanoseconds, out, stream, before, after));
+  }
+  CUDA_CHECK(cudaEventDestroy(before));
+  CUDA_CHECK(cudaEventDestroy(after));
+  std::sort(all.begin(), all.end());
+  return all[all.size() / 2];
+}
+
+struct Found {
+  bool whole_first;
+  int nanoseconds;
+  bool keeps;  ///< the default won
+};
+
+/// What a choice between the two takes at each length, the first being its default.
+void tune(bool whole_first, int* out, cudaStream_t stream, std::vector<Found>& found) {
+  Step step(whole_first ? "whole_first" : "parts_first", {.repeatable = true});
+  step.key([](int nanoseconds, int*, cudaStream_t) { return nanoseconds; });
+  step.add("first", whole_first ? &whole : &parts).add("second", whole_first ? &parts : &whole);
+  for (int nanoseconds = 6000; nanoseconds <= 30000; nanoseconds += 1000) {
+    CUDA_CHECK(step(nanoseconds, out, stream));
+    CUDA_CHECK(cudaStreamSynchronize(stream));
+    const auto timings = step.timings({}, nanoseconds);
+    const auto winner =
+        std::find_if(timings.begin(), timings.end(), [](const auto& one) { return one.is_winner; });
+    found.push_back(
+        {whole_first, nanoseconds, winner == timings.end() || winner->implementation == "first"});
+    std::printf("%s first, %5d ns:", whole_first ? "whole" : "parts", nanoseconds);
+    for (const contextune::ChoiceTiming& one : timings)
+      std::printf(" %s %.2f us%s", one.implementation.c_str(), one.seconds * 1e6,
+                  one.is_winner ? " (won)" : "");
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+int main() {
+  int* out = nullptr;
+  cudaStream_t stream = nullptr;
+  CUDA_CHECK(cudaMalloc(&out, sizeof(int)));
+  CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  std::vector<Found> found;
+  tune(true, out, stream, found);
+  tune(false, out, stream, found);
+  // CUPTI stays for half a second, and leaves where a region begins.
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  CONTEXTUAL_AUTOTUNE("after", {.repeatable = true}) {}
+  std::size_t bad = 0;
+  double worst = 1;
+  for (const Found& one : found) {
+    const Way first = one.whole_first ? &whole : &parts;
+    const Way second = one.whole_first ? &parts : &whole;
+    const double gain = ratio(first, second, one.nanoseconds, out, stream);
+    const double reached = one.keeps ? std::min(1.0, 1 / gain) : std::min(1.0, gain);
+    worst = std::min(worst, reached);
+    bad += reached < 0.9 ? 1 : 0;
+    std::printf("%s first, %5d ns: the other is %.3f times as fast; %s\n",
+                one.whole_first ? "whole" : "parts", one.nanoseconds, gain,
+                one.keeps ? "not taken" : "taken");
+  }
+  std::printf(
+      "%zu of %zu winners are more than a tenth slower than the other way, the worst %.3f "
+      "times as fast\n",
+      bad, found.size(), worst);
+  return 10 * bad <= found.size() ? 0 : 1;
+}
