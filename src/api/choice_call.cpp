@@ -24,6 +24,7 @@ struct Asked {
   const contextune_choice* choice = nullptr;
   std::uint32_t number = 0;
   ChoiceProblem* problem = nullptr;
+  std::optional<std::uint32_t> of_other_size;  ///< it runs that
 };
 thread_local Asked asked;
 
@@ -194,6 +195,8 @@ int call_choice(contextune_choice* choice, uint32_t number, const contextune_cho
   if (problem == nullptr) return call->run(call->user, 0, 0);
   const std::uint32_t settled = problem->settled.load(std::memory_order_acquire);
   if (settled != ChoiceProblem::unsettled) return run_settled(*choice, *problem, settled, *call);
+  if (was_asked && about.of_other_size)
+    return run_settled(*choice, *problem, *about.of_other_size, *call, true);
   try {
     return call_unsettled(*choice, *problem, *call, alone);
   } catch (const std::exception&) {
@@ -203,7 +206,7 @@ int call_choice(contextune_choice* choice, uint32_t number, const contextune_cho
 
 contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) noexcept {
   ChoiceProblem* const problem = choice->problem(number);
-  asked = problem == nullptr ? Asked{} : Asked{choice, number, problem};
+  asked = problem == nullptr ? Asked{} : Asked{choice, number, problem, std::nullopt};
   if (problem == nullptr ||
       problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
       choice->is_apart.load(std::memory_order_acquire)) {
@@ -218,7 +221,8 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
   if (in_region) return screened ? contextune_want_call : contextune_want_memory;
   if (screened && problem->has_sites() && problem->find_settled(current_device()) != nullptr)
     return contextune_want_call;
-  return known_of_other_size(*choice, *problem) ? contextune_want_call : contextune_want_alone;
+  asked.of_other_size = known_of_other_size(*choice, *problem);
+  return asked.of_other_size ? contextune_want_call : contextune_want_alone;
 }
 
 int measure_choice(contextune_choice* choice, uint32_t number,

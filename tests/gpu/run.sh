@@ -220,7 +220,8 @@ else
 fi
 
 # The same of whole processes on the CUDA runtime, bare and under contextune in alternation. On some
-# hosts half of them launch a fifth more slowly, whatever they run under: hence the lower quartile.
+# hosts more than half of them launch a fifth more slowly, whatever they run under: hence the second
+# fastest of each.
 turns=20
 for ((turn = 0; turn < turns; ++turn)); do
   "$programs/empty_launch" --launches 5000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
@@ -229,7 +230,7 @@ for ((turn = 0; turn < turns; ++turn)); do
   status=$?
 done
 # rate_of KIND LINE: of the turns, by that line of their files.
-rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n "$((turns / 4))p"; }
+rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n 2p; }
 rates=$(for line in 1 2; do echo "$(rate_of bare $line) $(rate_of under $line)"; done | awk '
   {printf "%s %.3f", NR == 1 ? "before" : " after", $1 / $2}')
 if ! same empty_launch $status; then
