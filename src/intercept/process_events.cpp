@@ -8,6 +8,13 @@
 #include "log/events.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+// For which the end of the program waits for a replay, which itself looks whether it is to end
+// after every pass.
+constexpr double most_end_seconds = 2;
+
+}  // namespace
 
 std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
   std::vector<LaunchRegion*> all;
@@ -121,10 +128,16 @@ void ProcessRuntime::broke(CUresult result) noexcept {
 }
 
 void ProcessRuntime::exiting() noexcept {
-  stopped_.store(true, std::memory_order_release);
+  stopped_.store(true);  // before the look at the gate, which a replay closes before it looks here
   settled_changed();
   // From a signal handler that interrupted us: this thread itself may hold our locks.
   if (frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0) return;
+  // The driver ends next. Under a replay that crashes, and what the program's own handlers may
+  // still look at would not be put back.
+  if (!gate_.opens_within(most_end_seconds)) {
+    log_.fallback(FallbackReason::ReplayFailed, {}, {},
+                  "The program ends, and a replay was still under way after 2 s.");
+  }
   open_.shut();
   builds_.stop();
   for (const RegionMark& mark : marks_) {

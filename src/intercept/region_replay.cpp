@@ -160,7 +160,12 @@ void RegionReplay::find_context() {
   wait_at_begin(idle_seconds);
 }
 
+void RegionReplay::go_on_unless_stopped() const {
+  if (services_.stopped.load()) decline_for(FallbackReason::ReplayFailed, "Tuning has ended.");
+}
+
 void RegionReplay::wait_at_begin(double seconds) {
+  go_on_unless_stopped();
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   std::string why;
   if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
@@ -263,6 +268,7 @@ void RegionReplay::repeat(Recording recording) {
 
 void RegionReplay::check(const Recording& recording) {
   if (recording.obstacle) throw Declined{*recording.obstacle};
+  go_on_unless_stopped();
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   if (recording.operations.empty()) return;
   std::string why;

@@ -80,6 +80,8 @@ class RegionReplay {
   void record(bool thread_bound);
   /// Of this thread, whose GPU is idle then.
   void find_context();
+  /// Throws Declined where nothing is tuned any more.
+  void go_on_unless_stopped() const;
   void wait_at_begin(double seconds);
   /// Variables of modules that the region may have nothing to do with: its kernels can have their
   /// addresses from those of the modules.

@@ -107,6 +107,13 @@ void ReplayGate::wait() noexcept {
   if (keeps_out() && !is_thread_of_nccl()) wait_until_open();
 }
 
+bool ReplayGate::opens_within(double seconds) noexcept {
+  if (!keeps_out()) return true;
+  std::unique_lock lock(mutex_);
+  return opened_.wait_for(lock, std::chrono::duration<double>(seconds),
+                          [this] { return is_open(); });
+}
+
 void ReplayGate::wait_until_open() noexcept {
   const bool can_leave = frontend_ != nullptr && frontend_->leave_call != nullptr;
   while (!is_open()) {

@@ -65,6 +65,8 @@ class ReplayGate {
   }
   /// Whether another thread has closed it. In one order with what else this one makes known.
   [[nodiscard]] bool keeps_out() const noexcept;
+  /// Whether it is open, or opens in that time; at once where this thread has closed it.
+  [[nodiscard]] bool opens_within(double seconds) noexcept;
   /// The same as pass(), for a thread of the program that is about to call NCCL.
   void wait_until_open() noexcept;
 

@@ -59,6 +59,8 @@ EXPECTED = {
     "handler_exits": Expected(CUT_SHORT, status=6, interrupted=True),
     "handler_exits_and_joins": Expected(CUT_SHORT, status=6, interrupted=True),
     "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),
+    # The end of the program waits until memory is put back, and the driver ends then.
+    "other_thread_ends_the_driver": Expected(CUT_SHORT, status=5, interrupted=True),
     "driver_ends_while_repeated": Expected(["R replay_failed"], status=5, interrupted=True),
     "thread_cancelled": Expected(REPLAYED),
     "fork_while_repeated": Expected(REPLAYED, interrupted=True),

@@ -90,6 +90,14 @@ int other_thread_exits(Device& device) {
   return 0;
 }
 
+int other_thread_ends_the_driver(Device& device) {
+  state_memory = new_memory();
+  Helper ending(device.context, [] { std::exit(5); });
+  visit_with(device, [&] { ending.begin(); });
+  ending.join();
+  return 0;
+}
+
 void watch_end_of_driver() {
   (void)std::atexit([] {
     driver_ended = true;

@@ -32,6 +32,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(handler_exits),
     SCENARIO(handler_exits_and_joins),
     SCENARIO(other_thread_exits),
+    SCENARIO(other_thread_ends_the_driver),
     SCENARIO(driver_ends_while_repeated),
     SCENARIO(thread_cancelled),
     SCENARIO(fork_while_repeated),

@@ -31,6 +31,7 @@ int handler_of_the_process_reads_memory(Device& device);
 int handler_exits(Device& device);
 int handler_exits_and_joins(Device& device);
 int other_thread_exits(Device& device);
+int other_thread_ends_the_driver(Device& device);
 int driver_ends_while_repeated(Device& device);
 int thread_cancelled(Device& device);
 int fork_while_repeated(Device& device);

@@ -1,0 +1,45 @@
+// A program that another of its threads ends, with status 5, so many ms after its region first began:
+// the driver shuts down under whatever is done there.
+//   exit_in_region --after MS
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include "program.hpp"
+
+constexpr int n = 1 << 20;
+
+__global__ void relax(float* data, int size) {
+  const int stride = static_cast<int>(gridDim.x * blockDim.x);
+  for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < size; i += stride)
+    data[i] = 0.75f * data[i] + 1.0f;
+}
+
+int main(int argc, char** argv) {
+  const long after = option(argc, argv, "--after", 20L);
+  float* data = nullptr;
+  CUDA_CHECK(cudaMalloc(&data, n * sizeof(float)));
+  CUDA_CHECK(cudaMemset(data, 0, n * sizeof(float)));
+  relax<<<64, 64>>>(data, 0);
+  CUDA_CHECK(cudaDeviceSynchronize());
+  std::atomic<bool> begun{false};
+  std::thread([&] {
+    while (!begun.load()) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(after));
+    std::printf("ends\n");
+    std::exit(5);
+  }).detach();
+  while (true) {
+    nvtxRangePushA("step");
+    begun.store(true);
+    for (int i = 0; i < 4; ++i) relax<<<64, 64>>>(data, n);
+    nvtxRangePop();
+    // The runtime has ended, and so will the process.
+    if (cudaDeviceSynchronize() != cudaSuccess) pause();
+  }
+}
