@@ -1,5 +1,6 @@
-// A program that another of its threads ends, with status 5, so many ms after its region first began:
-// the driver shuts down under whatever is done there.
+// A program that another of its threads ends, with status 5, so many ms after its region first began,
+// at a moment in which the thread that was in it does nothing of its own with CUDA: it leaves the
+// region, which takes long while that is replayed, and waits from then on.
 //   exit_in_region --after MS
 #include <unistd.h>
 
@@ -27,10 +28,13 @@ int main(int argc, char** argv) {
   CUDA_CHECK(cudaMemset(data, 0, n * sizeof(float)));
   relax<<<64, 64>>>(data, 0);
   CUDA_CHECK(cudaDeviceSynchronize());
-  std::atomic<bool> begun{false};
+  std::atomic<bool> begun{false}, ending{false}, idle{false};
   std::thread([&] {
     while (!begun.load()) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(after));
+    ending.store(true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it may just have looked
+    while (!idle.load()) std::this_thread::yield();
     std::printf("ends\n");
     std::exit(5);
   }).detach();
@@ -38,8 +42,10 @@ int main(int argc, char** argv) {
     nvtxRangePushA("step");
     begun.store(true);
     for (int i = 0; i < 4; ++i) relax<<<64, 64>>>(data, n);
+    idle.store(true);
     nvtxRangePop();
-    // The runtime has ended, and so will the process.
-    if (cudaDeviceSynchronize() != cudaSuccess) pause();
+    while (ending.load()) pause();
+    idle.store(false);
+    CUDA_CHECK(cudaDeviceSynchronize());
   }
 }
