@@ -1,14 +1,13 @@
-// Counts what the whole process allocates, libraries with a C++ runtime of their own included: the
+// Counts what a thread allocates, libraries with a C++ runtime of their own included: the
 // program's malloc goes before the C library's. Include it in one file of a program.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 namespace bench {
 
-inline std::atomic<std::uint64_t> allocations{0};
+inline constinit thread_local std::uint64_t allocations = 0;
 
 }  // namespace bench
 
@@ -18,15 +17,15 @@ void* __libc_calloc(std::size_t count, std::size_t bytes);
 void* __libc_realloc(void* pointer, std::size_t bytes);
 
 __attribute__((visibility("default"), used)) void* malloc(std::size_t bytes) {
-  bench::allocations.fetch_add(1, std::memory_order_relaxed);
+  ++bench::allocations;
   return __libc_malloc(bytes);
 }
 __attribute__((visibility("default"), used)) void* calloc(std::size_t count, std::size_t bytes) {
-  bench::allocations.fetch_add(1, std::memory_order_relaxed);
+  ++bench::allocations;
   return __libc_calloc(count, bytes);
 }
 __attribute__((visibility("default"), used)) void* realloc(void* pointer, std::size_t bytes) {
-  bench::allocations.fetch_add(1, std::memory_order_relaxed);
+  ++bench::allocations;
   return __libc_realloc(pointer, bytes);
 }
 }

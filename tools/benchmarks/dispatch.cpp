@@ -111,7 +111,7 @@ double measure(const char* name, const std::function<void(int)>& call, double mo
   std::vector<double> seconds;
   seconds.reserve(turns);
   for (int i = 0; i < calls_per_turn; ++i) call(i);
-  const std::uint64_t before = bench::allocations.load();
+  const std::uint64_t before = bench::allocations;
   for (int turn = 0; turn < turns; ++turn) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < calls_per_turn; ++i) call(i);
@@ -119,7 +119,7 @@ double measure(const char* name, const std::function<void(int)>& call, double mo
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
         calls_per_turn);
   }
-  const std::uint64_t allocated = bench::allocations.load() - before;
+  const std::uint64_t allocated = bench::allocations - before;
   std::sort(seconds.begin(), seconds.end());
   const double median = seconds[turns / 2];
   std::printf("%-44s %6.1f ns (%.1f to %.1f)  %llu allocations%s\n", name, median * 1e9,

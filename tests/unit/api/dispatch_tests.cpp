@@ -16,9 +16,9 @@ namespace {
 /// Allocations of that many calls, of all of the process.
 template <class Call>
 std::uint64_t allocations_of(const Call& call) {
-  const std::uint64_t before = bench::allocations.load();
+  const std::uint64_t before = bench::allocations;
   for (int n = 0; n < 100; ++n) call(1 + n % 4);
-  return bench::allocations.load() - before;
+  return bench::allocations - before;
 }
 
 const auto space = ConfigSpace().parameter("block", {256, 128});
