@@ -175,7 +175,8 @@ struct contextune_core {
   int64_t (*tuner_begin)(const struct contextune_tuner_comm* comm);
   /* Not 0: it has decided, by setting one cell of `table` to 0 and perhaps *num_channels; otherwise it
    * has changed neither. `table` is a matrix [num_algorithms][num_protocols] of microseconds, -1 where
-   * there is no choice. May take no lock and wait for nothing. */
+   * there is no choice, and with *num_channels as the user's own plugin has left it. May take no lock
+   * and wait for nothing. */
   int (*tuner_decide)(int64_t comm, int function, uint64_t bytes, int num_pipelined, float* table,
                       int num_algorithms, int num_protocols, int registered, int* num_channels);
   void (*tuner_end)(int64_t comm);

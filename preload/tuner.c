@@ -1,6 +1,7 @@
 /* contextune as NCCL's tuner plugin, in the versions that NCCL 2.22 to 2.30 look for. It asks the
- * core, and whatever that leaves open the user's own plugin; without either all stays as NCCL has
- * it. None of our own results is an error: with one NCCL fails the collective or communicator. */
+ * user's own plugin, whose choice is the default that the core may change: what keeps the default's
+ * bits, and what is faster than it, depends on what it is. Without either all stays as NCCL has it.
+ * None of our own results is an error: with one NCCL fails the collective or communicator. */
 #include "users_tuner.h"
 
 #include "nccl_wrappers.h"
@@ -76,28 +77,30 @@ static ncclResult_t begin(const struct contextune_tuner_setting* setting, void**
   return result;
 }
 
-static bool decide_in_core(const struct communicator* comm,
+static void decide_in_core(const struct communicator* comm,
                            const struct contextune_tuner_question* question) {
   const struct contextune_core* core = comm->number >= 0 ? enter_core() : NULL;
   if (core == NULL) {
-    return false;
+    return;
   }
   const int error = errno;
-  const int decided =
-      core->tuner_decide(comm->number, question->function, question->bytes, question->num_pipelined,
-                         (float*)question->table, question->num_algorithms, question->num_protocols,
-                         question->registered, question->num_channels);
+  core->tuner_decide(comm->number, question->function, question->bytes, question->num_pipelined,
+                     (float*)question->table, question->num_algorithms, question->num_protocols,
+                     question->registered, question->num_channels);
   contextune_leave();
   errno = error;
-  return decided != 0;
 }
 
 static ncclResult_t decide(const struct communicator* comm,
                            const struct contextune_tuner_question* question) {
-  if (comm == NULL || decide_in_core(comm, question)) {
+  if (comm == NULL) {
     return ncclSuccess;
   }
-  return contextune_users_tuner_ask(&comm->users, question);
+  const ncclResult_t result = contextune_users_tuner_ask(&comm->users, question);
+  if (result == ncclSuccess) {
+    decide_in_core(comm, question); /* counts it, which no other rank can leave out either */
+  }
+  return result;
 }
 
 static ncclResult_t end(void* context) {

@@ -1,6 +1,6 @@
 /* The user's own tuner plugin, which NCCL would have loaded in place of ours: loaded behind it, in
- * the version that this NCCL would have taken, and asked whatever contextune does not decide. Its
- * results are passed on as they are, errors included: they are the program's. */
+ * the version that this NCCL would have taken, and asked whatever ours is asked. Its results are
+ * passed on as they are, errors included: they are the program's. */
 #pragma once
 
 #include "tuner_abi.h"

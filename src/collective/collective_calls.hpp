@@ -68,7 +68,8 @@ struct TunerQuestion {
   int function = 0;  ///< NCCL's number: Broadcast 0, Reduce, AllGather, ReduceScatter, AllReduce 4
   std::uint64_t bytes = 0;  ///< element size times the larger of what a rank sends and receives
   int num_pipelined = 1;    ///< operations of the group that are done as this one
-  float* table = nullptr;   ///< row after row, microseconds; negative: no choice
+  /// Row after row, microseconds, as the user's own plugin left it; negative: no choice.
+  float* table = nullptr;
   int algorithms = 0;
   int protocols = 0;
   bool is_registered = false;
@@ -82,7 +83,7 @@ class CollectiveDecider {
  public:
   virtual ~CollectiveDecider() = default;
   /// Any thread, at any time, inside NCCL: takes no lock and waits for nothing.
-  /// @return false, with nothing changed, where NCCL or the user's own plugin is to decide
+  /// @return false, with nothing changed, where what NCCL or the user's own plugin chose stands
   [[nodiscard]] virtual bool decide(const TunerQuestion& question) noexcept = 0;
   /// The last question about a communicator was asked.
   virtual void forget(std::int64_t tuner) noexcept = 0;

@@ -84,7 +84,7 @@ TEST_CASE("NCCL asks us once for each communicator and each decision", "[nccl_ra
     CHECK(count_with(record, "tuner asked 7 ") == 10);
     CHECK(count_lines(record,
                       "tuner asked 7 function 4 bytes 262144 ops 1 table 7x3 registered 0 "
-                      "channels 0") == 2);
+                      "cheapest 1 0 channels 0") == 2);
     CHECK(count_with(record, "nccl before ncclAllReduce") == 6);
     CHECK(count_with(record, "nccl after ncclCommSplit") == 2);
     CHECK(count_with(record, " result 0") == count_with(record, "nccl after"));
@@ -151,13 +151,17 @@ TEST_CASE("The user's own plugin chooses where the core does not, and fails as i
   CHECK(run_recorded(linked, environment).outcome.exited_with(1));
 }
 
-TEST_CASE("What the core decides is not asked of the user's own plugin", "[nccl_ranks]") {
-  const Recorded result = run_recorded(
-      linked, {{"NCCL_TUNER_PLUGIN", users_tuner(5)}, {"CONTEXTUNE_TEST_DECIDE", "1 2 4"}});
+TEST_CASE("The core decides over what the user's own plugin chose", "[nccl_ranks]") {
+  Environment environment = {{"NCCL_TUNER_PLUGIN", users_tuner(5)}, {"TEST_TUNER", "1 1 2"}};
+  const std::string told = recorded(linked, environment);
+  INFO(told);
+  CHECK(count_with(told, " cheapest 1 1 channels 2") == 10);
+  environment["CONTEXTUNE_TEST_DECIDE"] = "1 2 4";
+  const Recorded result = run_recorded(linked, environment);
   INFO(result.outcome.out);
   CHECK(result.outcome.exited_with(0));
   CHECK(count_with(result.outcome.out, "init ") == 4);
-  CHECK(count_with(result.outcome.out, "asked ") == 0);
+  CHECK(count_with(result.outcome.out, "asked ") == 10);
 }
 
 TEST_CASE("NCCL_ALGO and NCCL_PROTO switch our plugin off, which the core is told",

@@ -1,6 +1,7 @@
 // A tuner plugin that says what it is asked. TEST_TUNER names what it chooses, such as
 // "1 0 4": the numbers of algorithm and protocol, and channels; TEST_TUNER_RANK limits that to
-// the process with this TEST_RANK. Compiled once for each version of the interface.
+// the process with this TEST_RANK; TEST_TUNER_QUIET lets it say nothing. Compiled once for each
+// version of the interface.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,9 +11,16 @@ namespace {
 
 using namespace simnccl;
 
+const bool is_quiet = std::getenv("TEST_TUNER_QUIET") != nullptr;
+
+template <typename... Arguments>
+void say(const char* format, Arguments... arguments) {
+  if (!is_quiet) std::printf(format, arguments...);
+}
+
 struct Presence {
-  Presence() { std::printf("loaded\n"); }
-  ~Presence() { std::printf("unloaded\n"); }
+  Presence() { say("loaded\n"); }
+  ~Presence() { say("unloaded\n"); }
 };
 const Presence presence;
 
@@ -30,11 +38,11 @@ void choose(float** handed, int* channels) {
 ncclResult_t ask(int function, std::size_t bytes, int pipelined, float** handed, int algorithms,
                  int protocols, int* channels) {
   const auto* const table = reinterpret_cast<const CostTable*>(handed);
-  std::printf("asked function=%d bytes=%zu ops=%d table=%dx%d channels=%d legal=", function, bytes,
-              pipelined, algorithms, protocols, *channels);
+  say("asked function=%d bytes=%zu ops=%d table=%dx%d channels=%d legal=", function, bytes,
+      pipelined, algorithms, protocols, *channels);
   for (int i = 0; i < algorithms * protocols; ++i)
-    std::putchar((*table)[i / protocols][i % protocols] >= 0 ? '1' : '0');
-  std::putchar('\n');
+    say("%d", (*table)[i / protocols][i % protocols] >= 0 ? 1 : 0);
+  say("\n");
   choose(handed, channels);
   return ncclSuccess;
 }
@@ -42,15 +50,14 @@ ncclResult_t ask(int function, std::size_t bytes, int pipelined, float** handed,
 #if TEST_TUNER_VERSION >= 5
 ncclResult_t init(void** context, std::uint64_t comm, std::size_t ranks, std::size_t nodes,
                   TunerLog log, NvlDomainInfo* domains, TunerConstants* constants) {
-  std::printf("init comm=%llx ranks=%zu nodes=%zu given=%d\n",
-              static_cast<unsigned long long>(comm), ranks, nodes,
-              log != nullptr && domains->domains == 1 && constants != nullptr);
+  say("init comm=%llx ranks=%zu nodes=%zu given=%d\n", static_cast<unsigned long long>(comm), ranks,
+      nodes, log != nullptr && domains->domains == 1 && constants != nullptr);
   *context = stdout;
   return std::getenv("TEST_TUNER_INIT_FAILS") == nullptr ? ncclSuccess : ncclInternalError;
 }
 #else
 ncclResult_t init(std::size_t ranks, std::size_t nodes, TunerLog, void** context) {
-  std::printf("init ranks=%zu nodes=%zu\n", ranks, nodes);
+  say("init ranks=%zu nodes=%zu\n", ranks, nodes);
   *context = stdout;
   return ncclSuccess;
 }
@@ -68,7 +75,7 @@ ncclResult_t info(void* context, int function, std::size_t bytes, int pipelined,
 }
 
 ncclResult_t finalize(void* context) {
-  std::printf("finalize %d\n", context == stdout);
+  say("finalize %d\n", context == stdout);
   std::fflush(stdout);
   return ncclSuccess;
 }

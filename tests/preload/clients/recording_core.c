@@ -123,9 +123,17 @@ static int on_tuner_decide(int64_t comm, int function, uint64_t bytes, int num_p
   int protocol = 0;
   int channels = 0;
   const char* choice = getenv("CONTEXTUNE_TEST_DECIDE");
-  record("tuner asked %d function %d bytes %llu ops %d table %dx%d registered %d channels %d\n",
-         (int)comm, function, (unsigned long long)bytes, num_pipelined, num_algorithms,
-         num_protocols, registered, *num_channels);
+  int cheapest = 0;
+  for (int cell = 0; cell < num_algorithms * num_protocols; ++cell) {
+    const int is_better =
+        table[cell] >= 0 && (table[cheapest] < 0 || table[cell] < table[cheapest]);
+    cheapest = is_better ? cell : cheapest;
+  }
+  record(
+      "tuner asked %d function %d bytes %llu ops %d table %dx%d registered %d cheapest %d %d "
+      "channels %d\n",
+      (int)comm, function, (unsigned long long)bytes, num_pipelined, num_algorithms, num_protocols,
+      registered, cheapest / num_protocols, cheapest % num_protocols, *num_channels);
   if (choice == NULL || sscanf(choice, "%d %d %d", &algorithm, &protocol, &channels) != 3) {
     return 0;
   }
