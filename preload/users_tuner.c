@@ -75,20 +75,18 @@ static void* open_library(void) {
  * opens it again. */
 static void* users_library(void) {
   static void* opened;
-  static bool looked;
-  void* library = __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
-  if (library == NULL && !__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
-    library = open_library();
-    __atomic_store_n(&looked, true, __ATOMIC_RELEASE);
+  static bool looked; /* set after `opened`: who sees that it was looked for sees what was found */
+  if (!__atomic_load_n(&looked, __ATOMIC_ACQUIRE)) {
+    void* library = open_library();
     void* expected = NULL;
     if (library != NULL && !__atomic_compare_exchange_n(&opened, &expected, library, false,
                                                         __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
       dlclose(library);
-      library = expected;
     }
+    __atomic_store_n(&looked, true, __ATOMIC_RELEASE);
     dlerror(); /* what is not there is not the program's concern */
   }
-  return library;
+  return __atomic_load_n(&opened, __ATOMIC_ACQUIRE);
 }
 
 static const void* find_plugin(void* library, const char* symbol) {
