@@ -1,5 +1,7 @@
 #include "intercept/offered_operations.hpp"
 
+#include <algorithm>
+
 #include "collective/lease.hpp"
 
 namespace contextune::intercept {
@@ -35,7 +37,8 @@ std::optional<Function> function_of(contextune_nccl_fn fn) noexcept {
 }
 
 void OfferedOperations::clear() noexcept {
-  count_ = 0;
+  count_ = num_kept_ = 0;
+  keeps_all_ = true;
   if (exchanging_ == nullptr) return;
   exchanging_ = nullptr;
   exchanges_otherwise_ = false;
@@ -47,8 +50,19 @@ void OfferedOperations::add(const contextune_nccl_call& call) noexcept {
   add_message(call);
   const auto function = function_of(call.fn);
   if (!function) return;
-  if (count_ < most_kept) kept_[count_] = {call.comm, *function, kind_of_call(*function, call)};
+  keep({call.comm, *function, kind_of_call(*function, call)});
   ++count_;
+}
+
+void OfferedOperations::keep(const OfferedOperation& operation) noexcept {
+  const auto known = kept();
+  // As a rule it is like the one before.
+  if (std::find(known.rbegin(), known.rend(), operation) != known.rend()) return;
+  if (num_kept_ < most_kept) {
+    kept_[num_kept_++] = operation;
+  } else {
+    keeps_all_ = false;
+  }
 }
 
 void OfferedOperations::add_message(const contextune_nccl_call& call) noexcept {
@@ -80,7 +94,7 @@ std::optional<collective::AllToAll> OfferedOperations::exchange(int ranks) const
 }
 
 const void* OfferedOperations::only_communicator() const noexcept {
-  if (count_ == 0 || count_ > most_kept) return nullptr;
+  if (count_ == 0 || !keeps_all_) return nullptr;
   const void* const only = kept_.front().communicator;
   const bool several = std::any_of(kept().begin(), kept().end(), [&](const OfferedOperation& one) {
     return one.communicator != only;
@@ -90,7 +104,7 @@ const void* OfferedOperations::only_communicator() const noexcept {
 
 std::optional<std::uint8_t> OfferedOperations::kind_of(int function,
                                                        const void* communicator) const noexcept {
-  if (count_ > most_kept) return std::nullopt;
+  if (!keeps_all_) return std::nullopt;
   std::optional<std::uint8_t> kind;
   for (const OfferedOperation& one : kept()) {
     const bool is_it = communicator == nullptr || one.communicator == communicator;

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -20,6 +19,8 @@ struct OfferedOperation {
   const void* communicator = nullptr;
   collective::Function function = collective::Function::Broadcast;
   std::uint8_t kind = 0;  ///< of a LeaseKey; 0: not known
+
+  [[nodiscard]] bool operator==(const OfferedOperation& other) const = default;
 };
 
 /// The collective that the function asks for and NCCL asks a tuner about; absent: it is none.
@@ -35,10 +36,12 @@ class OfferedOperations {
   void add(const contextune_nccl_call& call) noexcept;
   void clear() noexcept;
 
-  /// All of them, or the first most_kept.
+  /// Those that are not alike: a long group has few of them.
   [[nodiscard]] std::span<const OfferedOperation> kept() const noexcept {
-    return {kept_.data(), std::min<std::size_t>(count_, most_kept)};
+    return {kept_.data(), num_kept_};
   }
+  /// Whether kept() has all, and not only the first most_kept.
+  [[nodiscard]] bool keeps_all() const noexcept { return keeps_all_; }
   [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
 
   /// The communicator of all; null: there are several, or not all are known.
@@ -57,7 +60,11 @@ class OfferedOperations {
  private:
   void add_message(const contextune_nccl_call& call) noexcept;
 
+  void keep(const OfferedOperation& operation) noexcept;
+
   std::uint32_t count_ = 0;
+  std::uint32_t num_kept_ = 0;
+  bool keeps_all_ = true;
   std::array<OfferedOperation, most_kept> kept_{};
   const void* exchanging_ = nullptr;
   bool exchanges_otherwise_ = false;  ///< several exchanges, or of several communicators

@@ -77,7 +77,7 @@ void ProcessCollectives::enter(const contextune_nccl_call& call, int step) noexc
   const bool lone = call.kind == contextune_nccl_collective && call.group_depth == 0;
   if (lone) inside_[slot_of(call.comm)].count.fetch_add(step, std::memory_order_seq_cst);
   if (!ends_group(call)) return;
-  if (this_call.offered.count() > OfferedOperations::most_kept) {
+  if (!this_call.offered.keeps_all()) {
     // It may make decisions of any communicator.
     for (CallsUnderWay& one : inside_) one.count.fetch_add(step, std::memory_order_seq_cst);
     return;

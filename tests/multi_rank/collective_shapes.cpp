@@ -324,6 +324,7 @@ const Shapes shapes = {{"overlapping", &overlapping},
                        {"devices", &devices},
                        {"two_regions", &two_regions},
                        {"before_groups", &before_groups},
+                       {"long_group", &long_group},
                        {"large_group", &large_group},
                        {"large_group_on_one", &large_group_on_one}};
 

@@ -153,6 +153,12 @@ class CollectiveShapes(unittest.TestCase):
             self.assertEqual([line for line in job.lines(log, "fallback")
                               if job.field(line, "reason") == "collective_fixed"], [])
 
+    def test_a_long_group_of_one_kind(self):
+        logs = self.check("long_group")
+        self.assert_leased(logs, "grouped=70")
+        self.assert_leased(logs, "type=u32 op=sum bytes=2049-4096 ")
+        self.assert_same_winners(logs)
+
     def test_a_group_of_more_than_are_told_apart(self):
         self.assert_said(self.check("large_group", steps=300), "collective_fixed",
                          "of several datatypes or operators")

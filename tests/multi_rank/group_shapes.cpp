@@ -50,6 +50,15 @@ void before_groups(Rank& rank, int steps) {
   });
 }
 
+void long_group(Rank& rank, int steps) {
+  in_steps(rank, steps, [&](int) {
+    CHECK(ncclGroupStart());
+    for (int i = 0; i < 70; ++i) rank.sum(rank.world, usual / 64);
+    CHECK(ncclGroupEnd());
+    rank.sum(rank.world, usual);
+  });
+}
+
 void large_group(Rank& rank, int steps) {
   const Buffer other;
   in_steps(rank, steps, [&](int) {
@@ -64,11 +73,18 @@ void large_group(Rank& rank, int steps) {
 void large_group_on_one(Rank& rank, int steps) {
   const Buffer other, all;
   ncclComm_t own = split(rank, rank.place.rank);
+  const auto reduce = [&](ncclDataType_t type, ncclRedOp_t op) {
+    void* const from = rank.sent.pointer();
+    CHECK(ncclAllReduce(from, other.pointer(), 64, type, op, own, rank.stream));
+    CHECK(ncclReduce(from, other.pointer(), 64, type, op, 0, own, rank.stream));
+    CHECK(ncclReduceScatter(from, other.pointer(), 64, type, op, own, rank.stream));
+  };
   in_steps(rank, steps, [&](int) {
     CHECK(ncclGroupStart());
-    for (int i = 0; i < (rank.place.rank == 0 ? 70 : 1); ++i)
-      CHECK(ncclAllReduce(rank.sent.pointer(), other.pointer(), 64, ncclUint32, ncclMax, own,
-                          rank.stream));
+    // 72 that are told apart.
+    for (const auto type : {ncclInt8, ncclUint8, ncclInt32, ncclUint32, ncclInt64, ncclUint64})
+      for (const auto op : {ncclSum, ncclProd, ncclMax, ncclMin})
+        if (rank.place.rank == 0) reduce(type, op);
     rank.sum(rank.world, usual);
     CHECK(
         ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, rank.world, rank.stream));

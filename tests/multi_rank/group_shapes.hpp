@@ -9,7 +9,9 @@ void groups(Rank& rank, int steps);
 void several_in_a_group(Rank& rank, int steps);
 /// One of another kind before each group.
 void before_groups(Rank& rank, int steps);
-/// More than are told apart, of which the last is of another kind.
+/// Many of a single kind, and one more beside them.
+void long_group(Rank& rank, int steps);
+/// Many of a single kind, and the last of another.
 void large_group(Rank& rank, int steps);
 /// The same on all ranks, on one of them beside more of its own than are told apart.
 void large_group_on_one(Rank& rank, int steps);
