@@ -56,14 +56,6 @@ void settle(const collective::LeaseKey& key, const collective::LeaseTable::Seat&
 
 }  // namespace
 
-void ProcessCollectives::confuse(std::uint64_t context) noexcept {
-  for (auto& one : confused_) {
-    std::uint64_t known = 0;
-    if (one.compare_exchange_strong(known, context) || known == context) return;
-  }
-  all_confused_.store(true);
-}
-
 bool ProcessCollectives::decide(const collective::TunerQuestion& question) noexcept {
   const auto function = collective::function_of_nccl(question.function);
   const bool simulated = question.in_flight->is_simulated();

@@ -244,10 +244,7 @@ bool ProcessCollectives::is_sound(const collective::LeaseKey& key,
   // Any call may be about a communicator of which only the number is known.
   const bool busy = handle == nullptr ? std::any_of(inside_.begin(), inside_.end(), is_busy)
                                       : is_busy(inside_[slot_of(handle)]);
-  if (busy || all_confused_.load()) return false;
-  for (const auto& one : confused_)
-    if (one.load() == key.communicator) return false;
-  return true;
+  return !busy && confused_[slot_of_context(key.communicator)].load() != key.communicator;
 }
 
 }  // namespace contextune::intercept

@@ -111,7 +111,6 @@ class ProcessCollectives final : public collective::CollectiveDecider {
  private:
   static constexpr std::size_t most_regions = 64;
   static constexpr std::size_t num_slots = 64;  ///< that communicators share
-  static constexpr std::size_t most_confused = 64;
   static constexpr auto most_contexts =
       static_cast<std::size_t>(collective::CollectiveCalls::max_tuners);
 
@@ -138,14 +137,16 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   void await_permission(const contextune_nccl_call& call) noexcept;
   /// Shows an exchange between all ranks, of which NCCL asks nobody, as if it were a decision.
   void show_exchange() noexcept;
-  void confuse(std::uint64_t context) noexcept;
+  void confuse(std::uint64_t context) noexcept {
+    confused_[slot_of_context(context)].store(context, std::memory_order_seq_cst);
+  }
 
   collective::CollectiveSpace space_;
   std::atomic<int> holds_{0};  ///< regions that forbid decisions
   std::array<CallsUnderWay, num_slots> inside_{};
-  /// Contexts about which NCCL asked what cannot be told to be one key on all ranks.
-  std::array<std::atomic<std::uint64_t>, most_confused> confused_{};
-  std::atomic<bool> all_confused_{false};
+  /// Contexts about which NCCL asked what cannot be told to be one key on all ranks; each in its
+  /// slot.
+  std::array<std::atomic<std::uint64_t>, most_contexts> confused_{};
   std::atomic<int> others_under_way_{0};  ///< calls that are not of one communicator alone
   ReplayGate* gate_ = nullptr;
   const AllocationMap* memory_ = nullptr;

@@ -136,6 +136,19 @@ TEST_CASE("A winner that is not legal this time is not set", "[settled_collectiv
   CHECK(rank.all.end_settled(rank.of_thread));
 }
 
+TEST_CASE("What is not known of some communicators is no reason to leave others alone",
+          "[settled_collectives]") {
+  for (int i = 0; i < 100; ++i) {
+    Rank rank;
+    static_cast<void>(rank.calls.decide(rank.question()));  // of a call that nobody saw
+    CHECK(rank.all.decisions({rank.key().communicator, 4096, 1, Function::AllReduce, 0}) == 1);
+    CHECK_FALSE(rank.all.is_sound(rank.key(), &rank));
+  }
+  Rank rank;
+  rank.reduce_slowly();
+  CHECK(rank.all.is_sound(rank.key(), &rank));
+}
+
 TEST_CASE("A settled collective is under way for whoever looks", "[settled_collectives]") {
   Rank rank;
   rank.reduce_slowly();
