@@ -18,6 +18,12 @@ bool ends_communicator(contextune_nccl_fn fn) noexcept {
   return fn == contextune_fn_ncclCommDestroy || fn == contextune_fn_ncclCommAbort;
 }
 
+/// Before 2.28 NCCL does not tell its plugin which communicator it is. One that comes of no other
+/// is named by what it was made of, which all its ranks have.
+std::uint64_t id_of(std::uint64_t told, const KnownCommunicator& known) noexcept {
+  return told == 0 && known.parent == nullptr ? known.unique_id : told;
+}
+
 bool is_operation(const contextune_nccl_call& call) noexcept {
   return call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
 }
@@ -108,6 +114,7 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
   if (Tuner* const of_it = call.num_made == 1 ? find_tuner(tuner) : nullptr) {
     of_it->communicator.store(known.handle, std::memory_order_relaxed);
     known.tuner = tuner;
+    of_it->id = id_of(of_it->id, known);
     known.tuner_id = of_it->id;
     known.ranks = of_it->ranks;
     known.nodes = of_it->nodes;
@@ -155,6 +162,7 @@ void CollectiveCalls::learn_tuner(const void* communicator, std::int64_t number)
   if (found == communicators_.end()) return;
   KnownCommunicator& known = found->second;
   known.tuner = number;
+  tuner->id = id_of(tuner->id, known);
   known.tuner_id = tuner->id;
   known.ranks = tuner->ranks;
   known.nodes = tuner->nodes;

@@ -18,12 +18,13 @@ struct KnownCommunicator {
   const void* parent = nullptr;  ///< of a split, a shrunken or a grown one
   void* library = nullptr;       ///< a handle of the NCCL that it belongs to
   std::uint64_t unique_id = 0;   ///< hash of the id's bytes, the same on all ranks; 0: none
-  std::uint64_t tuner_id = 0;    ///< NCCL's own hash, the same on all ranks; 0: not told
-  std::int64_t tuner = -1;       ///< number of its tuner context; negative: not known
-  int ranks = 0;                 ///< 0: not known
-  int rank = -1;                 ///< -1: not known
-  int nodes = 0;                 ///< 0: not known
-  int device = -1;               ///< -1: not known
+  /// NCCL's own hash, before 2.28 unique_id; the same on all ranks. 0: it has none.
+  std::uint64_t tuner_id = 0;
+  std::int64_t tuner = -1;  ///< number of its tuner context; negative: not known
+  int ranks = 0;            ///< 0: not known
+  int rank = -1;            ///< -1: not known
+  int nodes = 0;            ///< 0: not known
+  int device = -1;          ///< -1: not known
   int color = -1;
   int key = 0;
   bool shares_with_splits = false;  ///< what is split off it is aborted with it, and it with that
@@ -53,7 +54,7 @@ struct CallInFlight {
 
 /// One communicator about which NCCL asks this process, once for each rank of it that is here.
 struct TunedCommunicator {
-  std::uint64_t id = 0;  ///< NCCL's own hash, the same on all ranks; 0: not told
+  std::uint64_t id = 0;  ///< KnownCommunicator::tuner_id
   int ranks = 0;
   int nodes = 0;
 };

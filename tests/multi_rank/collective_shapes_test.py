@@ -130,6 +130,12 @@ class CollectiveShapes(unittest.TestCase):
     def test_a_group_of_one(self):
         self.assert_leased(self.check("group_of_one"))
 
+    def test_versions_of_nccl_that_do_not_say_which_communicator_it_is(self):
+        for version in ("2.22.3", "2.27.7"):
+            self.assert_leased(self.check("group_of_one", SIMNCCL_VERSION=version))
+            self.assert_said(self.check("made_later", steps=600, SIMNCCL_VERSION=version), "collective_fixed",
+                             "does not say which communicator")
+
     def test_groups(self):
         logs = self.check("groups")
         self.assert_leased(logs, "type=u32 op=sum bytes=8193-16384")

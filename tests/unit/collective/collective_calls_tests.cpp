@@ -79,6 +79,38 @@ TEST_CASE("What NCCL tells its plugin meanwhile belongs to the communicator", "[
   CHECK(program.calls->find(&two)->tuner == -1);
 }
 
+TEST_CASE("Where NCCL does not say which communicator it is, the id that it was made of does",
+          "[collective]") {
+  Program program;
+  Decider decider;
+  program.calls->set_decider(&decider);
+  constexpr contextune_tuner_comm unsaid{0, 4, 2, 4, contextune_tuner_offered, 0};
+  program.init(&one, &unsaid);
+  CHECK(program.calls->find(&one)->tuner_id == 99);
+  CHECK(program.calls->tuned().front().id == 99);
+  CHECK(program.all_reduce(&one, program.begun));
+  CHECK(decider.asked.communicator == 99);
+
+  contextune_nccl_call split =
+      Program::call(contextune_fn_ncclCommSplit, contextune_nccl_communicator);
+  split.comm = &one;
+  program.make(split, &two, &unsaid);
+  CHECK(program.calls->find(&two)->tuner_id == 0);
+  CHECK(program.all_reduce(&two, program.begun));
+  CHECK(decider.asked.communicator == 0);
+}
+
+TEST_CASE("One that was made in a group is found out by the first that it does alone",
+          "[collective]") {
+  Program program;
+  program.init(&one);
+  const std::int64_t tuner = program.calls->begin_tuner({0, 4, 2, 4, contextune_tuner_offered, 0});
+  CHECK(program.calls->tuned().front().id == 0);
+  static_cast<void>(program.all_reduce(&one, tuner));
+  CHECK(program.calls->find(&one)->tuner_id == 99);
+  CHECK(program.calls->tuned().front().id == 99);
+}
+
 TEST_CASE("Communicators that NCCL asks about are told, once for each rank that is here",
           "[collective]") {
   Program program;

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <string>
 
+#include "settings.hpp"
+
 namespace simnccl {
 
 namespace {
@@ -47,13 +49,18 @@ void* open_wanted() {
   return open("libnccl-tuner-" + wanted + ".so");
 }
 
+// Those before 2.28 do not know version 5, nor those before 2.24 version 4.
 TunerFunctions functions_of(void* library) {
+  const int version = Settings::instance().version;
   TunerFunctions found;
-  found.v5 = static_cast<const TunerV6*>(dlsym(library, "ncclTunerPlugin_v6"));
-  if (found.v5 == nullptr)
-    found.v5 = static_cast<const TunerV5*>(dlsym(library, "ncclTunerPlugin_v5"));
+  if (version >= NCCL_VERSION(2, 28, 0)) {
+    found.v5 = static_cast<const TunerV6*>(dlsym(library, "ncclTunerPlugin_v6"));
+    if (found.v5 == nullptr)
+      found.v5 = static_cast<const TunerV5*>(dlsym(library, "ncclTunerPlugin_v5"));
+  }
   if (found.v5 != nullptr) return found;
-  found.v4 = static_cast<const TunerV4*>(dlsym(library, "ncclTunerPlugin_v4"));
+  if (version >= NCCL_VERSION(2, 24, 0))
+    found.v4 = static_cast<const TunerV4*>(dlsym(library, "ncclTunerPlugin_v4"));
   if (found.v4 != nullptr) return found;
   found.v3 = static_cast<const TunerV3*>(dlsym(library, "ncclTunerPlugin_v3"));
   return found;
