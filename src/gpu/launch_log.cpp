@@ -21,13 +21,18 @@ std::atomic<std::uint64_t> next_id{1};
 }  // namespace
 
 struct LaunchLog::Thread {
+  struct Noted {
+    Launch launch;
+    std::uint32_t number = 0;  // the kernel's, of the thread that made it
+  };
+
   // A thread that ended leaves its place to the next one with its address.
   pthread_t handle{};
-  std::atomic<std::uint32_t> number{0};
+  std::uint32_t number = 0;  // of the one that has it
   std::atomic<std::uint64_t> written{0};
   std::atomic<std::uint64_t> read{0};
-  std::array<Launch, ring_size> ring;
-  std::deque<Launch> taken;  // of the reading side, in order
+  std::array<Noted, ring_size> ring;
+  std::deque<Noted> taken;  // of the reading side, in order
   Thread* next = nullptr;
 };
 
@@ -55,7 +60,7 @@ LaunchLog::Thread* LaunchLog::this_thread() noexcept {
     while (!threads_.compare_exchange_weak(thread->next, thread, std::memory_order_release)) {
     }
   }
-  thread->number.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);
+  thread->number = static_cast<std::uint32_t>(gettid());
   owner = id_;
   mine = thread;
   return thread;
@@ -66,7 +71,7 @@ bool LaunchLog::add(const Launch& launch) noexcept {
   if (thread == nullptr) return false;
   const std::uint64_t written = thread->written.load(std::memory_order_relaxed);
   if (written - thread->read.load(std::memory_order_acquire) == ring_size) return false;
-  thread->ring[written % ring_size] = launch;
+  thread->ring[written % ring_size] = {launch, thread->number};
   thread->written.store(written + 1, std::memory_order_release);
   return true;
 }
@@ -83,16 +88,17 @@ std::optional<std::uint64_t> LaunchLog::find_tag(std::uint32_t number, std::uint
                                                  std::uint64_t end) {
   for (Thread* thread = threads_.load(std::memory_order_acquire); thread != nullptr;
        thread = thread->next) {
-    const auto handle = static_cast<std::uint32_t>(thread->handle);
-    if (handle != number && thread->number.load(std::memory_order_relaxed) != number) continue;
+    const bool by_handle = static_cast<std::uint32_t>(thread->handle) == number;
     pull(*thread);
-    auto launch =
-        std::lower_bound(thread->taken.begin(), thread->taken.end(), start,
-                         [](const Launch& one, std::uint64_t time) { return one.end < time; });
-    for (; launch != thread->taken.end() && launch->begin <= end; ++launch) {
-      const bool within_launch = launch->begin <= start && end <= launch->end;
-      const bool within_call = start <= launch->begin && launch->end <= end;
-      if (within_launch || within_call) return launch->tag;
+    auto noted = std::lower_bound(
+        thread->taken.begin(), thread->taken.end(), start,
+        [](const Thread::Noted& one, std::uint64_t time) { return one.launch.end < time; });
+    for (; noted != thread->taken.end() && noted->launch.begin <= end; ++noted) {
+      if (!by_handle && noted->number != number) continue;
+      const Launch& launch = noted->launch;
+      const bool within_launch = launch.begin <= start && end <= launch.end;
+      const bool within_call = start <= launch.begin && launch.end <= end;
+      if (within_launch || within_call) return launch.tag;
     }
   }
   return std::nullopt;

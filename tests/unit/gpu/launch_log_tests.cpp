@@ -61,6 +61,24 @@ TEST_CASE("Two logs of one thread do not mix", "[launch_log]") {
   CHECK(first.find_tag(this_thread(), 3, 4) == 3u);
 }
 
+TEST_CASE("A thread's launches are found after another has got its address", "[launch_log]") {
+  LaunchLog log;
+  std::vector<std::uint32_t> numbers;
+  std::vector<std::uint32_t> handles;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    std::thread([&] {
+      numbers.push_back(static_cast<std::uint32_t>(gettid()));
+      handles.push_back(this_thread());
+      CHECK(log.add({i, 10 * i, 10 * i + 5}));
+    }).join();
+  }
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    CHECK(log.find_tag(numbers[i], 10 * i + 1, 10 * i + 4) == i);
+    CHECK(log.find_tag(handles[i], 10 * i + 1, 10 * i + 4) == i);
+  }
+  CHECK(log.find_tag(numbers[0], 11, 14) == std::nullopt);
+}
+
 TEST_CASE("Threads come and go while the log is read", "[launch_log]") {
   LaunchLog log;
   constexpr std::uint64_t launches = 2000;
