@@ -6,6 +6,7 @@
 #include "intercept/clock.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/launch_region.hpp"
+#include "intercept/nccl_library.hpp"
 #include "intercept/region_collectives.hpp"
 #include "intercept/replay_gate.hpp"
 #include "intercept/thread_collectives.hpp"
@@ -200,6 +201,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
   enter(call, -1);
   this_call.is_inside = false;
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
+  const bool goes_on = call.result == nccl_in_progress && this_call.offered.count() != 0;
   if (lone || ends_group(call)) {
     // What comes next, a group as well, begins with nothing.
     forget_operations();
@@ -210,6 +212,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
       may_settle && call.result == 0 && this_call.num_made == 1 && this_call.settled.tuner >= 0;
   if (is_settled && region == nullptr) remember(call, false);
   if (region == nullptr || call.fn == contextune_fn_ncclGroupSimulateEnd) return;
+  if (goes_on && (lone || ends_group(call))) region->decides_later();
   if (this_call.num_made > ThreadCollectives::most_made) return region->too_many_at_once();
   for (DecisionMade& made : std::span(this_call.made.data(), this_call.num_made))
     if (made.is_first_use && memory_ != nullptr)

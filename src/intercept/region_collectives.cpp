@@ -215,6 +215,13 @@ void RegionCollectives::too_many_at_once() noexcept {
                 "A group has more collectives than are told apart; they keep their default.");
 }
 
+void RegionCollectives::decides_later() noexcept {
+  log_.fallback(
+      FallbackReason::CollectiveFixed, region_, {},
+      "Collectives of a communicator that does not block keep their default: NCCL decides "
+      "about them on a thread of its own, after the call.");
+}
+
 Site* RegionCollectives::site_of(std::span<const DecisionMade> made) const noexcept {
   if (made.size() != 1) return nullptr;
   const std::lock_guard lock(mutex_);

@@ -29,6 +29,8 @@ class RegionCollectives final : public DecisionPort {
   void made(std::span<const DecisionMade> made, bool counts) noexcept;
   /// The same, of a group with more decisions than are kept.
   void too_many_at_once() noexcept;
+  /// The same, of a communicator that does not block: NCCL asks about it on a thread of its own.
+  void decides_later() noexcept;
 
   /// Whether a body may be repeated whose collectives others would have to repeat as often.
   [[nodiscard]] bool may_repeat() const {

@@ -244,6 +244,44 @@ void anew(Rank& rank, int steps) {
   }
 }
 
+/// What comes of a call that may only have begun.
+ncclResult_t settled(ncclComm_t comm, ncclResult_t result) {
+  while (result == ncclInProgress) {
+    std::this_thread::yield();
+    CHECK(ncclCommGetAsyncError(comm, &result));
+  }
+  return result;
+}
+
+// Beside the collectives of a communicator that does not block, alone and in a group.
+void without_blocking(Rank& rank, int steps) {
+  const Buffer all, id_of_first;
+  ncclUniqueId id{};
+  if (rank.place.rank == 0) CHECK(ncclGetUniqueId(&id));
+  CHECK(cuMemcpyHtoD(id_of_first.at(), &id, sizeof id));
+  CHECK(ncclBroadcast(id_of_first.pointer(), id_of_first.pointer(), sizeof id, ncclUint8, 0,
+                      rank.world, rank.stream));
+  CHECK(cuStreamSynchronize(rank.stream));
+  CHECK(cuMemcpyDtoH(&id, id_of_first.at(), sizeof id));
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t own = nullptr;
+  const auto begun = ncclCommInitRankConfig(&own, rank.place.ranks, id, rank.place.rank, &config);
+  CHECK(settled(own, begun));
+  const auto gather = [&] {
+    return ncclAllGather(rank.sent.pointer(), all.pointer(), 64, ncclUint32, own, rank.stream);
+  };
+  in_steps(rank, steps, [&](int) {
+    CHECK(settled(own, gather()));
+    CHECK(ncclGroupStart());
+    CHECK(settled(own, gather()));
+    CHECK(settled(own, ncclGroupEnd()));
+    rank.sum(rank.world, usual);
+  });
+  CHECK(settled(own, ncclCommFinalize(own)));
+  CHECK(ncclCommDestroy(own));
+}
+
 // In the end another communicator of all ranks, in steps of its own.
 void made_later(Rank& rank, int steps) {
   in_steps(rank, steps, [&](int) { rank.sum(rank.world, usual); });
@@ -319,6 +357,7 @@ const Shapes shapes = {{"overlapping", &overlapping},
                        {"ahead", &ahead},
                        {"captured", &captured},
                        {"anew", &anew},
+                       {"without_blocking", &without_blocking},
                        {"made_later", &made_later},
                        {"threads", &threads},
                        {"devices", &devices},

@@ -258,6 +258,11 @@ class CollectiveShapes(unittest.TestCase):
     def test_communicators_that_end_and_begin_anew(self):
         self.assert_leased(self.check("anew"))
 
+    def test_a_communicator_that_does_not_block(self):
+        logs = self.check("without_blocking")
+        self.assert_leased(logs, "type=u32 op=sum")
+        self.assert_said(logs, "collective_fixed", "does not block")
+
     def test_a_communicator_that_is_made_after_the_winners(self):
         logs = self.check("made_later", steps=4000, CONTEXTUNE_SPACE=str(job.HERE / "only_ring.lua"),
                           SIMNCCL_FAULTS="slow:RING/LL")
