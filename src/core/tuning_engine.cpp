@@ -99,6 +99,8 @@ void Tuning::Engine::site_ready(SiteIndex index, std::span<const std::uint32_t> 
   for (const std::uint32_t config : unusable)
     if (config != 0 && config < site.spec.configs.size()) site.failed.insert(config);
   if (site.failed.contains(site.known)) site.known = winners_[index] = 0;
+  // What took a build is worth a generation, though the region may have been entered only once.
+  site.times_launched = std::max(site.times_launched, launches_to_count);
   take_in(index);
 }
 

@@ -182,6 +182,21 @@ TEST_CASE("A stored winner whose build fails here is as if it were not stored", 
   }
 }
 
+TEST_CASE("A site that is built within its first entry is tuned beside stored ones", "[store]") {
+  FakeRegion region(with_store());
+  region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 7e-6}, .stored = found(1)});
+  region.sites.push_back({.name = "b", .seconds = {10e-6, 5e-6}, .ready = false});
+  region.entry();
+  CHECK_FALSE(region.tuning.finished());
+  region.tuning.site_ready(1);
+  CHECK_FALSE(region.tuning.finished());
+  region.run();
+  CHECK(region.winner(0) == 1);
+  CHECK(region.winner(1) == 1);
+  CHECK(tried(region, 1) == Configs{0, 1});
+  CHECK(tried(region, 0).empty());
+}
+
 TEST_CASE("Configs are found in the store by their values", "[store]") {
   StoredSite stored;
   stored.winner = {{"v", 2}};
