@@ -55,6 +55,7 @@ struct BatchReport {
     std::vector<std::uint32_t> wrong;     ///< configs that compute something else here
     std::optional<StoredWinner> stored{};
     Suspicions suspicions{};
+    bool outdated = false;  ///< as SiteSpec has it
   };
   struct Readiness {
     SharedIndex site = 0;

@@ -195,7 +195,8 @@ void travel(Wire& wire, Suspicions& suspicions) {
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::NewSite& site) {
-  wire(site.site, site.ready, site.unusable, site.wrong, site.stored, site.suspicions);
+  wire(site.site, site.ready, site.unusable, site.wrong, site.stored, site.suspicions,
+       site.outdated);
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::Readiness& site) {

@@ -50,6 +50,7 @@ class BatchPlanner {
     std::vector<bool> reported;  ///< by the same
     std::vector<std::optional<StoredWinner>> stored;
     Suspicions suspicions;  ///< of all of them
+    bool outdated = false;  ///< on any of them
     bool told_ready = false;
     bool launched = true;  ///< by some rank in the last batch, or not known yet
     int out_of_step = 0;   ///< batches for which a collective waited to be in step

@@ -77,6 +77,7 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   site.unready[rank] = !seen.ready;
   site.reported[rank] = true;
   site.stored[rank] = seen.stored;
+  site.outdated = site.outdated || seen.outdated;
   const auto join = [](std::vector<std::uint32_t>& all, const std::vector<std::uint32_t>& more) {
     for (const std::uint32_t config : more)
       if (std::find(all.begin(), all.end(), config) == all.end()) all.push_back(config);
@@ -131,13 +132,18 @@ void BatchPlanner::tell_stored(SharedIndex index) {
   std::vector<std::optional<StoredWinner>> of_ranks;
   for (std::size_t r = 0; r < site.stored.size(); ++r)
     if (site.reported[r]) of_ranks.push_back(site.stored[r]);
-  const StoredVote vote = vote_on_stored(of_ranks);
+  StoredVote vote = vote_on_stored(of_ranks);
+  // It was found beside what that rank had then.
+  const bool is_shown = vote.winner && site.outdated && vote.winner->config != 0;
+  if (is_shown) vote.winner->needs_confirm = true;
   if (vote.winner) tuning_->site_stored(index, *vote.winner);
   if (!vote.split) return;
   events_.fallback(FallbackReason::StoredDiffer, index,
                    "The ranks have not stored the same for '" + site.shared.name +
-                       (vote.winner ? "'; what the first of them has stored holds on all."
-                                    : "'; it is tuned again."));
+                       (is_shown      ? "'; what the first of them has stored is shown to be "
+                                        "faster again."
+                        : vote.winner ? "'; what the first of them has stored holds on all."
+                                      : "'; it is tuned again."));
 }
 
 bool BatchPlanner::collectives_are_ready() const {

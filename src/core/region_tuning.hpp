@@ -46,6 +46,7 @@ struct SiteSpec {
   /// shortest one counts, which is that of the rank that came last.
   bool collective = false;
   std::optional<StoredWinner> stored{};  ///< what an earlier run has found out
+  bool outdated = false;  ///< it did for other code, or another declaration, so not for this site
   Suspicions suspicions{};
 };
 

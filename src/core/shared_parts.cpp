@@ -25,7 +25,7 @@ BatchReport SharedTuning::report(double now, bool bounded) const {
     if (!site.reported) {
       report.new_sites.push_back({site.shared, site.ready, site.unusable,
                                   std::vector(site.wrong.begin(), site.wrong.end()), site.stored,
-                                  site.suspicions});
+                                  site.suspicions, site.outdated});
     } else if (site.index) {
       if (site.ready && !site.reported_ready)
         report.readied.push_back({*site.index, site.unusable});

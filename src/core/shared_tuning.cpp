@@ -73,6 +73,7 @@ SiteIndex SharedTuning::add_site(SiteSpec spec) {
   site.ready = spec.ready;
   if (!spec.pinned) site.stored = std::move(spec.stored);
   site.suspicions = std::move(spec.suspicions);
+  site.outdated = spec.outdated && !spec.pinned;
   sites_.push_back(std::move(site));
   winners_.push_back(spec.pinned.value_or(0));
   const auto here = static_cast<SiteIndex>(sites_.size() - 1);

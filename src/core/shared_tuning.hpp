@@ -93,6 +93,7 @@ class SharedTuning final : public RegionTuning {
     std::set<std::uint32_t> reported_wrong;
     std::optional<StoredWinner> stored;
     Suspicions suspicions;
+    bool outdated = false;
     std::uint32_t leased = 0;  ///< what its decisions are told when no lease is running
     std::map<std::uint32_t, std::vector<double>> samples;  ///< this rank's own, by config
     [[nodiscard]] bool trivial() const { return shared.num_configs == 1 || shared.pinned; }

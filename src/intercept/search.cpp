@@ -55,6 +55,7 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
   SiteSpec named = spec;
   named.key = tuning_->public_key(spec.key);
   spec.stored = named.stored = results_.find(spec, named.key, site.code);
+  spec.outdated = results_.is_outdated();
   if (results_.take_noted()) notes_.store(true, std::memory_order_relaxed);
   Suspicions suspicions = results_.suspicions(spec, named.key);
   spec.suspicions = suspicions;

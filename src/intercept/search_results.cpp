@@ -103,6 +103,7 @@ const StoredSite* SearchResults::find_stored(const std::string& name, const Key&
 
 std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key,
                                                 const SiteCode& code) {
+  is_outdated_ = false;
   if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
   std::optional<StoredWinner> winner;
   const StoredSite* stored = find_stored(spec.name, stored_key(key), spec.configs);
@@ -119,6 +120,7 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
       return is_blamed(stored->name, stored->key, spec.configs[config]);
     });
     const Code known = compare_code(*stored, code);
+    is_outdated_ = known == Code::Redeclared || known == Code::Other;
     if (known == Code::Untold) winner->needs_confirm = winner->config != 0;
     if (known == Code::Redeclared) {
       winner.reset();

@@ -36,6 +36,9 @@ class SearchResults final : public TuningObserver {
   /// Whether find() has had something noted since this was last asked.
   [[nodiscard]] bool take_noted() noexcept { return std::exchange(has_noted_, false); }
 
+  /// Whether the last find() met a winner of other code, or another declaration.
+  [[nodiscard]] bool is_outdated() const noexcept { return is_outdated_; }
+
   /// What earlier processes were trying of it when they ended abnormally.
   [[nodiscard]] Suspicions suspicions(const SiteSpec& spec, const Key& key) const;
 
@@ -128,6 +131,7 @@ class SearchResults final : public TuningObserver {
   std::optional<StoredConfirm> confirm_;
   Trials in_flight_;
   bool has_noted_ = false;
+  bool is_outdated_ = false;
 };
 
 }  // namespace contextune::intercept

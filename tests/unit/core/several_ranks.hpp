@@ -164,6 +164,7 @@ class FakeRank {
     bool ready = true;
     std::uint32_t decisions = 0;  ///< in each entry; above 0: a collective
     std::optional<StoredWinner> stored = {};
+    bool outdated = false;
     std::function<bool(std::uint64_t entry)> when = [](std::uint64_t) { return true; };
     SiteIndex index = no_site;
     bool added = false;
@@ -196,6 +197,7 @@ class FakeRank {
         spec.ready = site.ready;
         spec.collective = site.decisions > 0;
         spec.stored = site.stored;
+        spec.outdated = site.outdated;
         site.index = tuning.add_site(spec);
         site.added = true;
       }

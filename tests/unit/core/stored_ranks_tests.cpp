@@ -92,17 +92,36 @@ TEST_CASE("winners of other software on one rank are confirmed by all") {
   require_same_passes(ranks);
 }
 
+TEST_CASE("what the first rank has stored of a kernel that is another one elsewhere is confirmed") {
+  SeveralRanks ranks(2, TuningOptions{});
+  // The second rank's config 1 is another one now.
+  const bool is_slower = GENERATE(false, true);
+  ranks.add("kernel", {{3e-3, 1e-3, 2e-3}, {3e-3, is_slower ? 4e-3 : 1e-3, 2e-3}});
+  store(ranks, {found(1), std::nullopt});
+  ranks[1].sites.front().outdated = true;
+  ranks.run();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    CHECK(ranks[rank].winner(0) == (is_slower ? 2 : 1));
+    CHECK(ranks[rank].recorder.trials.empty() == !is_slower);
+    REQUIRE_FALSE(ranks[rank].recorder.confirms.empty());
+    CHECK(ranks[rank].recorder.count(FallbackReason::StoredDiffer) == 1);
+    CHECK(ranks[rank].recorder.count(FallbackReason::StaleWinners) == (is_slower ? 1 : 0));
+  }
+  require_same_passes(ranks);
+}
+
 TEST_CASE("what is stored travels unchanged") {
   BatchReport report;
   StoredWinner stored = found(3);
   stored.needs_confirm = true;
   stored.untried = {1, 4};
   stored.environment = 77;
-  report.new_sites.push_back({SharedSite{}, true, {}, {}, stored});
+  report.new_sites.push_back({SharedSite{}, true, {}, {}, stored, {}, true});
   BatchReport read;
   REQUIRE(decode(encode(report), read));
   REQUIRE(read.new_sites.size() == 1);
   REQUIRE(read.new_sites[0].stored);
+  CHECK(read.new_sites[0].outdated);
   CHECK(read.new_sites[0].stored->config == 3);
   CHECK(read.new_sites[0].stored->needs_confirm);
   CHECK(read.new_sites[0].stored->untried == Configs{1, 4});
