@@ -8,7 +8,6 @@
 
 #include <contextune/buckets.hpp>
 
-#include "intercept/declared_files.hpp"
 #include "intercept/launch_context.hpp"
 #include "intercept/search.hpp"
 #include "log/events.hpp"
@@ -225,7 +224,7 @@ Site* SiteTable::make_site(const KernelLaunch& at, Binding& binding, Key key, La
   site.key_text = (site.key = key).to_string();
   site.configs = offer.configs;
   site.code = {services_.images.image_of(at.kernel), at.kernel.symbol, at.kernel.binary_version,
-               declaration_of(provider.meaning(), offer.changes)};
+               files_.declaration_of(provider.meaning(), offer.changes)};
   site.provider = &provider;
   site.pinned = services_.forced.find(region_, site.name, site.key, site.configs);
   SiteSpec spec;

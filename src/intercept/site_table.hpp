@@ -16,6 +16,7 @@
 #include "gpu/module_variables.hpp"
 #include "intercept/binding.hpp"
 #include "intercept/build_queue.hpp"
+#include "intercept/declared_files.hpp"
 #include "intercept/event_log.hpp"
 #include "intercept/forced_configs.hpp"
 #include "intercept/kernel_table.hpp"
@@ -170,6 +171,7 @@ class SiteTable {
   std::deque<Site> sites_;
   Site overflow_;  ///< all that came after max_sites
   std::map<std::string, Site*> by_label_;
+  DeclaredFiles files_;
   std::map<std::uint64_t, std::set<Dim3>> grids_;  ///< of each kernel (code and device)
   std::vector<Waiting> waiting_;
   std::atomic<bool> any_waiting_{false};
