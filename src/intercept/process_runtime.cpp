@@ -120,6 +120,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   process_collectives().set_space(rules_.collectives());
   process_collectives().watch_memory(allocations_);
   process_collectives().set_gate(&gate_);
+  // A copy to the host waits for the GPU as well.
+  store_.set_on_probation([this](bool begins) { gate_.show_copies(begins); });
   collective_calls().set_decider(&process_collectives());
   std::vector<std::string> marked;
   if (frontend_ != nullptr) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <contextune/options.hpp>
@@ -75,8 +76,10 @@ class ProcessStore {
   [[nodiscard]] store::TrialJournal& journal() noexcept { return journal_; }
 
   /// A search has winners on probation from now on, or none any more.
-  void probation_begins() noexcept { on_probation_.fetch_add(1, std::memory_order_relaxed); }
-  void probation_ends() noexcept { on_probation_.fetch_sub(1, std::memory_order_relaxed); }
+  void probation_begins() noexcept { change_probation(true); }
+  void probation_ends() noexcept { change_probation(false); }
+  /// Called at each of both; set before any. Nothing may throw.
+  void set_on_probation(std::function<void(bool begins)> call) { call_ = std::move(call); }
   [[nodiscard]] bool any_on_probation() const noexcept {
     return on_probation_.load(std::memory_order_relaxed) != 0;
   }
@@ -91,6 +94,10 @@ class ProcessStore {
     std::optional<StoredConfirm> confirm;
   };
 
+  void change_probation(bool begins) noexcept {
+    on_probation_.fetch_add(begins ? 1 : -1, std::memory_order_relaxed);
+    if (call_) call_(begins);
+  }
   [[nodiscard]] std::unique_ptr<Entry> read(const std::string& region, const StoredAs& as,
                                             const TuningEnvironment& here);
   void start_thread();
@@ -106,6 +113,7 @@ class ProcessStore {
   const MaySave may_save_;
   store::TrialJournal journal_;
   std::atomic<int> on_probation_{0};  ///< searches
+  std::function<void(bool)> call_;    ///< by change_probation
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, std::unique_ptr<Entry>> entries_;

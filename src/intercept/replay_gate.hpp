@@ -25,7 +25,8 @@ class ReplayGate {
 
   /// Has the frontend show the calls that a recording holds.
   void watch(bool on) noexcept;
-  /// The same for a call of a tunable whose copies are timed; in pairs.
+  /// The same for a call of a tunable whose copies are timed, or to see copies that wait for the
+  /// GPU; in pairs.
   void show_copies(bool on) noexcept;
 
   /// By whoever has claimed it; its own calls pass. Signals that are not of its own making wait

@@ -5,11 +5,13 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import time
 import unittest
 
-from stored_runs import BUILD, PATIENCE, PROGRAM, Log, StoredRuns, demo
+from stored_runs import BUILD, DEMO, PATIENCE, PROGRAM, SHIM, Log, StoredRuns, demo
 
+ENDS = BUILD / "apps" / "ends_in_region"
 BODIES = BUILD / "apps" / "rank_bodies"
 
 
@@ -106,6 +108,35 @@ class CrashingWinnersTest(StoredRuns):
         self.assert_starts_tuned(again, first.winners())
         known = self.work / "store" / "journal" / "known"
         self.assertFalse(known.exists() and "site" in known.read_text())
+
+    def test_one_whose_work_was_waited_for_is_not_suspected_however_the_process_ends(self):
+        space = self.work / "space.lua"
+        space.write_text('kernel "remember" {\n  space = { block = { 64, 512 } },\n'
+                         "  apply = function(config, launch) launch.block.x = config.block end,\n}\n")
+        def program(how):
+            return (ENDS, DEMO.parent / "demo_kernels.fatbin", how, "0")
+        self.run_program("--mode", "replay", "--no-confirm", region="nvtx:step", space=space,
+                         program=program("end"))
+        for path in (self.work / "store" / "step").glob("*.json"):
+            entry = json.loads(path.read_text())
+            for site in entry["sites"]:
+                site["winner"] = {"block": 512}
+                site["terms"]["confirmed"] = True
+            path.write_text(json.dumps(entry))
+        for how in "_exit_once_idle", "_exit_once_read":
+            with self.subTest(how):
+                # Nobody is there to tell how it ended.
+                done = subprocess.run(
+                    list(map(str, program(how))), capture_output=True, cwd=self.work, timeout=PATIENCE,
+                    env=self.environment | {
+                        "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
+                        "CONTEXTUNE_REGION": "nvtx:step", "CONTEXTUNE_SPACE": str(space),
+                        "CONTEXTUNE_MODE": "live", "CONTEXTUNE_LOG_DIR": str(self.work / how)})
+                self.assertEqual(done.returncode, 8)
+                self.assertIn("action=found", (self.work / how / "rank-0.log").read_text())
+                (trying,) = (self.work / "store" / "journal").glob("*.trying")
+                self.assertNotIn("site", trying.read_text())
+                trying.unlink()
 
     def test_suspects_that_do_nothing_are_tried_alone_and_hold_again(self):
         _, out = self.run_program("--no-confirm")

@@ -1,6 +1,6 @@
 // A program on the CUDA driver API that ends in the middle of an NVTX region, in the way that its
-// argument says. It knows nothing of tuning; what it prints and how it ends must be the same
-// whatever watches it.
+// argument says, or after one, once it has waited for its work. It knows nothing of tuning; what it
+// prints and how it ends must be the same whatever watches it.
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 #include <unistd.h>
@@ -65,12 +65,20 @@ void run(const char* kernels, const char* how, int last_visit) {
   unsigned n = elements;
   void* arguments[] = {&n, &from, &to};
   std::atexit([] { std::puts("at exit"); });
+  float last = 0;
+  const auto read_last = [&] {
+    check(cuMemcpyDtoH(&last, to + (elements - 1) * sizeof(float), sizeof last), "cuMemcpyDtoH");
+  };
   for (int i = 0; i < 30; ++i) {
     step(copy, arguments, i == last_visit ? how : nullptr);
+    if (i == last_visit && std::strcmp(how, "_exit_once_read") == 0) {
+      read_last();
+      _exit(8);
+    }
     check(cuCtxSynchronize(), "cuCtxSynchronize");
+    if (i == last_visit && std::strcmp(how, "_exit_once_idle") == 0) _exit(8);
   }
-  float last = 0;
-  check(cuMemcpyDtoH(&last, to + (elements - 1) * sizeof(float), sizeof last), "cuMemcpyDtoH");
+  read_last();
   std::printf("the last value is %g\n", static_cast<double>(last));
 }
 
@@ -80,7 +88,7 @@ int main(int argc, char** argv) {
   if (argc != 4) {
     std::fputs(
         "usage: ends_in_region KERNEL_FILE end|exit|_exit|quick_exit|thread|abort|uncaught|"
-        "caught|sigterm|sigkill VISIT\n",
+        "caught|sigterm|sigkill|_exit_once_read|_exit_once_idle VISIT\n",
         stderr);
     return 2;
   }
