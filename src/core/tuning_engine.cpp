@@ -215,7 +215,8 @@ void Tuning::Engine::end_pass(std::uint64_t number, std::span<const SiteIndex> l
     if (index >= sites_.size()) continue;
     any_failed = true;
     int iteration = 0;
-    std::uint32_t config = index < plan_.size() ? plan_[index] : 0;
+    // A site that came in this entry ran what was known of it.
+    const std::uint32_t config = index < plan_.size() ? plan_[index] : winners_[index];
     if (pass != nullptr) {
       for (PlannedTrial& trial : pass->trials) {
         if (trial.site != index) continue;

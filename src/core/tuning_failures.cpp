@@ -21,7 +21,7 @@ std::string text_of(double seconds) {
 void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {
   TuningSite& site = sites_[index];
   if (site.progress && config < site.spec.configs.size()) site.progress->fail(config, iteration);
-  const bool was_winner = stage_ == Stage::Finished && site.known == config;
+  const bool was_winner = site.known == config && (stage_ == Stage::Finished || site.spec.stored);
   if (!give_up_config(index, config)) return;
   observer_.fallback(was_winner ? FallbackReason::WinnerFailed : FallbackReason::LaunchFailed,
                      index,

@@ -66,6 +66,15 @@ CUresult ProcessRegion::launch(const contextune_launch& call, bool) noexcept {
   Site& site = found.resolved->site();
   if (site.window == nullptr) return services().launcher.as_written(call);  // one too many
   Window& window = *static_cast<Window*>(site.window);
+  const CUresult result = launch_site(call, launch, found, window, version);
+  window.search.await_notes();
+  return result;
+}
+
+CUresult ProcessRegion::launch_site(const contextune_launch& call, const Launch& launch,
+                                    const SiteTable::Found& found, Window& window,
+                                    std::uint64_t version) noexcept {
+  const Site& site = found.resolved->site();
   const bool done = window.search.finished() || services().stopped.load(std::memory_order_acquire);
   if (is_capturing(launch)) {
     if (!done) services().log.fallback(FallbackReason::Capture, name(), site.label(), {});

@@ -49,6 +49,9 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
+  CUresult launch_site(const contextune_launch& call, const Launch& launch,
+                       const SiteTable::Found& found, Window& window,
+                       std::uint64_t version) noexcept;
   CUresult launch_in_window(const contextune_launch& call, const Launch& launch,
                             const SiteTable::Found& found, Window& window) noexcept;
 

@@ -199,6 +199,8 @@ void Search::end(double now) {
   if (end_probe(*record)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
+  for (const SiteIndex index : failed)
+    note_failed(*sites_[index], sites_[index]->planned(), TrialStatus::LaunchFailed);
   tuning_->end_pass(record->pass, launched, failed, now);
   has_run_winners_.store(record->counted && record->measure == Measure::Nothing &&
                              !record->spoiled && failed.empty() && tuning_->finished(),

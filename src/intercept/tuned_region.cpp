@@ -95,9 +95,14 @@ bool TunedRegion::pass_entry() noexcept {
 void TunedRegion::left() noexcept {
   const bool is_visited = replay_ != nullptr && replay_->in_visit();
   const bool has_looked = looks_.exchange(false);
+  if (is_visited || has_looked || search_.watch() != Watch::Nothing) {
+    const Uncancelled uncancelled;
+    close_entry(is_visited, has_looked);
+  }
   search_.await_notes();
-  if (!is_visited && !has_looked && search_.watch() == Watch::Nothing) return;
-  const Uncancelled uncancelled;
+}
+
+void TunedRegion::close_entry(bool is_visited, bool has_looked) noexcept {
   if (is_visited) return replay_->end_visit();
   try {
     search_.end(now_seconds());

@@ -46,6 +46,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void entered(bool thread_bound) noexcept override;
   [[nodiscard]] bool pass_entry() noexcept override;
   void left() noexcept override;
+  void close_entry(bool is_visited, bool has_looked) noexcept;
   void abandoned() noexcept override;
   [[nodiscard]] bool is_tuned() const override { return search_.is_tuned(); }
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,

@@ -1,3 +1,9 @@
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
 #include "fixture.hpp"
 
 using namespace contextune;
@@ -70,4 +76,40 @@ TEST_CASE("A winner that stops working is dropped for good", "[failure]") {
   for (const SeenLaunch& one : take_seen()) CHECK(one.block == 32);
   CHECK(program.said("fallback", {"reason=winner_failed"}));
   adder.holds(9);
+}
+
+TEST_CASE("A stored winner that cannot be launched is noted before the program goes on",
+          "[failure]") {
+  const std::string region = GENERATE("process", "nvtx:step");
+  std::string folder = "/tmp/contextune-failure-XXXXXX";
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  Options options = Program::quick();
+  options.region = region;
+  options.cache_dir = folder;
+  {
+    Program program(options);
+    program.runtime().declare(blocks({1024}));
+    Adder adder(1 << 16);
+    const auto is_saved = [&] { return program.said("store", {"action=saved"}); };
+    for (int i = 0; i < 1000 && !is_saved(); ++i) {
+      program.steps(1, [&] { adder.run(program, 1, 128); });
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    REQUIRE(is_saved());
+    REQUIRE(program.said("winner", {"config=1"}));
+  }
+  Program program(options);
+  program.runtime().declare(blocks({1024}));
+  Simulation::get().fault("launch_fail:_Z3addifPf:block=1024");
+  Adder adder(1 << 16);
+  program.push("step");
+  CHECK(adder.run(program, 1, 128) == CUDA_SUCCESS);
+  program.pop();
+  (void)take_seen();
+  CHECK(program.said("fallback", {"reason=winner_failed"}));
+  CHECK(program.said("store", {"action=noted"}));
+  program.steps(3, [&] { CHECK(adder.run(program, 1, 128) == CUDA_SUCCESS); });
+  CHECK(program.lines("fallback").size() == 2);  // of that launch, and no more
+  adder.holds(4);
+  std::filesystem::remove_all(folder);
 }
