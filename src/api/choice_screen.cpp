@@ -7,6 +7,7 @@
 #include "api/process.hpp"
 #include "api/watchdog.hpp"
 #include "intercept/idle_wait.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/region.hpp"
 
 namespace contextune::api {
@@ -128,6 +129,7 @@ std::vector<ChoiceScreen::Bytes> ChoiceScreen::outputs() const {
 }
 
 bool ChoiceScreen::agrees_with(const std::vector<Bytes>& reference) const {
+  const intercept::OwnArithmetic arithmetic;  // a result may be no number
   const std::vector<Bytes> own = outputs();
   for (std::size_t i = 0; i < own.size(); ++i)
     if (!choice_.tolerance.agree(reference[i], own[i])) return false;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "intercept/hooks.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
 #include "intercept/thread_state.hpp"
@@ -31,6 +32,7 @@ void on_nccl_before(const contextune_nccl_call* call) noexcept {
   ProcessRuntime* const runtime = running_runtime();
   if (runtime == nullptr || runtime->nccl_repeats(*call)) return;
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   collective_calls().before(*call);
   runtime->nccl_begins(*call);
 }
@@ -39,12 +41,14 @@ void on_nccl_after(const contextune_nccl_call* call) noexcept {
   ProcessRuntime* const runtime = running_runtime();
   if (runtime == nullptr || process_collectives().end_settled(this_thread().collectives)) return;
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   runtime->nccl_ends(*call);
   collective_calls().after(*call);
   runtime->join_ranks(*call);
 }
 
 std::int64_t on_tuner_begin(const contextune_tuner_comm* comm) noexcept {
+  const OwnArithmetic arithmetic;
   return running_runtime() != nullptr ? collective_calls().begin_tuner(*comm) : -1;
 }
 
@@ -62,12 +66,14 @@ int on_tuner_decide(std::int64_t comm, int function, std::uint64_t bytes, int nu
   question.protocols = num_protocols;
   question.is_registered = registered != 0;
   question.channels = num_channels;
+  const OwnArithmetic arithmetic;
   const std::optional<bool> as_before =
       process_collectives().decide_settled(question, this_thread().collectives);
   return as_before.value_or(false) || (!as_before && collective_calls().decide(question)) ? 1 : 0;
 }
 
 void on_tuner_end(std::int64_t comm) noexcept {
+  const OwnArithmetic arithmetic;
   if (running_runtime() != nullptr) collective_calls().end_tuner(comm);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "intercept/communicator_gather.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/uncancelled.hpp"
 
 namespace contextune::intercept {
@@ -68,6 +69,7 @@ std::string gather_and_meet(const gpu::Driver& driver, const JoinedCommunicator&
 rank::Rendezvous meet_over(const gpu::Driver& driver, const JoinedCommunicator& joined,
                            double seconds, const rank::Standing& standing) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   rank::Rendezvous met;
   try {
     met.error = gather_and_meet(driver, joined, seconds, standing, met);

@@ -5,6 +5,7 @@
 #include "gpu/launch_log.hpp"
 #include "intercept/argument_words.hpp"
 #include "intercept/clock.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -83,6 +84,7 @@ void DiscoveredRegion::collect() {
 
 void DiscoveredRegion::left() noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   synchronised();
 }
 

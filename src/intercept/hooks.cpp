@@ -3,6 +3,7 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/hook_arguments.hpp"
 #include "intercept/memory_hooks.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/process_runtime.hpp"
 #include "intercept/tunable_launch.hpp"
 #include "intercept/uncancelled.hpp"
@@ -19,6 +20,7 @@ CUresult on_launch(const contextune_launch* call) noexcept {
 
 CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   const GraphCall call(fn, exec, stream);
   if (ProcessRuntime* runtime = running_runtime()) return runtime->launch_graph(call);
   return reinterpret_cast<decltype(&cuGraphLaunch)>(attached->real(fn))(exec, stream);
@@ -36,6 +38,7 @@ CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
 
 void on_before(contextune_fn fn, void* const* args) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   runtime->gate().pass();
@@ -212,6 +215,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
 
 void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   if (is_sticky_error(result)) runtime->broke(result);
@@ -251,6 +255,7 @@ void on_range(contextune_range_kind kind, const char* domain, const char* name,
 
 void on_program_uses_cupti(contextune_fn fn) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   if (ProcessRuntime* runtime = running_runtime()) {
     runtime->program_uses_cupti(attached->name(fn));
   }

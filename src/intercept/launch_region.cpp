@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "intercept/own_arithmetic.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -46,6 +47,7 @@ bool LaunchRegion::claim_entry(bool thread_bound) noexcept {
   pid_t holder = 0;
   if (occupied_by_.compare_exchange_strong(holder, own)) return true;
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   if (holder == own || holder == -1 || syscall(SYS_tgkill, getpid(), holder, 0) == 0 ||
       errno != ESRCH) {
     return false;
@@ -82,6 +84,7 @@ void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noex
   if (!counts || counts_already || services_.stopped.load(std::memory_order_acquire)) return;
   if (pass_entry()) return;
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   entered(true);
 }
 

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "intercept/hash.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/process_runtime.hpp"
 #include "intercept/uncancelled.hpp"
 
@@ -33,6 +34,7 @@ void ProcessRuntime::range(contextune_range_kind kind, const char* domain, const
 void ProcessRuntime::process_range(contextune_range_kind kind, const char* domain, const char* name,
                                    std::uint64_t id) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   if (kind == contextune_range_start) {
     for (const RegionMark& mark : marks_) {
       if (name == nullptr || !mark.opens_on(domain, name)) continue;

@@ -13,6 +13,7 @@
 #include "intercept/discovered_region.hpp"
 #include "intercept/environment_options.hpp"
 #include "intercept/nccl_caller.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_region.hpp"
 #include "intercept/program_name.hpp"
@@ -244,6 +245,7 @@ LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
       regions_of_marks_[static_cast<std::size_t>(&mark - marks_.data())];
   if (LaunchRegion* const region = known.load(std::memory_order_acquire)) return region;
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   try {
     Options options = options_;
     if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
@@ -344,6 +346,7 @@ void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
                                        ThreadState& thread) noexcept {
   const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
   gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   if (thread.call != nullptr && thread.call->is_aside()) return launcher_.as_written(call);

@@ -9,6 +9,7 @@
 
 #include "intercept/environment_options.hpp"
 #include "intercept/hot_words.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/process_runtime.hpp"
 
 namespace contextune::intercept {
@@ -33,6 +34,7 @@ void in_forked_child() {
 }
 
 void at_exit() {
+  const OwnArithmetic arithmetic;
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
 }
 
@@ -58,6 +60,7 @@ ProcessRuntime* start_once(const contextune_frontend* frontend) {
 }  // namespace
 
 Runtime* Runtime::start(const contextune_frontend* frontend) noexcept {
+  const OwnArithmetic arithmetic;  // the threads that it starts have it from here
   static bool tried = false;
   try {
     const std::lock_guard lock(starting);

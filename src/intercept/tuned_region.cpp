@@ -6,6 +6,7 @@
 #include "intercept/clock.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/idle_wait.hpp"
+#include "intercept/own_arithmetic.hpp"
 #include "intercept/tunable_launch.hpp"
 
 namespace contextune::intercept {
@@ -97,6 +98,7 @@ void TunedRegion::left() noexcept {
   const bool has_looked = looks_.exchange(false);
   if (is_visited || has_looked || search_.watch() != Watch::Nothing) {
     const Uncancelled uncancelled;
+    const OwnArithmetic arithmetic;
     close_entry(is_visited, has_looked);
   }
   search_.await_notes();
@@ -174,6 +176,7 @@ bool TunedRegion::begin_pass() noexcept {
   if (finished() && !table_.has_builds()) return false;
   if (!may_repeat()) return false;
   if (this_thread().is_in(this) || !claim_entry()) return false;
+  const OwnArithmetic arithmetic;
   bool counts = false;
   try {
     table_.finish_builds();

@@ -76,6 +76,9 @@ EXPECTED = {
     "memory_almost_full": Expected(["R replay_allocation"]),
     "many_copies": Expected(REPLAYED),
     "nested_regions": Expected(["R nested_region", *REPLAYED, "other other_region"]),
+    "arithmetic_that_traps": Expected(REPLAYED),
+    "flags_of_arithmetic": Expected(REPLAYED),
+    "arithmetic_that_rounds_up": Expected(REPLAYED),
 }
 
 

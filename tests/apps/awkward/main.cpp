@@ -48,6 +48,9 @@ constexpr Scenario scenarios[] = {
     SCENARIO(memory_almost_full),
     SCENARIO(many_copies),
     SCENARIO(nested_regions),
+    SCENARIO(arithmetic_that_traps),
+    SCENARIO(flags_of_arithmetic),
+    SCENARIO(arithmetic_that_rounds_up),
 #undef SCENARIO
 };
 

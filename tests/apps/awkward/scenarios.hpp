@@ -52,4 +52,9 @@ int memory_almost_full(Device& device);
 int many_copies(Device& device);
 int nested_regions(Device& device);
 
+// How the processor calculates.
+int arithmetic_that_traps(Device& device);
+int flags_of_arithmetic(Device& device);
+int arithmetic_that_rounds_up(Device& device);
+
 }  // namespace awkward
