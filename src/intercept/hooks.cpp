@@ -62,6 +62,10 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
     case contextune_fn_cuGraphExecDestroy:
       runtime->recorder().obstruct(FallbackReason::ReplayAllocation, "It destroys a graph.", true);
       return runtime->graphs().destroyed(argument<CUgraphExec>(args, 0));
+    case contextune_fn_cuTexObjectDestroy:
+    case contextune_fn_cuSurfObjectDestroy:
+      return runtime->recorder().obstruct(FallbackReason::ReplayAllocation,
+                                          "It destroys a texture or surface object.", true);
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
       return runtime->stream_goes_away(argument<CUstream>(args, 0));

@@ -68,6 +68,7 @@ EXPECTED = {
     "module_unloaded": Expected(REPLAYED_NEXT),
     "stream_destroyed": Expected(REPLAYED_NEXT),
     "event_destroyed": Expected(REPLAYED),
+    "texture_destroyed": Expected(REPLAYED_NEXT),
     "primary_context_reset": Expected(REPLAYED_NEXT, status=3),
     "primary_context_in_pairs": Expected(REPLAYED),
     "primary_context_released": Expected(REPLAYED_NEXT, status=3),

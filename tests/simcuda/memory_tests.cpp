@@ -119,6 +119,22 @@ TEST_CASE("Contexts are a stack of each thread", "[memory][context]") {
   CHECK(cuCtxSetCurrent(reinterpret_cast<CUcontext>(&memory)) == CUDA_ERROR_INVALID_CONTEXT);
 }
 
+TEST_CASE("A texture object tells what it was made from until it is destroyed", "[memory]") {
+  Session session;
+  CUDA_RESOURCE_DESC resource{};
+  resource.resType = CU_RESOURCE_TYPE_LINEAR;
+  resource.res.linear = {session.memory(256), CU_AD_FORMAT_FLOAT, 1, 256};
+  const CUDA_TEXTURE_DESC description{};
+  CUtexObject texture = 0;
+  SUCCEEDS(cuTexObjectCreate(&texture, &resource, &description, nullptr));
+  CUDA_RESOURCE_DESC told{};
+  SUCCEEDS(cuTexObjectGetResourceDesc(&told, texture));
+  CHECK(told.res.linear.devPtr == resource.res.linear.devPtr);
+  SUCCEEDS(cuTexObjectDestroy(texture));
+  CHECK(cuTexObjectGetResourceDesc(&told, texture) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuTexObjectDestroy(texture) == CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("Arrays keep what copies put into them", "[memory][array]") {
   const Session session;
   const CUDA_ARRAY_DESCRIPTOR shape{3, 2, CU_AD_FORMAT_FLOAT, 1};

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <simcuda/kernel.hpp>
 #include <vector>
 
@@ -21,6 +22,21 @@ void advance(const simcuda_launch* launch) {
   Moments::get().kernel_runs();
 }
 
+std::map<CUtexObject, CUdeviceptr> textures;
+
+void look_up(const simcuda_launch* launch) {
+  const auto n = argument<std::uint32_t>(*launch, 0);
+  auto* const words = argument<std::uint32_t*>(*launch, 1);
+  const auto texture = textures.find(argument<CUtexObject>(*launch, 2));
+  if (texture == textures.end()) {
+    std::puts("a kernel reads through a texture object that is gone");
+    std::fflush(stdout);
+    std::_Exit(1);
+  }
+  const auto* const texels = reinterpret_cast<const std::uint32_t*>(texture->second);
+  for (std::uint32_t i = 0; i < n; ++i) words[i] += texels[n - 1 - i];
+}
+
 void describe(const simcuda_launch*, simcuda_work* work) {
   work->items = 10'000;
   work->flops = 1e8;
@@ -29,8 +45,11 @@ void describe(const simcuda_launch*, simcuda_work* work) {
 void register_kernel() {
   static constexpr simcuda_kernel kernel =
       simcuda::whole_launch_kernel<std::uint32_t, std::uint32_t*>("advance", &advance, &describe);
-  static constexpr const simcuda_kernel* list[] = {&kernel};
-  static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, 1};
+  static constexpr simcuda_kernel reading =
+      simcuda::whole_launch_kernel<std::uint32_t, std::uint32_t*, CUtexObject>("look_up", &look_up,
+                                                                               &describe);
+  static constexpr const simcuda_kernel* list[] = {&kernel, &reading};
+  static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, 2};
   if (simcuda_register_kernels(&table) != 0) std::abort();
 }
 
@@ -57,6 +76,7 @@ Device Device::open() {
 
 void Device::load_module() {
   advance = load_advance(module);
+  check(cuModuleGetFunction(&look_up, module, "look_up"), "cuModuleGetFunction");
 }
 
 void Device::launch(CUdeviceptr memory, CUstream stream) const {
@@ -65,7 +85,8 @@ void Device::launch(CUdeviceptr memory, CUstream stream) const {
 
 CUfunction load_advance(CUmodule& module) {
   CUfunction function = nullptr;
-  check(cuModuleLoadData(&module, "simcuda image 1\nkernel advance\n"), "cuModuleLoadData");
+  check(cuModuleLoadData(&module, "simcuda image 1\nkernel advance\nkernel look_up\n"),
+        "cuModuleLoadData");
   check(cuModuleGetFunction(&function, module, "advance"), "cuModuleGetFunction");
   return function;
 }
@@ -76,6 +97,29 @@ void launch(CUfunction advance, CUdeviceptr memory, CUstream stream) {
   Moments::get().program_launches();
   check(cuLaunchKernel(advance, 4, 1, 1, 128, 1, 1, 0, stream, arguments, nullptr),
         "cuLaunchKernel");
+}
+
+void Device::launch_reading(CUtexObject texture, CUdeviceptr memory) const {
+  std::uint32_t n = num_words;
+  void* arguments[] = {&n, &memory, &texture};
+  check(cuLaunchKernel(look_up, 4, 1, 1, 128, 1, 1, 0, nullptr, arguments, nullptr),
+        "cuLaunchKernel");
+}
+
+CUtexObject new_texture(CUdeviceptr memory) {
+  CUDA_RESOURCE_DESC resource{};
+  resource.resType = CU_RESOURCE_TYPE_LINEAR;
+  resource.res.linear = {memory, CU_AD_FORMAT_UNSIGNED_INT32, 1, num_bytes};
+  const CUDA_TEXTURE_DESC description{};
+  CUtexObject texture = 0;
+  check(cuTexObjectCreate(&texture, &resource, &description, nullptr), "cuTexObjectCreate");
+  textures[texture] = memory;
+  return texture;
+}
+
+void destroy_texture(CUtexObject texture) {
+  check(cuTexObjectDestroy(texture), "cuTexObjectDestroy");
+  textures.erase(texture);
 }
 
 CUdeviceptr new_memory() {

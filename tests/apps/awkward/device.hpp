@@ -19,12 +19,16 @@ struct Device {
   CUcontext context = nullptr;
   CUmodule module = nullptr;
   CUfunction advance = nullptr;
+  CUfunction look_up = nullptr;
 
   static Device open();
   void load_module();
   /// Changes every word, so that one launch more or less is seen. In the region it is the kernel
   /// that is tuned.
   void launch(CUdeviceptr memory, CUstream stream = nullptr) const;
+  /// Adds to every word what it reads through a texture object. Through one that is gone a GPU
+  /// would read from nowhere, so the process ends.
+  void launch_reading(CUtexObject texture, CUdeviceptr memory) const;
 };
 
 /// Another module with the same kernel, in the context that is current.
@@ -35,6 +39,9 @@ void launch(CUfunction advance, CUdeviceptr memory, CUstream stream);
 CUdeviceptr new_memory();
 /// A stream that does not wait for the legacy one.
 CUstream new_stream();
+/// A texture object over memory of `num_bytes`.
+CUtexObject new_texture(CUdeviceptr memory);
+void destroy_texture(CUtexObject texture);
 /// Memory of the host that the GPU can look at; holds 0.
 std::uint32_t* new_host_word(CUdeviceptr& address);
 

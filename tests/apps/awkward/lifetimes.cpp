@@ -97,6 +97,20 @@ int event_destroyed(Device& device) {
   return 0;
 }
 
+int texture_destroyed(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  {
+    const Range range(region);
+    const CUtexObject texture = new_texture(memory);
+    device.launch_reading(texture, memory);
+    device.launch(memory);
+    check(cuCtxSynchronize(), "cuCtxSynchronize");
+    destroy_texture(texture);
+  }
+  visit(device, memory, nullptr);
+  return 0;
+}
+
 int primary_context_reset(Device& device) {
   CUdeviceptr memory = new_memory();
   {

@@ -40,6 +40,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(module_unloaded),
     SCENARIO(stream_destroyed),
     SCENARIO(event_destroyed),
+    SCENARIO(texture_destroyed),
     SCENARIO(primary_context_reset),
     SCENARIO(primary_context_in_pairs),
     SCENARIO(primary_context_released),

@@ -41,6 +41,7 @@ int memory_freed(Device& device);
 int module_unloaded(Device& device);
 int stream_destroyed(Device& device);
 int event_destroyed(Device& device);
+int texture_destroyed(Device& device);
 int primary_context_reset(Device& device);
 int primary_context_in_pairs(Device& device);
 int primary_context_released(Device& device);

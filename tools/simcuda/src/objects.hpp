@@ -44,7 +44,8 @@ struct Object {
     graph_exec,
     pool,
     allocation,
-    array
+    array,
+    texture
   };
   explicit Object(Kind k) : object_kind(k) {}
   Object(const Object&) = delete;
