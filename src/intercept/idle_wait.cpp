@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
@@ -10,11 +11,17 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace contextune::intercept {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+using Seconds = std::chrono::duration<double>;
+
 struct Wait {
+  CUcontext context = nullptr;
+  Clock::time_point begin = Clock::now();
   std::mutex mutex;
   std::condition_variable ended;
   bool through = false;
@@ -38,12 +45,53 @@ class NoSignals {
   sigset_t before_{};
 };
 
+/// Waits that were given up and whose threads are in the driver still: one for each context, so
+/// that a program whose GPU is never idle again has no more of them with every wait.
+class UnendedWaits {
+ public:
+  static UnendedWaits& get() {
+    static auto* const waits = new UnendedWaits;  // threads end after it would have gone
+    return *waits;
+  }
+
+  void add(std::shared_ptr<Wait> wait) {
+    const std::lock_guard lock(mutex_);
+    waits_.push_back(std::move(wait));
+  }
+  /// Null: there is none.
+  [[nodiscard]] std::shared_ptr<Wait> find(CUcontext context) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waits_, [](const auto& one) {
+      const std::lock_guard its_lock(one->mutex);
+      return one->through;
+    });
+    const auto place = std::find_if(waits_.begin(), waits_.end(),
+                                    [&](const auto& one) { return one->context == context; });
+    return place == waits_.end() ? nullptr : *place;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::shared_ptr<Wait>> waits_;
+};
+
+bool ends_by(Wait& wait, Clock::time_point deadline) {
+  std::unique_lock lock(wait.mutex);
+  return wait.ended.wait_until(lock, deadline, [&] { return wait.through; });
+}
+
 /// Absent: it was still at work.
 std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, double seconds,
                                  CaptureWatch* captures) {
+  const auto deadline =
+      Clock::now() + std::chrono::duration_cast<Clock::duration>(Seconds(seconds));
+  // What an earlier wait did not see the end of comes before what is to be waited for now.
+  while (const auto unended = UnendedWaits::get().find(context))
+    if (!ends_by(*unended, deadline)) return std::nullopt;
   // The driver has no such call with a deadline, so another thread makes the one without. If it
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
+  wait->context = context;
   std::optional<NoSignals> none(std::in_place);
   std::thread thread([&driver, context, captures, wait] {
     const gpu::CurrentContext current(driver, context);
@@ -60,9 +108,8 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
   (void)pthread_setname_np(thread.native_handle(), "contextune-idle");
   thread.detach();
   none.reset();
-  std::unique_lock lock(wait->mutex);
-  if (!wait->ended.wait_for(lock, std::chrono::duration<double>(seconds),
-                            [&] { return wait->through; })) {
+  if (!ends_by(*wait, deadline)) {
+    UnendedWaits::get().add(wait);
     return std::nullopt;
   }
   return wait->result;
@@ -74,11 +121,17 @@ std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context,
   return wait_for(driver, context, seconds, nullptr);
 }
 
+double busy_seconds(CUcontext context) {
+  const auto unended = UnendedWaits::get().find(context);
+  return unended == nullptr ? 0 : Seconds(Clock::now() - unended->begin).count();
+}
+
 bool wait_until_idle(const gpu::Driver& driver, CUcontext context, double seconds, std::string& why,
                      CaptureWatch* captures) {
   const std::optional<CUresult> result = wait_for(driver, context, seconds, captures);
   if (!result) {
-    why = "it was still at work after " + std::to_string(static_cast<int>(seconds)) + " s";
+    const auto whole = static_cast<int>(std::max(seconds, busy_seconds(context)));
+    why = "it was still at work after " + std::to_string(whole) + " s";
     return false;
   }
   if (*result != CUDA_SUCCESS) why = gpu::describe(driver, *result);

@@ -20,4 +20,9 @@ namespace contextune::intercept {
 [[nodiscard]] std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context,
                                                  double seconds);
 
+/// For how long the context is known to have been at work: since a wait began that was given up, if
+/// the work that it waited for has not ended since; else 0.
+/// @throws std::system_error
+[[nodiscard]] double busy_seconds(CUcontext context);
+
 }  // namespace contextune::intercept

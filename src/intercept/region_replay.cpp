@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -117,7 +118,8 @@ void RegionReplay::drop_memory(bool wanted) noexcept {
     // Freeing waits for all work of the context, and that may itself wait for what the program does
     // next: then it is tried again at the next visit.
     std::string why;
-    if (!wait_until_idle(services_.driver, context_, release_seconds, why, &services_.captures)) {
+    const double seconds = std::max(0.0, release_seconds - busy_seconds(context_));
+    if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
       ++busy_drops_;
       return;
     }
@@ -168,6 +170,8 @@ void RegionReplay::wait_at_begin(double seconds) {
   go_on_unless_stopped();
   if (services_.captures.any()) decline_for(FallbackReason::Capture, {}, true);
   std::string why;
+  // What has been waited for in vain, for another region or to free copies, is waited for no more.
+  seconds = std::max(0.0, seconds - busy_seconds(context_));
   if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
     decline_for(FallbackReason::NotIdle, "When the region began, " + why + ".");
   }

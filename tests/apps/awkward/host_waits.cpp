@@ -47,6 +47,27 @@ int function_of_the_host(Device& device) {
   return 0;
 }
 
+int allocations_while_the_gpu_waits(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  const CUstream stream = new_stream();
+  CUdeviceptr address = 0;
+  std::uint32_t* const word = new_host_word(address);
+  {
+    const Range range(region);
+    check(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_EQ), "cuStreamWaitValue32");
+    device.launch(memory, stream);
+  }
+  // So many that whoever waits before each, for the GPU, does not end.
+  for (int i = 0; i < 1000; ++i) {
+    CUdeviceptr more = 0;
+    check(cuMemAlloc(&more, 4096), "cuMemAlloc");
+  }
+  std::puts("all is allocated");
+  std::atomic_ref(*word).store(1);
+  print_memory("memory", memory);
+  return 0;
+}
+
 int end_while_the_gpu_is_at_work(Device& device) {
   const CUdeviceptr memory = new_memory();
   simcuda_set_fault("hang:advance");

@@ -17,6 +17,7 @@ constexpr Scenario scenarios[] = {
   { #name, &awkward::name }
     SCENARIO(value_of_the_host),
     SCENARIO(function_of_the_host),
+    SCENARIO(allocations_while_the_gpu_waits),
     SCENARIO(end_while_the_gpu_is_at_work),
     SCENARIO(allocation_while_prepared),
     SCENARIO(memory_freed_while_prepared),

@@ -9,6 +9,7 @@ namespace awkward {
 // Work that waits for what the host does after the region.
 int value_of_the_host(Device& device);
 int function_of_the_host(Device& device);
+int allocations_while_the_gpu_waits(Device& device);
 int end_while_the_gpu_is_at_work(Device& device);
 
 // Other threads.
