@@ -1,5 +1,6 @@
 #include "space/lua_state.hpp"
 
+#include <locale.h>
 #include <time.h>
 
 #include <algorithm>
@@ -23,6 +24,24 @@ double processor_seconds() {
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
+
+/// This thread reads, writes and orders text as in no country in particular, as long as this lives:
+/// Lua asks the locale, which is the program's, and 0.5 must not become 0,5 in what a script makes.
+class PlainLocale {
+ public:
+  PlainLocale() noexcept : before_(uselocale(plain())) {}
+  ~PlainLocale() { (void)uselocale(before_); }
+  PlainLocale(const PlainLocale&) = delete;
+  PlainLocale& operator=(const PlainLocale&) = delete;
+
+ private:
+  static locale_t plain() noexcept {
+    static const locale_t made = newlocale(LC_ALL_MASK, "C", nullptr);
+    return made;  // null, if there ever were none, leaves the thread its own
+  }
+
+  locale_t before_;
+};
 
 /// Takes "\x01:LINE: " off a message.
 int take_position(std::string_view& text) {
@@ -78,6 +97,7 @@ void LuaState::enter_callback() {
 }
 
 void LuaState::run(const Task& task) {
+  const PlainLocale locale;
   const int top = lua_gettop(lua_);
   // Grows nothing after the first call: the stack starts with more than this.
   if (lua_checkstack(lua_, 4) == 0) throw std::bad_alloc();
