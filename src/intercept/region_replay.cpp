@@ -1,11 +1,7 @@
 #include "intercept/region_replay.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -329,7 +325,6 @@ void RegionReplay::vote(const Recording& recording, std::optional<Recording::Obs
 
 void RegionReplay::carry_out(Recording recording) {
   const double begin = now_seconds();
-  std::string why;
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording), tolerance_,
                     together_ ? together_seconds : step_seconds);
   told_to_stop_ = false;
@@ -344,37 +339,32 @@ void RegionReplay::carry_out(Recording recording) {
   } catch (...) {
     failure = std::current_exception();
   }
-  // What a pass had issued before it failed may still be under way, and would write over what is
-  // put back.
-  const double seconds = together_ ? together_seconds : idle_seconds;
-  if (failure && !wait_until_idle(services_.driver, context_, seconds, why)) {
-    throw StuckReplay(why);
-  }
+  if (failure) wait_after_failure(replayer);
   memory_->restore_final();
   if (failure) std::rethrow_exception(failure);
   given_up_ = visits_ >= most_visits && !search_.finished();
   write_line(replayer, now_seconds() - begin);
 }
 
+void RegionReplay::wait_after_failure(Replayer& replayer) {
+  std::string why;
+  try {
+    const double seconds = together_ ? together_seconds : idle_seconds;
+    if (wait_until_idle(services_.driver, context_, seconds, why)) return;
+  } catch (const std::exception&) {
+    // No thread to wait with. Whatever comes of it, memory must not stay as the pass left it.
+    try {
+      return replayer.wait_for_all();
+    } catch (const std::exception& error) {
+      why = error.what();
+    }
+  }
+  throw StuckReplay(why);
+}
+
 void RegionReplay::decline(const Recording::Obstacle& obstacle) noexcept {
   given_up_ = given_up_ || !obstacle.retry || visits_ >= most_visits;
   services_.log.fallback(obstacle.reason, region_.name(), {}, obstacle.text);
-}
-
-void RegionReplay::memory_is_lost(const std::string& why) noexcept {
-  // Another thread ends the program, and what it has of device memory nobody can look at any more.
-  if (gpu::has_ended(services_.driver)) {
-    (void)host_->put_back();
-    return decline({FallbackReason::ReplayFailed,
-                    "The program ended, and the driver with it, before the replay did.", false});
-  }
-  const std::string text = "contextune: the replay of region '" + region_.name() +
-                           "' failed and the program's memory cannot be put back: " + why +
-                           "; the program is stopped here, since its results would be wrong. Run "
-                           "it with --mode live.\n";
-  services_.log.fault(text);
-  (void)!write(STDERR_FILENO, text.data(), text.size());
-  std::abort();
 }
 
 void RegionReplay::write_line(const Replayer& replayer, double seconds) noexcept {

@@ -95,6 +95,10 @@ class RegionReplay {
   /// @throws Declined unless it is to be repeated
   void vote(const Recording& recording, std::optional<Recording::Obstacle> own);
   void carry_out(Recording recording);
+  /// What a pass had issued before it failed may still be under way, and would write over what is
+  /// put back.
+  /// @throws StuckReplay if it does not end
+  void wait_after_failure(Replayer& replayer);
   [[noreturn]] void learn();
   void tune(Replayer& replayer);
   void screen(Replayer& replayer);

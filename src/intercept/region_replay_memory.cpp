@@ -2,6 +2,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <string>
 #include <utility>
 
 #include "intercept/region_replay.hpp"
@@ -145,6 +147,22 @@ void RegionReplay::learn() {
   decline_for(
       FallbackReason::ReplayMemory,
       "Not all memory can be copied; this visit told what has to be, and the next is tried.", true);
+}
+
+void RegionReplay::memory_is_lost(const std::string& why) noexcept {
+  // Another thread ends the program, and what it has of device memory nobody can look at any more.
+  if (gpu::has_ended(services_.driver)) {
+    (void)host_->put_back();
+    return decline({FallbackReason::ReplayFailed,
+                    "The program ended, and the driver with it, before the replay did.", false});
+  }
+  const std::string text = "contextune: the replay of region '" + region_.name() +
+                           "' failed and the program's memory cannot be put back: " + why +
+                           "; the program is stopped here, since its results would be wrong. Run "
+                           "it with --mode live.\n";
+  services_.log.fault(text);
+  (void)!write(STDERR_FILENO, text.data(), text.size());
+  std::abort();
 }
 
 }  // namespace contextune::intercept

@@ -45,6 +45,10 @@ class Replayer {
   /// wait.
   void run_pass(const std::function<void()>& issued);
 
+  /// Waits for all that was issued.
+  /// @throws Error as run() does
+  void wait_for_all();
+
   /// Whether the copies to the host brought what they brought in the first run, as far as the
   /// tolerance goes.
   [[nodiscard]] bool host_results_agree();
@@ -65,7 +69,6 @@ class Replayer {
   void issue_call(const Operation& operation, const std::byte* host);
   void issue_collective(const contextune_nccl_call& call, bool counts);
   void wait_for(CUstream stream);
-  void wait_for_all();
   void check(CUresult result, const char* what) const;
 
   LaunchRegion& region_;

@@ -1,7 +1,28 @@
 // Much of something: visits, memory, copies, regions in regions.
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
 #include <cstdio>
 
+#include "moments.hpp"
 #include "scenarios.hpp"
+
+namespace {
+
+std::atomic<bool> no_thread_left{false};
+
+}  // namespace
+
+/// libc's, in a process that may have so many threads and no more.
+extern "C" [[gnu::visibility("default")]] int pthread_create(pthread_t* thread,
+                                                             const pthread_attr_t* attributes,
+                                                             void* (*run)(void*), void* argument) {
+  static const auto real =
+      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  return no_thread_left ? EAGAIN : real(thread, attributes, run, argument);
+}
 
 namespace awkward {
 
@@ -75,6 +96,20 @@ int nested_regions(Device& device) {
   }
   print_memory("memory", memory);
   print_memory("elsewhere", elsewhere);
+  return 0;
+}
+
+int no_thread_left_while_repeated(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  let_results_drift();
+  Moments::get().when_repeated([] { no_thread_left = true; });
+  {
+    const Range range(region);
+    device.launch(memory);
+  }
+  Moments::get().unless_repeated();
+  no_thread_left = false;
+  print_memory("memory", memory);
   return 0;
 }
 

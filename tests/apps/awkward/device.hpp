@@ -31,6 +31,8 @@ struct Device {
   void launch_reading(CUtexObject texture, CUdeviceptr memory) const;
 };
 
+/// From now on no two launches of the kernel do the same.
+void let_results_drift();
 /// Another module with the same kernel, in the context that is current.
 CUfunction load_advance(CUmodule& module);
 void launch(CUfunction advance, CUdeviceptr memory, CUstream stream);

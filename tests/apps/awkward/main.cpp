@@ -50,6 +50,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(memory_almost_full),
     SCENARIO(many_copies),
     SCENARIO(nested_regions),
+    SCENARIO(no_thread_left_while_repeated),
     SCENARIO(arithmetic_that_traps),
     SCENARIO(flags_of_arithmetic),
     SCENARIO(arithmetic_that_rounds_up),

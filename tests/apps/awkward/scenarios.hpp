@@ -53,6 +53,7 @@ int memory_over_visits(Device& device);
 int memory_almost_full(Device& device);
 int many_copies(Device& device);
 int nested_regions(Device& device);
+int no_thread_left_while_repeated(Device& device);
 
 // How the processor calculates.
 int arithmetic_that_traps(Device& device);
