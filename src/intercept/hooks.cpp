@@ -43,7 +43,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   if (runtime == nullptr) return;
   runtime->gate().pass();
   memory_call_begins(runtime->allocations(), fn, args);
-  if (takes_memory(fn)) runtime->recorder().memory_wanted();
+  if (const auto bytes = memory_taken_by(fn, args)) runtime->recorder().memory_wanted(*bytes);
   if (TunableCall* call = this_thread().call) TunableLaunch::transfer_begins(*call, fn, args);
   switch (fn) {
     case contextune_fn_cuModuleUnload:

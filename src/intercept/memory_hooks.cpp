@@ -1,5 +1,6 @@
 #include "intercept/memory_hooks.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -145,6 +146,12 @@ void note_array(AllocationMap& map, const gpu::Driver& driver, void* const* args
 
 bool is_surface(const CUDA_ARRAY3D_DESCRIPTOR* description) noexcept {
   return (description->Flags & CUDA_ARRAY3D_SURFACE_LDST) != 0;
+}
+
+std::size_t array_bytes(std::size_t width, std::size_t height, std::size_t depth) noexcept {
+  constexpr std::size_t largest_element = 16;
+  return width * std::max<std::size_t>(height, 1) * std::max<std::size_t>(depth, 1) *
+         largest_element;
 }
 
 void hide_own_memory(const AllocationMap& map, const gpu::Driver& driver, std::size_t* free,
@@ -303,22 +310,31 @@ void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args)
   }
 }
 
-bool takes_memory(contextune_fn fn) noexcept {
+std::optional<std::size_t> memory_taken_by(contextune_fn fn, void* const* args) noexcept {
   switch (fn) {
     case contextune_fn_cuMemAlloc_v2:
-    case contextune_fn_cuMemAllocPitch_v2:
     case contextune_fn_cuMemAllocManaged:
     case contextune_fn_cuMemAllocAsync:
     case contextune_fn_cuMemAllocAsync_ptsz:
     case contextune_fn_cuMemAllocFromPoolAsync:
     case contextune_fn_cuMemAllocFromPoolAsync_ptsz:
     case contextune_fn_cuMemCreate:
-    case contextune_fn_cuArrayCreate_v2:
+      return argument<std::size_t>(args, 1);
+    case contextune_fn_cuMemAllocPitch_v2: {
+      constexpr std::size_t pitch = 512;
+      return (argument<std::size_t>(args, 2) + pitch) * argument<std::size_t>(args, 3);
+    }
+    case contextune_fn_cuArrayCreate_v2: {
+      const auto* shape = argument<const CUDA_ARRAY_DESCRIPTOR*>(args, 1);
+      return shape == nullptr ? 0 : array_bytes(shape->Width, shape->Height, 1);
+    }
     case contextune_fn_cuArray3DCreate_v2:
-    case contextune_fn_cuMipmappedArrayCreate:
-      return true;
+    case contextune_fn_cuMipmappedArrayCreate: {
+      const auto* shape = argument<const CUDA_ARRAY3D_DESCRIPTOR*>(args, 1);
+      return shape == nullptr ? 0 : array_bytes(shape->Width, shape->Height, shape->Depth);
+    }
     default:
-      return false;
+      return std::nullopt;
   }
 }
 

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+
 #include "intercept/allocation_map.hpp"
 #include "preload/contextune_abi.h"
 
@@ -13,8 +16,10 @@ namespace contextune::intercept {
 /// memory back is left alone. On the thread that makes the call; does not throw.
 void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args) noexcept;
 
-/// Whether a call takes memory of the device, so that none of ours should be in its way.
-[[nodiscard]] bool takes_memory(contextune_fn fn) noexcept;
+/// How many bytes of the device's memory a call is about to take, so that none of ours should be in
+/// its way; of an array no less than that. Absent: it takes none.
+[[nodiscard]] std::optional<std::size_t> memory_taken_by(contextune_fn fn,
+                                                         void* const* args) noexcept;
 
 /// What the call has done. Asks the driver where the memory is, but waits for nothing. An answer to
 /// how much is free is corrected by what copies of ours take.

@@ -45,7 +45,7 @@ Recorder::Recorder(const contextune_frontend* frontend, const gpu::Driver& drive
       several_devices_(several_devices) {}
 
 bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
-                     FirstLaunch first_launch, std::function<void()> give_way) noexcept {
+                     FirstLaunch first_launch, GiveWay give_way) noexcept {
   CUcontext context = nullptr;
   (void)driver_.cuCtxGetCurrent(&context);
   const std::lock_guard lock(mutex_);
@@ -97,15 +97,15 @@ void Recorder::set_obstacle(Recording::Obstacle obstacle) noexcept {
   active_.store(false, std::memory_order_release);
 }
 
-void Recorder::memory_wanted() noexcept {
+void Recorder::memory_wanted(std::size_t bytes) noexcept {
   if (active() && !is_called_by_nccl()) obstruct(FallbackReason::ReplayAllocation, {}, true);
   if (!allocations_.has_own_bytes()) return;
-  std::function<void()> give_way;
+  GiveWay give_way;
   {
     const std::lock_guard lock(mutex_);
     give_way = give_way_;
   }
-  if (give_way) give_way();
+  if (give_way) give_way(bytes);
 }
 
 bool Recorder::is_ours() noexcept {

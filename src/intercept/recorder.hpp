@@ -29,6 +29,9 @@ class Recorder {
   /// @return what stands in the way of a replay; absent: nothing
   using FirstLaunch = std::function<std::optional<Recording::Obstacle>(const KnownKernel&)>;
 
+  /// Gives back what is in the way of so many bytes that the program wants.
+  using GiveWay = std::function<void(std::size_t bytes)>;
+
   /// @param several_devices so a launch's context tells its device
   Recorder(const contextune_frontend* frontend, const gpu::Driver& driver, const Launcher& launcher,
            KernelTable& kernels, GraphTable& graphs, AllocationMap& allocations,
@@ -50,7 +53,7 @@ class Recorder {
   ///   the program takes memory, which is an obstacle
   /// @return false: another recording is under way, or a call of the last one
   [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
-                           FirstLaunch first_launch, std::function<void()> give_way) noexcept;
+                           FirstLaunch first_launch, GiveWay give_way) noexcept;
   /// What was recorded. To be called by the thread that recorded; calls of others that come now
   /// are passed through.
   [[nodiscard]] Recording end() noexcept;
@@ -76,8 +79,8 @@ class Recorder {
   /// The program has an event that another process records.
   void event_imported(CUevent event) noexcept;
 
-  /// The program is about to take memory of the device.
-  void memory_wanted() noexcept;
+  /// The program is about to take so much memory of the device.
+  void memory_wanted(std::size_t bytes) noexcept;
   /// Something happened that a recording cannot hold.
   void obstruct(FallbackReason reason, std::string text, bool retry = false) noexcept;
 
@@ -117,7 +120,7 @@ class Recorder {
   std::mutex mutex_;
   Recording recording_;
   FirstLaunch first_launch_;
-  std::function<void()> give_way_;
+  GiveWay give_way_;
   std::size_t most_host_bytes_ = 0;
   std::uint64_t thread_ = 0;  ///< whose work it is; 0: of the first to come
   Versions versions_;

@@ -88,7 +88,7 @@ void RegionReplay::record(bool thread_bound) {
   const auto limits = copy_limits();
   services_.gate.watch(true);
   recording_ = services_.recorder.begin(thread_bound, versions, limits.host_bytes, first_launch,
-                                        [this] { drop_memory(true); });
+                                        [this](std::size_t bytes) { drop_memory(bytes); });
 }
 
 void RegionReplay::finish_visit() noexcept {
@@ -96,7 +96,7 @@ void RegionReplay::finish_visit() noexcept {
   services_.gate.release();
 }
 
-void RegionReplay::drop_memory(bool wanted) noexcept {
+void RegionReplay::drop_memory(std::optional<std::size_t> wanted) noexcept {
   const std::unique_lock lock(memory_mutex_, std::try_to_lock);
   // Another thread is at it, or may be at look_at.
   if (replaying_.load() || !lock || services_.recorder.busy() || services_.recorder.active())
@@ -112,9 +112,11 @@ void RegionReplay::drop_memory(bool wanted) noexcept {
                       false});
     }
     // Freeing waits for all work of the context, and that may itself wait for what the program does
-    // next: then it is tried again at the next visit.
+    // next: then it is tried again at the next visit. Where the program would not get what it
+    // wants, it waits as long as it is let.
     std::string why;
-    const double seconds = std::max(0.0, release_seconds - busy_seconds(context_));
+    const double most = wanted && lacks(*wanted) ? idle_seconds : release_seconds;
+    const double seconds = std::max(0.0, most - busy_seconds(context_));
     if (!wait_until_idle(services_.driver, context_, seconds, why, &services_.captures)) {
       ++busy_drops_;
       return;
@@ -138,7 +140,7 @@ void RegionReplay::note_own_bytes() noexcept {
 void RegionReplay::forget_context(CUcontext context, bool gone) noexcept {
   if (context != context_ || (memory_ == nullptr && unneeded_.empty())) return;
   services_.recorder.obstruct(FallbackReason::ReplayAllocation, "It destroys a context.", true);
-  if (!gone) drop_memory(true);
+  if (!gone) drop_memory(0);
   if (services_.recorder.busy()) return;  // by another thread, whose context the program destroys
   const std::lock_guard lock(memory_mutex_);
   // What could not be freed goes with the context; its addresses will be other memory's.

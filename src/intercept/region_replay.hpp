@@ -122,8 +122,10 @@ class RegionReplay {
   void await_ranks(ReplayRanks::Run run);
   void finish_builds();
   void finish_visit() noexcept;
-  /// @param wanted the program is about to take memory
-  void drop_memory(bool wanted = false) noexcept;
+  /// @param wanted the program is about to take so many bytes
+  void drop_memory(std::optional<std::size_t> wanted = std::nullopt) noexcept;
+  /// Whether so much of the device's memory may not be there.
+  [[nodiscard]] bool lacks(std::size_t bytes) const noexcept;
   void note_own_bytes() noexcept;
   /// Whether the replay has to end before the tuning does: on all ranks alike.
   [[nodiscard]] bool must_stop() const;

@@ -32,6 +32,14 @@ gpu::BlockStore::Limits RegionReplay::copy_limits() const {
   return {free_bytes / 2, available_host_bytes() / 4};
 }
 
+bool RegionReplay::lacks(std::size_t bytes) const noexcept {
+  constexpr std::size_t of_driver = std::size_t{64} << 20U;  // what it takes in larger pieces
+  std::size_t free_bytes = 0;
+  std::size_t total_bytes = 0;
+  const bool known = services_.driver.cuMemGetInfo(&free_bytes, &total_bytes) == CUDA_SUCCESS;
+  return !known || free_bytes < of_driver || free_bytes - of_driver < bytes;
+}
+
 std::vector<gpu::MemoryRange> RegionReplay::footprint() {
   const AllocationMap& allocations = services_.allocations;
   if (const char* why = allocations.incomplete()) {

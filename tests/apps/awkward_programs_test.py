@@ -41,6 +41,7 @@ EXPECTED = {
     "value_of_the_host": Expected(["R stream_memory"]),
     "function_of_the_host": Expected(["R host_call"]),
     "allocations_while_the_gpu_waits": Expected(["R stream_memory"]),
+    "large_allocation_while_the_gpu_works": Expected(["R stream_memory"]),
     "end_while_the_gpu_is_at_work": Expected(["R not_idle"], status=4),
     # It comes while the region waits for an idle GPU, before memory is looked at.
     "allocation_while_prepared": Expected(REPLAYED),

@@ -48,16 +48,9 @@ int memory_over_visits(Device& device) {
 }
 
 int memory_almost_full(Device& device) {
-  constexpr std::size_t mebibyte = std::size_t{1} << 20U;
   CUdeviceptr memory = 0;
   check(cuMemAlloc(&memory, 350 * mebibyte), "cuMemAlloc");
-  CUmemAllocationProp properties{};
-  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  // The rest but 640 MiB, at no address.
-  CUmemGenericAllocationHandle rest = 0;
-  const std::size_t bytes = free_bytes() / (2 * mebibyte) * (2 * mebibyte) - 640 * mebibyte;
-  check(cuMemCreate(&rest, bytes, &properties, 0), "cuMemCreate");
+  take_memory_but(640 * mebibyte);
   {
     const Range range(region);
     device.launch(memory);

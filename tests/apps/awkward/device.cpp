@@ -114,6 +114,15 @@ void Device::launch_reading(CUtexObject texture, CUdeviceptr memory) const {
         "cuLaunchKernel");
 }
 
+void take_memory_but(std::size_t bytes) {
+  CUmemAllocationProp properties{};
+  properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  const std::size_t rest = free_bytes() / (2 * mebibyte) * (2 * mebibyte) - bytes;
+  CUmemGenericAllocationHandle handle = 0;
+  check(cuMemCreate(&handle, rest, &properties, 0), "cuMemCreate");
+}
+
 CUtexObject new_texture(CUdeviceptr memory) {
   CUDA_RESOURCE_DESC resource{};
   resource.resType = CU_RESOURCE_TYPE_LINEAR;

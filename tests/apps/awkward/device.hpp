@@ -41,6 +41,9 @@ void launch(CUfunction advance, CUdeviceptr memory, CUstream stream);
 CUdeviceptr new_memory();
 /// A stream that does not wait for the legacy one.
 CUstream new_stream();
+constexpr std::size_t mebibyte = std::size_t{1} << 20U;
+/// Takes all memory of the device but that, at no address.
+void take_memory_but(std::size_t bytes);
 /// A texture object over memory of `num_bytes`.
 CUtexObject new_texture(CUdeviceptr memory);
 void destroy_texture(CUtexObject texture);

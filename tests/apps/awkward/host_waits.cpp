@@ -3,7 +3,9 @@
 
 #include <simcuda/simcuda.h>
 #include <atomic>
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 #include "scenarios.hpp"
 
@@ -64,6 +66,31 @@ int allocations_while_the_gpu_waits(Device& device) {
   }
   std::puts("all is allocated");
   std::atomic_ref(*word).store(1);
+  print_memory("memory", memory);
+  return 0;
+}
+
+int large_allocation_while_the_gpu_works(Device& device) {
+  CUdeviceptr memory = 0;
+  check(cuMemAlloc(&memory, 350 * mebibyte), "cuMemAlloc");
+  take_memory_but(640 * mebibyte);
+  const CUstream stream = new_stream();
+  CUdeviceptr address = 0;
+  std::uint32_t* const word = new_host_word(address);
+  std::thread rest_of_the_work;
+  {
+    const Range range(region);
+    check(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_EQ), "cuStreamWaitValue32");
+    device.launch(memory, stream);
+    // Longer than copies are waited for that nobody needs to be gone.
+    rest_of_the_work = std::thread([word] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+      std::atomic_ref(*word).store(1);
+    });
+    CUdeviceptr wanted = 0;
+    check(cuMemAlloc(&wanted, 500 * mebibyte), "cuMemAlloc in the region");
+  }
+  rest_of_the_work.join();
   print_memory("memory", memory);
   return 0;
 }

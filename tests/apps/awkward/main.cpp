@@ -18,6 +18,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(value_of_the_host),
     SCENARIO(function_of_the_host),
     SCENARIO(allocations_while_the_gpu_waits),
+    SCENARIO(large_allocation_while_the_gpu_works),
     SCENARIO(end_while_the_gpu_is_at_work),
     SCENARIO(allocation_while_prepared),
     SCENARIO(memory_freed_while_prepared),

@@ -10,6 +10,7 @@ namespace awkward {
 int value_of_the_host(Device& device);
 int function_of_the_host(Device& device);
 int allocations_while_the_gpu_waits(Device& device);
+int large_allocation_while_the_gpu_works(Device& device);
 int end_while_the_gpu_is_at_work(Device& device);
 
 // Other threads.

@@ -353,7 +353,7 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
     adder.run();
     CHECK(free_bytes() < before);
     CHECK(shown() == before);
-    program.runtime().recorder().memory_wanted();
+    program.runtime().recorder().memory_wanted(4096);
     CHECK(free_bytes() == before);
     CHECK(shown() == before);
     adder.run();
