@@ -298,6 +298,8 @@ void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t 
   side.pinned = allocations_.find(operation.arguments[at]).has_value();
   const auto* begin = static_cast<const std::byte*>(side.program);
   const std::lock_guard lock(mutex_);
+  // Once where a replay reads it or writes it, and once as it was.
+  recording_.host_bytes += 2 * size_bytes;
   if (writes) {
     written_.emplace_back(begin, size_bytes);
   } else {
@@ -307,7 +309,6 @@ void Recorder::note_host_side(Operation& operation, std::size_t at, std::size_t 
                       "A copy from the host reads what an earlier one wrote there.", false});
       }
     }
-    recording_.host_bytes += size_bytes;
     if (recording_.host_bytes <= most_host_bytes_) side.bytes.assign(begin, begin + size_bytes);
   }
   operation.host = std::move(side);

@@ -48,7 +48,7 @@ class Recorder {
   }
 
   /// @param thread_bound the work is all this thread's; else that of the first thread to come
-  /// @param most_host_bytes copies from the host that may be kept
+  /// @param most_host_bytes that a replay may take for the host's side of copies
   /// @param give_way gives memory back that was kept for recordings; called on any thread, before
   ///   the program takes memory, which is an obstacle
   /// @return false: another recording is under way, or a call of the last one

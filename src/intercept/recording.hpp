@@ -53,7 +53,7 @@ struct Recording {
   std::vector<Operation> operations;
   std::uint32_t num_events = 0;
   std::vector<CUstream> streams;  ///< all that were used, each once
-  std::size_t host_bytes = 0;     ///< of what copies read from the host
+  std::size_t host_bytes = 0;     ///< that a replay takes for the host's side of copies
   std::uint32_t open_groups = 0;  ///< of NCCL, at the end: none, or it cannot be replayed
 
   /// Why it cannot be replayed; absent: it can.

@@ -6,20 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "gpu/host_memory.hpp"
 #include "intercept/region_replay.hpp"
 
 namespace contextune::intercept {
-namespace {
-
-std::size_t available_host_bytes() noexcept {
-  const long pages = sysconf(_SC_AVPHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return 0;
-  return static_cast<std::size_t>(pages) * static_cast<std::size_t>(page_bytes);
-}
-
-}  // namespace
-
 gpu::BlockStore::Limits RegionReplay::copy_limits() const {
   if (options_.replay_memory > 0) {
     const auto budget = static_cast<std::size_t>(options_.replay_memory);
@@ -29,7 +19,7 @@ gpu::BlockStore::Limits RegionReplay::copy_limits() const {
   std::size_t free_bytes = 0;
   std::size_t total_bytes = 0;
   if (services_.driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) free_bytes = 0;
-  return {free_bytes / 2, available_host_bytes() / 4};
+  return {free_bytes / 2, gpu::available_host_memory() / 4};
 }
 
 bool RegionReplay::lacks(std::size_t bytes) const noexcept {

@@ -73,11 +73,12 @@ void Replayer::lay_out_host_memory() {
   pageable_.resize(sizes[0]);
   if (sizes[1] != 0) pinned_.reserve(sizes[1]);
   for (std::size_t i = 0; i < offsets.size(); ++i) {
-    const auto& side = recording_.operations[i].host;
+    auto& side = recording_.operations[i].host;
     if (!side) continue;
     host_[i] =
         (side->pinned ? static_cast<std::byte*>(pinned_.data()) : pageable_.data()) + offsets[i];
     if (!side->writes) std::memcpy(host_[i], side->bytes.data(), side->size_bytes);
+    side->bytes = {};  // there may be as much of it as the program has to spare
   }
 }
 

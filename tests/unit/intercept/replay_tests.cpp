@@ -159,6 +159,39 @@ TEST_CASE("What does not fit is learned by one visit and copied by the next", "[
   adder.holds(2);
 }
 
+TEST_CASE("What copies bring to the host counts as memory that a replay takes", "[replay]") {
+  const auto is_repeated = [](contextune_fn fn, int num_copies) {
+    Options options = replayed();
+    options.replay_memory = 1 << 20;
+    Program program(options);
+    program.runtime().declare(blocks({64, 256}));
+    Accumulator adder(program, 1000);
+    std::vector<std::byte> memory(256 * 1024);
+    std::size_t bytes = memory.size();
+    CUdeviceptr device = program.allocate(bytes);
+    void* host = memory.data();
+    CUstream stream = nullptr;
+    intercept::Allocation pinned;
+    pinned.begin = reinterpret_cast<CUdeviceptr>(host);
+    pinned.bytes = bytes;
+    pinned.kind = intercept::AllocationKind::Host;
+    program.runtime().allocations().add(pinned);
+    void* to = &host;
+    void* from = &device;
+    if (fn == contextune_fn_cuMemcpyHtoDAsync_v2) std::swap(to, from);
+    program.steps(1, [&] {
+      adder.run();
+      for (int i = 0; i < num_copies; ++i) program.note(fn, {to, from, &bytes, &stream});
+    });
+    adder.holds(1);
+    CHECK(program.said("fallback", {"reason=recording_too_long"}) == (num_copies > 4));
+    return !program.lines("replay").empty();
+  };
+  const auto fn = GENERATE(contextune_fn_cuMemcpyHtoDAsync_v2, contextune_fn_cuMemcpyDtoHAsync_v2);
+  CHECK(is_repeated(fn, 2));
+  CHECK_FALSE(is_repeated(fn, 8));
+}
+
 TEST_CASE("A program with managed memory is tuned live", "[replay]") {
   Program program(replayed());
   program.runtime().declare(blocks({64, 256}));
