@@ -231,9 +231,11 @@ void SearchResults::winner(const WinnerEvent& event) {
   if (event.site >= sites_.size()) return;
   Site& site = sites_[event.site];
   site.winner = event;
-  const bool is_found = event.reason != WinnerReason::Only &&
-                        event.reason != WinnerReason::Pinned &&
-                        event.reason != WinnerReason::NoSamples && !event.cut_short;
+  const bool is_found =
+      event.reason != WinnerReason::Only && event.reason != WinnerReason::Pinned &&
+      event.reason != WinnerReason::NoSamples && !event.cut_short &&
+      // Of what was stored it is noted that it failed: the next run tunes the site.
+      !(event.reason == WinnerReason::Failed && site.stored);
   // What came from the store is there already, unless it had to be shown again.
   const bool was_tried = std::any_of(site.trials.begin(), site.trials.end(), [](const auto& one) {
     return one.status != TrialStatus::Untried && one.status != TrialStatus::Known;
