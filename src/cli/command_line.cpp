@@ -262,6 +262,25 @@ Request parse_table(Words words, std::string_view command, std::string (*table)(
   return TextRequest{table()};
 }
 
+Request parse_reasons(Words words) {
+  bool markdown = false;
+  std::vector<std::string> named;
+  Parser parser(
+      "contextune reasons [REASON...] [--markdown]\n\n"
+      "  contextune reasons replay_memory\n\n"
+      "What a reason in the rank log means, what causes it and what to do; of all if none is "
+      "named.\n--markdown prints the table that the README holds.\n");
+  parser.app().add_flag("--markdown", markdown);
+  parser.app().add_option("reason", named);
+  if (auto other = parser.parse(std::move(words), "reasons", 2)) return *other;
+  if (markdown) return TextRequest{reasons_markdown()};
+  try {
+    return TextRequest{reasons_text(named)};
+  } catch (const Error& error) {
+    return UsageError{std::string("contextune reasons: ") + error.what()};
+  }
+}
+
 }  // namespace
 
 Request parse_command_line(const std::vector<std::string>& arguments) {
@@ -274,7 +293,7 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "build") return parse_build(words);
   if (command == "store") return parse_store(words);
   if (command == "options") return parse_table(words, command, options_markdown);
-  if (command == "reasons") return parse_table(words, command, reasons_markdown);
+  if (command == "reasons") return parse_reasons(words);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
   return UsageError{"contextune: there is no command '" + command +

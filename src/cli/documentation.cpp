@@ -1,5 +1,6 @@
 #include "cli/documentation.hpp"
 
+#include <contextune/error.hpp>
 #include <contextune/version.hpp>
 #include <string_view>
 
@@ -87,7 +88,7 @@ Commands
   doctor   look at this machine
   build    build one kernel of a source, as the tuned program has it done
   options  the table of all options (--markdown)
-  reasons  the table of all reasons not to tune (--markdown)
+  reasons  why something is not tuned, and what to do: of the REASONs named, or of all
 
 `contextune COMMAND --help` tells more.
 )";
@@ -264,6 +265,24 @@ std::string reasons_markdown() {
   for (const FallbackInfo& reason : fallback_table()) {
     text += "| " + code(reason.word) + " | " + cell(reason.sentence) + " | " + cell(reason.cause) +
             " | " + cell(reason.remedy) + " |\n";
+  }
+  return text;
+}
+
+std::string reasons_text(const std::vector<std::string>& words) {
+  std::vector<const FallbackInfo*> shown;
+  for (const std::string& word : words) {
+    shown.push_back(find_fallback(word));
+    if (shown.back() == nullptr)
+      throw Error("there is no reason '" + word + "'; `contextune reasons` shows all");
+  }
+  if (words.empty())
+    for (const FallbackInfo& reason : fallback_table()) shown.push_back(&reason);
+  std::string text;
+  for (const FallbackInfo* reason : shown) {
+    text += (text.empty() ? "" : "\n") + std::string(reason->word) + "\n" +
+            wrapped(reason->sentence, 2) + wrapped("Cause: " + std::string(reason->cause), 2) +
+            wrapped("What to do: " + std::string(reason->remedy), 2);
   }
   return text;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 /// The texts of --help, and the tables of the README that are made from the code.
 namespace contextune::cli {
@@ -18,5 +19,9 @@ namespace contextune::cli {
 
 /// "When it does not tune": reason, meaning, cause, remedy.
 [[nodiscard]] std::string reasons_markdown();
+
+/// The same to be read on a terminal, of those named, or of all. @throws Error for one that there
+/// is not
+[[nodiscard]] std::string reasons_text(const std::vector<std::string>& words);
 
 }  // namespace contextune::cli

@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "core/option_table.hpp"
+#include "intercept/region_mark.hpp"
 #include "log/run_id.hpp"
 
 namespace contextune::cli {
@@ -33,6 +34,19 @@ std::string absolute_list(std::string_view paths) {
   return result;
 }
 
+/// What the core would only say in the rank log, and then not tune. @throws Error
+void require_usable(std::string_view option, const std::string& text) {
+  if (text.empty()) return;
+  std::vector<std::string> faults;
+  if (option == "region") (void)intercept::parse_region_marks(text, faults);
+  if (!faults.empty()) throw Error(faults.front());
+  try {
+    if (option == "only" || option == "exclude") (void)intercept::NamePattern(text);
+  } catch (const Error& error) {
+    throw Error("option " + std::string(option) + ": " + error.what());
+  }
+}
+
 }  // namespace
 
 Options options_of_environment(const Environment& environment, std::string& faults) {
@@ -54,6 +68,7 @@ RunSetup prepare_run(const RunRequest& request) {
   for (const auto& [name, text] : request.options) {
     const std::string fault = parse_option(setup.options, name, text);
     if (!fault.empty()) throw Error(fault);
+    require_usable(name, text);
     const auto table = option_table();
     const auto option = std::find_if(table.begin(), table.end(),
                                      [&](const OptionInfo& info) { return info.name == name; });

@@ -214,8 +214,9 @@ int tell_blamed(const StoreRequest& request, const std::string& folder) {
     std::cout << count_text(count, "config", "configs") << " may be tried again\n";
     return 0;
   }
-  for (const std::string& config : store::blamed_configs(folder))
-    std::cout << log::printable(config) << "\n";
+  const std::vector<std::string> blamed = store::blamed_configs(folder);
+  if (blamed.empty()) std::cout << "no config is blamed\n";
+  for (const std::string& config : blamed) std::cout << log::printable(config) << "\n";
   return 0;
 }
 

@@ -275,7 +275,10 @@ std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
   for (const std::string& name : regions_never_entered(process)) {
     text += "    region " + printable(name) + " was never entered\n";
   }
-  return text.empty() ? text : "\n  not tuned, or not as asked\n" + text;
+  return text.empty()
+             ? text
+             : "\n  not tuned, or not as asked (`contextune reasons REASON` says what to do)\n" +
+                   text;
 }
 
 std::string process_summary(const ProcessReport& process, std::size_t width, Fallbacks fallbacks) {

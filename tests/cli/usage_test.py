@@ -30,8 +30,18 @@ class Usage(CommandTest):
             for row in rows:
                 self.assertEqual(row.replace("\\|", "").count("|"), columns + 1, row)
 
+    def test_a_reason_is_explained(self):
+        one = self.contextune("reasons", "replay_memory").stdout
+        self.assertTrue(one.startswith("replay_memory\n"))
+        self.assertIn("What to do: Raise --replay-memory", one)
+        every = self.contextune("reasons").stdout
+        self.assertIn(one, every)
+        rows = self.contextune("reasons", "--markdown").stdout.splitlines()[2:]
+        self.assertEqual(len(rows), every.count("What to do: "))
+
     def test_wrong_use_is_answered(self):
-        for arguments in ([], ["walk"], ["logs", "--nothing"], ["options", "extra"]):
+        for arguments in ([], ["walk"], ["logs", "--nothing"], ["options", "extra"],
+                          ["reasons", "extra"]):
             result = self.contextune(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
             self.assertEqual(result.stdout, "")
