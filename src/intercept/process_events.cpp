@@ -127,6 +127,18 @@ void ProcessRuntime::broke(CUresult result) noexcept {
   }
 }
 
+std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
+  if (mark.kind != RegionMark::Kind::Nvtx) return {};
+  try {
+    const std::string ranges = seen_ranges_.text();
+    return "The region was never entered. " + (ranges.empty()
+                                                   ? "No NVTX range was seen."
+                                                   : "NVTX ranges that were seen: " + ranges + ".");
+  } catch (const std::exception&) {
+    return {};  // no memory: what it always says
+  }
+}
+
 void ProcessRuntime::exiting() noexcept {
   stopped_.store(true);  // before the look at the gate, which a replay closes before it looks here
   settled_changed();
@@ -150,7 +162,7 @@ void ProcessRuntime::exiting() noexcept {
                 (mark.kind == RegionMark::Kind::Graph ? first->first.rfind(mark.name + ":", 0) == 0
                                                       : first->first == mark.name);
     }
-    if (!entered) log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, {});
+    if (!entered) log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, why_not(mark));
   }
   const auto regions = all_regions();
   if (marks_.empty() && regions.empty()) {

@@ -49,6 +49,7 @@ void ProcessRuntime::process_range(contextune_range_kind kind, const char* domai
       region->begin_in_process();
       return;
     }
+    if (name != nullptr) seen_ranges_.saw(domain, name);
   } else {
     LaunchRegion* region = nullptr;
     {
@@ -73,6 +74,7 @@ void ProcessRuntime::push(const char* domain_text, const char* name_text) noexce
       return;
     }
   }
+  seen_ranges_.saw(domain, name);
   (void)this_thread().open({mark_number, nullptr, false, false});
 }
 

@@ -20,6 +20,7 @@
 #include "intercept/region_mark.hpp"
 #include "intercept/rule_book.hpp"
 #include "intercept/runtime.hpp"
+#include "intercept/seen_ranges.hpp"
 
 namespace contextune::intercept {
 
@@ -116,6 +117,7 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
+  [[nodiscard]] std::string why_not(const RegionMark& mark) const noexcept;
   void push(const char* domain, const char* name) noexcept;
   /// Ranges of the whole process: their start and end.
   void process_range(contextune_range_kind kind, const char* domain, const char* name,
@@ -157,6 +159,7 @@ class ProcessRuntime final : public Runtime {
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;
   std::vector<RegionMark> marks_;
+  SeenRanges seen_ranges_;
   std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
   bool is_one_region_ = false;                                ///< what is in no other one
   bool graphs_are_regions_ = false;                           ///< each launch of one is an entry

@@ -159,8 +159,29 @@ TEST_CASE("A region that is never entered is said so at the end", "[region]") {
   Options options = Program::quick();
   options.region = "nvtx:nowhere";
   Program program(options);
-  program.end();
-  CHECK(program.said("fallback", {"reason=region_never_entered", "region=nowhere"}));
+  SECTION("with the ranges that there are") {
+    for (const char* name : {"step", "decode", "step"}) {
+      program.push(name, name == std::string("decode") ? "engine" : "");
+      program.pop(name == std::string("decode") ? "engine" : "");
+    }
+    program.runtime().range(contextune_range_start, "", "prefill", 1);
+    program.runtime().range(contextune_range_end, "", nullptr, 1);
+    program.end();
+    CHECK(program.said("fallback", {"reason=region_never_entered", "region=nowhere",
+                                    "that were seen: engine@decode, prefill, step."}));
+  }
+  SECTION("which may be none") {
+    program.end();
+    CHECK(program.said("fallback", {"reason=region_never_entered", "No NVTX range was seen."}));
+  }
+  SECTION("and not all where a program has very many") {
+    for (int i = 0; i < 5000; ++i) {
+      program.push(("range " + std::to_string(i)).c_str());
+      program.pop();
+    }
+    program.end();
+    CHECK(program.said("fallback", {"range 0, range 1, range 10, ", "range 9."}));
+  }
 }
 
 TEST_CASE("A region without anything to tune settles by itself", "[region]") {
