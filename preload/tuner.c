@@ -7,26 +7,12 @@
 #include "nccl_wrappers.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
-/* In static storage, as NCCL may close and open us again between communicators. */
 struct communicator {
-  uint32_t used;
   int64_t number; /* the core's; negative: it is not asked */
   struct contextune_users_tuner users;
 };
-enum { max_communicators = 1024 };
-static struct communicator communicators[max_communicators];
-
-static struct communicator* take_communicator(void) {
-  for (size_t i = 0; i < max_communicators; ++i) {
-    uint32_t expected = 0;
-    if (__atomic_compare_exchange_n(&communicators[i].used, &expected, 1, false, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED)) {
-      return &communicators[i];
-    }
-  }
-  return NULL;
-}
 
 /* NULL where it may not be asked: inside of itself, and where there is none. */
 static const struct contextune_core* enter_core(void) {
@@ -59,16 +45,17 @@ static int64_t begin_in_core(const struct contextune_tuner_setting* setting, int
 static ncclResult_t begin(const struct contextune_tuner_setting* setting, void** context) {
   const int error = errno;
   contextune_tuner_taken();
-  struct communicator* comm = take_communicator();
+  struct communicator* comm = malloc(sizeof *comm);
   *context = comm;
   if (comm == NULL) {
-    return ncclSuccess; /* more communicators than anybody tunes: NCCL decides on its own */
+    errno = error;
+    return ncclSuccess; /* NCCL decides on its own */
   }
   comm->users = contextune_users_tuner_find(setting->version);
   comm->number = -1;
   const ncclResult_t result = contextune_users_tuner_init(&comm->users, setting);
   if (result != ncclSuccess) {
-    __atomic_store_n(&comm->used, 0, __ATOMIC_RELEASE); /* there will be no communicator */
+    free(comm); /* there will be no communicator */
     *context = NULL;
   } else {
     comm->number = begin_in_core(setting, comm->users.version);
@@ -114,7 +101,7 @@ static ncclResult_t end(void* context) {
     contextune_leave();
   }
   const ncclResult_t result = contextune_users_tuner_end(&comm->users);
-  __atomic_store_n(&comm->used, 0, __ATOMIC_RELEASE);
+  free(comm);
   return result;
 }
 

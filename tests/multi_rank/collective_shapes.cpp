@@ -282,6 +282,14 @@ void without_blocking(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(own));
 }
 
+// With the last of more communicators than are told apart.
+void many(Rank& rank, int steps) {
+  std::vector<ncclComm_t> all(1100);
+  for (ncclComm_t& comm : all) comm = split(rank, 0);
+  in_steps(rank, steps, [&](int) { rank.sum(all.back(), usual); });
+  for (ncclComm_t comm : all) CHECK(ncclCommDestroy(comm));
+}
+
 // In the end another communicator of all ranks, in steps of its own.
 void made_later(Rank& rank, int steps) {
   in_steps(rank, steps, [&](int) { rank.sum(rank.world, usual); });
@@ -358,6 +366,7 @@ const Shapes shapes = {{"overlapping", &overlapping},
                        {"captured", &captured},
                        {"anew", &anew},
                        {"without_blocking", &without_blocking},
+                       {"many", &many},
                        {"made_later", &made_later},
                        {"threads", &threads},
                        {"devices", &devices},

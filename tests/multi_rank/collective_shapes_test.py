@@ -11,6 +11,9 @@ PROGRAM = job.BUILD / "apps" / "collective_shapes"
 FEW = {"CONTEXTUNE_SPACE": str(job.HERE / "collectives.lua"), "CONTEXTUNE_N_REPEAT": "1",
        "SIMCUDA_DEVICES": "4"}
 
+USERS_TUNER = {"NCCL_TUNER_PLUGIN": str(job.BUILD / "tests" / "simnccl" / "libsimnccl_test_tuner_v5.so"),
+               "TEST_TUNER_QUIET": "1"}
+
 
 class Shape(job.TensorParallel):
     """The program of one shape, in place of the demo."""
@@ -199,20 +202,22 @@ class CollectiveShapes(unittest.TestCase):
             self.assertEqual({job.field(line, "status") for line in tried}, {"missing"}, log)
 
     def test_what_a_plugin_of_the_users_chooses_is_the_default_that_has_to_be_kept_exactly(self):
-        own = {"NCCL_TUNER_PLUGIN": str(job.BUILD / "tests" / "simnccl" / "libsimnccl_test_tuner_v5.so"),
-               "TEST_TUNER_QUIET": "1"}
         # Numbers are compared, which the switch may do otherwise than the SMs: in what NCCL chooses by
         # itself it does so for the larger size only.
-        for log in self.check("own_choices", 4, steps=300, TEST_TUNER="4 2 0", **own):
+        for log in self.check("own_choices", 4, steps=300, TEST_TUNER="4 2 0", **USERS_TUNER):
             self.assertEqual({job.field(line, "default") for line in job.lines(log, "site")}, {"NVLS Simple"})
             self.assertEqual([line for line in job.lines(log, "trial") if job.field(line, "config") != "0"], [])
         self.assertEqual({line.split()[0] for what in ("256", "1048576")
                           for line in self.last_done(f"AllReduce {what} ranks=4")}, {"NVLS/SIMPLE"})
-        logs = self.check("own_choices", 4, steps=600, TEST_TUNER="1 2 0", **own)
+        logs = self.check("own_choices", 4, steps=600, TEST_TUNER="1 2 0", **USERS_TUNER)
         for log in logs:
             self.assertEqual({job.field(line, "default") for line in job.lines(log, "site")}, {"Ring Simple"})
         for size in ("bytes=129-256", "bytes=524289-1048576"):
             self.assert_leased(logs, size)
+
+    def test_a_plugin_of_the_users_is_asked_about_more_communicators_than_are_tuned(self):
+        self.check("many", steps=3, TEST_TUNER="1 2 0", **USERS_TUNER)
+        self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 4096 ranks=2")}, {"RING/SIMPLE"})
 
     def test_a_size_that_no_step_has_is_done_as_the_nearest_one(self):
         few = {"CONTEXTUNE_SPACE": str(job.HERE / "only_ring.lua"), "SIMNCCL_FAULTS": "slow:TREE;slow:NVLS"}
