@@ -245,7 +245,7 @@ void Search::after_change() {
   if (id_ != 0) (void)measurement_.want(id_, false);
   measurement_.release_cupti();
   finished_.store(true, std::memory_order_release);
-  if (clock_ == RegionClock::Entry) summarise();
+  if (clock_ == RegionClock::Entry) summarise_new();
 }
 
 std::uint64_t Search::tag(SiteIndex site) const noexcept {

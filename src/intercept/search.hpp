@@ -265,6 +265,8 @@ class Search {
   void after_change();
   void lose_everything(double now);
   void summarise();
+  /// The same if more happened since than entries: a program may bring something new for ever.
+  void summarise_new();
   [[nodiscard]] SearchFigures figures_locked() const;
   [[nodiscard]] PassRecord* find_record(std::uint32_t pass);
 

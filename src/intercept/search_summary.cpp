@@ -34,6 +34,12 @@ void Search::write_summary() {
   summarise();
 }
 
+void Search::summarise_new() {
+  SearchFigures figures = figures_locked();
+  if (summarised_) figures.entries = summarised_->entries;
+  if (figures != summarised_) summarise();
+}
+
 void Search::summarise() {
   const SearchFigures figures = figures_locked();
   if (figures == summarised_) return;

@@ -282,6 +282,21 @@ void without_blocking(Rank& rank, int steps) {
   CHECK(ncclCommDestroy(own));
 }
 
+// Each step has a communicator of its own beside that of all steps.
+void one_for_each_step(Rank& rank, int steps) {
+  for (int number = 0; number < steps; ++number) {
+    ncclComm_t own = split(rank, 0);
+    rank.fill(number);
+    {
+      const Step step;
+      rank.sum(rank.world, usual);
+      rank.sum(own, usual);
+      rank.look();
+    }
+    CHECK(ncclCommDestroy(own));
+  }
+}
+
 // With the last of more communicators than are told apart.
 void many(Rank& rank, int steps) {
   std::vector<ncclComm_t> all(1100);
@@ -366,6 +381,7 @@ const Shapes shapes = {{"overlapping", &overlapping},
                        {"captured", &captured},
                        {"anew", &anew},
                        {"without_blocking", &without_blocking},
+                       {"one_for_each_step", &one_for_each_step},
                        {"many", &many},
                        {"made_later", &made_later},
                        {"threads", &threads},

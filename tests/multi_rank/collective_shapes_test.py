@@ -263,6 +263,10 @@ class CollectiveShapes(unittest.TestCase):
     def test_communicators_that_end_and_begin_anew(self):
         self.assert_leased(self.check("anew"))
 
+    def test_communicators_that_last_one_step_each(self):
+        for log in self.check("one_for_each_step"):
+            self.assertLess(len(job.lines(log, "summary")), 6, log)
+
     def test_a_communicator_that_does_not_block(self):
         logs = self.check("without_blocking")
         self.assert_leased(logs, "type=u32 op=sum")
