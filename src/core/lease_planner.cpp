@@ -37,7 +37,8 @@ std::string LeasePlanner::out_of_step(const StreamKey& key, std::span<const Memb
     const BatchReport::Standing& standing = member.standing;
     here += standing.here;
     if (standing.per_entry == 0) {
-      return rank + " does not make the same number of them in every entry";
+      return rank + " does not make the same number of them in every entry, or makes some on " +
+             "another thread while one begins";
     }
     if (standing.per_entry != first.standing.per_entry) {
       return rank + " makes " + std::to_string(standing.per_entry) + " of them in an entry and " +
