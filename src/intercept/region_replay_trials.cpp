@@ -84,7 +84,10 @@ bool RegionReplay::must_stop() const {
 
 bool RegionReplay::must_stop_here() const {
   if (services_.stopped.load(std::memory_order_acquire)) return true;
-  if (services_.gate.signal_waits()) return true;
+  if (services_.gate.signal_waits()) {
+    services_.log.fallback(FallbackReason::SignalWaits, region_.name(), {}, {});
+    return true;
+  }
   if (services_.gate.waited_seconds() < patience_seconds) return false;
   services_.log.fallback(FallbackReason::OtherThread, region_.name(), {},
                          "Another thread of the program waits for the GPU, so the replay ends "

@@ -26,6 +26,16 @@ constexpr double most_wait_seconds = 1200;
   std::abort();
 }
 
+/// Whether anything comes of a signal when it is let through. What is blocked waits even where it
+/// is ignored.
+bool does_something(int signal) noexcept {
+  struct sigaction action {};
+  if (sigaction(signal, nullptr, &action) != 0) return true;
+  const bool by_default_nothing =
+      signal == SIGCHLD || signal == SIGURG || signal == SIGWINCH || signal == SIGCONT;
+  return action.sa_handler != SIG_IGN && (action.sa_handler != SIG_DFL || !by_default_nothing);
+}
+
 }  // namespace
 
 void ReplayGate::watch(bool on) noexcept {
@@ -71,7 +81,10 @@ bool ReplayGate::signal_waits() const noexcept {
   sigset_t waiting;
   if (sigpending(&waiting) != 0) return false;
   for (int signal = 1; signal < NSIG; ++signal) {
-    if (sigismember(&waiting, signal) == 1 && sigismember(&signals_, signal) == 0) return true;
+    if (sigismember(&waiting, signal) == 1 && sigismember(&signals_, signal) == 0 &&
+        does_something(signal)) {
+      return true;
+    }
   }
   return false;
 }

@@ -50,7 +50,7 @@ class ReplayGate {
   [[nodiscard]] bool is_open() const noexcept {
     return closed_by_.load(std::memory_order_acquire) == 0;
   }
-  /// Whether such a signal waits.
+  /// Whether such a signal waits that is not ignored.
   [[nodiscard]] bool signal_waits() const noexcept;
   /// Lets those through that end the process without running anything of the program: whoever has
   /// closed it waits for long, and may be waiting in vain.

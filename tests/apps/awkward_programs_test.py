@@ -33,7 +33,7 @@ class Expected:
 
 REPLAYED = ["R winner", "R replay 1"]
 # A signal waits for the end of the replay, which comes before that of the tuning then.
-CUT_SHORT = ["R replay 1"]
+CUT_SHORT = ["R signal_waits", "R replay 1"]
 # The visit in which something came or went is not repeated; the next one is.
 REPLAYED_NEXT = ["R replay_allocation", "R winner", "R replay 2"]
 
@@ -58,6 +58,9 @@ EXPECTED = {
         ["R thread_ended", "R winner", "R replay 2", "other winner", "other replay 1"]),
     "handler_reads_memory": Expected(CUT_SHORT, interrupted=True),
     "handler_of_the_process_reads_memory": Expected(CUT_SHORT, interrupted=True),
+    "handler_of_a_timer": Expected(
+        ["R signal_waits", *(f"R replay {visit}" for visit in range(1, 9))]),
+    "ignored_signals": Expected(REPLAYED),
     "handler_exits": Expected(CUT_SHORT, status=6, interrupted=True),
     "handler_exits_and_joins": Expected(CUT_SHORT, status=6, interrupted=True),
     "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),

@@ -57,6 +57,35 @@ int handler_of_the_process_reads_memory(Device& device) {
   return 0;
 }
 
+int handler_of_a_timer(Device& device) {
+  state_memory = new_memory();
+  // As of a profiler, or of a language's runtime.
+  static std::atomic<int> ticks{0};
+  std::signal(SIGPROF, [](int) { ++ticks; });
+  Moments::get().at_every_repetition([] { (void)std::raise(SIGPROF); });
+  for (int visit = 0; visit < 9; ++visit) {
+    const Range range(region);
+    device.launch(state_memory);
+  }
+  print_memory("memory", state_memory);
+  return 0;
+}
+
+int ignored_signals(Device& device) {
+  state_memory = new_memory();
+  std::signal(SIGUSR1, SIG_IGN);
+  // SIGCHLD as where a child ends, SIGWINCH as where a terminal's size changes.
+  Moments::get().at_every_repetition([] {
+    for (const int signal : {SIGUSR1, SIGCHLD, SIGWINCH}) (void)std::raise(signal);
+  });
+  {
+    const Range range(region);
+    device.launch(state_memory);
+  }
+  print_memory("memory", state_memory);
+  return 0;
+}
+
 int handler_exits(Device& device) {
   state_memory = new_memory();
   std::atexit([] { print_now("at exit"); });

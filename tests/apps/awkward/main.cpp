@@ -31,6 +31,8 @@ constexpr Scenario scenarios[] = {
     SCENARIO(threads_end_in_regions),
     SCENARIO(handler_reads_memory),
     SCENARIO(handler_of_the_process_reads_memory),
+    SCENARIO(handler_of_a_timer),
+    SCENARIO(ignored_signals),
     SCENARIO(handler_exits),
     SCENARIO(handler_exits_and_joins),
     SCENARIO(other_thread_exits),

@@ -40,6 +40,7 @@ Moments& Moments::get() {
 
 void Moments::kernel_runs() {
   if (++run_ <= made_) return do_once(in_next_launch_);
+  if (at_every_repetition_) at_every_repetition_();
   if (!when_repeated_) return;
   constexpr char text[] = "in a replay\n";
   (void)!write(STDERR_FILENO, text, sizeof text - 1);

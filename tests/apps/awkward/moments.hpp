@@ -23,6 +23,10 @@ class Moments {
   /// In the middle of the first launch that the program did not make: while its region is
   /// repeated, which is told on the standard error.
   void when_repeated(std::function<void()> action) { when_repeated_ = std::move(action); }
+  /// In the middle of each of those.
+  void at_every_repetition(std::function<void()> action) {
+    at_every_repetition_ = std::move(action);
+  }
   /// After the region: does it now if nothing was repeated.
   void unless_repeated();
 
@@ -32,6 +36,7 @@ class Moments {
  private:
   std::function<void()> in_next_launch_;
   std::function<void()> when_repeated_;
+  std::function<void()> at_every_repetition_;
   std::atomic<int> made_{0};
   std::atomic<int> run_{0};
 };

@@ -30,6 +30,8 @@ void watch_end_of_driver();
 // Signals, and ends of the process, while a region is repeated.
 int handler_reads_memory(Device& device);
 int handler_of_the_process_reads_memory(Device& device);
+int handler_of_a_timer(Device& device);
+int ignored_signals(Device& device);
 int handler_exits(Device& device);
 int handler_exits_and_joins(Device& device);
 int other_thread_exits(Device& device);
