@@ -37,12 +37,16 @@ bool is_known(const Recording& recording, std::uintptr_t begin, std::size_t byte
 }  // namespace
 
 bool HostWatch::begin(std::span<const Allocation> allocations) {
-  Buffer buffer;
+  const auto is_watched = [](const Allocation& one) {
+    return one.kind == AllocationKind::Host && !one.of_nccl;
+  };
   std::size_t total = 0;
+  for (const Allocation& one : allocations)
+    if (is_watched(one)) total += one.bytes;
+  if (total > most_bytes) return false;
+  Buffer buffer;
   for (const Allocation& one : allocations) {
-    if (one.kind != AllocationKind::Host || one.of_nccl) continue;
-    total += one.bytes;
-    if (total > most_bytes) return false;
+    if (!is_watched(one)) continue;
     for (std::size_t at = 0; at < one.bytes; at += block_bytes) {
       Block block;
       block.begin = static_cast<std::uintptr_t>(one.begin) + at;

@@ -92,6 +92,7 @@ void RegionReplay::record(bool thread_bound) {
 }
 
 void RegionReplay::finish_visit() noexcept {
+  host_.reset();  // for as much as it looks at, it takes many megabytes
   services_.gate.watch(false);
   services_.gate.release();
 }

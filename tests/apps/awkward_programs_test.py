@@ -81,6 +81,7 @@ EXPECTED = {
     "memory_over_visits": Expected(["R replay_allocation", "R winner", "R replay 6"]),
     "memory_almost_full": Expected(["R replay_allocation"]),
     "many_copies": Expected(REPLAYED),
+    "much_memory_of_the_host": Expected(REPLAYED),
     "nested_regions": Expected(["R nested_region", *REPLAYED, "other other_region"]),
     "no_thread_left_while_repeated": Expected(["R not_deterministic"], interrupted=True),
     "arithmetic_that_traps": Expected(REPLAYED),

@@ -1,5 +1,6 @@
 // Much of something: visits, memory, copies, regions in regions.
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
 
 #include <atomic>
@@ -73,6 +74,24 @@ int many_copies(Device& device) {
     device.launch(memory, stream);
   }
   print_memory("memory", memory);
+  return 0;
+}
+
+int much_memory_of_the_host(Device& device) {
+  const CUdeviceptr memory = new_memory();
+  void* pinned = nullptr;
+  check(cuMemHostAlloc(&pinned, 512 * mebibyte, 0), "cuMemHostAlloc");
+  const auto taken_bytes = [] {
+    const auto info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+  };
+  const std::size_t before = taken_bytes();
+  {
+    const Range range(region);
+    device.launch(memory);
+  }
+  print_memory("memory", memory);
+  std::printf("little more is taken: %d\n", taken_bytes() < before + 2 * mebibyte);
   return 0;
 }
 

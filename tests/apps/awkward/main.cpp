@@ -52,6 +52,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(memory_over_visits),
     SCENARIO(memory_almost_full),
     SCENARIO(many_copies),
+    SCENARIO(much_memory_of_the_host),
     SCENARIO(nested_regions),
     SCENARIO(no_thread_left_while_repeated),
     SCENARIO(arithmetic_that_traps),

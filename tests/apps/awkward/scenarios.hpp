@@ -55,6 +55,7 @@ int second_context_destroyed(Device& device);
 int memory_over_visits(Device& device);
 int memory_almost_full(Device& device);
 int many_copies(Device& device);
+int much_memory_of_the_host(Device& device);
 int nested_regions(Device& device);
 int no_thread_left_while_repeated(Device& device);
 
