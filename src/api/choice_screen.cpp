@@ -53,6 +53,28 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
   const auto idle = ranks_.compare({ends_within(timeout_), true});
   if (!idle || !idle->ran) return false;
   Snapshot before(driver_, spans_of(run_));
+  try {
+    if (compare_all(before, only)) {
+      before.restore();
+      // What the others are judged against in the search has to be right.
+      return problem_.candidates.front().state == ChoiceCandidate::State::Open;
+    }
+  } catch (const std::exception&) {
+    put_back(before);
+    throw;
+  }
+  put_back(before);
+  return false;
+}
+
+void ChoiceScreen::put_back(Snapshot& before) const {
+  // The caller has the default run next. Where nothing but that one has run, its next run waits for
+  // what has not ended as this does; else what is stuck would keep the caller.
+  const bool is_stuck = (has_run_others_ || choice_.is_shared()) && !ends_within(abandon_seconds);
+  if (!is_stuck) before.restore();
+}
+
+bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
   bool ended = false;
   const bool has_reference = attempt(ChoiceCandidate{}, ended);  // the default
   const auto all = ranks_.compare({has_reference, true});
@@ -62,6 +84,7 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
     if (one->is_default() || one->is_right || one->state != ChoiceCandidate::State::Open) continue;
     if (only != nullptr && only != &*one) continue;
     before.restore();
+    has_run_others_ = true;
     ChoiceRanks::Outcome own;
     own.ran = attempt(*one, ended);
     // Others may hear that this one failed before their own run of it has ended.
@@ -85,9 +108,7 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
       one->is_right = true;
     }
   }
-  before.restore();
-  // What the others are judged against in the search has to be right.
-  return problem_.candidates.front().state == ChoiceCandidate::State::Open;
+  return true;
 }
 
 bool ChoiceScreen::attempt(const ChoiceCandidate& candidate, bool& ended) {

@@ -13,7 +13,8 @@ namespace contextune::api {
 
 /// Runs every candidate of a problem against the default, on the same inputs, before any is timed:
 /// what computes something else on one rank is wrong on all, and never chosen. Leaves the memory of
-/// the call as it found it. One thread; waits for the GPU, with a deadline.
+/// the call as it found it, unless the GPU does not end what has written there. One thread; waits
+/// for the GPU, with a deadline.
 class ChoiceScreen {
  public:
   /// @param run names its memory
@@ -32,6 +33,10 @@ class ChoiceScreen {
  private:
   using Bytes = std::vector<std::byte>;
 
+  /// @return as run(), but for the default's own result; memory is as the last run left it
+  [[nodiscard]] bool compare_all(Snapshot& before, const ChoiceCandidate* only);
+  /// After a comparison that did not come to its end.
+  void put_back(Snapshot& before) const;
   /// Runs one, and waits for its end. False: it said that it failed, or the GPU did not end it.
   [[nodiscard]] bool attempt(const ChoiceCandidate& candidate, bool& ended);
   [[nodiscard]] bool ends_within(double seconds) const;
@@ -48,6 +53,7 @@ class ChoiceScreen {
   const contextune_choice_run& run_;
   const gpu::Driver& driver_;
   const double timeout_;
+  bool has_run_others_ = false;  ///< than the default
 };
 
 }  // namespace contextune::api

@@ -224,6 +224,23 @@ TEST_CASE("What the default throws is the caller's", "[choice]") {
   CHECK_THROWS_AS(add(0, 1), std::out_of_range);
 }
 
+TEST_CASE("A default that fails where it is compared runs on memory that is as it was",
+          "[choice]") {
+  const CUdeviceptr y = Program::on().floats(64);
+  std::vector<std::string> ran;
+  Add add("failing_once", quick());
+  const auto add_one = adding(ran, "default", 128);
+  add.buffers(memory_of)
+      .add("default",
+           [&](const Config& config, CUdeviceptr to, int n) {
+             const CUresult result = add_one(config, to, n);
+             return ran.size() == 1 ? CUDA_ERROR_NOT_READY : result;
+           })
+      .add("other", adding(ran, "other", 256));
+  CHECK(add(y, 64) == CUDA_SUCCESS);
+  CHECK(read(y, 64) == all(64, 1.0F));
+}
+
 TEST_CASE("A live region tries what is right on the caller's own calls", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
