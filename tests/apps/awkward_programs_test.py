@@ -33,7 +33,8 @@ class Expected:
 
 REPLAYED = ["R winner", "R replay 1"]
 # A signal waits for the end of the replay, which comes before that of the tuning then.
-CUT_SHORT = ["R signal_waits", "R replay 1"]
+CUT_BY_SIGNAL = ["R signal_waits", "R replay 1"]
+CUT_SHORT = ["R replay 1"]
 # The visit in which something came or went is not repeated; the next one is.
 REPLAYED_NEXT = ["R replay_allocation", "R winner", "R replay 2"]
 
@@ -56,13 +57,13 @@ EXPECTED = {
     "upload_from_before_the_region": Expected(["R other_thread"]),
     "threads_end_in_regions": Expected(
         ["R thread_ended", "R winner", "R replay 2", "other winner", "other replay 1"]),
-    "handler_reads_memory": Expected(CUT_SHORT, interrupted=True),
-    "handler_of_the_process_reads_memory": Expected(CUT_SHORT, interrupted=True),
+    "handler_reads_memory": Expected(CUT_BY_SIGNAL, interrupted=True),
+    "handler_of_the_process_reads_memory": Expected(CUT_BY_SIGNAL, interrupted=True),
     "handler_of_a_timer": Expected(
         ["R signal_waits", *(f"R replay {visit}" for visit in range(1, 9))]),
     "ignored_signals": Expected(REPLAYED),
-    "handler_exits": Expected(CUT_SHORT, status=6, interrupted=True),
-    "handler_exits_and_joins": Expected(CUT_SHORT, status=6, interrupted=True),
+    "handler_exits": Expected(CUT_BY_SIGNAL, status=6, interrupted=True),
+    "handler_exits_and_joins": Expected(CUT_BY_SIGNAL, status=6, interrupted=True),
     "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),
     # The end of the program waits until memory is put back, and the driver ends then.
     "other_thread_ends_the_driver": Expected(CUT_SHORT, status=5, interrupted=True),
