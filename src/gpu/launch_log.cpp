@@ -28,7 +28,7 @@ struct LaunchLog::Thread {
 
   // A thread that ended leaves its place to the next one with its address.
   pthread_t handle{};
-  std::uint32_t number = 0;  // of the one that has it
+  std::atomic<std::uint32_t> number{0};  // of the one that has it
   std::atomic<std::uint64_t> written{0};
   std::atomic<std::uint64_t> read{0};
   std::array<Noted, ring_size> ring;
@@ -60,7 +60,7 @@ LaunchLog::Thread* LaunchLog::this_thread() noexcept {
     while (!threads_.compare_exchange_weak(thread->next, thread, std::memory_order_release)) {
     }
   }
-  thread->number = static_cast<std::uint32_t>(gettid());
+  thread->number.store(static_cast<std::uint32_t>(gettid()), std::memory_order_relaxed);
   owner = id_;
   mine = thread;
   return thread;
@@ -71,7 +71,7 @@ bool LaunchLog::add(const Launch& launch) noexcept {
   if (thread == nullptr) return false;
   const std::uint64_t written = thread->written.load(std::memory_order_relaxed);
   if (written - thread->read.load(std::memory_order_acquire) == ring_size) return false;
-  thread->ring[written % ring_size] = {launch, thread->number};
+  thread->ring[written % ring_size] = {launch, thread->number.load(std::memory_order_relaxed)};
   thread->written.store(written + 1, std::memory_order_release);
   return true;
 }
