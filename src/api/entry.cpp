@@ -97,17 +97,21 @@ Mode mode_of(Runtime& runtime, const Search& search) {
 }
 
 /// The region of a first entry, and its snapshot where the body is to be repeated.
-void prepare(Runtime& runtime, Entry& entry) {
+/// @return whether it may be
+[[nodiscard]] bool prepare(Runtime& runtime, Entry& entry) {
   Search& search = *entry.search;
   search.author.mode = mode_of(runtime, search);
   if (entry.region == nullptr) {
     entry.region = &make_region(runtime, search.name, search.device, search.author, search.as);
   }
   if (search.together) entry.region->repeat_together(*search.together);
-  if (search.author.mode != Mode::Body || search.spans.empty() || entry.region->finished()) return;
+  // Copies would end the capture, and what is captured does nothing yet that could be undone.
+  if (search.author.mode != Mode::Body || runtime.is_capturing()) return false;
+  if (search.spans.empty() || entry.region->finished()) return true;
   const gpu::Driver* cuda = driver();
   if (cuda == nullptr) throw Error("there is no driver to copy memory with");
   search.snapshot = std::make_unique<Snapshot>(*cuda, search.spans);
+  return true;
 }
 
 /// The body runs once, as it is, for that reason.
@@ -156,8 +160,7 @@ int start_first_run(Entry& entry) noexcept {
   bool may_be_pass = false;
   if (entry.search != nullptr) {
     try {
-      prepare(*now, entry);
-      may_be_pass = entry.search->author.mode == Mode::Body;
+      may_be_pass = prepare(*now, entry);
     } catch (const std::exception& error) {
       report_unprepared(*now, *entry.search, error);
     }

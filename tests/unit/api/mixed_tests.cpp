@@ -155,3 +155,77 @@ TEST_CASE("Whatever is tuned in whatever way computes what it says", "[mixed]") 
                        "implementation=way" + std::to_string(i)})
                 .empty());
 }
+
+TEST_CASE("Whatever is captured, and by whom, computes what it says", "[mixed]") {
+  const unsigned seed = GENERATE(range(1U, 41U));
+  INFO("seed " << seed);
+  Drawn draw(seed);
+  const std::string name = "captured_" + std::to_string(seed);
+  const CUdeviceptr y = Program::on().floats(length);
+  CUstream stream = nullptr;
+  REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  const auto run = [stream](const Way& way, float value, CUdeviceptr to) {
+    if (way.fails) return CUDA_ERROR_INVALID_VALUE;
+    CUresult result = CUDA_SUCCESS;
+    const int part = length / way.launches;
+    for (int i = 0; i < way.launches && result == CUDA_SUCCESS; ++i)
+      result = Program::on().add(to + static_cast<std::size_t>(i * part) * sizeof(float), part,
+                                 value, 1, way.block, stream);
+    return result;
+  };
+  constexpr std::size_t bytes = length * sizeof(float);
+  void* const in_y = reinterpret_cast<void*>(y);
+  auto ways = draw.ways(4, false);
+  auto function = contextune::autotune(
+      name + "_function", ConfigSpace().parameter("way", numbers(ways.size())),
+      [&](const Config& config, CUdeviceptr to, float value) {
+        return run(ways[static_cast<std::size_t>(config.get_int("way"))], value, to);
+      },
+      {.n_warmup = 1, .n_repeat = 2, .restore = {{in_y, bytes}}, .region = draw.options()});
+  contextune::Choice<CUresult(CUdeviceptr, float)> choice(name + "_choice", quick());
+  choice.buffers([](CUdeviceptr to, float) { return memory_of(to, length); });
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    choice.add("way" + std::to_string(i), [&, i](const Config&, CUdeviceptr to, float value) {
+      return run(ways[i], value, to);
+    });
+  const bool uses_choice = draw.chance(70), uses_function = !uses_choice || draw.chance(50);
+  float expected = 0;
+  const auto body = [&] {
+    if (uses_choice) REQUIRE(choice(y, 1) == CUDA_SUCCESS);
+    if (uses_function) REQUIRE(function(y, 2) == CUDA_SUCCESS);
+  };
+  const float step = (uses_choice ? 1.0F : 0.0F) + (uses_function ? 2.0F : 0.0F);
+  contextune::RegionOptions options = draw.options();
+  if (draw.chance(40)) options.restore = {{in_y, bytes}};
+  const auto mode = static_cast<CUstreamCaptureMode>(draw.number(0, 2));
+  for (int round = 0; round < 6; ++round) {
+    const bool captures = draw.chance(50), in_region = draw.chance(50);
+    CUgraph graph = nullptr;
+    INFO("round " << round << ", captured " << captures << ", in a region " << in_region);
+    if (captures) REQUIRE(cuStreamBeginCapture(stream, mode) == CUDA_SUCCESS);
+    if (in_region) {
+      CONTEXTUAL_AUTOTUNE(name.c_str(), options) {
+        body();
+      }
+    } else {
+      body();
+    }
+    if (captures) {
+      REQUIRE(cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+      CUgraphExec exec = nullptr;
+      REQUIRE(cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS);
+      const int launches = draw.number(1, 3);
+      for (int i = 0; i < launches; ++i) REQUIRE(cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+      expected += step * static_cast<float>(launches - 1);
+      REQUIRE(cuStreamSynchronize(stream) == CUDA_SUCCESS);
+      REQUIRE(cuGraphExecDestroy(exec) == CUDA_SUCCESS);
+      REQUIRE(cuGraphDestroy(graph) == CUDA_SUCCESS);
+    }
+    expected += step;
+    REQUIRE(cuStreamSynchronize(stream) == CUDA_SUCCESS);
+    REQUIRE(read(y, length) == all(length, expected));
+  }
+  CHECK(log_lines({"reason=internal_error"}).empty());
+  CHECK(log_lines({"event=fault"}).empty());
+  REQUIRE(cuStreamDestroy(stream) == CUDA_SUCCESS);
+}

@@ -143,3 +143,25 @@ TEST_CASE("A copy that does not fit leaves the body to run once", "[restore]") {
   CHECK(runs == 1);
   CHECK(log_lines({"event=fault", "region 'large'"}).size() == 1);
 }
+
+TEST_CASE("A region that is first entered in a capture copies nothing, and the graph is whole",
+          "[restore]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  const auto mode = GENERATE(CU_STREAM_CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+                             CU_STREAM_CAPTURE_MODE_RELAXED);
+  const std::string name = "captured_" + std::to_string(mode);
+  CUstream stream = nullptr;
+  REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  REQUIRE(cuStreamBeginCapture(stream, mode) == CUDA_SUCCESS);
+  CONTEXTUAL_AUTOTUNE(name.c_str(), {.restore = {{reinterpret_cast<void*>(y), 256}}}) {
+    CHECK(program.add(y, 64, 1.0F, 1, 128, stream) == CUDA_SUCCESS);
+  }
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  REQUIRE(cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+  REQUIRE(cuGraphInstantiate(&exec, graph, 0) == CUDA_SUCCESS);
+  for (int i = 0; i < 2; ++i) REQUIRE(cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+  REQUIRE(cuStreamSynchronize(stream) == CUDA_SUCCESS);
+  CHECK(Program::read(y, 64) == std::vector<float>(64, 2.0F));
+}
