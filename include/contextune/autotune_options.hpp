@@ -38,7 +38,8 @@ struct AutotuneOptions {
   void* communicator = nullptr;
   /// Further options of the regions in which problems are tuned. By default each config is timed in
   /// a row (table), judged by the median of its runs, and kept only where alternating runs confirm
-  /// that the function is faster with it; there are no neighbours to refine it beside. Before
+  /// that the function is faster with it; there are no neighbours to refine it beside, but
+  /// calls of several launches are refined all the same, without CUPTI. Before
   /// each run the GPU has done the one before, and ranks wait for one another (align = sample).
   RegionOptions region = {};
 };

@@ -76,6 +76,8 @@ void Tuning::Engine::start_refine() {
     const TuningSite& site = sites_[index];
     if (site.generation != generation_ || site.trivial || site.is_stored() || stalled(site))
       continue;
+    // What the table's times misjudge has to be compared otherwise, with or without neighbours.
+    if (!options_.refine && !site.in_pieces) continue;
     const double cost = own_cost(site, site.known);
     if (std::isfinite(cost) && cost * site.launches < least_share * total) continue;
     std::vector<std::uint32_t> candidates = candidates_of(site);

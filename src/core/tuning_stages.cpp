@@ -194,7 +194,10 @@ void Tuning::Engine::finish_table() {
                            " passes; what was not shown to be better keeps its default.");
   }
   settle_sites(true);
-  if (options_.refine && !over_budget(false)) {
+  const bool in_pieces =
+      options_.confirm && std::any_of(sites_.begin(), sites_.end(),
+                                      [](const TuningSite& site) { return site.in_pieces; });
+  if ((options_.refine || in_pieces) && !over_budget(false)) {
     start_refine();
   } else {
     start_confirm();

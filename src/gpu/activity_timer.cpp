@@ -114,11 +114,18 @@ void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes)
 
 bool ActivityTimer::open(std::string& why) {
   if (is_open()) return true;
+  if (is_exiting()) {
+    why = "the program ends";
+    return false;
+  }
   if (!attached_ && !attach(why)) return false;
   if (!enable(why)) {
     disable();
     return false;
   }
+  // What CUPTI registers for the end when it is first enabled comes after this again.
+  static std::once_flag first;
+  std::call_once(first, watch_exit);
   open_.store(true);
   return true;
 }
@@ -198,6 +205,7 @@ void ActivityTimer::disable() {
 void ActivityTimer::close() {
   if (!is_open()) return;
   open_.store(false);
+  if (is_exiting()) return;
   disable();
   (void)cupti_->cuptiActivityFlushAll(0);
 }
@@ -225,7 +233,7 @@ bool ActivityTimer::release() {
 
 void ActivityTimer::launch_begin(std::uint64_t tag, StreamHandle) noexcept {
   // Within a launch that is being timed everything is that one's work.
-  if (!is_open() || started.timer == this) return;
+  if (!is_open() || started.timer == this || is_exiting()) return;
   inside_.fetch_add(1);
   std::uint64_t now = 0;
   if (!open_.load() || cupti_->cuptiGetTimestamp(&now) != CUPTI_SUCCESS) {
@@ -249,7 +257,7 @@ void ActivityTimer::launch_end(std::uint64_t tag, StreamHandle) noexcept {
 }
 
 void ActivityTimer::flush(bool wait) {
-  if (!attached_) return;
+  if (!attached_ || is_exiting()) return;
   const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
   (void)cupti_->cuptiActivityFlushAll(0);
   records_.resolve(launch_log_);

@@ -7,6 +7,12 @@ namespace contextune::gpu {
 namespace {
 
 std::atomic<bool> exiting{false};
+std::atomic<void (*)() noexcept> before_exit{nullptr};
+
+void at_exit() {
+  exiting.store(true);
+  if (auto* const call = before_exit.load()) call();
+}
 
 }  // namespace
 
@@ -15,7 +21,11 @@ bool is_exiting() noexcept {
 }
 
 void watch_exit() {
-  (void)std::atexit([] { exiting.store(true); });
+  (void)std::atexit(at_exit);
+}
+
+void set_before_exit(void (*call)() noexcept) noexcept {
+  before_exit.store(call);
 }
 
 }  // namespace contextune::gpu

@@ -7,7 +7,12 @@ namespace contextune::gpu {
 /// may still be waiting for the GPU in handlers of its own. Any thread.
 [[nodiscard]] bool is_exiting() noexcept;
 
-/// To be called once after each library is loaded: what was registered last is called first.
+/// To be called after each library is loaded: what was registered last is called first, and so
+/// before what that library has registered.
 void watch_exit();
+
+/// What else is done at each of these moments, by the thread that ends the process: whoever uses
+/// the libraries is waited for, shortly. One for the process.
+void set_before_exit(void (*call)() noexcept) noexcept;
 
 }  // namespace contextune::gpu

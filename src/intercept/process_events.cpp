@@ -139,17 +139,25 @@ std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
   }
 }
 
-void ProcessRuntime::exiting() noexcept {
+bool ProcessRuntime::is_inside() const noexcept {
+  return frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0;
+}
+
+void ProcessRuntime::end_replays() noexcept {
   stopped_.store(true);  // before the look at the gate, which a replay closes before it looks here
   settled_changed();
+  // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
+  // may still look at would not be put back.
+  if (is_inside() || replay_stays_ || gate_.opens_within(most_end_seconds)) return;
+  replay_stays_ = true;
+  log_.fallback(FallbackReason::ReplayFailed, {}, {},
+                "The program ends, and a replay was still under way after 2 s.");
+}
+
+void ProcessRuntime::exiting() noexcept {
+  end_replays();
   // From a signal handler that interrupted us: this thread itself may hold our locks.
-  if (frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0) return;
-  // The driver ends next. Under a replay that crashes, and what the program's own handlers may
-  // still look at would not be put back.
-  if (!gate_.opens_within(most_end_seconds)) {
-    log_.fallback(FallbackReason::ReplayFailed, {}, {},
-                  "The program ends, and a replay was still under way after 2 s.");
-  }
+  if (is_inside()) return;
   open_.shut();
   builds_.stop();
   for (const RegionMark& mark : marks_) {

@@ -104,7 +104,10 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
-  /// exit() has begun: everything passes through from now on, and what is known is written.
+  /// exit() has begun: everything passes through from now on. Waits for a replay to end, at most two
+  /// seconds, and may be called again.
+  void end_replays() noexcept;
+  /// The same, and what is known is written.
   void exiting() noexcept;
 
  private:
@@ -117,6 +120,8 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
+  /// Whether this thread is within a call of the core.
+  [[nodiscard]] bool is_inside() const noexcept;
   [[nodiscard]] std::string why_not(const RegionMark& mark) const noexcept;
   void push(const char* domain, const char* name) noexcept;
   /// Ranges of the whole process: their start and end.
@@ -161,6 +166,7 @@ class ProcessRuntime final : public Runtime {
   std::vector<RegionMark> marks_;
   SeenRanges seen_ranges_;
   std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
+  bool replay_stays_ = false;  ///< it did not end when the program did
   bool is_one_region_ = false;                                ///< what is in no other one
   bool graphs_are_regions_ = false;                           ///< each launch of one is an entry
   KernelMarks kernel_marks_;

@@ -71,6 +71,8 @@ class RegionReplay {
     throw Declined{{reason, std::move(text), retry}};
   }
 
+  static constexpr double idle_seconds = 10;
+  static constexpr double leave_seconds = 1;  ///< for other threads to come back from the driver
   static constexpr double step_seconds = 60;  ///< of copying, hashing, or one replay
   /// Of a replay that waits for other ranks: whoever stands still for a while keeps them in NCCL
   /// without contextune, too.

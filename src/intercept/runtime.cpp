@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 
+#include "gpu/process_exit.hpp"
 #include "intercept/environment_options.hpp"
 #include "intercept/hot_words.hpp"
 #include "intercept/own_arithmetic.hpp"
@@ -33,6 +34,10 @@ void in_forked_child() {
   running.store(nullptr, std::memory_order_release);
 }
 
+void before_exit() noexcept {
+  if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->end_replays();
+}
+
 void at_exit() {
   const OwnArithmetic arithmetic;
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
@@ -54,6 +59,8 @@ ProcessRuntime* start_once(const contextune_frontend* frontend) {
                       "with `contextune run`");
   (void)pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)std::atexit(at_exit);
+  gpu::set_before_exit(before_exit);
+  gpu::watch_exit();
   return made;
 }
 

@@ -106,6 +106,7 @@ void TunedRegion::left() noexcept {
 
 void TunedRegion::close_entry(bool is_visited, bool has_looked) noexcept {
   if (is_visited) return replay_->end_visit();
+  if (services().stopped.load()) return;  // the driver may be gone
   try {
     search_.end(now_seconds());
     if (has_looked) search_.note_unfinished();

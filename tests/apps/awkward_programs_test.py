@@ -67,6 +67,9 @@ EXPECTED = {
     "other_thread_exits": Expected(REPLAYED, status=5, interrupted=True),
     # The end of the program waits until memory is put back, and the driver ends then.
     "other_thread_ends_the_driver": Expected(CUT_SHORT, status=5, interrupted=True),
+    # With CUPTI in use, whose own end comes before that of the driver.
+    "other_thread_ends_cupti": Expected(["R replay 1"], status=5),
+    "driver_ends_in_the_region": Expected([], status=5),
     "driver_ends_while_repeated": Expected(["R replay_failed"], status=5, interrupted=True),
     "thread_cancelled": Expected(REPLAYED),
     "fork_while_repeated": Expected(REPLAYED, interrupted=True),

@@ -1,4 +1,5 @@
 // Signals, forks and ends of the process in the middle of a replay.
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,11 +128,46 @@ int other_thread_ends_the_driver(Device& device) {
   return 0;
 }
 
+int other_thread_ends_cupti(Device& device) {
+  state_memory = new_memory();
+  Helper ending(device.context, [] { std::exit(5); });
+  bool has_begun = false;
+  Moments::get().at_every_repetition([&] {
+    if (has_begun || dlopen("libcupti.so.13", RTLD_LAZY | RTLD_NOLOAD) == nullptr) return;
+    has_begun = true;
+    ending.begin();
+  });
+  {
+    const Range range(region);
+    device.launch(state_memory);
+  }
+  Moments::get().at_every_repetition(nullptr);
+  if (!has_begun) ending.begin();
+  ending.join();
+  return 0;
+}
+
 void watch_end_of_driver() {
   (void)std::atexit([] {
     driver_ended = true;
     wait_until([] { return region_ended.load(); });
   });
+}
+
+int driver_ends_in_the_region(Device& device) {
+  state_memory = new_memory();
+  region_ended = false;
+  Helper ending(device.context, [] { std::exit(5); });
+  {
+    const Range range(region);
+    device.launch(state_memory);
+    ending.begin();
+    wait_until([] { return driver_ended.load(); });
+  }
+  std::puts("after the region");
+  region_ended = true;
+  ending.join();
+  return 0;
 }
 
 int driver_ends_while_repeated(Device& device) {

@@ -37,6 +37,8 @@ constexpr Scenario scenarios[] = {
     SCENARIO(handler_exits_and_joins),
     SCENARIO(other_thread_exits),
     SCENARIO(other_thread_ends_the_driver),
+    SCENARIO(other_thread_ends_cupti),
+    SCENARIO(driver_ends_in_the_region),
     SCENARIO(driver_ends_while_repeated),
     SCENARIO(thread_cancelled),
     SCENARIO(fork_while_repeated),

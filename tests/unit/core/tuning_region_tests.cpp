@@ -133,6 +133,18 @@ TEST_CASE("Calls of several launches are refined without CUPTI, which makes each
     CHECK(spans > 0);
     CHECK(region.winner(0) == 1);
   }
+  SECTION("also where nothing else is refined, unless nothing is confirmed either") {
+    TuningOptions options;
+    options.refine = false;
+    options.confirm = GENERATE(true, false);
+    FakeRegion alone(options);
+    alone.noise = 0.002;
+    alone.sites = region.sites;
+    alone.sites[0].in_pieces = true;
+    alone.region_time = region.region_time;
+    alone.run();
+    CHECK(alone.winner(0) == (options.confirm ? 1U : 0U));
+  }
   SECTION("but single launches keep what their own times say") {
     region.run();
     CHECK(region.winner(0) == 0);

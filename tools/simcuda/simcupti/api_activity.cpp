@@ -18,18 +18,18 @@ extern "C" {
 CUptiResult CUPTIAPI
 cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc funcBufferRequested,
                                CUpti_BuffersCallbackCompleteFunc funcBufferCompleted) {
-  return Collector::instance().set_callbacks(funcBufferRequested, funcBufferCompleted);
+  return Collector::called().set_callbacks(funcBufferRequested, funcBufferCompleted);
 }
 
 CUptiResult CUPTIAPI cuptiActivityEnable(CUpti_ActivityKind kind) {
-  return Collector::instance().enable(kind);
+  return Collector::called().enable(kind);
 }
 CUptiResult CUPTIAPI cuptiActivityDisable(CUpti_ActivityKind kind) {
-  return Collector::instance().disable(kind);
+  return Collector::called().disable(kind);
 }
 
 CUptiResult CUPTIAPI cuptiActivityEnableDriverApi(CUpti_CallbackId cbid, uint8_t enable) {
-  Collector::instance().select_driver_api(cbid, enable != 0);
+  Collector::called().select_driver_api(cbid, enable != 0);
   return CUPTI_SUCCESS;
 }
 CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId, uint8_t) {
@@ -39,20 +39,20 @@ CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId, uint8_t) {
 CUptiResult CUPTIAPI cuptiActivityPushExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
                                                             uint64_t id) {
   if (!valid(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
-  Collector::instance().push_external(kind, id);
+  Collector::called().push_external(kind, id);
   return CUPTI_SUCCESS;
 }
 CUptiResult CUPTIAPI cuptiActivityPopExternalCorrelationId(CUpti_ExternalCorrelationKind kind,
                                                            uint64_t* lastId) {
   if (!valid(kind)) return CUPTI_ERROR_INVALID_PARAMETER;
-  return Collector::instance().pop_external(kind, lastId);
+  return Collector::called().pop_external(kind, lastId);
 }
 
 CUptiResult CUPTIAPI cuptiActivityFlushAll(uint32_t flag) {
-  return Collector::instance().flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
+  return Collector::called().flush((flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED) != 0);
 }
 CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t time) {
-  Collector::instance().set_flush_period(time);
+  Collector::called().set_flush_period(time);
   return CUPTI_SUCCESS;
 }
 
@@ -72,7 +72,7 @@ CUptiResult CUPTIAPI cuptiActivityGetNextRecord(uint8_t* buffer, size_t validBuf
 
 CUptiResult CUPTIAPI cuptiActivityGetNumDroppedRecords(CUcontext, uint32_t, size_t* dropped) {
   if (dropped == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
-  *dropped = Collector::instance().take_dropped_count();
+  *dropped = Collector::called().take_dropped_count();
   return CUPTI_SUCCESS;
 }
 
@@ -83,12 +83,13 @@ CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute, size_t* 
 }
 
 CUptiResult CUPTIAPI cuptiFinalize(void) {
-  Collector::instance().finalize();
+  Collector::called().finalize();
   return CUPTI_SUCCESS;
 }
 
 CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t* to) {
   if (to == nullptr) return CUPTI_ERROR_INVALID_PARAMETER;
+  (void)Collector::called();
   if (!DriverLink::instance().usable()) return CUPTI_ERROR_NOT_INITIALIZED;
   *to = simcupti::timestamp(DriverLink::instance().host_time());
   return CUPTI_SUCCESS;

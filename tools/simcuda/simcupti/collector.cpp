@@ -1,6 +1,9 @@
 #include "collector.hpp"
 
+#include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <utility>
@@ -49,6 +52,17 @@ bool supported(CUpti_ActivityKind kind) {
 Collector& Collector::instance() {
   static auto* const collector = new Collector;
   return *collector;
+}
+
+Collector& Collector::called() {
+  static std::atomic<bool> ended{false};
+  static const bool ends = [] {
+    const char* const text = std::getenv("SIMCUDA_EXIT");
+    return text != nullptr && *text != '\0' && std::atexit([] { ended = true; }) == 0;
+  }();
+  if (ends && ended.exchange(false))
+    std::fputs("simcupti: called after exit() has ended it\n", stderr);
+  return instance();
 }
 
 CUptiResult Collector::set_callbacks(CUpti_BuffersCallbackRequestFunc request,
