@@ -193,7 +193,7 @@ class CollectiveShapes(unittest.TestCase):
         self.check("sizes")
 
     def test_sizes_of_one_bucket_for_which_nccl_chooses_differently(self):
-        logs = self.check("own_choices", 4, steps=300,
+        logs = self.check("own_choices", 4, steps=100,
                           CONTEXTUNE_SPACE=str(job.HERE / "one_bucket.lua"))
         for log in logs:
             tried = [line for line in job.lines(log, "trial") if job.field(line, "config") != "0"]
@@ -204,12 +204,12 @@ class CollectiveShapes(unittest.TestCase):
     def test_what_a_plugin_of_the_users_chooses_is_the_default_that_has_to_be_kept_exactly(self):
         # Numbers are compared, which the switch may do otherwise than the SMs: in what NCCL chooses by
         # itself it does so for the larger size only.
-        for log in self.check("own_choices", 4, steps=300, TEST_TUNER="4 2 0", **USERS_TUNER):
+        for log in self.check("own_choices", 4, steps=100, TEST_TUNER="4 2 0", **USERS_TUNER):
             self.assertEqual({job.field(line, "default") for line in job.lines(log, "site")}, {"NVLS Simple"})
             self.assertEqual([line for line in job.lines(log, "trial") if job.field(line, "config") != "0"], [])
         self.assertEqual({line.split()[0] for what in ("256", "1048576")
                           for line in self.last_done(f"AllReduce {what} ranks=4")}, {"NVLS/SIMPLE"})
-        logs = self.check("own_choices", 4, steps=600, TEST_TUNER="1 2 0", **USERS_TUNER)
+        logs = self.check("own_choices", 4, steps=200, TEST_TUNER="1 2 0", **USERS_TUNER)
         for log in logs:
             self.assertEqual({job.field(line, "default") for line in job.lines(log, "site")}, {"Ring Simple"})
         for size in ("bytes=129-256", "bytes=524289-1048576"):
