@@ -15,6 +15,8 @@ constexpr double least_share = 0.01;
 constexpr double coupling_reach = 0.3;
 /// The same where the host's time counts: CUPTI makes launches up to 1.9 times as dear (H200).
 constexpr double pieces_reach = 0.9;
+/// And so their order: whatever has one launch more falls behind others by that alone.
+constexpr std::size_t pieces_factor = 3;
 /// Noise of a region in which the GPU waits for the host, of which the table's times, the GPU's,
 /// say nothing.
 constexpr NoisePrior host_noise{0.1, 2};
@@ -51,7 +53,8 @@ std::vector<std::uint32_t> Tuning::Engine::candidates_of(const TuningSite& site)
   });
   if (configs.empty()) return configs;
   const double best = own_cost(site, configs.front());
-  const auto most = static_cast<std::size_t>(std::max(1, options_.refine_candidates));
+  const auto most = static_cast<std::size_t>(std::max(1, options_.refine_candidates)) *
+                    (site.in_pieces ? pieces_factor : 1);
   std::size_t kept = 0;
   while (kept < configs.size()) {
     const double far = site.in_pieces ? pieces_reach : coupling_reach;

@@ -151,6 +151,16 @@ TEST_CASE("Calls of several launches are refined without CUPTI, which makes each
   }
 }
 
+TEST_CASE("Of calls of several launches more configs are refined", "[refine]") {
+  FakeRegion region(TuningOptions{});
+  region.noise = 0.002;
+  region.sites.push_back({"a", {100e-6, 50e-6, 51e-6, 52e-6, 53e-6, 54e-6, 60e-6, 70e-6}});
+  region.sites[0].in_pieces = true;
+  region.region_time = [](const Configs& c) { return c[0] == 6 ? 40e-6 : 50e-6 + 1e-6 * c[0]; };
+  region.run();
+  CHECK(region.winner(0) == 6);
+}
+
 TEST_CASE("A winner that makes the region slower is dropped, the good one stays", "[confirm]") {
   TuningOptions options;
   options.refine = false;
