@@ -11,8 +11,9 @@
 namespace contextune {
 namespace {
 
-// Beyond presync_timeout: the coordinating rank's own limit is to be heard, not to be met.
-constexpr double slack_seconds = 1;
+// Beyond presync_timeout: the coordinating rank's own limit is to be heard, not to be met. It asks
+// whoever is late for half a second, and may have begun to wait later than this one.
+constexpr double slack_seconds = 2;
 // How often somebody who waits looks whether to go on with something else.
 constexpr double interruption_seconds = 0.02;
 // A rank that has voted gets its verdict from control threads alone, whatever programs do.
