@@ -169,7 +169,8 @@ static const struct contextune_core* start_core(void) {
       core->size < sizeof(struct contextune_core) || core->launch == NULL || core->before == NULL ||
       core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL ||
       core->graph_launch == NULL || core->nccl_before == NULL || core->nccl_after == NULL ||
-      core->tuner_begin == NULL || core->tuner_decide == NULL || core->tuner_end == NULL) {
+      core->tuner_begin == NULL || core->tuner_decide == NULL || core->tuner_end == NULL ||
+      core->exiting == NULL) {
     return NULL;
   }
   return core;

@@ -114,6 +114,7 @@ void ActivityTimer::consume(const std::uint8_t* buffer, std::size_t valid_bytes)
 
 bool ActivityTimer::open(std::string& why) {
   if (is_open()) return true;
+  const LibraryCall call;
   if (is_exiting()) {
     why = "the program ends";
     return false;
@@ -205,6 +206,7 @@ void ActivityTimer::disable() {
 void ActivityTimer::close() {
   if (!is_open()) return;
   open_.store(false);
+  const LibraryCall call;
   if (is_exiting()) return;
   disable();
   (void)cupti_->cuptiActivityFlushAll(0);
@@ -217,6 +219,7 @@ void ActivityTimer::note_graph() noexcept {
 bool ActivityTimer::release() {
   close();
   if (!attached_) return true;
+  const LibraryCall call;
   // Sequentially consistent with launch_begin: it sees that we are closed, or we see it inside.
   if (inside_.load() != 0 || graphs_.load() || is_exiting()) return false;
   (void)cupti_->cuptiActivityFlushAll(0);
@@ -257,6 +260,7 @@ void ActivityTimer::launch_end(std::uint64_t tag, StreamHandle) noexcept {
 }
 
 void ActivityTimer::flush(bool wait) {
+  const LibraryCall call;
   if (!attached_ || is_exiting()) return;
   const std::uint64_t launches = launches_.load(std::memory_order_relaxed);
   (void)cupti_->cuptiActivityFlushAll(0);

@@ -1,5 +1,6 @@
 #include "intercept/hooks.hpp"
 
+#include "gpu/process_exit.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/hook_arguments.hpp"
 #include "intercept/memory_hooks.hpp"
@@ -265,6 +266,12 @@ void on_program_uses_cupti(contextune_fn fn) noexcept {
   }
 }
 
+void on_exiting() noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  gpu::begin_exit();
+}
+
 constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
                                 sizeof(contextune_core),
                                 on_launch,
@@ -277,7 +284,8 @@ constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
                                 on_nccl_after,
                                 on_tuner_begin,
                                 on_tuner_decide,
-                                on_tuner_end};
+                                on_tuner_end,
+                                on_exiting};
 
 }  // namespace
 

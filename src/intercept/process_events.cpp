@@ -1,6 +1,7 @@
 // What happens to the process as a whole: things go away, break, end.
 #include <exception>
 
+#include "gpu/process_exit.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/communicator_join.hpp"
 #include "intercept/process_collectives.hpp"
@@ -148,10 +149,13 @@ void ProcessRuntime::end_replays() noexcept {
   settled_changed();
   // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
   // may still look at would not be put back.
-  if (is_inside() || replay_stays_ || gate_.opens_within(most_end_seconds)) return;
-  replay_stays_ = true;
-  log_.fallback(FallbackReason::ReplayFailed, {}, {},
-                "The program ends, and a replay was still under way after 2 s.");
+  if (is_inside() || replay_stays_) return;
+  if (!gate_.opens_within(most_end_seconds)) {
+    replay_stays_ = true;
+    log_.fallback(FallbackReason::ReplayFailed, {}, {},
+                  "The program ends, and a replay was still under way after 2 s.");
+  }
+  (void)gpu::library_calls_end_within(most_end_seconds);
 }
 
 void ProcessRuntime::exiting() noexcept {

@@ -205,3 +205,16 @@ TEST_CASE("A core is found beside the frontend after the program has changed its
   INFO(relative.err);
   CHECK(count_lines(relative.out, "core attached 1") == 1);
 }
+
+TEST_CASE("The core learns of exit() before the program's handlers run", "[core]") {
+  for (const char* manner : {"early", "", "thread"}) {
+    INFO(manner);
+    const Recorded recorded = run_recorded({client("ends"), manner});
+    INFO(recorded.outcome.err << recorded.record);
+    const bool is_attached = std::string(manner) != "early";
+    CHECK(recorded.outcome.exited_with(7));
+    CHECK(recorded.outcome.out == "handler\n");
+    CHECK(count_lines(recorded.outcome.err, "last: exit") == (is_attached ? 1 : 0));
+    CHECK(count_lines(recorded.record, "exit") == (is_attached ? 1 : 0));
+  }
+}

@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <thread>
 #include <utility>
 
 #include "moments.hpp"
@@ -39,6 +41,30 @@ void visit_with(Device& device, std::function<void()> action) {
   }
   Moments::get().unless_repeated();
 }
+
+bool has_cupti() {
+  void* const library = dlopen("libcupti.so.13", RTLD_LAZY | RTLD_NOLOAD);
+  return library != nullptr && dlclose(library) == 0;
+}
+
+/// A thread that ends the process in the middle of the first call of CUPTI, or when it is joined.
+class EndWithCupti {
+ public:
+  void join() {
+    joined_ = true;
+    thread_.join();
+  }
+  [[nodiscard]] bool has_begun() const { return begun_; }
+
+ private:
+  std::atomic<bool> joined_{false}, begun_{false};
+  std::thread thread_{[this] {
+    while (!joined_ && !has_cupti()) std::this_thread::yield();
+    begun_ = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::exit(5);
+  }};
+};
 
 }  // namespace
 
@@ -133,7 +159,7 @@ int other_thread_ends_cupti(Device& device) {
   Helper ending(device.context, [] { std::exit(5); });
   bool has_begun = false;
   Moments::get().at_every_repetition([&] {
-    if (has_begun || dlopen("libcupti.so.13", RTLD_LAZY | RTLD_NOLOAD) == nullptr) return;
+    if (has_begun || !has_cupti()) return;
     has_begun = true;
     ending.begin();
   });
@@ -143,6 +169,33 @@ int other_thread_ends_cupti(Device& device) {
   }
   Moments::get().at_every_repetition(nullptr);
   if (!has_begun) ending.begin();
+  ending.join();
+  return 0;
+}
+
+int other_thread_exits_while_cupti_begins(Device& device) {
+  state_memory = new_memory();
+  EndWithCupti ending;
+  for (int visit = 0; visit < 20 && !ending.has_begun(); ++visit) {
+    const Range range(region);
+    device.launch(state_memory);
+  }
+  ending.join();
+  return 0;
+}
+
+int other_thread_exits_while_cupti_begins_live(Device& device) {
+  state_memory = new_memory();
+  const CUstream stream = new_stream();
+  CUdeviceptr address = 0;
+  (void)new_host_word(address);  // which makes each visit one that cannot be repeated
+  EndWithCupti ending;
+  for (int visit = 0; visit < 20; ++visit) {
+    const Range range(region);
+    if (ending.has_begun()) break;  // the entry began CUPTI
+    check(cuStreamWaitValue32(stream, address, 0, CU_STREAM_WAIT_VALUE_GEQ), "cuStreamWaitValue32");
+    device.launch(state_memory, stream);
+  }
   ending.join();
   return 0;
 }

@@ -38,6 +38,8 @@ constexpr Scenario scenarios[] = {
     SCENARIO(other_thread_exits),
     SCENARIO(other_thread_ends_the_driver),
     SCENARIO(other_thread_ends_cupti),
+    SCENARIO(other_thread_exits_while_cupti_begins),
+    SCENARIO(other_thread_exits_while_cupti_begins_live),
     SCENARIO(driver_ends_in_the_region),
     SCENARIO(driver_ends_while_repeated),
     SCENARIO(thread_cancelled),

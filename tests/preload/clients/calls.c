@@ -70,6 +70,8 @@ static void on_tuner_end(int64_t comm) {
   (void)comm;
 }
 
+static void on_exiting(void) {}
+
 static const struct contextune_core core = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
@@ -84,6 +86,7 @@ static const struct contextune_core core = {
     .tuner_begin = on_tuner_begin,
     .tuner_decide = on_tuner_decide,
     .tuner_end = on_tuner_end,
+    .exiting = on_exiting,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 static const struct contextune_frontend* frontend;
+static __thread int expected_depth = 1;
 
 __attribute__((format(printf, 1, 2))) static void record(const char* format, ...) {
   const char* path = getenv("CONTEXTUNE_TEST_RECORD");
@@ -29,7 +30,7 @@ __attribute__((format(printf, 1, 2))) static void record(const char* format, ...
     abort();
   }
   close(file);
-  if (*frontend->depth() != 1) {
+  if (*frontend->depth() != expected_depth) {
     abort(); /* the contract: the core is called at depth 1 */
   }
 }
@@ -146,6 +147,12 @@ static void on_tuner_end(int64_t comm) {
   record("tuner end %d\n", (int)comm);
 }
 
+static void on_exiting(void) {
+  expected_depth = 0; /* that of the program */
+  record("exit\n");
+  expected_depth = 1;
+}
+
 static struct contextune_core core = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
@@ -160,6 +167,7 @@ static struct contextune_core core = {
     .tuner_begin = on_tuner_begin,
     .tuner_decide = on_tuner_decide,
     .tuner_end = on_tuner_end,
+    .exiting = on_exiting,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(

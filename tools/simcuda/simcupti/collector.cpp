@@ -18,6 +18,7 @@ namespace {
 constexpr double first_enable_time = 14.7e-3;
 constexpr double flush_time = 33e-6;
 constexpr double launch_overhead = 2.5e-6;
+constexpr auto first_call = std::chrono::milliseconds(20);  // where its end is simulated
 
 thread_local int own_deliveries = 0;  // a callback of the client may finalize
 
@@ -58,7 +59,9 @@ Collector& Collector::called() {
   static std::atomic<bool> ended{false};
   static const bool ends = [] {
     const char* const text = std::getenv("SIMCUDA_EXIT");
-    return text != nullptr && *text != '\0' && std::atexit([] { ended = true; }) == 0;
+    if (text == nullptr || *text == '\0' || std::atexit([] { ended = true; }) != 0) return false;
+    std::this_thread::sleep_for(first_call);
+    return true;
   }();
   if (ends && ended.exchange(false))
     std::fputs("simcupti: called after exit() has ended it\n", stderr);

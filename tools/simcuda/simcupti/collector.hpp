@@ -22,8 +22,8 @@ class Collector {
  public:
   static Collector& instance();
   /// The same for a call of the client. Where SIMCUDA_EXIT is set, one that comes after exit() has
-  /// reached the handler that the first one registered is told on the standard error: the real
-  /// CUPTI may crash then.
+  /// reached the handler that the first one registered, or under way by then as the first one is
+  /// for 20 ms, is told on the standard error: the real CUPTI may crash then.
   static Collector& called();
 
   CUptiResult set_callbacks(CUpti_BuffersCallbackRequestFunc request,
