@@ -10,6 +10,8 @@
 #include "api/entry.hpp"
 #include "api/process.hpp"
 #include "core/stable_hash.hpp"
+#include "intercept/search.hpp"
+#include "intercept/site.hpp"
 
 namespace contextune::api {
 namespace {
@@ -76,6 +78,18 @@ void set_up(contextune_entry& entry, const contextune_choice& choice,
   if (choice.options.repeatable != 0) return;
   for (std::size_t i = 0; i < run.num_memory; ++i)
     static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
+}
+
+/// Before calls in a row that are compared as a whole: one more, with the config that they will
+/// have, which is not timed. They would begin on an idle GPU else, and a call whose launch takes
+/// the host long would pay for that once a pass, which it never does in a loop.
+void lead_in(const ChoiceProblem& problem, const Region* region, const contextune_choice_run& run) {
+  const TunableSite* at = region == nullptr ? nullptr : problem.find(region, current_device());
+  if (at == nullptr || at->site == nullptr || !at->site->search->compares_regions()) return;
+  const std::uint32_t config = at->site->planned();
+  if (config >= problem.candidates.size()) return;
+  const TunableCall aside{TunableCall::Aside{}};
+  static_cast<void>(run_candidate(problem, config, run));  // the calls that count fail as well
 }
 
 }  // namespace
@@ -153,7 +167,9 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
       region = runtime.current_region();
       // In live mode a pass is the caller's own call.
       const bool repeats = region != nullptr && region->is_repeated();
-      for (int i = repeats ? std::max(choice.options.calls_per_pass, 1) : 1; i > 0; --i) {
+      const int calls = repeats ? std::max(choice.options.calls_per_pass, 1) : 1;
+      if (calls > 1) lead_in(problem, region, run);
+      for (int i = 0; i < calls; ++i) {
         const auto done = call_in_region(choice, problem, region, run);
         status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
       }
