@@ -101,11 +101,11 @@ TEST_CASE("All that sixteen writers of one file saved is there") {
   std::vector<pid_t> writers;
   for (int i = 0; i < 16; ++i)
     writers.push_back(
-        start_writer({"save", folder, scratch.path("ledger"), std::to_string(i), "4"}));
+        start_writer({"save", folder, scratch.path("ledger"), std::to_string(i), "2"}));
   for (const pid_t writer : writers) CHECK(exit_status(writer) == 0);
-  CHECK(lines_of(scratch.path("ledger")).size() == 64);
+  CHECK(lines_of(scratch.path("ledger")).size() == 32);
   CHECK(lost(folder, scratch.path("ledger")).empty());
-  CHECK(stored_names(folder).size() == 64);
+  CHECK(stored_names(folder).size() == 32);
 }
 
 TEST_CASE("Nothing that a writer was told is saved is lost when writers are killed at any moment") {
