@@ -149,13 +149,14 @@ void ProcessRuntime::end_replays() noexcept {
   settled_changed();
   // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
   // may still look at would not be put back.
-  if (is_inside() || replay_stays_) return;
+  if (is_inside() || waited_in_vain_) return;
   if (!gate_.opens_within(most_end_seconds)) {
-    replay_stays_ = true;
+    waited_in_vain_ = true;
     log_.fallback(FallbackReason::ReplayFailed, {}, {},
                   "The program ends, and a replay was still under way after 2 s.");
+  } else {
+    waited_in_vain_ = !gpu::library_calls_end_within(most_end_seconds);
   }
-  (void)gpu::library_calls_end_within(most_end_seconds);
 }
 
 void ProcessRuntime::exiting() noexcept {

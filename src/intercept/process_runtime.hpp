@@ -104,8 +104,8 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
-  /// exit() has begun: everything passes through from now on. Waits for a replay to end, at most two
-  /// seconds, and may be called again.
+  /// exit() has begun: everything passes through from now on. Waits until no replay is under way
+  /// and nobody is in a call of CUPTI, at most two seconds each, once; may be called again.
   void end_replays() noexcept;
   /// The same, and what is known is written.
   void exiting() noexcept;
@@ -166,9 +166,9 @@ class ProcessRuntime final : public Runtime {
   std::vector<RegionMark> marks_;
   SeenRanges seen_ranges_;
   std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
-  bool replay_stays_ = false;  ///< it did not end when the program did
-  bool is_one_region_ = false;                                ///< what is in no other one
-  bool graphs_are_regions_ = false;                           ///< each launch of one is an entry
+  bool waited_in_vain_ = false;  ///< for the end of what crashes where the program ends meanwhile
+  bool is_one_region_ = false;   ///< what is in no other one
+  bool graphs_are_regions_ = false;  ///< each launch of one is an entry
   KernelMarks kernel_marks_;
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<LaunchRegion>, std::less<>> regions_;
