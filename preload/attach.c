@@ -1,6 +1,7 @@
 #include "frontend.h"
 
 #include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -120,12 +121,27 @@ static struct contextune_frontend frontend = {
 
 /* ---- attaching ---- */
 
-/* A core that is linked to the program, else the one in our own folder. `$ORIGIN` was fixed when we
- * were loaded, so it holds where the program has changed its folder since. */
+/* The core in our own folder. `$ORIGIN` was fixed when we were loaded, so it holds where the
+ * program has changed its folder since; it means another object where a sanitizer has its own
+ * dlopen. */
+static void* open_core(void) {
+  char path[4096] = "$ORIGIN/libcontextune.so";
+  Dl_info own;
+  if (dladdr((void*)&open_core, &own) != 0 && own.dli_fname != NULL && own.dli_fname[0] == '/') {
+    const char* const slash = strrchr(own.dli_fname, '/');
+    const int folder = (int)(slash - own.dli_fname);
+    if ((size_t)folder + sizeof "/libcontextune.so" <= sizeof path) {
+      snprintf(path, sizeof path, "%.*s/libcontextune.so", folder, own.dli_fname);
+    }
+  }
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+/* One that is linked to the program, else that. */
 static contextune_core_v1_fn find_core(void) {
   void* found = contextune_real_dlsym(RTLD_DEFAULT, "contextune_core_v1");
   if (found == NULL) {
-    void* library = dlopen("$ORIGIN/libcontextune.so", RTLD_NOW | RTLD_LOCAL);
+    void* library = open_core();
     found = library != NULL ? contextune_real_dlsym(library, "contextune_core_v1") : NULL;
   }
   return (contextune_core_v1_fn)found;

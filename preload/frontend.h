@@ -171,6 +171,23 @@ CUresult contextune_launch_forward(const struct contextune_launch* launch);
 
 /* ---- names (names.c) ---- */
 
+/* For names that are looked up, instead of libc's functions: a sanitizer puts its own in their place,
+ * which crash until it has looked up libc's, and that begins here. */
+static inline bool contextune_begins(const char* text, const char* with) {
+  while (*with != '\0' && *text == *with) {
+    ++text;
+    ++with;
+  }
+  return *with == '\0';
+}
+static inline bool contextune_is_same(const char* a, const char* b) {
+  while (*a != '\0' && *a == *b) {
+    ++a;
+    ++b;
+  }
+  return *a == *b;
+}
+
 const char* contextune_name(enum contextune_fn fn);
 /* contextune_fn_count when the name is not in the registry. */
 enum contextune_fn contextune_find_name(const char* name);

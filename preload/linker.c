@@ -8,16 +8,16 @@
 contextune_dlsym_fn contextune_real_dlsym;
 contextune_dlsym_fn contextune_next_dlsym;
 
-/* By version: an unversioned lookup would need the very function that is looked for. */
-static void* find_libc_dlsym(void) {
+/* By version: an unversioned lookup would need dlsym, which is looked for as well. */
+static void* find_in_libc(const char* name) {
   static const char versions[][12] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
   for (size_t i = 0; i < sizeof versions / sizeof versions[0]; ++i) {
-    void* found = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
+    void* found = dlvsym(RTLD_NEXT, name, versions[i]);
     if (found != NULL) {
       return found;
     }
   }
-  /* No libc has no dlsym, and there is nothing to return to the caller instead. */
+  /* No libc lacks what is asked for here, and there is nothing to go on with instead. */
   __builtin_trap();
 }
 
@@ -31,7 +31,7 @@ void contextune_find_dlsym(void) {
   if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_next_dlsym, __ATOMIC_ACQUIRE) != NULL)) {
     return;
   }
-  void* real = find_libc_dlsym();
+  void* real = find_in_libc("dlsym");
   void* next = contextune_next_definition(&contextune_find_dlsym, "dlsym", true);
   if (next == NULL || in_same_object(next, real)) {
     next = real; /* libc has several versions of it */
@@ -113,7 +113,7 @@ static uint32_t find_symbol(const uint32_t* table, const ElfW(Sym) * symbols, co
   }
   for (;; ++index) {
     const uint32_t entry = chain[index - first_hashed];
-    if ((entry | 1u) == (hash | 1u) && strcmp(strings + symbols[index].st_name, name) == 0) {
+    if ((entry | 1u) == (hash | 1u) && contextune_is_same(strings + symbols[index].st_name, name)) {
       return index;
     }
     if ((entry & 1u) != 0) {
@@ -181,6 +181,12 @@ static int visit(struct dl_phdr_info* object, size_t size, void* data) {
 
 void* contextune_next_definition(const void* caller, const char* name, bool at_start) {
   struct next_search search = {.name = name, .caller = (ElfW(Addr))caller, .at_start = at_start};
-  dl_iterate_phdr(visit, &search);
+  /* A thread sanitizer's own one crashes in the lookups with which it begins. */
+  static __typeof__(&dl_iterate_phdr) iterate;
+  if (__atomic_load_n(&iterate, __ATOMIC_ACQUIRE) == NULL) {
+    __atomic_store_n(&iterate, (__typeof__(iterate))find_in_libc("dl_iterate_phdr"),
+                     __ATOMIC_RELEASE);
+  }
+  iterate(visit, &search);
   return search.found;
 }

@@ -1,7 +1,5 @@
 #include "frontend.h"
 
-#include <string.h>
-
 static const char* const names[contextune_fn_count] = {
 #define CONTEXTUNE_ENTRY(name, ...) [contextune_fn_##name] = #name,
 #include "registry/cupti.def"
@@ -48,7 +46,7 @@ enum contextune_fn contextune_find_name(const char* name) {
   if (name == NULL || name[0] != 'c' || name[1] != 'u') {
     return contextune_fn_count;
   }
-  const char* rest = strncmp(name + 2, "pti", 3) == 0 ? name + 5 : name + 2;
+  const char* rest = contextune_begins(name + 2, "pti") ? name + 5 : name + 2;
   if (*rest < 'A' || *rest > 'Z') {
     return contextune_fn_count;
   }
@@ -60,7 +58,7 @@ enum contextune_fn contextune_find_name(const char* name) {
     if (entry == 0) {
       return contextune_fn_count;
     }
-    if (strcmp(names[entry - 1], name) == 0) {
+    if (contextune_is_same(names[entry - 1], name)) {
       return (enum contextune_fn)(entry - 1);
     }
   }

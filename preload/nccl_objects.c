@@ -20,11 +20,11 @@ const char* contextune_nccl_name(enum contextune_nccl_fn fn) {
 }
 
 enum contextune_nccl_fn contextune_find_nccl_name(const char* name) {
-  if (name == NULL || strncmp(name, "nccl", 4) != 0 || name[4] < 'A' || name[4] > 'Z') {
+  if (name == NULL || !contextune_begins(name, "nccl") || name[4] < 'A' || name[4] > 'Z') {
     return contextune_nccl_count;
   }
   unsigned int fn = 0;
-  while (fn < contextune_nccl_count && strcmp(names[fn] + 1, name) != 0) {
+  while (fn < contextune_nccl_count && !contextune_is_same(names[fn] + 1, name)) {
     ++fn;
   }
   return (enum contextune_nccl_fn)fn;

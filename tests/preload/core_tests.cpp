@@ -218,3 +218,17 @@ TEST_CASE("The core learns of exit() before the program's handlers run", "[core]
     CHECK(count_lines(recorded.record, "exit") == (is_attached ? 1 : 0));
   }
 }
+
+TEST_CASE("A program with a sanitizer runs as it does without us", "[core]") {
+  for (const char* sanitizer : {"sanitized_address", "sanitized_thread"}) {
+    if (!std::filesystem::exists(client(sanitizer))) continue;  // another compiler than GCC
+    INFO(sanitizer);
+    const Outcome bare = run({client(sanitizer), "thread"});
+    REQUIRE(bare.exited_with(7));
+    const Recorded recorded = run_recorded({client(sanitizer), "thread"});
+    INFO(recorded.outcome.err << recorded.record);
+    CHECK(recorded.outcome.exited_with(7));
+    CHECK(recorded.outcome.out == bare.out);
+    CHECK(count_lines(recorded.record, "exit") == 1);
+  }
+}
