@@ -121,15 +121,25 @@ static struct contextune_frontend frontend = {
 
 /* ---- attaching ---- */
 
+/* Its dlopen lies between then, and takes $ORIGIN for its own object's folder. */
+static bool has_sanitizer(void) {
+  static const char* const begins[] = {"__asan_init", "__tsan_init", "__msan_init"};
+  for (size_t i = 0; i < sizeof begins / sizeof begins[0]; ++i) {
+    if (contextune_real_dlsym(RTLD_DEFAULT, begins[i]) != NULL) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* The core in our own folder. `$ORIGIN` was fixed when we were loaded, so it holds where the
- * program has changed its folder since; it means another object where a sanitizer has its own
- * dlopen. */
+ * program has changed its folder since. */
 static void* open_core(void) {
   char path[4096] = "$ORIGIN/libcontextune.so";
   Dl_info own;
-  if (dladdr((void*)&open_core, &own) != 0 && own.dli_fname != NULL && own.dli_fname[0] == '/') {
-    const char* const slash = strrchr(own.dli_fname, '/');
-    const int folder = (int)(slash - own.dli_fname);
+  if (has_sanitizer() && dladdr((void*)&open_core, &own) != 0 && own.dli_fname != NULL &&
+      own.dli_fname[0] == '/') {
+    const int folder = (int)(strrchr(own.dli_fname, '/') - own.dli_fname);
     if ((size_t)folder + sizeof "/libcontextune.so" <= sizeof path) {
       snprintf(path, sizeof path, "%.*s/libcontextune.so", folder, own.dli_fname);
     }

@@ -32,6 +32,8 @@ DeviceFacts device_facts(const Driver& driver, CUdevice device) noexcept {
 }
 
 std::optional<CUdevice> current_device(const Driver& driver) noexcept {
+  CUcontext context = nullptr;
+  if (driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return std::nullopt;
   CUdevice device = 0;
   if (driver.cuCtxGetDevice(&device) != CUDA_SUCCESS) return std::nullopt;
   return device;

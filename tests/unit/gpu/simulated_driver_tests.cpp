@@ -105,6 +105,19 @@ TEST_CASE("The simulated driver is recognised and described", "[simcuda]") {
   CHECK(clock->read().sm_hz == 0);
 }
 
+// A checker that watches the process, such as compute-sanitizer, counts a refused call as an error.
+TEST_CASE("Without a context nothing is asked that the driver would refuse", "[simcuda]") {
+  Driver driver = simulation().driver;
+  driver.cuCtxGetDevice = [](CUdevice*) {
+    FAIL_CHECK("asked for the device of no context");
+    return CUDA_ERROR_INVALID_CONTEXT;
+  };
+  CUcontext context = nullptr;
+  REQUIRE(driver.cuCtxPopCurrent(&context) == CUDA_SUCCESS);
+  CHECK_FALSE(current_device(driver));
+  REQUIRE(driver.cuCtxPushCurrent(context) == CUDA_SUCCESS);
+}
+
 TEST_CASE("A simulated kernel is identified like a real one", "[simcuda]") {
   auto& sim = simulation();
   std::string why;
