@@ -70,6 +70,14 @@ void add_preload(Environment& environment, const std::string& library) {
   environment.set(preload_variable, users.empty() ? library : users + ":" + library);
 }
 
+void allow_sanitizer(Environment& environment) {
+  const char* const present = environment.find("ASAN_OPTIONS");
+  const std::string users = present != nullptr ? present : "";
+  if (users.find("verify_asan_link_order") != users.npos) return;
+  environment.set("ASAN_OPTIONS",
+                  (users.empty() ? users : users + ":") + "verify_asan_link_order=0");
+}
+
 void add_nvtx_injection(Environment& environment, const std::string& library) {
   const char* const present = environment.find(nvtx_variable);
   const std::string users = present != nullptr ? present : "";

@@ -30,6 +30,10 @@ class Environment {
 /// @throws Error if the path cannot be written in LD_PRELOAD
 void add_preload(Environment& environment, const std::string& library);
 
+/// Lets programs start that are linked with the address sanitizer's library: it ends them where
+/// anything is loaded before it, unless it is told not to look. The user's own word on that stands.
+void allow_sanitizer(Environment& environment);
+
 /// Has NVTX ranges shown to `library`; an injector of the user's own is kept in
 /// CONTEXTUNE_NVTX_CHAIN, and the frontend starts it first.
 void add_nvtx_injection(Environment& environment, const std::string& library);

@@ -96,6 +96,7 @@ RunSetup prepare_run(const RunRequest& request) {
   if (setup.options.disable) return setup;
   const std::string library = find_preload_library();
   add_preload(setup.environment, library);
+  allow_sanitizer(setup.environment);
   add_nvtx_injection(setup.environment, library);
   return setup;
 }

@@ -7,6 +7,8 @@ import unittest
 
 from harness import CommandTest, WRITES_LOG, golden_log
 
+SANITIZED = os.environ.get("CONTEXTUNE_SANITIZED")
+
 
 class Streams(CommandTest):
     def test_redirected_output_is_byte_identical(self):
@@ -84,6 +86,15 @@ class Variables(CommandTest):
         seen = self.variables(LD_PRELOAD=str(users))
         self.assertEqual(seen["LD_PRELOAD"], f"{users}:{self.preload}")
         self.assertEqual(self.variables()["LD_PRELOAD"], str(self.preload))
+
+    def test_a_program_with_a_sanitizer_starts(self):
+        if not SANITIZED:
+            self.skipTest("another compiler than GCC")
+        self.assertEqual(self.run_program(SANITIZED).returncode, 6)
+        for own, seen in (({}, "verify_asan_link_order=0"),
+                          ({"ASAN_OPTIONS": "detect_leaks=0"}, "detect_leaks=0:verify_asan_link_order=0"),
+                          ({"ASAN_OPTIONS": "verify_asan_link_order=1"}, "verify_asan_link_order=1")):
+            self.assertEqual(self.variables(**own)["ASAN_OPTIONS"], seen)
 
     def test_a_run_inside_of_a_run_preloads_once(self):
         seen = self.variables(LD_PRELOAD=str(self.preload), NVTX_INJECTION64_PATH=str(self.preload))
