@@ -121,24 +121,18 @@ static struct contextune_frontend frontend = {
 
 /* ---- attaching ---- */
 
-/* Its dlopen lies between then, and takes $ORIGIN for its own object's folder. */
-static bool has_sanitizer(void) {
-  static const char* const begins[] = {"__asan_init", "__tsan_init", "__msan_init"};
-  for (size_t i = 0; i < sizeof begins / sizeof begins[0]; ++i) {
-    if (contextune_real_dlsym(RTLD_DEFAULT, begins[i]) != NULL) {
-      return true;
-    }
-  }
-  return false;
+static bool program_has(const char* name) {
+  return contextune_real_dlsym(RTLD_DEFAULT, name) != NULL;
 }
 
 /* The core in our own folder. `$ORIGIN` was fixed when we were loaded, so it holds where the
- * program has changed its folder since. */
+ * program has changed its folder since; but the dlopen of a sanitizer that the program is built
+ * with takes it for the folder of its own object. */
 static void* open_core(void) {
   char path[4096] = "$ORIGIN/libcontextune.so";
   Dl_info own;
-  if (has_sanitizer() && dladdr((void*)&open_core, &own) != 0 && own.dli_fname != NULL &&
-      own.dli_fname[0] == '/') {
+  if ((program_has("__asan_init") || program_has("__tsan_init")) &&
+      dladdr((void*)&open_core, &own) != 0 && own.dli_fname != NULL && own.dli_fname[0] == '/') {
     const int folder = (int)(strrchr(own.dli_fname, '/') - own.dli_fname);
     if ((size_t)folder + sizeof "/libcontextune.so" <= sizeof path) {
       snprintf(path, sizeof path, "%.*s/libcontextune.so", folder, own.dli_fname);
@@ -182,7 +176,8 @@ bool contextune_is_switched_off(void) {
 }
 
 static const struct contextune_core* start_core(void) {
-  if (contextune_is_switched_off()) {
+  /* The memory sanitizer takes whatever code without it writes for uninitialised. */
+  if (contextune_is_switched_off() || program_has("__msan_init")) {
     return NULL;
   }
   const contextune_core_v1_fn start = find_core();

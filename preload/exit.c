@@ -1,20 +1,14 @@
-/* exit, for every program in the process. CUPTI registers handlers while it starts, which run before
- * all that were registered earlier, and crashes where it goes on after them: so the core is asked to
- * come to an end before any handler runs. A return from main does not come by here; there the
- * handlers of the core have to do. */
+/* exit, for every program in the process. CUPTI registers handlers while it starts, which run
+ * before all that were registered earlier, and crashes where it goes on after them: so the core is
+ * asked to come to an end before any handler runs. A return from main does not come by here; there
+ * the handlers of the core have to do. */
 #include "frontend.h"
 
 #include <dlfcn.h>
 #include <unistd.h>
 
-#if defined(__x86_64__)
-#define OLDEST_VERSION "GLIBC_2.2.5"
-#elif defined(__aarch64__)
-#define OLDEST_VERSION "GLIBC_2.17"
-#endif
-
 /* With libc's version, hidden: references bind to us, and lookups find libc's. */
-__asm__(".symver contextune_exit, exit@" OLDEST_VERSION ", remove");
+__asm__(".symver contextune_exit, exit@" CONTEXTUNE_OLDEST_LIBC ", remove");
 
 __attribute__((visibility("default"), noreturn)) void contextune_exit(int status);
 void contextune_exit(int status) {

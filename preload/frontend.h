@@ -202,6 +202,13 @@ enum contextune_nccl_fn contextune_find_nccl_name(const char* name);
 
 /* ---- the dynamic linker (linker.c) ---- */
 
+/* The version that libc's first functions have. */
+#if defined(__x86_64__)
+#define CONTEXTUNE_OLDEST_LIBC "GLIBC_2.2.5"
+#elif defined(__aarch64__)
+#define CONTEXTUNE_OLDEST_LIBC "GLIBC_2.17"
+#endif
+
 typedef void* (*contextune_dlsym_fn)(void*, const char*);
 /* libc's, for our own lookups, and the one that the program would have called without us, which is
  * libc's too unless another library interposes it. Valid after contextune_find_dlsym. */

@@ -8,23 +8,24 @@
 contextune_dlsym_fn contextune_real_dlsym;
 contextune_dlsym_fn contextune_next_dlsym;
 
-/* By version: an unversioned lookup would need dlsym, which is looked for as well. */
+/* By version: an unversioned lookup would need dlsym, which is looked for as well. By one that is
+ * there: a lookup that fails allocates memory, which a sanitizer that is starting cannot give. */
 static void* find_in_libc(const char* name) {
-  static const char versions[][12] = {"GLIBC_2.34", "GLIBC_2.17", "GLIBC_2.2.5"};
-  for (size_t i = 0; i < sizeof versions / sizeof versions[0]; ++i) {
-    void* found = dlvsym(RTLD_NEXT, name, versions[i]);
-    if (found != NULL) {
-      return found;
-    }
+  void* found = dlvsym(RTLD_NEXT, name, CONTEXTUNE_OLDEST_LIBC);
+  if (found == NULL) {
+    __builtin_trap(); /* no libc lacks what is asked for here, and nothing could go on without it */
   }
-  /* No libc lacks what is asked for here, and there is nothing to go on with instead. */
-  __builtin_trap();
+  return found;
 }
 
+/* What comes before a sanitizer has started is asked of libc's own functions: the sanitizer has put
+ * its own in their place, and those crash. */
+
 static bool in_same_object(const void* a, const void* b) {
+  const __typeof__(&dladdr) find = (__typeof__(&dladdr))find_in_libc("dladdr");
   Dl_info of_a;
   Dl_info of_b;
-  return dladdr(a, &of_a) != 0 && dladdr(b, &of_b) != 0 && of_a.dli_fbase == of_b.dli_fbase;
+  return find(a, &of_a) != 0 && find(b, &of_b) != 0 && of_a.dli_fbase == of_b.dli_fbase;
 }
 
 void contextune_find_dlsym(void) {
@@ -181,7 +182,6 @@ static int visit(struct dl_phdr_info* object, size_t size, void* data) {
 
 void* contextune_next_definition(const void* caller, const char* name, bool at_start) {
   struct next_search search = {.name = name, .caller = (ElfW(Addr))caller, .at_start = at_start};
-  /* A thread sanitizer's own one crashes in the lookups with which it begins. */
   static __typeof__(&dl_iterate_phdr) iterate;
   if (__atomic_load_n(&iterate, __ATOMIC_ACQUIRE) == NULL) {
     __atomic_store_n(&iterate, (__typeof__(iterate))find_in_libc("dl_iterate_phdr"),

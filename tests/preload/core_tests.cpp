@@ -220,7 +220,7 @@ TEST_CASE("The core learns of exit() before the program's handlers run", "[core]
 }
 
 TEST_CASE("A program with a sanitizer runs as it does without us", "[core]") {
-  for (const char* sanitizer : {"sanitized_address", "sanitized_thread"}) {
+  for (const char* sanitizer : {"sanitized_address", "sanitized_leak", "sanitized_thread"}) {
     if (!std::filesystem::exists(client(sanitizer))) continue;  // another compiler than GCC
     INFO(sanitizer);
     const Outcome bare = run({client(sanitizer), "thread"});
