@@ -48,7 +48,8 @@ struct ChoiceOptions {
   bool repeatable = false;
   /// Calls in each pass, one after the other, where it is searched outside of a region: what it
   /// takes in a row, as in a loop that does not wait, and not by itself. More than one only if it
-  /// is repeatable.
+  /// is repeatable. One more, which is not timed, comes before where passes are compared as a
+  /// whole.
   int calls_per_pass = 1;
   int n_warmup = 0;  ///< calls of each config that do not count; 0: as the region
   int n_repeat = 0;  ///< and that do; 0: as the region

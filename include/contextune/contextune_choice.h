@@ -50,7 +50,8 @@ typedef struct contextune_choice_options {
                                     default once before; contextune_choice_measure searches */
   uint32_t nearest_within; /* how many times smaller or larger the nearest size may be; 0: 4 */
   int calls_per_pass;      /* one after the other, where it is searched alone: what it takes in a row
-                              and not by itself. More than 1 only with `repeatable`; 0: 1 */
+                              and not by itself. More than 1 only with `repeatable`; 0: 1.
+                              One more, untimed, leads in where passes are compared as a whole */
 } contextune_choice_options;
 
 /* What is to be done. Equal problems get one implementation. */
