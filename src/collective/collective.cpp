@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <vector>
 
 namespace contextune::collective {
 namespace {
@@ -103,22 +102,6 @@ std::uint64_t message_bytes(Function function, Datatype datatype, std::uint64_t 
   return product_or_most(product_or_most(count, bytes_of(datatype)), parts);
 }
 
-std::string placement_of(std::span<const std::uint64_t> node_of_rank) {
-  std::vector<std::uint64_t> met;
-  std::string text;
-  for (std::size_t rank = 0; rank < node_of_rank.size();) {
-    const std::uint64_t node = node_of_rank[rank];
-    auto known = std::find(met.begin(), met.end(), node);
-    const auto number = known - met.begin();
-    if (known == met.end()) met.push_back(node);
-    std::size_t length = 0;
-    for (; rank < node_of_rank.size() && node_of_rank[rank] == node; ++rank) ++length;
-    if (!text.empty()) text += '+';
-    text += std::to_string(number) + 'x' + std::to_string(length);
-  }
-  return text;
-}
-
 Key key_of(const Collective& collective, const Buckets& buckets) {
   Key key;
   if (is_reduction(collective.function)) {
@@ -128,8 +111,6 @@ Key key_of(const Collective& collective, const Buckets& buckets) {
   key.add("bytes", buckets.key_part(collective.bytes));
   key.add("ranks", collective.communicator.ranks);
   key.add("nodes", collective.communicator.nodes);
-  const std::string& placement = collective.communicator.placement;
-  if (!placement.empty()) key.add("placement", placement);
   return key;
 }
 

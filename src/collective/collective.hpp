@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -73,20 +72,14 @@ enum class Operator : std::uint8_t {
 [[nodiscard]] std::uint64_t message_bytes(Function function, Datatype datatype, std::uint64_t count,
                                           int ranks) noexcept;
 
-/// The ranks of a communicator as far as they make two problems the same: how many, on how many
-/// nodes, and where; never an identity of the run.
+/// The ranks of a communicator as far as they make two problems the same: how many, and on how
+/// many nodes, which is all that NCCL tells; never an identity of the run.
 struct Communicator {
   int ranks = 1;
   int nodes = 1;
-  std::string placement;  ///< as placement_of has it; empty: not known
 
   [[nodiscard]] bool operator==(const Communicator& other) const = default;
 };
-
-/// "0x4+1x4": four ranks on the first node, then four on another. Nodes are numbered in the order
-/// in which the ranks meet them, so that their names do not matter.
-/// @param node_of_rank any number that is the same for ranks of one node
-[[nodiscard]] std::string placement_of(std::span<const std::uint64_t> node_of_rank);
 
 /// One collective as a program asks for it.
 struct Collective {
@@ -98,7 +91,7 @@ struct Collective {
 };
 
 /// What makes two collectives of one function one site: bucket of the size, the communicator as
-/// {ranks, nodes, placement}, and for reductions datatype and operator. All of it is the same on
+/// {ranks, nodes}, and for reductions datatype and operator. All of it is the same on
 /// all ranks of the communicator, which is why whether the buffers are one is no part of it, nor
 /// the datatype of what is only moved: ranks may differ in those, and must not differ in their
 /// config.

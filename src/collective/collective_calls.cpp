@@ -66,7 +66,6 @@ void CollectiveCalls::before(const contextune_nccl_call& call) noexcept {
 
 void CollectiveCalls::after(const contextune_nccl_call& call) noexcept {
   CallInFlight& here = in_flight_here;
-  tuner_state_.store(call.tuner, std::memory_order_relaxed);
   if (call.num_made > 0 && has_begun(call)) made(call);
   if (here.call == &call && here.is_lone_operation() && here.asked_tuner >= 0) {
     learn_tuner(call.comm, here.asked_tuner);
@@ -129,7 +128,6 @@ void CollectiveCalls::add(const contextune_nccl_call& call, int index) {
 }
 
 std::int64_t CollectiveCalls::begin_tuner(const contextune_tuner_comm& comm) noexcept {
-  tuner_state_.store(comm.tuner, std::memory_order_relaxed);
   if (comm.tuner != contextune_tuner_offered) return -1;
   for (std::size_t i = 0; i < tuners_.size(); ++i) {
     Tuner& tuner = tuners_[i];

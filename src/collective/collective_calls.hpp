@@ -129,10 +129,6 @@ class CollectiveCalls {
   /// @throws std::bad_alloc
   [[nodiscard]] std::vector<TunedCommunicator> tuned() const;
   [[nodiscard]] static const CallInFlight& in_flight() noexcept;
-  /// Whether NCCL asks us, as far as the last call told.
-  [[nodiscard]] contextune_tuner_state tuner_state() const noexcept {
-    return tuner_state_.load(std::memory_order_relaxed);
-  }
   /// Whether there was ever a communicator whose other ranks may be other processes.
   [[nodiscard]] bool has_peers() const noexcept {
     return has_peers_.load(std::memory_order_relaxed);
@@ -162,7 +158,6 @@ class CollectiveCalls {
 
   int (*const current_device_)();
   std::atomic<CollectiveDecider*> decider_{nullptr};
-  std::atomic<contextune_tuner_state> tuner_state_{contextune_tuner_not_yet};
   std::atomic<std::uint64_t> unasked_{0};
   std::atomic<bool> has_peers_{false};
   std::array<Tuner, max_tuners> tuners_;

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include <contextune/error.hpp>
-
 #include "core/statistics.hpp"
 
 namespace contextune {
@@ -28,20 +26,6 @@ double measured_spread(std::span<const Trial> trials, std::uint32_t config) {
   noise.add(samples);
   return noise.relative() *
          std::sqrt(1 / static_cast<double>(base.size()) + 1 / static_cast<double>(samples.size()));
-}
-
-std::vector<double> max_over_ranks(std::span<const std::vector<double>> costs) {
-  if (costs.empty()) return {};
-  std::vector<double> worst = costs[0];
-  for (const std::vector<double>& rank : costs) {
-    if (rank.size() != worst.size()) {
-      throw Error("ranks disagree on the number of configs of a site (" +
-                  std::to_string(worst.size()) + " and " + std::to_string(rank.size()) +
-                  "); give all ranks the same declarations");
-    }
-    for (std::size_t i = 0; i < rank.size(); ++i) worst[i] = std::max(worst[i], rank[i]);
-  }
-  return worst;
 }
 
 Choice select_winner(std::span<const double> costs, std::span<const double> spreads,

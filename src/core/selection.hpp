@@ -18,10 +18,6 @@ namespace contextune {
 /// 0 where too little was measured to tell.
 [[nodiscard]] double measured_spread(std::span<const Trial> trials, std::uint32_t config);
 
-/// The slowest rank decides: the largest cost of each config. All ranks give vectors of one length.
-/// @throws Error if they do not
-[[nodiscard]] std::vector<double> max_over_ranks(std::span<const std::vector<double>> costs);
-
 struct Choice {
   std::uint32_t config = 0;
   WinnerReason reason = WinnerReason::Fastest;

@@ -137,7 +137,6 @@ class SharedTuning final : public RegionTuning {
   void count_decisions(bool entry_was_made);
   [[nodiscard]] bool has_new_streams() const;
   void note_untold();
-  void add_standings(BatchReport& report) const;
   void hold_decisions(bool bounded);
   void release_decisions();
   [[nodiscard]] bool settle_because(const char* why, double now);

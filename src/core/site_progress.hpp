@@ -38,7 +38,6 @@ class SiteProgress {
 
   [[nodiscard]] bool finished() const { return next().kind == Step::Kind::Finished; }
   [[nodiscard]] const std::vector<Trial>& trials() const { return trials_; }
-  [[nodiscard]] std::uint64_t owed() const { return owed_; }
 
  private:
   [[nodiscard]] Step retry_step() const;

@@ -18,9 +18,4 @@ std::vector<double> Trial::measured() const {
   return found;
 }
 
-std::size_t Trial::num_measured() const {
-  return static_cast<std::size_t>(std::count_if(samples.begin(), samples.end(),
-                                                [](double sample) { return !std::isnan(sample); }));
-}
-
 }  // namespace contextune

@@ -38,7 +38,6 @@ struct Trial {
 
   /// Samples that came.
   [[nodiscard]] std::vector<double> measured() const;
-  [[nodiscard]] std::size_t num_measured() const;
   /// Its remaining passes run the default.
   [[nodiscard]] bool given_up() const {
     return status != TrialStatus::Untried && status != TrialStatus::Measured &&

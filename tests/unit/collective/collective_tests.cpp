@@ -11,7 +11,7 @@ namespace {
 Collective all_reduce_of(std::uint64_t bytes) {
   Collective collective;
   collective.bytes = bytes;
-  collective.communicator = {8, 2, "0x4+1x4"};
+  collective.communicator = {8, 2};
   return collective;
 }
 
@@ -49,18 +49,10 @@ TEST_CASE("NCCL's numbers are read as far as they are known", "[collective]") {
   CHECK_FALSE(operator_of_nccl(-1).has_value());
 }
 
-TEST_CASE("Placement does not depend on what the nodes are called", "[collective]") {
-  CHECK(placement_of(std::vector<std::uint64_t>{7, 7, 7, 7}) == "0x4");
-  CHECK(placement_of(std::vector<std::uint64_t>{9, 9, 3, 3}) == "0x2+1x2");
-  CHECK(placement_of(std::vector<std::uint64_t>{3, 3, 9, 9}) == "0x2+1x2");
-  CHECK(placement_of(std::vector<std::uint64_t>{5, 6, 5, 6}) == "0x1+1x1+0x1+1x1");
-  CHECK(placement_of({}).empty());
-}
-
 TEST_CASE("The key of a collective site names what makes two calls one problem", "[collective]") {
   const contextune::Buckets buckets;
   CHECK(key_of(all_reduce_of(60'000), buckets).to_string() ==
-        "type=f32 op=sum bytes=32769-65536 ranks=8 nodes=2 placement=0x4+1x4");
+        "type=f32 op=sum bytes=32769-65536 ranks=8 nodes=2");
   CHECK(key_of(all_reduce_of(60'000), buckets) == key_of(all_reduce_of(40'000), buckets));
   CHECK_FALSE(key_of(all_reduce_of(60'000), buckets) == key_of(all_reduce_of(70'000), buckets));
 
@@ -77,9 +69,6 @@ TEST_CASE("The key of a collective site names what makes two calls one problem",
   }
   SECTION("nodes") {
     other.communicator.nodes = 1;
-  }
-  SECTION("placement") {
-    other.communicator.placement = "0x1+1x7";
   }
   CHECK_FALSE(key_of(other, buckets) == key);
 }

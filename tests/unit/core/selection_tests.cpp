@@ -56,23 +56,6 @@ TEST_CASE("Failed configs never win", "[selection]") {
   CHECK(select({10}).reason == WinnerReason::Only);
 }
 
-TEST_CASE("The slowest rank decides", "[selection]") {
-  const std::vector<std::vector<double>> ranks{{10, 5, 8}, {10, 12, 9}};
-  const std::vector<double> worst = max_over_ranks(ranks);
-  CHECK(worst == std::vector<double>{10, 12, 9});
-  CHECK(select(worst).config == 2);
-}
-
-TEST_CASE("A config that failed on one rank is failed on all", "[selection]") {
-  const std::vector<std::vector<double>> ranks{{10, 5}, {10, failed}};
-  CHECK(select(max_over_ranks(ranks)).config == 0);
-}
-
-TEST_CASE("Ranks with other numbers of configs are refused", "[selection]") {
-  const std::vector<std::vector<double>> ranks{{10, 5}, {10}};
-  CHECK_THROWS_WITH(max_over_ranks(ranks), Catch::Contains("2 and 1"));
-}
-
 TEST_CASE("Costs are dense: a config without samples, failed or cut off costs infinity",
           "[selection]") {
   std::vector<Trial> trials(4);
