@@ -17,6 +17,10 @@ std::string text_of(const VariableLookup& variable, std::string_view name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
+const char* variable_of_process(std::string_view name) {
+  return std::getenv(std::string(name).c_str());
+}
+
 Rendezvous failed(std::string error) {
   Rendezvous result;
   result.error = std::move(error);
@@ -106,6 +110,19 @@ void demand_secret(Rendezvous& result) {
   }
 }
 
+void take_given_address(Rendezvous& result, const std::string& given) {
+  const bool has_kind = given.starts_with("unix:") || given.starts_with("tcp:");
+  result.address = given.empty() || has_kind ? given : "tcp:" + given;
+}
+
+/// @param rank where nobody says
+std::uint32_t local_rank_of(const VariableLookup& variable, const Launched& launched,
+                            std::uint32_t rank) {
+  const char* const local =
+      launched.by == nullptr ? nullptr : first_set(variable, launched.by->local_rank);
+  return local == nullptr ? rank : whole_number(local).value_or(rank);
+}
+
 Rendezvous read(const VariableLookup& variable, const Launched& launched,
                 const Surroundings& surroundings) {
   const Launcher& launcher = *launched.by;
@@ -113,8 +130,7 @@ Rendezvous read(const VariableLookup& variable, const Launched& launched,
   result.source = launcher.source;
   result.rank = launched.rank;
   result.num_ranks = launched.num_ranks;
-  const char* local = first_set(variable, launcher.local_rank);
-  result.local_rank = local == nullptr ? result.rank : whole_number(local).value_or(result.rank);
+  result.local_rank = local_rank_of(variable, launched, result.rank);
   if (result.num_ranks == 1) return result;
 
   const bool one_host = is_on_one_host(variable, launcher, result.num_ranks);
@@ -123,8 +139,7 @@ Rendezvous read(const VariableLookup& variable, const Launched& launched,
   const std::string given = text_of(variable, "CONTEXTUNE_ADDRESS");
   const std::string host = host_of_rank_0(variable, launcher.source);
   if (!given.empty()) {
-    const bool has_kind = given.starts_with("unix:") || given.starts_with("tcp:");
-    result.address = has_kind ? given : "tcp:" + given;
+    take_given_address(result, given);
   } else if (launcher.source == "contextune") {
     return failed(
         "CONTEXTUNE_RANK and CONTEXTUNE_WORLD_SIZE are set, but CONTEXTUNE_ADDRESS is "
@@ -166,26 +181,6 @@ Rendezvous Rendezvous::with_unique_id(std::span<const std::byte> id) const {
   return result;
 }
 
-Rendezvous given_rendezvous(std::uint32_t rank, std::uint32_t num_ranks, std::string address,
-                            std::string secret) {
-  if (num_ranks == 0 || num_ranks > max_num_ranks || rank >= num_ranks)
-    return failed("rank " + std::to_string(rank) + " of " + std::to_string(num_ranks) +
-                  " does not exist");
-  Rendezvous result;
-  result.source = "api";
-  result.rank = rank;
-  result.num_ranks = num_ranks;
-  result.local_rank = rank;
-  if (num_ranks == 1) return result;
-  if (address.empty()) return failed("several ranks need an address at which they meet");
-  const bool has_kind = address.starts_with("unix:") || address.starts_with("tcp:");
-  result.address = has_kind ? std::move(address) : "tcp:" + address;
-  result.job = "api-" + result.address;
-  result.secret = std::move(secret);
-  demand_secret(result);
-  return result;
-}
-
 Rendezvous communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks, std::uint64_t id,
                                    const std::string& folder) {
   if (num_ranks == 0 || num_ranks > max_num_ranks || rank >= num_ranks)
@@ -213,6 +208,25 @@ Rendezvous find_communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ra
   return communicator_rendezvous(rank, num_ranks, id, folder);
 }
 
+Rendezvous communicator_rendezvous_between_hosts(const VariableLookup& variable, std::uint32_t rank,
+                                                 std::uint32_t num_ranks, std::uint64_t id,
+                                                 std::span<const std::byte> first_id) {
+  Rendezvous result;
+  result.source = "nccl";
+  result.rank = rank;
+  result.num_ranks = num_ranks;
+  result.local_rank = local_rank_of(variable, launched_by(variable), rank);
+  result.job = "nccl-" + std::to_string(id);
+  take_given_address(result, text_of(variable, "CONTEXTUNE_ADDRESS"));
+  result.secret = text_of(variable, "CONTEXTUNE_SECRET");
+  demand_secret(result);
+  if (!result.error.empty() || (result.missing.empty() && !result.address.empty())) return result;
+  result.missing =
+      "their ncclUniqueId does not say where rank 0 can be reached: set CONTEXTUNE_ADDRESS to "
+      "HOST:PORT of rank 0 and CONTEXTUNE_SECRET to the same random text on all of them";
+  return result.with_unique_id(first_id);
+}
+
 Rendezvous rendezvous_of(const VariableLookup& variable, const Surroundings& surroundings) {
   const Launched launched = launched_by(variable);
   if (!launched.fault.empty()) return failed(launched.fault);
@@ -222,10 +236,14 @@ Rendezvous rendezvous_of(const VariableLookup& variable, const Surroundings& sur
   return alone;
 }
 
+Rendezvous find_communicator_rendezvous_between_hosts(std::uint32_t rank, std::uint32_t num_ranks,
+                                                      std::uint64_t id,
+                                                      std::span<const std::byte> first_id) {
+  return communicator_rendezvous_between_hosts(variable_of_process, rank, num_ranks, id, first_id);
+}
+
 Rendezvous find_rendezvous() {
-  const VariableLookup variable = [](std::string_view name) {
-    return std::getenv(std::string(name).c_str());
-  };
+  const VariableLookup variable = variable_of_process;
   std::string folder;
   const auto find_folder = [&] {
     folder = private_folder(text_of(variable, "XDG_RUNTIME_DIR"));

@@ -33,8 +33,8 @@ struct Rendezvous {
   std::string address;  ///< of rank 0, as SocketSettings takes it; empty if there is one rank
   std::string secret;   ///< never to be printed
   std::shared_ptr<Listener> listener;  ///< of rank 0, if it listens already
-  std::string source;  ///< "api", "contextune", "torchrun", "open_mpi", "pmi", "slurm",
-                       ///< "communicator", "nccl", "none"
+  std::string source;                  ///< "contextune", "torchrun", "open_mpi", "pmi", "slurm",
+                                       ///< "communicator", "nccl", "none"
   /// What nobody has said yet, a sentence: ranks meet only after with_unique_id. Empty: nothing.
   std::string missing;
   std::string error;  ///< a sentence; if there is one, nothing else counts, and it is final
@@ -54,10 +54,6 @@ struct Surroundings {
   std::function<std::string(std::string_view rank_variable)> starter;
 };
 
-/// As the author says.
-[[nodiscard]] Rendezvous given_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
-                                          std::string address, std::string secret);
-
 /// As a communicator of NCCL says, all ranks of which are on this host: they meet under its id.
 /// @param id hash of its ncclUniqueId, the same on all its ranks
 /// @param folder where only this user can make sockets; empty: there is none
@@ -67,6 +63,22 @@ struct Surroundings {
 /// The same, in this user's folder. Makes it if there is none.
 [[nodiscard]] Rendezvous find_communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
                                                       std::uint64_t id);
+
+/// As a communicator of NCCL says, the ranks of which are on several hosts: they meet as
+/// with_unique_id has it, but for what CONTEXTUNE_ADDRESS and CONTEXTUNE_SECRET say; a launcher
+/// says how many there are before this one on its host.
+/// @param id hash of all of its ids, the same on all its ranks
+/// @param first_id of these, the bytes
+[[nodiscard]] Rendezvous communicator_rendezvous_between_hosts(const VariableLookup& variable,
+                                                               std::uint32_t rank,
+                                                               std::uint32_t num_ranks,
+                                                               std::uint64_t id,
+                                                               std::span<const std::byte> first_id);
+
+/// The same, in this process's environment.
+[[nodiscard]] Rendezvous find_communicator_rendezvous_between_hosts(
+    std::uint32_t rank, std::uint32_t num_ranks, std::uint64_t id,
+    std::span<const std::byte> first_id);
 
 /// As the launcher says; see contextune::launched_by for which of several counts.
 [[nodiscard]] Rendezvous rendezvous_of(const VariableLookup& variable,

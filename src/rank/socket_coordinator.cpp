@@ -116,6 +116,7 @@ Agreement SocketCoordinator::wait(const Topic& topic, double seconds) noexcept {
 void SocketCoordinator::withdraw(const Topic& topic, std::string why) noexcept {
   if (!usable()) return;
   try {
+    if (const std::string absence = star_->absence(); !absence.empty()) why += "; " + absence;
     star_->with_member([&](Member& member, Outbox& out) {
       member.withdraw(topic, std::move(why), out);
       return 0;

@@ -150,7 +150,7 @@ void SocketStar::start() {
     }
     addresses_[0] = settings_.address;
     accept_next();
-    if (!hub_) try_to_join();
+    hub_ ? note_joined() : try_to_join();
   }
   arm_tick();
 }
@@ -194,10 +194,31 @@ void SocketStar::try_to_join() {
   if (find_endpoint(settings_.address, endpoint, error, join_attempts_++))
     socket = start_connecting(endpoint, error);
   join_again_ = now() + join_interval_seconds;
+  note_unreached(error);
   if (socket < 0) return;
   to_hub_ = std::make_shared<Connection>(loop_, socket, self_, *this);
   to_hub_->last_heard = now();
   to_hub_->call(0, Purpose::Join);
+}
+
+void SocketStar::note_unreached(const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  absence_ = "rank 0 was not reached at " + settings_.address;
+  if (!why.empty()) absence_ += " (" + why + ")";
+}
+
+void SocketStar::note_joined() {
+  const std::size_t here = hub_ ? 1 + seen_.size() : settings_.num_ranks;
+  const std::lock_guard lock(mutex_);
+  absence_.clear();
+  if (here < settings_.num_ranks)
+    absence_ = "only " + std::to_string(here) + " of " + std::to_string(settings_.num_ranks) +
+               " ranks have come to " + settings_.address;
+}
+
+std::string SocketStar::absence() {
+  const std::lock_guard lock(mutex_);
+  return absence_;
 }
 
 Admission SocketStar::admit(const Claim& claim) {
@@ -215,10 +236,12 @@ void SocketStar::opened(Connection& connection) {
     connection.send(listening);
     for (const Message& message : to_send_) connection.send(message);
     to_send_.clear();
+    note_joined();
   } else if (connection.purpose() == Purpose::Join) {
     const auto place = callers_.find(&connection);
     joined_[connection.peer()] = place->second;
     callers_.erase(place);
+    note_joined();
   }
 }
 
@@ -290,6 +313,8 @@ void SocketStar::closed(Connection& connection, const std::string& why) {
     } else if (connection.has_proved()) {
       lose(hub +
            " hung up without a word: it has ended, or the secret is not the same on all ranks");
+    } else {
+      note_unreached(why);
     }
     to_hub_ = nullptr;  // if it never answered, the next tick tries again
     return;

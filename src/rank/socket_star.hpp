@@ -43,6 +43,8 @@ class SocketStar final : public ConnectionOwner {
     if (!out.empty()) post(std::move(out));
     return result;
   }
+  /// Any thread: which ranks have not been there yet, and why; a clause. Empty: all have.
+  [[nodiscard]] std::string absence();
   /// Any thread: waits until the topic is settled or the time is over.
   void wait_for(const Topic& topic, double seconds);
   /// Any thread: asks run() to return, and waits for it; false: it has not, within `seconds`.
@@ -68,6 +70,8 @@ class SocketStar final : public ConnectionOwner {
   void accept_next();
   void turn_away_oldest();
   void try_to_join();
+  void note_unreached(const std::string& why);
+  void note_joined();
   void lose(const std::string& why);
   void close_all();
 
@@ -93,11 +97,12 @@ class SocketStar final : public ConnectionOwner {
 
   const bool may_spin_;
   std::atomic<int> waiting_{0};            // threads in wait_for
-  std::mutex mutex_;                       // of the next four
+  std::mutex mutex_;                       // of the next five
   std::atomic<std::uint32_t> changes_{0};  // so many times others were told
   std::condition_variable changed_;
   Member member_;
   bool ended_ = false;
+  std::string absence_;
 
   std::optional<Hub> hub_;  // on rank 0
   PeerCalls peer_calls_;

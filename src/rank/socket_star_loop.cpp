@@ -119,7 +119,7 @@ void SocketStar::tick() {
   check_connections(time);
   if (!hub_ && !is_lost_ && to_hub_ == nullptr) {
     if (time > settings_.join_seconds) {
-      lose("rank 0 was not reached at " + settings_.address);
+      lose(absence());
     } else if (time >= join_again_) {
       try_to_join();
     }

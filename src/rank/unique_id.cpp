@@ -10,7 +10,6 @@
 namespace contextune::rank {
 namespace {
 
-constexpr std::size_t unique_id_bytes = 128;
 constexpr std::size_t random_bytes = sizeof(std::uint64_t);
 // In place of a random number where NCCL_COMM_ID gives the address.
 constexpr std::uint64_t magic_without_secret = 0x0280028002800280;

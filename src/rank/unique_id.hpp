@@ -6,6 +6,8 @@
 
 namespace contextune::rank {
 
+inline constexpr std::size_t unique_id_bytes = 128;
+
 /// What an ncclUniqueId is taken for.
 struct UniqueIdParts {
   std::string secret;  ///< all of it: it holds 64 random bits, and only the job's ranks are told it

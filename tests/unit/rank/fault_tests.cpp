@@ -179,6 +179,30 @@ TEST_CASE("Ranks that have not voted go on without rank 0, and say so", "[fault]
   CHECK(ranks[2]->wait(all_three, long_enough).verdict == Verdict::Aborted);
 }
 
+TEST_CASE("A rank that takes its word back says who has not come yet", "[fault]") {
+  const SocketSettings settings = test_settings(3);
+  Topic topic = all_three;
+  const auto why = [&topic](SocketCoordinator& rank) {
+    ++topic.question;
+    rank.say(topic, join_parts, bytes_of("x"), 1000);
+    rank.withdraw(topic, "it went on");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return rank.wait(topic, long_enough).why;
+  };
+  const auto comes_to_say = [&](SocketCoordinator& rank, const std::string& text) {
+    for (int i = 0; i < 1000; ++i)
+      if (why(rank) == text) return true;
+    return false;
+  };
+  SocketCoordinator early(of_rank(settings, 1), test_deciders());
+  CHECK(comes_to_say(early, "it went on; rank 0 was not reached at " + settings.address +
+                                " (no connection: Connection refused)"));
+  SocketCoordinator first(of_rank(settings, 0), test_deciders());
+  CHECK(comes_to_say(first, "it went on; only 2 of 3 ranks have come to " + settings.address));
+  SocketCoordinator last(of_rank(settings, 2), test_deciders());
+  CHECK(comes_to_say(first, "it went on"));
+}
+
 TEST_CASE("A rank without a rank 0 gives up after a while", "[fault]") {
   SocketSettings settings = of_rank(test_settings(2), 1);
   settings.join_seconds = 0.1;

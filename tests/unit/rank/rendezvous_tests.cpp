@@ -13,7 +13,6 @@
 #include "log/rank_of_environment.hpp"
 #include "mentions.hpp"
 
-using contextune::rank::given_rendezvous;
 using contextune::rank::Rendezvous;
 using Environment = std::map<std::string, std::string>;
 
@@ -37,15 +36,18 @@ const Environment open_mpi{{"OMPI_COMM_WORLD_RANK", "1"},
                            {"PMIX_RANK", "7"},
                            {"PMIX_NAMESPACE", "job1"}};
 
-// Launchers and folders are the same for all ranks of these tests.
-Rendezvous rendezvous_of(const Environment& environment, const std::string& starter = "100-1") {
-  const auto variable = [&](std::string_view name) -> const char* {
+contextune::VariableLookup lookup(const Environment& environment) {
+  return [&](std::string_view name) -> const char* {
     const auto place = environment.find(std::string(name));
     return place == environment.end() ? nullptr : place->second.c_str();
   };
+}
+
+// Launchers and folders are the same for all ranks of these tests.
+Rendezvous rendezvous_of(const Environment& environment, const std::string& starter = "100-1") {
   return contextune::rank::rendezvous_of(
-      variable, {[] { return std::string("/private"); },
-                 [&](std::string_view name) { return starter + std::string(name); }});
+      lookup(environment), {[] { return std::string("/private"); },
+                            [&](std::string_view name) { return starter + std::string(name); }});
 }
 
 Environment with(Environment environment, const Environment& more) {
@@ -250,6 +252,27 @@ TEST_CASE("What launchers do not say comes from the job's ncclUniqueId", "[rende
   }
 }
 
+TEST_CASE("Ranks of a communicator on several hosts meet by its ncclUniqueId", "[rendezvous]") {
+  const auto found = [](const Environment& environment, const std::vector<std::byte>& id) {
+    return contextune::rank::communicator_rendezvous_between_hosts(lookup(environment), 3, 4, 77,
+                                                                   id);
+  };
+  const Rendezvous plain = found({}, unique_id("10.1.2.3"));
+  CHECK(plain.error + plain.missing == "");
+  CHECK(plain.address.starts_with("tcp:10.1.2.3:2"));
+  CHECK(plain.secret.size() == 128);
+  CHECK(plain.local_rank == 3);
+  CHECK(found(with(torchrun, {{"LOCAL_RANK", "1"}}), unique_id("10.1.2.3")).local_rank == 1);
+  CHECK(found(secret, unique_id("10.1.2.3")).secret == secret.at("CONTEXTUNE_SECRET"));
+  CHECK(found({{"CONTEXTUNE_SECRET", "short"}}, unique_id("10.1.2.3")).error != "");
+  const Environment address{{"CONTEXTUNE_ADDRESS", "10.9.9.9:7"}};
+  CHECK(found(address, unique_id("10.1.2.3")).address == "tcp:10.9.9.9:7");
+  CHECK(mentions(found(address, unique_id("10.1.2.3", 0)).error, "no random number"));
+  // With both there is nothing that the id would have to say.
+  CHECK(found(with(address, secret), unique_id("10.1.2.3", 0)).error == "");
+  CHECK(mentions(found({}, unique_id("")).error, "CONTEXTUNE_ADDRESS"));
+}
+
 TEST_CASE("An ncclUniqueId that holds no address or no random number ends the rendezvous",
           "[rendezvous]") {
   const Rendezvous waiting = rendezvous_of(with(open_mpi, {{"OMPI_COMM_WORLD_LOCAL_SIZE", "1"}}));
@@ -283,19 +306,6 @@ TEST_CASE("One rank of one needs no address", "[rendezvous]") {
   CHECK(found.error.empty());
   CHECK(found.source == "torchrun");
   CHECK(found.address.empty());
-}
-
-TEST_CASE("What the author gives is checked as well", "[rendezvous]") {
-  CHECK(given_rendezvous(0, 1, "", "").error.empty());
-  CHECK(mentions(given_rendezvous(2, 2, "unix:here", "").error, "rank 2 of 2"));
-  CHECK(mentions(given_rendezvous(0, 2, "", "").error, "address"));
-  CHECK(mentions(given_rendezvous(0, 2, "a:1", "short").error, "less than 16"));
-  CHECK(mentions(given_rendezvous(0, 2, "a:1", "").missing, "secret"));
-  const Rendezvous found = given_rendezvous(1, 2, "unix:here", "");
-  CHECK(found.error.empty());
-  CHECK(found.missing.empty());
-  CHECK(found.source == "api");
-  CHECK(found.address == "unix:here");
 }
 
 TEST_CASE("The rank log is that of the rank by which ranks meet", "[rendezvous]") {

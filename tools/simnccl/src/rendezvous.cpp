@@ -1,5 +1,9 @@
 #include "rendezvous.hpp"
 
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -8,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 
@@ -21,10 +26,18 @@ namespace {
 
 constexpr auto longest_wait_for_listener = std::chrono::seconds(20);
 
+/// As NCCL's own begins, since 2.19: 64 random bits and the address at which its maker listens.
 struct IdContent {
+  std::uint64_t random;
+  union {
+    sockaddr_in internet;
+    sockaddr_in6 internet6;
+  } address;
   char magic[8];
   std::uint64_t key;
 };
+/// What NCCL takes for random bits where NCCL_COMM_ID gives the address.
+constexpr std::uint64_t not_random = 0x0280028002800280;
 constexpr char magic[8] = {'S', 'I', 'M', 'N', 'C', 'C', 'L', '1'};
 
 socklen_t address_of(std::uint64_t key, sockaddr_un& address) {
@@ -40,6 +53,26 @@ socklen_t address_of(std::uint64_t key, sockaddr_un& address) {
     throw Error{ncclSystemError, "the name of SIMNCCL_FOLDER is too long"};
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 +
                                 static_cast<std::size_t>(length));
+}
+
+/// An address of this host: the first that others can reach, else its loopback.
+sockaddr_in own_address() {
+  sockaddr_in own{};
+  own.sin_family = AF_INET;
+  own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  own.sin_port = htons(1);  // nobody listens there
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return own;
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) continue;
+    if ((one->ifa_flags & IFF_UP) == 0 || (one->ifa_flags & IFF_LOOPBACK) != 0) continue;
+    sockaddr_in found{};
+    std::memcpy(&found, one->ifa_addr, sizeof found);
+    own.sin_addr = found.sin_addr;
+    break;
+  }
+  freeifaddrs(all);
+  return own;
 }
 
 void send_file(int to, int file) {
@@ -108,8 +141,11 @@ void serve(int listener) {
 ncclUniqueId make_unique_id() {
   IdContent content{};
   std::memcpy(content.magic, magic, sizeof magic);
-  if (getrandom(&content.key, sizeof content.key, 0) != sizeof content.key)
+  if (getrandom(&content.key, sizeof content.key, 0) != sizeof content.key ||
+      getrandom(&content.random, sizeof content.random, 0) != sizeof content.random)
     throw Error{ncclSystemError, "no random numbers"};
+  if (std::getenv("NCCL_COMM_ID") != nullptr) content.random = not_random;
+  content.address.internet = own_address();
   sockaddr_un address{};
   const socklen_t length = address_of(content.key, address);
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
