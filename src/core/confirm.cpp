@@ -4,6 +4,7 @@
 #include <cmath>
 #include <deque>
 #include <map>
+#include <numeric>
 
 #include "core/statistics.hpp"
 
@@ -64,10 +65,11 @@ void Comparison::look() {
   const Bound bound = paired_bound(gains_, confidence_tail / num_looks_);
   gain_ = bound.mean;
   bound_ = bound.low;
-  if (bound.low > 0) {
+  const bool shown = bound.low > 0;
+  const bool last = target_ >= limits_.max_pairs;
+  if (shown && (last || seconds() >= limits_.min_seconds)) {
     verdict_ = Verdict::Faster;
-  } else if (target_ >= limits_.max_pairs ||
-             (planned_ >= 2 * limits_.min_pairs && hopeless(bound))) {
+  } else if (last || (!shown && planned_ >= 2 * limits_.min_pairs && hopeless(bound))) {
     verdict_ = Verdict::NotShown;
   } else {
     target_ = std::min(2 * target_, limits_.max_pairs);
@@ -81,6 +83,11 @@ bool Comparison::hopeless(const Bound& bound) const {
   const double in_the_end =
       bound.error * shrink * t_quantile(confidence_tail / num_looks_, most - 1);
   return !(bound.mean + bound.error > in_the_end);
+}
+
+double Comparison::seconds() const {
+  return std::accumulate(before_.begin(), before_.end(), 0.0) +
+         std::accumulate(after_.begin(), after_.end(), 0.0);
 }
 
 double Comparison::before() const {

@@ -12,12 +12,14 @@ namespace contextune {
 struct ConfirmLimits {
   int min_pairs = 4;
   int max_pairs = 32;
+  /// A gain that shows itself within less time in the region is looked at again, up to max_pairs.
+  double min_seconds = 0;
 };
 
 /// One comparison of two whole states of the region, by alternating passes (A B B A).
 /// Looks after min_pairs, twice, four times as many; each look may err with its share of 5 %, so
 /// that looking often does not make a false gain more likely. Gives up early where more pairs are
-/// not going to show a gain.
+/// not going to show a gain; a gain has to last for min_seconds.
 class Comparison {
  public:
   enum class Verdict { Open, Faster, NotShown };
@@ -37,6 +39,7 @@ class Comparison {
 
  private:
   void look();
+  [[nodiscard]] double seconds() const;
   [[nodiscard]] bool hopeless(const Bound& bound) const;
   void plan();
 

@@ -19,6 +19,7 @@ namespace contextune {
 /// What an earlier tuning found out about a site, in the numbers that its configs have here.
 struct StoredWinner {
   std::uint32_t config = 0;
+  bool is_found = true;  ///< by an earlier run; else it is the default of a run that tries nothing
   /// It was found under other software, or was not confirmed: the region has to be shown to be
   /// faster with it again.
   bool needs_confirm = false;

@@ -62,7 +62,7 @@ class FakeRegion {
 
   /// One entry, as a program and its interception would do it.
   PassPlan entry() {
-    PassPlan plan = tuning.begin_pass(now);
+    PassPlan plan = tuning.begin_pass(now, bounded);
     configs_run.assign(plan.configs.begin(), plan.configs.end());
     std::vector<SiteIndex> launched;
     std::vector<SiteIndex> failed;
@@ -156,6 +156,7 @@ class FakeRegion {
   std::set<std::uint64_t> lost_passes;
   std::set<std::pair<std::uint64_t, SiteIndex>> lost_samples;
   bool lose_all = false;
+  bool bounded = true;  ///< the program makes the entries
   std::function<double(const Configs&)> region_time;
   double noise = 0;
   double now = 0;

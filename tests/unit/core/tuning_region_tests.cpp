@@ -242,6 +242,28 @@ TEST_CASE("Late results delay refine and confirm and do not change them", "[conf
   CHECK(region.recorder.confirms[0].verdict == ConfirmVerdict::Kept);
 }
 
+TEST_CASE("A short region that is repeated is compared for longer than one that the program enters",
+          "[confirm]") {
+  const auto pairs = [](double seconds, bool bounded, std::uint64_t max_passes = 0) {
+    TuningOptions options;
+    options.refine = false;
+    options.max_passes = max_passes;
+    FakeRegion region(options);
+    region.bounded = bounded;
+    region.noise = 0.001;
+    region.sites.push_back({"a", {2 * seconds, seconds}});
+    region.run();
+    REQUIRE(region.recorder.confirms.size() == 1);
+    CHECK(region.recorder.confirms[0].verdict == ConfirmVerdict::Kept);
+    return region.recorder.confirms[0].pairs;
+  };
+  CHECK(pairs(1e-6, true) == 4);
+  CHECK(pairs(1e-6, false) == 32);
+  CHECK(pairs(200e-6, false) == 16);  // eight are 4.8 ms
+  CHECK(pairs(5e-3, false) == 4);
+  CHECK(pairs(1e-6, false, 100) == 4);
+}
+
 TEST_CASE("A winner that fails while it is confirmed leaves, and the others are confirmed",
           "[confirm]") {
   TuningOptions options;
