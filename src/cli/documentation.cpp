@@ -132,7 +132,8 @@ summary says why, and `contextune reasons` what to do. --mode live repeats nothi
 -n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
 another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0
 reads the standard input, the others have none; their output is not touched. Signals reach all of
-them. Under torchrun, mpirun or srun leave -n out: they start the ranks, and each finds the others.
+them. Under torchrun, mpirun or srun leave -n out, and say --distributed on: they start the ranks,
+and each finds the others; without it, those do that make an NCCL communicator.
 If a rank fails the others are left alone, as they may end by themselves and say why: the status is
 that of the first that failed, after all have ended. --kill-on-failure ends them, as torchrun and
 mpirun do.

@@ -48,6 +48,7 @@ Json to_json(const log::SiteReport& site) {
 
 Json to_json(const log::ConfirmReport& confirm) {
   return {{"verdict", confirm.verdict},
+          {"site", confirm.site.empty() ? Json() : Json(confirm.site)},
           {"before_seconds", number(confirm.before_seconds)},
           {"after_seconds", number(confirm.after_seconds)},
           {"gain", number(confirm.gain)},

@@ -142,6 +142,14 @@ void sum_up_waits(RankComparison& comparison) {
       wait.seconds += sync.wait_seconds;
       wait.longest_seconds = std::max(wait.longest_seconds, sync.wait_seconds);
     }
+    // A replay in step meets before and after each of its runs, of which no line is written.
+    for (const RegionReport& region : process->regions) {
+      if (region.replays.empty() || !std::isfinite(region.replays.back().wait_seconds)) continue;
+      WaitOfRank& wait = comparison.waits[rank];
+      wait.seconds += region.replays.back().wait_seconds;
+      wait.longest_seconds =
+          std::max(wait.longest_seconds, region.replays.back().longest_wait_seconds);
+    }
     const auto wait = comparison.waits.find(rank);
     if (wait != comparison.waits.end() && wait->second.committed > 0) ++num_committed;
   }

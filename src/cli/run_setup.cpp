@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <contextune/buckets.hpp>
 #include <contextune/error.hpp>
 #include <cstring>
 #include <filesystem>
 
+#include "core/force.hpp"
 #include "core/option_table.hpp"
 #include "intercept/region_mark.hpp"
 #include "log/run_id.hpp"
@@ -42,6 +44,8 @@ void require_usable(std::string_view option, const std::string& text) {
   if (!faults.empty()) throw Error(faults.front());
   try {
     if (option == "only" || option == "exclude") (void)intercept::NamePattern(text);
+    if (option == "force") (void)parse_force(text);
+    if (option == "buckets") (void)Buckets::parse(text);
   } catch (const Error& error) {
     throw Error("option " + std::string(option) + ": " + error.what());
   }

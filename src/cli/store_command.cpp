@@ -100,6 +100,8 @@ int compare(const StoreRequest& request) {
   const std::string& b = request.arguments[1];
   StoreComparison comparison;
   int status = 0;
+  for (const std::string& one : request.arguments)
+    if (!std::filesystem::exists(one)) throw Error(one + ": there is no such store");
   if (std::filesystem::is_directory(a) != std::filesystem::is_directory(b)) {
     throw Error("one of " + a + " and " + b + " is a folder and one is not; give two of a kind");
   }

@@ -53,9 +53,13 @@ std::string verdict_text(const ConfirmReport& confirm) {
 std::string confirm_line(const ProcessReport& process, const ConfirmReport& confirm) {
   std::string text = "    ";
   if (std::isfinite(confirm.before_seconds) && std::isfinite(confirm.after_seconds)) {
-    text += "region time " + time_text(confirm.before_seconds) + " with the defaults, " +
-            time_text(confirm.after_seconds) + " with the winners" + gain_text(confirm) + ", " +
-            count_text(confirm.pairs, "pair", "pairs") + " of passes" + mark(process) + ": ";
+    const bool alone = !confirm.site.empty();
+    text += (alone ? printable(confirm.site) : "region time") + " " +
+            time_text(confirm.before_seconds) +
+            (alone ? " with the default, " : " with the defaults, ") +
+            time_text(confirm.after_seconds) + (alone ? " with the winner" : " with the winners") +
+            gain_text(confirm) + ", " + count_text(confirm.pairs, "pair", "pairs") + " of passes" +
+            mark(process) + ": ";
   }
   return text + printable(verdict_text(confirm)) + "\n";
 }

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cmath>
+#include <deque>
+#include <filesystem>
 #include <mutex>
 
 #include "core/option_table.hpp"
@@ -20,20 +23,32 @@ namespace {
 
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit LineSink(const std::string& path) : file_(path) {}
-  [[nodiscard]] const LogFile& file() const { return file_; }
+  explicit LineSink(const std::string& path) { file_ = &files_.emplace_back(path); }
+  [[nodiscard]] const LogFile& file() const { return *file_.load(); }
+
+  /// To a file of that name beside the one that it was.
+  void move_to(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    const std::filesystem::path folder = std::filesystem::path(file().path()).parent_path();
+    file_ = &files_.emplace_back((folder / name).string());
+  }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    file_.append(std::string_view(line.data(), line.size()));
+    file_.load()->append(std::string_view(line.data(), line.size()));
   }
   void flush_() override {}
 
  private:
-  LogFile file_;
+  std::deque<LogFile> files_;  // one that was left is still looked at by others
+  std::atomic<LogFile*> file_{nullptr};
 };
+
+std::string name_of_file(int rank) {
+  return "rank-" + std::to_string(rank) + ".log";
+}
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   if (level == LogLevel::Debug) return spdlog::level::debug;
@@ -74,8 +89,7 @@ class RankLog::Writer {
       : run_(run_id_or_random(settings.run)),
         rank_(settings.rank),
         owner_(getpid()),
-        sink_(std::make_shared<LineSink>(settings.folder + "/rank-" +
-                                         std::to_string(settings.rank) + ".log")),
+        sink_(std::make_shared<LineSink>(settings.folder + "/" + name_of_file(settings.rank))),
         logger_("contextune", sink_) {
     logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>(
         "%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc, "\n"));
@@ -91,11 +105,19 @@ class RankLog::Writer {
     line.reserve(256);
     append_field(line, "run", run_);
     append_value(line, Field("pid", owner_));
-    append_value(line, Field("rank", rank_));
+    append_value(line, Field("rank", rank_.load(std::memory_order_relaxed)));
     append_field(line, "level", contextune::to_string(level));
     append_field(line, "event", event);
     for (const Field& field : fields) append_value(line, field);
     logger_.log(spdlog_level(level), spdlog::string_view_t(line.data(), line.size()));
+  }
+
+  void become(int rank) {
+    if (rank == rank_.load(std::memory_order_relaxed) || getpid() != owner_) return;
+    const std::array fields{Field("becomes", rank)};
+    write(LogLevel::Info, "rank", fields);
+    sink_->move_to(name_of_file(rank));
+    rank_.store(rank, std::memory_order_relaxed);
   }
 
   [[nodiscard]] bool wants(LogLevel level) const { return logger_.should_log(spdlog_level(level)); }
@@ -104,7 +126,7 @@ class RankLog::Writer {
 
  private:
   std::string run_;
-  int rank_;
+  std::atomic<int> rank_;
   pid_t owner_;
   std::shared_ptr<LineSink> sink_;
   spdlog::logger logger_;
@@ -118,6 +140,10 @@ void RankLog::write(LogLevel level, std::string_view event, std::span<const Fiel
   writer_->write(level, event, fields);
 } catch (...) {
   // Out of memory: the line is lost, the program goes on.
+}
+
+void RankLog::become(int rank) noexcept try { writer_->become(rank); } catch (...) {
+  // As above: its lines stay where they are.
 }
 
 bool RankLog::wants(LogLevel level) const noexcept {

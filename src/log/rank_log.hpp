@@ -57,6 +57,11 @@ class RankLog {
     write(level, event, std::span<const Field>(fields.begin(), fields.size()));
   }
 
+  /// The process turns out to be another rank, whose file has its lines from now on: first its
+  /// `start`, which is the caller's to write. A last line here says so, and readers move what stood
+  /// before it. What is said by other threads meanwhile may go to either.
+  void become(int rank) noexcept;
+
   /// Whether a line of this level would be written.
   [[nodiscard]] bool wants(LogLevel level) const noexcept;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -29,8 +30,12 @@ std::string parameters_of(const Record& record) {
   return text;
 }
 
+std::string process_key(const Record& record, int rank) {
+  return record.run + ' ' + std::to_string(rank) + ' ' + std::to_string(record.pid);
+}
+
 std::string process_key(const Record& record) {
-  return record.run + ' ' + std::to_string(record.rank) + ' ' + std::to_string(record.pid);
+  return process_key(record, record.rank);
 }
 
 template <class List, class Match>
@@ -43,8 +48,9 @@ auto* find_or_null(List& list, Match match) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 13> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 14> handlers = {{
       {"start", &ReportBuilder::add_start},
+      {"rank", &ReportBuilder::add_rank},
       {"region", &ReportBuilder::add_region},
       {"site", &ReportBuilder::add_site},
       {"stage", &ReportBuilder::add_stage},
@@ -120,6 +126,31 @@ std::string ReportBuilder::add_start(const Record& record) {
   return {};
 }
 
+std::string ReportBuilder::add_rank(const Record& record) {
+  const auto rank = record.count("becomes", std::numeric_limits<int>::max());
+  if (!rank) return missing("rank", "becomes");
+  const auto before = process_index_.find(process_key(record));
+  if (before == process_index_.end()) return {};
+  const std::size_t place = before->second;
+  ProcessReport& old = processes_[place];
+  const std::string key = process_key(record, static_cast<int>(*rank));
+  const auto known = process_index_.find(key);
+  process_index_.erase(before);
+  if (known == process_index_.end()) {
+    old.rank = static_cast<int>(*rank);
+    process_index_.emplace(key, place);
+    return {};
+  }
+  // Its other file was read first. No region has been entered here.
+  ProcessReport& process = processes_[known->second];
+  process.first_time = old.first_time;
+  process.fallbacks.insert(process.fallbacks.begin(), old.fallbacks.begin(), old.fallbacks.end());
+  process.faults.insert(process.faults.begin(), old.faults.begin(), old.faults.end());
+  processes_.erase(processes_.begin() + static_cast<std::ptrdiff_t>(place));
+  for (auto& [name, index] : process_index_) index -= index > place ? 1U : 0U;
+  return {};
+}
+
 std::string ReportBuilder::add_region(const Record& record) {
   if (record.find("region") == nullptr) return missing("region", "region");
   region_of(process_of(record), std::string(record.text("region")));
@@ -184,8 +215,8 @@ std::string ReportBuilder::add_confirm(const Record& record) {
   if (record.find("region") == nullptr) return missing("confirm", "region");
   if (record.find("verdict") == nullptr) return missing("confirm", "verdict");
   RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
-  region.confirms.push_back({std::string(record.text("verdict")), seconds_of(record, "before_us"),
-                             seconds_of(record, "after_us"),
+  region.confirms.push_back({std::string(record.text("verdict")), std::string(record.text("site")),
+                             seconds_of(record, "before_us"), seconds_of(record, "after_us"),
                              record.number("gain").value_or(not_known),
                              record.number("bound").value_or(not_known),
                              record.count("pairs").value_or(0), record.count("tries").value_or(0)});
@@ -257,6 +288,8 @@ std::string ReportBuilder::add_replay(const Record& record) {
   replay.save_seconds = seconds_of(record, "save_us");
   replay.restore_seconds = seconds_of(record, "restore_us");
   replay.hash_seconds = seconds_of(record, "hash_us");
+  replay.wait_seconds = seconds_of(record, "wait_us");
+  replay.longest_wait_seconds = seconds_of(record, "longest_wait_us");
   return {};
 }
 

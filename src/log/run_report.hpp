@@ -49,6 +49,7 @@ struct SiteReport {
 
 struct ConfirmReport {
   std::string verdict;
+  std::string site;  ///< that was compared alone; empty: the region was
   double before_seconds = not_known;
   double after_seconds = not_known;
   double gain = not_known;   ///< share of the defaults' time
@@ -83,6 +84,8 @@ struct ReplayReport {
   double save_seconds = not_known;
   double restore_seconds = not_known;
   double hash_seconds = not_known;
+  double wait_seconds = not_known;  ///< for other ranks, of the region until then; NaN: none
+  double longest_wait_seconds = not_known;
 };
 
 struct RegionReport {
@@ -168,6 +171,7 @@ class ReportBuilder {
   std::string add_sync(const Record& record);
   std::string add_summary(const Record& record);
   std::string add_start(const Record& record);
+  std::string add_rank(const Record& record);
   std::string add_region(const Record& record);
   std::string add_stage(const Record& record);
 

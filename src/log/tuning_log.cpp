@@ -117,8 +117,9 @@ void TuningLog::winner(const WinnerEvent& event) {
 }
 
 void TuningLog::confirm(const ConfirmEvent& event) {
-  std::vector<Field> fields = {{"region", region_},
-                               {"verdict", contextune::to_string(event.verdict)}};
+  std::vector<Field> fields = {{"region", region_}};
+  if (is_site_alone_ && !sites_.empty()) fields.emplace_back("site", sites_.front().name);
+  fields.emplace_back("verdict", contextune::to_string(event.verdict));
   if (event.pairs > 0) {
     append_time(fields, "before_us", event.before_seconds);
     append_time(fields, "after_us", event.after_seconds);

@@ -38,6 +38,10 @@ class TuningLog final : public TuningObserver {
   /// ignored.
   void add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts& facts);
 
+  /// The tuning is of one site, where others of the region have tunings of their own: `confirm`
+  /// lines name it.
+  void set_site_alone() noexcept { is_site_alone_ = true; }
+
   /// The clock was changed in mid-tuning.
   void set_timer(std::string timer) { timer_ = std::move(timer); }
 
@@ -67,6 +71,7 @@ class TuningLog final : public TuningObserver {
   std::string region_;
   std::string timer_;
   bool simulated_;
+  bool is_site_alone_ = false;
   std::optional<std::chrono::steady_clock::time_point> first_stage_;  ///< when the tuning began
   std::vector<Site> sites_;
   std::vector<WinnerEvent> unnamed_;  ///< of the site that is being added

@@ -43,6 +43,17 @@ class LogsOfRanks(CommandTest):
     def test_waiting_is_summed_up(self):
         self.assertRegex(self.logs(4), r"\n +3 +1 +1 +6\.00 ms +3\.00 ms\n")
 
+    def test_so_is_what_replays_in_step_have_waited(self):
+        folder = self.folder / "replays"
+        subprocess.run([WRITER, str(folder), "4"], check=True)
+        with open(folder / "rank-3.log", "r+") as log:
+            head = log.readlines()[-1].partition("event=")[0]
+            for visit in (1, 2):  # each says what all have waited
+                log.write(f"{head}event=replay region=step visit={visit} operations=3 replays={50 * visit} "
+                          f"ranks=4 wait_us={10000 * visit} longest_wait_us=4500\n")
+        result = self.contextune("logs", str(folder))
+        self.assertRegex(result.stdout, r"\n +3 +1 +1 +26\.0 ms +4\.50 ms\n")
+
     def test_ranks_that_do_not_differ_are_said_not_to(self):
         self.assertIn("the ranks differ in nothing but times", self.logs(4))
         self.assertEqual(self.compared(4)["differences"], [])

@@ -88,6 +88,15 @@ class Logs(CommandTest):
         self.assertEqual(region["confirms"][0]["verdict"], "kept")
         self.assertEqual(read["bad_lines"][0]["line"], len(golden_log().splitlines()) + 1)
 
+    def test_a_site_that_was_compared_alone_is_named(self):
+        text = golden_log().replace("event=confirm region=decode ",
+                                    "event=confirm region=decode site=kernel-0 ")
+        self.write(lines(text=text))
+        self.assertIn("    kernel-0 124 us with the default, 110 us with the winner, ",
+                      self.contextune("logs").stdout)
+        read = json.loads(self.contextune("logs", "--json").stdout)
+        self.assertEqual(read["processes"][0]["regions"][0]["confirms"][0]["site"], "kernel-0")
+
     def test_how_a_region_was_tuned_is_told(self):
         self.write(lines(text=golden_log() + REPLAY))
         self.assertIn("replayed in 1 visit: 117 replays of 5 operations, 48.0 MiB",

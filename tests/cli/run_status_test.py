@@ -92,6 +92,8 @@ class Status(CommandTest):
             (["run", "--region", "nvtx", "--", "true"], '"nvtx" is no mark; use nvtx:NAME'),
             (["run", "--region", "nvtx:a;kernel:(", "--", "true"], "cannot be read"),
             (["run", "--only", "(", "--", "true"], 'the regular expression "(" cannot be read'),
+            (["run", "--force", "saxpy", "--", "true"], "option force: force: cannot read 'saxpy'"),
+            (["run", "--buckets", "4X", "--", "true"], '"4X" is no size'),
             (["run", "--space-out", "f.lua", "--", "true"], "--discover"),
             (["run", "--kill-on-failure", "--", "true"], "-n starts"),
             (["run", "--report", "/no/such/folder/r", "--", "true"], "cannot write the report"),

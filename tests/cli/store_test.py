@@ -128,6 +128,7 @@ class LooksAt(StoreTest):
         self.write("saxpy", "256")
         self.store("show", "prefill", status=1, errors="nothing is stored of 'prefill'")
         self.store("show", "../../etc/passwd", status=1, errors="nothing is stored of")
+        self.store("diff", self.cache, "/no/store", status=1, errors="/no/store: there is no such store")
 
     def test_the_folder_is_found_as_programs_find_it(self):
         del self.environment["CONTEXTUNE_CACHE_DIR"]

@@ -224,3 +224,30 @@ TEST_CASE("A fallback that comes again is counted, and told as it came last", "[
   CHECK(found[0].fallbacks[0].text == "Too much memory.");
   CHECK(found[0].faults.at(0) == "x.lua:3: no");
 }
+
+TEST_CASE(
+    "a process that turns out to be another rank is that rank, whichever file is read first") {
+  const std::string fault = head + "event=fault text=early\n";
+  const std::string before =
+      head + "event=start world_size=1\n" + fault + head + "event=rank becomes=1\n";
+  std::string after = head + "event=start world_size=2\n" + head + "event=region region=decode\n";
+  for (std::size_t at = 0; (at = after.find("rank=0", at)) != std::string::npos;)
+    after[at + 5] = '1';
+  const std::string other =
+      "2026-11-20T20:33:53.120Z run=8f3a pid=4243 rank=0 level=info event=start\n";
+  for (const std::string& text : {before + other + after, after + before + other}) {
+    ReportBuilder builder;
+    LineReader reader("rank-0.log", [&](const Record& record) { return builder.add(record); });
+    reader.feed(text);
+    reader.finish();
+    CHECK(reader.bad_lines().empty());
+    REQUIRE(builder.processes().size() == 2);
+    const std::vector<ProcessReport>& processes = builder.processes();
+    const ProcessReport& moved = processes[processes[0].pid == 4242 ? 0 : 1];
+    CHECK(moved.rank == 1);
+    CHECK(moved.world_size == 2);
+    CHECK(moved.faults == std::vector<std::string>{"early"});
+    CHECK(moved.regions.size() == 1);
+    CHECK(processes[processes[0].pid == 4242 ? 1 : 0].rank == 0);
+  }
+}

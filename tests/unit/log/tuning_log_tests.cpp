@@ -84,6 +84,11 @@ TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of t
   CHECK(last() ==
         "event=confirm region=decode verdict=kept before_us=124 after_us=110 gain=0.1125 "
         "bound=0.101 pairs=8 tries=1 simulated=yes");
+  tuning.set_site_alone();
+  tuning.confirm({contextune::ConfirmVerdict::Kept, 124e-6, 110e-6, 0.1125, 0.101, 8, 1});
+  CHECK(last() ==
+        "event=confirm region=decode site=saxpy verdict=kept before_us=124 after_us=110 "
+        "gain=0.1125 bound=0.101 pairs=8 tries=1 simulated=yes");
   tuning.fallback(FallbackReason::TooManySites, contextune::no_site, "Over 256 sites.");
   CHECK(last() == "event=fallback reason=too_many_sites region=decode text=\"Over 256 sites.\"");
   tuning.fallback(FallbackReason::LaunchFailed, 0, "");
