@@ -135,7 +135,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   }
 
   /// Tunes the problem of that size now, with the arguments that inputs() gives; not where nothing
-  /// can be repeated, as in a region.
+  /// can be repeated, as in a region, nor before the program has initialised CUDA.
   void tune(std::uint64_t size) {
     static_assert(Callables::has_inputs, "tune(size) needs inputs()");
     if (contextune_current_place() != contextune_place_free) return;
@@ -147,6 +147,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
           // What a near size lends it is no winner of its own.
           if (contextune_tunable_settled(handle(), problem.number) != CONTEXTUNE_UNSETTLED) return;
           static_cast<void>(tune_now(problem, args...), 0);
+          if (options().verbose) say_settled(args...);
         },
         arguments);
   }
@@ -207,7 +208,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   template <class... Args>
   ResultOf<Args...> call_slowly(const CallOptions& call, Args&... args) {
     if (!prepare(call.communicator)) return run_undeclared(args...);
-    measure_hints();
+    if (call.tune) measure_hints();
     if (is_full() && find_problem(args...) == nullptr) return run(default_of(args...), args...);
     Problem& problem = problem_of(args...);
     const std::uint32_t known = call.tune ? settled(problem) : problem.kept.front();
@@ -250,6 +251,10 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   template <class... Args>
   ResultOf<Args...> run_unsettled(Problem& problem, bool verbose, Args&... args) {
     const std::uint32_t by_default = problem.kept.front();
+    const auto told = [&](std::uint32_t config) {
+      if (verbose) say(problem, "runs " + configs()[config].to_string());
+      return config;
+    };
     switch (contextune_current_place()) {
       case contextune_place_free:
         break;
@@ -257,15 +262,16 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
         problem.near.store(nullptr, std::memory_order_relaxed);
         return detail::launch_in_call<ResultOf<Args...>>(
             handle(), problem.number, by_default,
-            [&](std::uint32_t config) -> ResultOf<Args...> { return run(config, args...); });
+            [&](std::uint32_t config) -> ResultOf<Args...> { return run(told(config), args...); });
       case contextune_place_untuned:
       case contextune_place_capture:
-        return run(by_default, args...);
+        return run(told(by_default), args...);
     }
-    if (problem.size && options().unseen == UnseenSize::Default) return run(by_default, args...);
+    if (problem.size && options().unseen == UnseenSize::Default)
+      return run(told(by_default), args...);
     if (problem.size && options().unseen == UnseenSize::Nearest && find_near(problem)) {
       const std::uint32_t near = settled(problem);
-      if (near != CONTEXTUNE_UNSETTLED) return run_settled(problem, near, args...);
+      if (near != CONTEXTUNE_UNSETTLED) return run_settled(problem, told(near), args...);
     }
     if constexpr (std::is_void_v<ResultOf<Args...>>) {
       tune_now(problem, args...);

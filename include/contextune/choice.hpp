@@ -210,8 +210,9 @@ class Choice<Result(Args...)> : public ChoiceBase {
     return call.take();
   }
 
-  /// What was measured for a problem of that size, type and key; measured now if nothing was, on
-  /// what `make_inputs` gives. Empty: it cannot be measured, and contextune_error() says why.
+  /// What was measured for a problem of that size, type and key, in an earlier run if its winner is
+  /// stored; measured now if nothing was, on what `make_inputs` gives, once the program has
+  /// initialised CUDA. Empty: that failed, and contextune_error() says why.
   [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, std::int64_t number = 0) {
     const std::uint32_t index =
         number_of(problem.bytes, problem.type, number, static_cast<bool>(number_), nullptr);

@@ -256,9 +256,6 @@ typedef struct contextune_launch_change {
   const char* const* build_options; /* of NVRTC, ends with NULL */
 } contextune_launch_change;
 
-/* Callbacks return 0 for success. Otherwise the kernel keeps its own launch, and `error` (of
- * `error_bytes` bytes, "" on entry) goes into the log. They run on the thread that launches, never
- * two at a time for one kernel, and must not call CUDA. */
 /* What is done at a size in whose bucket nothing was measured yet. */
 enum contextune_unseen {
   contextune_unseen_tune = 0,    /* it is measured when it comes */
@@ -266,6 +263,9 @@ enum contextune_unseen {
   contextune_unseen_default = 2  /* the default */
 };
 
+/* Callbacks return 0 for success. Otherwise the kernel keeps its own launch, and `error` (of
+ * `error_bytes` bytes, "" on entry) goes into the log. They run on the thread that launches, never
+ * two at a time for one kernel, and must not call CUDA. */
 typedef struct contextune_kernel {
   size_t size;          /* sizeof(contextune_kernel) */
   const char* kernel;   /* demangled name without parameters, or the symbol */

@@ -135,7 +135,8 @@ CONTEXTUNE_EXPORT enum contextune_choice_want contextune_choice_wants(contextune
 CONTEXTUNE_EXPORT int contextune_choice_measure(contextune_choice* choice, uint32_t problem,
                                                 const contextune_choice_run* alone);
 
-/* What is known of one way to do a problem. */
+/* What is known of one way to do a problem: measured in this run, or in the earlier one whose winner
+ * it started with. */
 enum contextune_timing_state {
   contextune_timing_measured = 0,
   contextune_timing_missing = 1,     /* not measured, or not yet */

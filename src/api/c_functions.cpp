@@ -16,10 +16,6 @@
 namespace contextune::api {
 namespace {
 
-const contextune_api& api_of(std::uint64_t word) noexcept {
-  return *reinterpret_cast<const contextune_api*>(word);
-}
-
 int is_attached() noexcept {
   const intercept::Runtime* now = intercept::Runtime::get();
   return now != nullptr && now->sees_launches() ? 1 : 0;
@@ -52,6 +48,12 @@ constexpr contextune_api table{
     .current_place = &current_place,
     .tunable_span = &time_tunable_as_span,
 };
+
+/// Of an entry or call that was begun; one that is all zeros goes to this copy, which passes it
+/// through.
+const contextune_api& api_of(std::uint64_t word) noexcept {
+  return word == 0 ? table : *reinterpret_cast<const contextune_api*>(word);
+}
 
 /// What another copy says of a failure is said again here.
 int forwarded(const contextune_api& api, int status) noexcept {

@@ -3,7 +3,6 @@
 #include <mutex>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "api/choice_record.hpp"
 #include "api/choice_registry.hpp"
@@ -24,7 +23,7 @@ struct Asked {
   const contextune_choice* choice = nullptr;
   std::uint32_t number = 0;
   ChoiceProblem* problem = nullptr;
-  std::optional<std::uint32_t> of_other_size;  ///< it runs that
+  std::uint32_t of_other_size = ChoiceProblem::unsettled;  ///< it runs that
 };
 thread_local Asked asked;
 
@@ -189,14 +188,15 @@ int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
 
 int call_choice(contextune_choice* choice, uint32_t number, const contextune_choice_run* call,
                 const contextune_choice_run* alone) noexcept {
-  const Asked about = std::exchange(asked, {});
+  Asked& about = asked;
   const bool was_asked = about.choice == choice && about.number == number;
+  about.choice = nullptr;  // the next call may be on another device
   ChoiceProblem* const problem = was_asked ? about.problem : choice->problem(number);
   if (problem == nullptr) return call->run(call->user, 0, 0);
   const std::uint32_t settled = problem->settled.load(std::memory_order_acquire);
   if (settled != ChoiceProblem::unsettled) return run_settled(*choice, *problem, settled, *call);
-  if (was_asked && about.of_other_size)
-    return run_settled(*choice, *problem, *about.of_other_size, *call, true);
+  if (was_asked && about.of_other_size != ChoiceProblem::unsettled)
+    return run_settled(*choice, *problem, about.of_other_size, *call, true);
   try {
     return call_unsettled(*choice, *problem, *call, alone);
   } catch (const std::exception&) {
@@ -206,7 +206,8 @@ int call_choice(contextune_choice* choice, uint32_t number, const contextune_cho
 
 contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) noexcept {
   ChoiceProblem* const problem = choice->problem(number);
-  asked = problem == nullptr ? Asked{} : Asked{choice, number, problem, std::nullopt};
+  Asked& about = asked;
+  about = {problem == nullptr ? nullptr : choice, number, problem, ChoiceProblem::unsettled};
   if (problem == nullptr ||
       problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
       choice->is_apart.load(std::memory_order_acquire)) {
@@ -221,8 +222,9 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
   if (in_region) return screened ? contextune_want_call : contextune_want_memory;
   if (screened && problem->has_sites() && problem->find_settled(current_device()) != nullptr)
     return contextune_want_call;
-  asked.of_other_size = known_of_other_size(*choice, *problem);
-  return asked.of_other_size ? contextune_want_call : contextune_want_alone;
+  const auto of_other_size = known_of_other_size(*choice, *problem);
+  if (of_other_size) about.of_other_size = *of_other_size;
+  return of_other_size ? contextune_want_call : contextune_want_alone;
 }
 
 int measure_choice(contextune_choice* choice, uint32_t number,

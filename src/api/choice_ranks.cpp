@@ -76,6 +76,21 @@ std::optional<ChoiceRanks::Outcome> ChoiceRanks::compare(Outcome own) {
   return own;
 }
 
+std::optional<std::vector<bool>> ChoiceRanks::named_by_any(std::vector<bool> own) {
+  if (!choice_.is_shared()) return own;
+  Payload said;
+  ByteWriter to(said);
+  for (const bool named : own) to.number(static_cast<std::uint8_t>(named));
+  const auto all = meet(std::move(said));
+  if (!all) return std::nullopt;
+  for (const Payload& one : *all) {
+    ByteReader from(one);
+    for (std::size_t i = 0; i < own.size(); ++i)
+      own[i] = from.number<std::uint8_t>() != 0 || own[i];
+  }
+  return own;
+}
+
 void ChoiceRanks::occupied(double seconds) {
   if (choice_.is_shared() && choice_.ranks != nullptr)
     choice_.ranks->occupied(seconds, "tries an implementation of '" + choice_.name + "'");

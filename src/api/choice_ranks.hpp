@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "api/choice_record.hpp"
 #include "core/engagement.hpp"
@@ -29,6 +30,9 @@ class ChoiceRanks {
   };
   /// After a run. Absent: they have lost one another.
   [[nodiscard]] std::optional<Outcome> compare(Outcome own);
+
+  /// Which of the problem's candidates some rank names. Absent: they have lost one another.
+  [[nodiscard]] std::optional<std::vector<bool>> named_by_any(std::vector<bool> own);
 
   /// What comes takes this one up to so long.
   void occupied(double seconds);

@@ -183,6 +183,13 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
         one.samples = samples.size();
         one.seconds = median(samples);
         one.state = contextune_timing_measured;
+      } else if (measured != nullptr && measured->search != nullptr &&
+                 candidate.state == ChoiceCandidate::State::Open) {
+        if (const auto stored = measured->search->stored_trial(*measured, i)) {
+          one.samples = stored->samples;
+          one.seconds = stored->seconds;
+          one.state = contextune_timing_measured;
+        }
       }
     } catch (const std::exception&) {
       // No memory to look at them.

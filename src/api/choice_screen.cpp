@@ -1,6 +1,7 @@
 #include "api/choice_screen.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <contextune/error.hpp>
 
@@ -33,9 +34,10 @@ std::vector<Snapshot::Span> spans_of(const contextune_choice_run& run) {
 
 ChoiceScreen::ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem,
                            intercept::Runtime& runtime, ChoiceRanks& ranks,
-                           const contextune_choice_run& run)
+                           const contextune_choice_run& run, std::string region)
     : choice_(choice),
       problem_(problem),
+      region_(std::move(region)),
       runtime_(runtime),
       ranks_(ranks),
       run_(run),
@@ -75,28 +77,35 @@ void ChoiceScreen::put_back(Snapshot& before) const {
 }
 
 bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
+  if (!leave_out_blamed()) return false;
   bool ended = false;
   const bool has_reference = attempt(ChoiceCandidate{}, ended);  // the default
   const auto all = ranks_.compare({has_reference, true});
   if (!all || !all->ran) return false;
   const std::vector<Bytes> reference = outputs();
+  runtime_.work_was_waited_for();  // what takes the process down from here on is a candidate
   for (auto one = problem_.candidates.begin(); one != problem_.candidates.end(); ++one) {
     if (one->is_default() || one->is_right || one->state != ChoiceCandidate::State::Open) continue;
     if (only != nullptr && only != &*one) continue;
     before.restore();
     has_run_others_ = true;
     ChoiceRanks::Outcome own;
+    try_out(*one);
     own.ran = attempt(*one, ended);
     // Others may hear that this one failed before their own run of it has ended.
     const auto ran = ranks_.compare({own.ran, true});
+    if (!ran && ends_within(0)) survived();
     if (!ran) return false;
     if (ran->ran) {
       ended = ends_within(timeout_);
       own.right = ended && agrees_with(reference);
+      if (ended) survived();
     } else if (!ends_within(abandon_seconds) && !abandon(*one)) {
       rule_out(*one, ChoiceCandidate::State::Failed);
       ranks_.leave("what another rank could not run does not end on this one");
       return false;
+    } else {
+      survived();
     }
     const auto outcome = ranks_.compare({ran->ran, own.right});
     if (!outcome) return false;
@@ -107,6 +116,40 @@ bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
     } else {
       one->is_right = true;
     }
+  }
+  return true;
+}
+
+store::TrialJournal::Trial ChoiceScreen::tried(const ChoiceCandidate& candidate) const {
+  return store::TrialJournal::trial_of(region_, choice_.site_name,
+                                       choice_.site_key(problem_).to_string(),
+                                       candidate.full.to_string());
+}
+
+void ChoiceScreen::try_out(const ChoiceCandidate& candidate) {
+  runtime_.journal().set(&problem_, {tried(candidate)});
+}
+
+void ChoiceScreen::survived() {
+  runtime_.journal().set(&problem_, {});
+}
+
+bool ChoiceScreen::leave_out_blamed() {
+  std::vector<bool> blamed;
+  for (const ChoiceCandidate& one : problem_.candidates) {
+    blamed.push_back(!one.is_default() && runtime_.journal().suspicion(tried(one).config) ==
+                                              store::TrialJournal::Suspicion::Blamed);
+  }
+  const auto all = ranks_.named_by_any(std::move(blamed));
+  if (!all) return false;
+  for (std::size_t i = 0; i < all->size(); ++i) {
+    ChoiceCandidate& one = problem_.candidates[i];
+    if (!(*all)[i] || one.state != ChoiceCandidate::State::Open) continue;
+    one.state = ChoiceCandidate::State::Failed;
+    runtime_.fallback(FallbackReason::ConfigCrashed, {},
+                      "'" + one.full.to_string() + "' of '" + problem_.label +
+                          "' has taken an earlier process down, and is not tried any more" +
+                          (choice_.is_shared() ? " on any rank." : "."));
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include "api/choice_ranks.hpp"
 #include "api/choice_record.hpp"
 #include "api/snapshot.hpp"
+#include "store/trial_journal.hpp"
 
 namespace contextune::api {
 
@@ -17,9 +18,10 @@ namespace contextune::api {
 /// for the GPU, with a deadline.
 class ChoiceScreen {
  public:
-  /// @param run names its memory
+  /// @param run    names its memory
+  /// @param region in which it will be searched
   ChoiceScreen(contextune_choice& choice, ChoiceProblem& problem, intercept::Runtime& runtime,
-               ChoiceRanks& ranks, const contextune_choice_run& run);
+               ChoiceRanks& ranks, const contextune_choice_run& run, std::string region);
 
   /// Whether there is a result to compare.
   [[nodiscard]] static bool has_outputs(const contextune_choice_run& run) noexcept;
@@ -35,6 +37,13 @@ class ChoiceScreen {
 
   /// @return as run(), but for the default's own result; memory is as the last run left it
   [[nodiscard]] bool compare_all(Snapshot& before, const ChoiceCandidate* only);
+  /// Rules out what took an earlier process down, on any rank. False: they have lost one another.
+  [[nodiscard]] bool leave_out_blamed();
+  /// It may take this process down, until survived() is called.
+  void try_out(const ChoiceCandidate& candidate);
+  void survived();
+  /// The same config of the same site as the search of that region has it.
+  [[nodiscard]] store::TrialJournal::Trial tried(const ChoiceCandidate& candidate) const;
   /// After a comparison that did not come to its end.
   void put_back(Snapshot& before) const;
   /// Runs one, and waits for its end. False: it said that it failed, or the GPU did not end it.
@@ -48,6 +57,7 @@ class ChoiceScreen {
 
   contextune_choice& choice_;
   ChoiceProblem& problem_;
+  const std::string region_;
   intercept::Runtime& runtime_;
   ChoiceRanks& ranks_;
   const contextune_choice_run& run_;

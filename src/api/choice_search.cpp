@@ -141,7 +141,9 @@ bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
     }
     const bool is_alone = problem.candidates.size() == 1 && problem.candidates.front().is_default();
     if (is_alone) return true;
-    return ChoiceScreen(choice, problem, runtime, ranks, run).run(only);
+    const std::string searched_in =
+        region != nullptr ? region->name() : own_region_of(choice, problem);
+    return ChoiceScreen(choice, problem, runtime, ranks, run, searched_in).run(only);
   } catch (const std::exception& error) {
     runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
     ranks.leave("one of them could not compare results");

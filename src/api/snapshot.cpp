@@ -35,6 +35,24 @@ CUcontext context_of(const gpu::Driver& driver, const Snapshot::Span& span) {
   return context;
 }
 
+// A copy of more than is allocated would be an illegal access where a kernel makes it. What the
+// driver knows no extent of is taken as it is.
+void require_allocated(const gpu::Driver& driver, const Snapshot::Span& span) {
+  if (driver.cuMemGetAddressRange == nullptr) return;
+  const auto begin = reinterpret_cast<CUdeviceptr>(span.pointer);
+  CUdeviceptr at = begin;
+  while (at - begin < span.size_bytes) {
+    CUdeviceptr base = 0;
+    std::size_t bytes = 0;
+    if (driver.cuMemGetAddressRange(&base, &bytes, at) != CUDA_SUCCESS || base + bytes <= at) break;
+    at = base + bytes;
+  }
+  if (at == begin || at - begin >= span.size_bytes) return;
+  throw Error("the memory to be restored at " + describe(span) + " goes " +
+              std::to_string(span.size_bytes - (at - begin)) +
+              " bytes past the end of what is allocated there; give its size in bytes");
+}
+
 // The body may use any stream, so nothing less than the whole context has to be complete.
 void complete_work(const gpu::Driver& driver, CUcontext context) {
   const gpu::CurrentContext current(driver, context);
@@ -55,8 +73,9 @@ Snapshot::Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans)
   std::map<CUcontext, std::vector<gpu::MemoryRange>> ranges;
   for (const Span& span : spans) {
     if (span.size_bytes == 0) continue;
-    ranges[context_of(driver, span)].push_back(
-        {reinterpret_cast<CUdeviceptr>(span.pointer), span.size_bytes});
+    CUcontext const context = context_of(driver, span);
+    require_allocated(driver, span);
+    ranges[context].push_back({reinterpret_cast<CUdeviceptr>(span.pointer), span.size_bytes});
   }
   for (auto& [context, of_context] : ranges) {
     const gpu::Footprint footprint(std::move(of_context));

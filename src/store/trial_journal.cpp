@@ -14,6 +14,7 @@
 
 #include <contextune/error.hpp>
 
+#include "core/stable_hash.hpp"
 #include "store/entry_lock.hpp"
 #include "store/folder.hpp"
 #include "store/host_state.hpp"
@@ -102,6 +103,23 @@ KnownFile take_in_ended(const Folder& folder) {
 }
 
 }  // namespace
+
+TriedConfig tried_config(const std::string& region, const std::string& site, const std::string& key,
+                         const std::string& config) {
+  StableHash of_site;
+  of_site.add(region);
+  of_site.add(site);
+  of_site.add(key);
+  StableHash of_config;
+  of_config.add(config);
+  return {of_site.value(), of_config.value()};
+}
+
+TrialJournal::Trial TrialJournal::trial_of(const std::string& region, const std::string& site,
+                                           const std::string& key, const std::string& config) {
+  return {tried_config(region, site, key, config),
+          "region " + region + ", site " + site + "{" + key + "}: " + config};
+}
 
 TrialJournal::TrialJournal(const std::string& folder, std::function<void(const std::string&)> say)
     : path_(journal_in(folder)), say_(std::move(say)) {}

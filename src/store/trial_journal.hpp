@@ -20,6 +20,10 @@ struct TriedConfig {
   auto operator<=>(const TriedConfig&) const = default;
 };
 
+/// All of it as text.
+[[nodiscard]] TriedConfig tried_config(const std::string& region, const std::string& site,
+                                       const std::string& key, const std::string& config);
+
 /// What is being tried, kept where it outlives this process: a config that takes the process down
 /// is found in the next run. So is a winner of an earlier run, until this process has survived it.
 /// A folder "journal" in that of the store holds
@@ -61,6 +65,8 @@ class TrialJournal {
     std::string text;
     bool operator==(const Trial&) const = default;
   };
+  [[nodiscard]] static Trial trial_of(const std::string& region, const std::string& site,
+                                      const std::string& key, const std::string& config);
   /// All that `owner` has in flight from now on. What it had before has been survived.
   void set(const void* owner, std::vector<Trial> trials);
 

@@ -1,5 +1,7 @@
 // One winner for a range of sizes.
+#include <iostream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -96,6 +98,36 @@ TEST_CASE("Hints are measured before the first call, and an unseen size takes th
     add.tune(2000);
     CHECK(sized.of[2000].size() == before);
   }
+}
+
+TEST_CASE("A call that is not to be tuned measures no hints either", "[autotune]") {
+  Sized sized;
+  auto add = sized.make("hints_later", {.hints = {512}});
+  add.with({.tune = false})(2000);
+  CHECK(sized.of.size() == 1);
+  add(2000);
+  CHECK(sized.of[512].back() == 128);
+}
+
+TEST_CASE("What hints, near sizes and regions make a function run is said where that is wanted",
+          "[autotune]") {
+  Sized sized;
+  std::ostringstream said;
+  std::streambuf* const before = std::clog.rdbuf(said.rdbuf());
+  auto add =
+      sized.make("talking_sizes", {.hints = {512}, .unseen = UnseenSize::Nearest, .verbose = true});
+  add.tune(64);
+  add(200);
+  add.with({.verbose = true})(100);
+  CONTEXTUAL_AUTOTUNE("talking_sizes") {
+    add.with({.verbose = true})(4000);
+  }
+  std::clog.rdbuf(before);
+  CHECK(said.str() ==
+        "contextune: talking_sizes{size=33-64}: was tuned, and runs block=128\n"
+        "contextune: talking_sizes{size=257-512}: was tuned, and runs block=128\n"
+        "contextune: talking_sizes{size=65-128}: runs block=128\n"
+        "contextune: talking_sizes{size=2049-4096}: runs block=256\n");
 }
 
 TEST_CASE("A size that was near to another runs what a region finds for it", "[autotune]") {

@@ -100,3 +100,14 @@ TEST_CASE("Without a driver a kernel can be declared", "[passthrough]") {
                     .apply([](const Config&, contextune::LaunchEdit&) {})
                     .declare());
 }
+
+TEST_CASE("An entry that was never begun runs its body once") {
+  contextune_entry entry{};
+  int runs = 0;
+  static_cast<void>(contextune_region_option(&entry, "repeatable", "true"));
+  static_cast<void>(contextune_region_restore_buffer(&entry, &runs, sizeof runs));
+  CHECK(contextune_region_tunes(&entry) == 0);
+  while (contextune_region_next(&entry) != 0) ++runs;
+  contextune_region_end(&entry);
+  CHECK(runs == 1);
+}

@@ -132,6 +132,21 @@ TEST_CASE("Memory that is not the device's leaves the region untuned, and says s
   CHECK(log_lines({"event=fault", "is not device memory"}).size() == 1);
 }
 
+TEST_CASE("Memory that ends before what is to be restored leaves the body to run once",
+          "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("past.y", y);
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("past",
+                      {.restore = {{reinterpret_cast<void*>(y), (std::size_t{1} << 30U) + n}}}) {
+    ++runs;
+    add();
+  }
+  CHECK(runs == 1);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+  CHECK(log_lines({"event=fault", "past the end of what is allocated there"}).size() == 1);
+}
+
 TEST_CASE("A copy that does not fit leaves the body to run once", "[restore]") {
   const CUdeviceptr y = Program::on().floats(n);
   auto add = adding("large.y", y);

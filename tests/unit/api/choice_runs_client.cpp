@@ -1,0 +1,47 @@
+// A program with a function and a choice, for tests of what one run leaves to the next: says what
+// each of them came to. With "crash" the fastest implementation takes the process down.
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "added.hpp"
+
+int main(int argc, char** argv) {
+  if (argc > 2 || (argc == 2 && std::strcmp(argv[1], "crash") != 0)) {
+    std::puts("usage: choice_runs_client [crash]");
+    return 2;
+  }
+  const bool crashes = argc == 2;
+  const CUdeviceptr y = Program::on().floats(8);
+  std::int64_t block = 0;
+  auto scale =
+      contextune::autotune("scale", contextune::ConfigSpace().parameter("block", {256, 128}),
+                           [&](const contextune::Config& config) {
+                             block = config.get_int("block");
+                             return Program::on().add(y, 8, 1.0F, 1, static_cast<unsigned>(block));
+                           },
+                           {.n_warmup = 0, .n_repeat = 2});
+  scale();
+  std::printf("block %d\n", static_cast<int>(block));
+  std::fflush(stdout);
+
+  std::vector<std::string> ran;
+  Add add("add", quick());
+  add.key([](CUdeviceptr, int n) { return n; })
+      .buffers(memory_of)
+      .add("plain", adding(ran, "plain", 256))
+      .add("fast",
+           [&](const contextune::Config&, CUdeviceptr at, int n) {
+             if (crashes && n == 8) std::abort();
+             return Program::on().add(at, n, 1.0F, 1, 128);
+           })
+      .add("middle", adding(ran, "middle", 64))
+      .add("wrong", adding(ran, "wrong", 128, 2.0F));
+  add(y, 8);
+  add(y, 4);
+  for (const contextune::ChoiceTiming& one : add.timings({}, 8)) {
+    std::printf("%s state=%d samples=%zu us=%.3f%s\n", one.implementation.c_str(),
+                static_cast<int>(one.state), one.samples, one.seconds * 1e6,
+                one.is_winner ? " winner" : "");
+  }
+}
