@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CONTEXTUNE_ABI_VERSION 2u
+#define CONTEXTUNE_ABI_VERSION 3u
 
 /* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on; the
  * driver's come first. */
@@ -99,6 +99,7 @@ struct contextune_nccl_call {
   int32_t color;        /* -1: none, or NCCL_SPLIT_NOCOLOR */
   int32_t key;
   uint64_t unique_id;   /* hash of the bytes of all ids, the same on all ranks; 0: none */
+  const void* first_id; /* the first of these, an ncclUniqueId; NULL: none */
   const int32_t* devices; /* ncclCommInitAll's, `nranks` of them; NULL: 0, 1, ... */
   const void* made_id;    /* where ncclGetUniqueId leaves its id; `after` has its hash above */
   const void* config;     /* an ncclConfig_t, which differs from version to version; NULL: none */

@@ -43,7 +43,7 @@ bool library_calls_end_within(double seconds) noexcept {
 }
 
 void watch_exit() {
-  (void)std::atexit(begin_exit);
+  (void)on_exit([](int, void*) { begin_exit(); }, nullptr);
 }
 
 void set_before_exit(void (*call)() noexcept) noexcept {

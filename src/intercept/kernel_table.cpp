@@ -49,6 +49,13 @@ const DeviceFacts& KernelTable::facts_of(int device) {
   return place->second;
 }
 
+std::vector<const gpu::KernelIdentity*> KernelTable::launched() {
+  const std::lock_guard lock(mutex_);
+  std::vector<const gpu::KernelIdentity*> all;
+  for (const KnownKernel& kernel : kernels_) all.push_back(&kernel.identity);
+  return all;
+}
+
 const KnownKernel* KernelTable::find(CUfunction handle, CUcontext context) {
   const std::uint64_t now = epoch();
   {

@@ -50,6 +50,9 @@ class KernelTable {
 
   [[nodiscard]] const DeviceFacts& facts_of(int device);
 
+  /// All kernels that were asked for so far.
+  [[nodiscard]] std::vector<const gpu::KernelIdentity*> launched();
+
  private:
   [[nodiscard]] std::optional<NamePattern> expression(const char* option, const std::string& text);
   [[nodiscard]] bool is_excluded(const std::string& name) const;

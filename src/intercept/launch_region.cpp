@@ -95,6 +95,7 @@ void LaunchRegion::end_on_thread(std::uint64_t mark) noexcept {
 
 void LaunchRegion::ended(const EntryFrame& frame) noexcept {
   if (frame.inner) return;
+  if (frame.counts) was_left_.store(true, std::memory_order_relaxed);
   // While it is repeated, launches of other threads have to be seen.
   if (frame.counts && !services_.stopped.load(std::memory_order_acquire)) left();
   services_.open.remove(this);
@@ -172,6 +173,7 @@ void LaunchRegion::begin_process_entry() noexcept {
 }
 
 void LaunchRegion::end_process_entry(bool counts) noexcept {
+  if (counts) was_left_.store(true, std::memory_order_relaxed);
   if (counts && !services_.stopped.load(std::memory_order_acquire)) left();
   services_.open.remove(this);
   if (counts) release_entry();

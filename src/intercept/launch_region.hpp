@@ -111,6 +111,12 @@ class LaunchRegion : public Region {
   /// The program begins a collective in it, and collectives() is null.
   virtual void saw_collective() noexcept {}
 
+  /// Whether it has an entry that may be a pass, and the program has not left any.
+  [[nodiscard]] bool is_in_first_entry() const noexcept {
+    return occupied_by_.load(std::memory_order_acquire) != 0 &&
+           !was_left_.load(std::memory_order_relaxed);
+  }
+
   /// Writes lines about where it stands; file writes only.
   virtual void write_summary() noexcept = 0;
   /// Nothing is tuned any more, for that reason.
@@ -162,6 +168,7 @@ class LaunchRegion : public Region {
   const std::string name_;
   const RegionServices& services_;
   std::atomic<pid_t> occupied_by_{0};  ///< whose entry counts; 0: nobody's, -1: the process's
+  std::atomic<bool> was_left_{false};  ///< an entry that counts
   std::atomic<bool> said_{false};
 
   std::mutex process_mutex_;  ///< held for the flags below, never for what they lead to

@@ -30,6 +30,7 @@ std::size_t slot_of(const void* handle) noexcept {
 
 void forget_operations() noexcept {
   this_call.offered.clear();
+  this_call.untunable.reset();
   this_call.captured = false;
 }
 
@@ -40,6 +41,16 @@ void remember(const contextune_nccl_call& call, bool passes_launches) noexcept {
   settled.region = this_call.region;
   settled.passes_launches = passes_launches;
   this_thread().collectives.remember(call, settled);
+}
+
+bool is_untunable(const contextune_nccl_call& call) noexcept {
+  const bool moves_data =
+      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+  return moves_data && !function_of(call.fn);
+}
+
+bool is_exchange(const DecisionMade& made) noexcept {
+  return made.key.function == Function::AllToAll;
 }
 
 bool ends_group(const contextune_nccl_call& call) noexcept {
@@ -100,6 +111,7 @@ void ProcessCollectives::start(const contextune_nccl_call& call, LaunchRegion* r
   if (lone) forget_operations();
   this_call.captured = this_call.captured || (captured && function_of(call.fn));
   this_call.offered.add(call);
+  if (is_untunable(call)) this_call.untunable = call.fn;
   if (region != nullptr && region->collectives() == nullptr && function_of(call.fn))
     region->saw_collective();
   this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
@@ -201,7 +213,9 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
   enter(call, -1);
   this_call.is_inside = false;
   const bool lone = call.group_depth == 0 && call.kind != contextune_nccl_group;
-  const bool goes_on = call.result == nccl_in_progress && this_call.offered.count() != 0;
+  const bool offers = this_call.offered.count() != 0;
+  const bool goes_on = call.result == nccl_in_progress && offers;
+  const auto untunable = this_call.untunable;
   if (lone || ends_group(call)) {
     // What comes next, a group as well, begins with nothing.
     forget_operations();
@@ -217,6 +231,11 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
   for (DecisionMade& made : std::span(this_call.made.data(), this_call.num_made))
     if (made.is_first_use && memory_ != nullptr)
       made.connection_bytes = memory_->device_bytes_since(this_call.last_allocation);
+  if (lone || ends_group(call)) {
+    if (offers && this_call.num_made == 0) region->nobody_is_asked(call.tuner);
+    if (untunable && std::none_of(made().begin(), made().end(), &is_exchange))
+      region->saw_untunable(*untunable);
+  }
   region->made(made(), this_call.counts && call.result == 0);
   for (const DecisionMade& one : made())
     if (!one.is_described) this_call.note_described(one.key);

@@ -1,4 +1,5 @@
 // What happens to the process as a whole: things go away, break, end.
+#include <cstdlib>
 #include <exception>
 
 #include "gpu/process_exit.hpp"
@@ -6,6 +7,8 @@
 #include "intercept/communicator_join.hpp"
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_runtime.hpp"
+#include "intercept/signal_frame.hpp"
+#include "intercept/unmatched_names.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -131,10 +134,14 @@ void ProcessRuntime::broke(CUresult result) noexcept {
 std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
   if (mark.kind != RegionMark::Kind::Nvtx) return {};
   try {
+    const std::string text = "The region was never entered. ";
     const std::string ranges = seen_ranges_.text();
-    return "The region was never entered. " + (ranges.empty()
-                                                   ? "No NVTX range was seen."
-                                                   : "NVTX ranges that were seen: " + ranges + ".");
+    if (!ranges.empty()) return text + "NVTX ranges that were seen: " + ranges + ".";
+    const char* const injection = std::getenv("NVTX_INJECTION64_PATH");
+    if (injection != nullptr && *injection != '\0') return text + "No NVTX range was seen.";
+    return text +
+           "No NVTX range was seen, since NVTX_INJECTION64_PATH is not set: set it to "
+           "libcontextune_preload.so, as `contextune run` does.";
   } catch (const std::exception&) {
     return {};  // no memory: what it always says
   }
@@ -150,13 +157,26 @@ void ProcessRuntime::end_replays() noexcept {
   // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
   // may still look at would not be put back.
   if (is_inside() || waited_in_vain_) return;
+  const char* under_way = nullptr;
+  FallbackReason reason = FallbackReason::ReplayFailed;
   if (!gate_.opens_within(most_end_seconds)) {
-    waited_in_vain_ = true;
-    log_.fallback(FallbackReason::ReplayFailed, {}, {},
-                  "The program ends, and a replay was still under way after 2 s.");
-  } else {
-    waited_in_vain_ = !gpu::library_calls_end_within(most_end_seconds);
+    under_way = "The program ends, and a replay was still under way after 2 s.";
+  } else if (!gpu::library_calls_end_within(most_end_seconds)) {
+    reason = FallbackReason::NoCupti;
+    under_way = "The program ends, and a call of CUPTI was still under way after 2 s.";
   }
+  if (under_way == nullptr) return;
+  waited_in_vain_ = true;
+  if (!is_in_signal_handler()) log_.fallback(reason, {}, {}, under_way);  // it takes memory
+}
+
+bool ProcessRuntime::was_entered(const RegionMark& mark) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto first = regions_.lower_bound(mark.name);
+  if (first == regions_.end()) return false;
+  // A graph's region is named after the mark and the graph.
+  return mark.kind == RegionMark::Kind::Graph ? first->first.rfind(mark.name + ":", 0) == 0
+                                              : first->first == mark.name;
 }
 
 void ProcessRuntime::exiting() noexcept {
@@ -166,26 +186,30 @@ void ProcessRuntime::exiting() noexcept {
   open_.shut();
   builds_.stop();
   for (const RegionMark& mark : marks_) {
-    bool entered = false;
-    {
-      const std::lock_guard lock(mutex_);
-      const auto first = regions_.lower_bound(mark.name);
-      // A graph's region is named after the mark and the graph.
-      entered = first != regions_.end() &&
-                (mark.kind == RegionMark::Kind::Graph ? first->first.rfind(mark.name + ":", 0) == 0
-                                                      : first->first == mark.name);
-    }
-    if (!entered) log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, why_not(mark));
+    if (mark.kind == RegionMark::Kind::Nvtx && was_entered(mark))
+      seen_ranges_.add(mark.domain, mark.name);
+  }
+  for (const RegionMark& mark : marks_) {
+    if (!was_entered(mark))
+      log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, why_not(mark));
   }
   const auto regions = all_regions();
   if (marks_.empty() && regions.empty()) {
     log_.fallback(FallbackReason::RegionNeverEntered, {}, {},
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }
-  for (LaunchRegion* region : regions) region->write_summary();
+  for (LaunchRegion* region : regions) {
+    if (region->is_in_first_entry())
+      log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});
+    region->write_summary();
+  }
   store_.journal().close();
   measurement_.say_what_stays();
   forced_.report_unmatched();
+  try {
+    if (!options_.discover) report_unmatched_names(options_, kernels_, rules_, log_);
+  } catch (const std::exception&) {  // no memory
+  }
   std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
   if (frontend_ != nullptr) outside += frontend_->launches_passed();
   log::write_exit(log_.lines(), outside, log_.simulated());

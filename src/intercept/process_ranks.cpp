@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <utility>
@@ -153,11 +154,13 @@ Coordinator* ProcessRanks::joined(bool by_launcher, std::string& why) {
   if (coordinator_ != nullptr && (by_launcher || !is_founded_)) return coordinator_.get();
   // Ranks of a launcher may have nothing to do with one another.
   if (!by_launcher && !is_declared()) return nullptr;
-  const rank::Rendezvous found = rank::find_rendezvous();
+  rank::Rendezvous found = rank::find_rendezvous();
+  if (founder_.unique_id != 0 && founder_.ranks == found.num_ranks && founder_.rank == found.rank)
+    found = found.with_unique_id(founder_.first_id);
   if (!found.error.empty()) {
     why = found.error;
   } else if (!found.missing.empty()) {
-    why = found.missing;
+    why = found.missing + "; or make a communicator of all of them before the first region";
   } else if (found.num_ranks <= 1) {
     if (by_launcher && found.source == "none") {
       why = "distributed is on, and nothing in the environment says which rank this is";
@@ -225,16 +228,21 @@ std::string ProcessRanks::join(const rank::Rendezvous& met) {
 void ProcessRanks::nccl_begins(const contextune_nccl_call& call) noexcept {
   if (call.num_made == 1 && call.comm != nullptr) has_parts_.store(true);
   if (call.unique_id == 0 || call.num_made != 1 || call.rank < 0 || call.nranks <= 1) return;
-  const std::lock_guard lock(mutex_);
-  if (founder_.unique_id == 0) {
+  std::unique_lock lock(mutex_);
+  const bool is_first = founder_.unique_id == 0;
+  if (is_first) {
     founder_ = {call.unique_id, static_cast<std::uint32_t>(call.nranks),
-                static_cast<std::uint32_t>(call.rank), 0};
+                static_cast<std::uint32_t>(call.rank)};
+    std::memcpy(founder_.first_id.data(), call.first_id, founder_.first_id.size());
     may_found_.store(!is_declared());
   }
   has_foreign_ = has_foreign_ || founder_.unique_id != call.unique_id;
   const std::uint32_t job = declared_ranks().value_or(founder_.ranks);
   if (static_cast<std::uint32_t>(call.nranks) != job) has_parts_.store(true);
   if (founder_.unique_id == call.unique_id) ++founder_.here;
+  lock.unlock();
+  if (is_first && is_rank_ != nullptr)
+    is_rank_(static_cast<std::uint32_t>(call.rank), static_cast<std::uint32_t>(call.nranks));
 }
 
 void ProcessRanks::nccl_ended(const contextune_nccl_call& call, bool has_regions) noexcept {
@@ -268,12 +276,12 @@ Coordinator* ProcessRanks::found() {
   if (founder_.here > 1) {
     why_alone_ = "this process has " + std::to_string(founder_.here) + " of the " +
                  std::to_string(founder_.ranks) + " ranks of its first communicator, not one";
-  } else if (hosts > 1) {
-    why_alone_ = "they are on " + std::to_string(hosts) +
-                 " hosts, and only on one host do ranks find one another by themselves";
   } else {
     const rank::Rendezvous where =
-        rank::find_communicator_rendezvous(founder_.rank, founder_.ranks, founder_.unique_id);
+        hosts > 1
+            ? rank::find_communicator_rendezvous_between_hosts(
+                  founder_.rank, founder_.ranks, founder_.unique_id, founder_.first_id)
+            : rank::find_communicator_rendezvous(founder_.rank, founder_.ranks, founder_.unique_id);
     if (where.error.empty()) {
       start(where);
       is_founded_ = is_of_communicator_ = true;

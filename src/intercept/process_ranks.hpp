@@ -1,11 +1,15 @@
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <utility>
 
 #include <contextune/options.hpp>
 
@@ -17,6 +21,7 @@
 #include "preload/contextune_abi.h"
 #include "rank/gathered_rendezvous.hpp"
 #include "rank/rendezvous.hpp"
+#include "rank/unique_id.hpp"
 
 namespace contextune::intercept {
 
@@ -27,7 +32,11 @@ namespace contextune::intercept {
 /// several ranks that the program makes from an ncclUniqueId.
 class ProcessRanks {
  public:
-  ProcessRanks(EventLog& log, Distributed distributed) : log_(log), distributed_(distributed) {}
+  /// @param is_rank told once, with the number of ranks, which of the first communicator of
+  ///                several this process is
+  ProcessRanks(EventLog& log, Distributed distributed,
+               std::function<void(std::uint32_t rank, std::uint32_t num_ranks)> is_rank = {})
+      : log_(log), distributed_(distributed), is_rank_(std::move(is_rank)) {}
 
   /// What decides in that region: this process alone, or all ranks. The first region that others
   /// share makes the process join them, behind the scenes; a rendezvous that fails is final.
@@ -99,6 +108,7 @@ class ProcessRanks {
     std::uint64_t unique_id = 0;  ///< 0: there is none yet
     std::uint32_t ranks = 0;
     std::uint32_t rank = 0;
+    std::array<std::byte, rank::unique_id_bytes> first_id{};
     std::uint32_t here = 0;  ///< of its ranks, in this process
   };
 
@@ -112,6 +122,7 @@ class ProcessRanks {
 
   EventLog& log_;
   const Distributed distributed_;
+  const std::function<void(std::uint32_t, std::uint32_t)> is_rank_;
   std::mutex mutex_;
   bool has_regions_ = false;
   std::uint64_t job_ = 0;         ///< that was joined

@@ -79,7 +79,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       measurement_(options.timer, make_timers(), log_),
       captures_(driver_),
       graphs_(driver_, frontend, stopped_),
-      ranks_(log_, options.distributed),
+      ranks_(log_, options.distributed,
+             [this](std::uint32_t rank, std::uint32_t num_ranks) { is_rank(rank, num_ranks); }),
       store_(
           open_store(options, log_), store_folder(options), options, log_,
           [this] { return environment(); },
@@ -114,7 +115,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 has_several_devices(driver_)},
       kernel_marks_(kernels_) {
   if (driver_.simulated) log_.set_simulated();
-  write_start();
+  write_start(log::ranks_of_environment());
   for (const std::string& one : faults) log_.fault(one);
   rules_.start_collectives(options, log_);
   rules_.load(options.space, device_facts(), log_);
@@ -173,7 +174,21 @@ DeviceFacts ProcessRuntime::device_facts() noexcept {
   }
 }
 
-void ProcessRuntime::write_start() {
+void ProcessRuntime::is_rank(std::uint32_t rank, std::uint32_t num_ranks) noexcept {
+  if (log::ranks_of_environment() > 1) return;  // its file has the name that the launcher gave
+  {
+    const std::lock_guard lock(mutex_);
+    if (!regions_.empty()) return;  // what is said of one region stands in one file
+  }
+  try {
+    log_.lines().become(static_cast<int>(rank));
+    write_start(num_ranks);
+  } catch (const std::exception&) {
+    // No memory for a line.
+  }
+}
+
+void ProcessRuntime::write_start(std::uint32_t num_ranks) {
   const DeviceFacts facts = device_facts();
   log::StartEvent event;
   event.program = program_name();
@@ -187,7 +202,7 @@ void ProcessRuntime::write_start() {
   event.mode = options_.mode;
   event.regions = options_.region;
   event.timer = measurement_.timer_name();
-  event.world_size = log::ranks_of_environment();
+  event.world_size = num_ranks;
   log::write_start(log_.lines(), event);
 }
 

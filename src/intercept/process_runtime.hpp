@@ -57,6 +57,8 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] bool may_interrupt() noexcept override {
     return !stopped_.load(std::memory_order_acquire) && !recorder_.active() && !captures_.any();
   }
+  [[nodiscard]] store::TrialJournal& journal() noexcept override { return store_.journal(); }
+  void work_was_waited_for() noexcept override;
   [[nodiscard]] DeviceFacts device_facts() noexcept override;
   void fault(std::string_view text) noexcept override { log_.fault(text); }
   void fallback(FallbackReason reason, std::string_view region,
@@ -86,8 +88,6 @@ class ProcessRuntime final : public Runtime {
   void primary_context_goes_away(CUdevice device) noexcept;
   void primary_context_released(CUdevice device) noexcept;
   void synchronised() noexcept;
-  /// The same, in a copy that is over when it comes back.
-  void work_was_waited_for() noexcept;
   /// The program makes or launches a CUDA graph: CUPTI must then not be taken out any more.
   void graph_is_used() noexcept { activity_->note_graph(); }
   /// A call answered that the context is in error.
@@ -122,12 +122,15 @@ class ProcessRuntime final : public Runtime {
   void start_marks();
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
+  [[nodiscard]] bool was_entered(const RegionMark& mark) noexcept;
   [[nodiscard]] std::string why_not(const RegionMark& mark) const noexcept;
   void push(const char* domain, const char* name) noexcept;
   /// Ranges of the whole process: their start and end.
   void process_range(contextune_range_kind kind, const char* domain, const char* name,
                      std::uint64_t id) noexcept;
-  void write_start();
+  void write_start(std::uint32_t num_ranks);
+  /// No variable says so, but the program's first communicator of several.
+  void is_rank(std::uint32_t rank, std::uint32_t num_ranks) noexcept;
   [[nodiscard]] TuningEnvironment environment();
   [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
   [[nodiscard]] Measurement::Timers make_timers();

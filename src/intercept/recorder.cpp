@@ -62,6 +62,7 @@ bool Recorder::begin(bool thread_bound, const Versions& versions, std::size_t mo
   events_.clear();
   kernels_seen_.clear();
   graphs_seen_.clear();
+  no_addresses_.clear();
   to_host_ = host_knows_ = false;
   active_.store(true, std::memory_order_release);
   // No launch goes past us by what its thread remembers.
@@ -260,6 +261,11 @@ void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) 
       CUdeviceptr word = 0;
       std::memcpy(&word, bytes + at, sizeof word);
       const auto allocation = allocations_.find(word);
+      if (!allocation && is_unseen_memory(word)) {
+        return obstruct(FallbackReason::UnknownMemory, "Kernel " + kernel.identity.name +
+                                                           " is given memory whose allocation was "
+                                                           "not seen.");
+      }
       if (!allocation) continue;
       if (allocation->of_nccl) {
         return obstruct(FallbackReason::UnknownMemory,
@@ -270,6 +276,16 @@ void Recorder::check_arguments(const Launch& launch, const KnownKernel& kernel) 
                       "Kernel " + kernel.identity.name + " is given host memory.");
     }
   }
+}
+
+/// Of a library that was opened with RTLD_DEEPBIND, for one: what it asks of the driver is not
+/// seen.
+bool Recorder::is_unseen_memory(CUdeviceptr word) {
+  constexpr CUdeviceptr lowest = 1U << 16U;  // below it the system maps nothing
+  if (word < lowest || !no_addresses_.insert(word).second) return false;
+  unsigned type = 0;
+  return driver_.cuPointerGetAttribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) ==
+         CUDA_SUCCESS;
 }
 
 void Recorder::add(Operation operation) {

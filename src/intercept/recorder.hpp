@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -92,6 +93,8 @@ class Recorder {
   /// The kernel of a launch; null: it stands in the way.
   [[nodiscard]] const KnownKernel* meet(const Launch& launch);
   void check_arguments(const Launch& launch, const KnownKernel& kernel);
+  /// Whether the driver has memory there, of which the map does not know.
+  [[nodiscard]] bool is_unseen_memory(CUdeviceptr word);
   [[nodiscard]] bool may_record(const GraphCall& call);
   [[nodiscard]] bool may_record(const contextune_nccl_call& call);
   [[nodiscard]] bool note_transfer(contextune_fn fn, void* const* args);
@@ -131,8 +134,9 @@ class Recorder {
   std::set<CUevent> imported_events_;
   std::set<const KnownKernel*> kernels_seen_;
   std::set<CUgraphExec> graphs_seen_;
-  bool to_host_ = false;     ///< a copy to the host is under way
-  bool host_knows_ = false;  ///< and the host may have seen what it brought
+  std::unordered_set<CUdeviceptr> no_addresses_;  ///< words of arguments that are none
+  bool to_host_ = false;                          ///< a copy to the host is under way
+  bool host_knows_ = false;                       ///< and the host may have seen what it brought
 };
 
 }  // namespace contextune::intercept

@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "intercept/clock.hpp"
+#include "intercept/nccl_function.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -220,6 +221,29 @@ void RegionCollectives::decides_later() noexcept {
       FallbackReason::CollectiveFixed, region_, {},
       "Collectives of a communicator that does not block keep their default: NCCL decides "
       "about them on a thread of its own, after the call.");
+}
+
+void RegionCollectives::nobody_is_asked(contextune_tuner_state state) noexcept {
+  const std::string_view why = why_not_asked(state);
+  if (why.empty() || said_unasked_.exchange(true, std::memory_order_relaxed)) return;
+  try {
+    log_.fallback(FallbackReason::CollectiveFixed, region_, {},
+                  "Collectives keep what NCCL chooses: " + std::string(why) + ".");
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+void RegionCollectives::saw_untunable(contextune_nccl_fn function) noexcept {
+  if (said_untunable_[function].exchange(true, std::memory_order_relaxed)) return;
+  const NcclFunction& what = nccl_function(function);
+  try {
+    log_.fallback(
+        FallbackReason::CollectiveFixed, region_, {},
+        "'" + std::string(what.name) + "' is not tuned: " + std::string(what.why_not_tuned) + ".");
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
 }
 
 Site* RegionCollectives::site_of(std::span<const DecisionMade> made) const noexcept {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -31,6 +32,10 @@ class RegionCollectives final : public DecisionPort {
   void too_many_at_once() noexcept;
   /// The same, of a communicator that does not block: NCCL asks about it on a thread of its own.
   void decides_later() noexcept;
+  /// The same, where NCCL asked about none of its collectives.
+  void nobody_is_asked(contextune_tuner_state state) noexcept;
+  /// The same, of a function about which NCCL asks no tuner.
+  void saw_untunable(contextune_nccl_fn function) noexcept;
 
   /// Whether a body may be repeated whose collectives others would have to repeat as often.
   [[nodiscard]] bool may_repeat() const {
@@ -91,6 +96,8 @@ class RegionCollectives final : public DecisionPort {
   std::deque<Stream> streams_;
   std::set<std::pair<std::uint64_t, collective::Algorithm>> given_up_;  ///< by context
   std::atomic<bool> holding_{false};
+  std::atomic<bool> said_unasked_{false};
+  std::array<std::atomic<bool>, contextune_nccl_count> said_untunable_{};
   const bool is_shared_;  ///< there are ranks to keep in step with; last: making it shows the rest
 };
 

@@ -10,6 +10,19 @@
 #include "intercept/region_replay.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+/// Whether the driver has it: to look at what it has not would be an error that no program gets
+/// over. What is asked of it past the shim is not seen.
+bool is_there(const gpu::Driver& driver, const Allocation& one) {
+  unsigned type = 0;
+  constexpr auto attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+  return driver.cuPointerGetAttribute(&type, attribute, one.begin) == CUDA_SUCCESS &&
+         driver.cuPointerGetAttribute(&type, attribute, one.end() - 1) == CUDA_SUCCESS;
+}
+
+}  // namespace
+
 gpu::BlockStore::Limits RegionReplay::copy_limits() const {
   if (options_.replay_memory > 0) {
     const auto budget = static_cast<std::size_t>(options_.replay_memory);
@@ -51,6 +64,9 @@ std::vector<gpu::MemoryRange> RegionReplay::footprint() {
     }
     if (device >= 0 && one.device != device) decline_for(FallbackReason::SeveralDevices, {});
     device = one.device;
+    if (!is_there(services_.driver, one)) {
+      decline_for(FallbackReason::UnknownMemory, "Memory was given back without being seen to be.");
+    }
     ranges.push_back({one.begin, one.bytes});
   }
   if (services_.contexts.has_other(context_, device_)) {

@@ -14,6 +14,35 @@ void RuleBook::declare(std::shared_ptr<KernelRule> rule) {
   by_name_[name] = &declared_.emplace_back(std::move(rule));
 }
 
+std::vector<std::string> RuleBook::declared_kernels() {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> all;
+  for (const auto& [name, knobs] : by_name_) all.emplace_back(knobs->rule().kernel());
+  return all;
+}
+
+const space::ChoiceDeclaration* RuleBook::choice(const std::string& name) const {
+  const auto found = choices_.find(name);
+  try {
+    const std::lock_guard lock(mutex_);
+    if (!choices_.empty()) known_choices_.insert(name);
+  } catch (const std::exception&) {
+    // No memory: it is not shown as one that there is.
+  }
+  return found == choices_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> RuleBook::declared_choices() const {
+  std::vector<std::string> all;
+  for (const auto& [name, declared] : choices_) all.push_back(name);
+  return all;
+}
+
+std::set<std::string> RuleBook::known_choices() const {
+  const std::lock_guard lock(mutex_);
+  return known_choices_;
+}
+
 void RuleBook::load(const std::string& paths, const DeviceFacts& device, EventLog& log) {
   std::size_t start = 0;
   while (start < paths.size()) {

@@ -4,7 +4,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "collective/collective_space.hpp"
 #include "intercept/declared_knobs.hpp"
@@ -27,10 +29,13 @@ class RuleBook final : public KnobSource {
   void load(const std::string& paths, const DeviceFacts& device, EventLog& log);
 
   /// What the space files say of a choice; null: nothing.
-  [[nodiscard]] const space::ChoiceDeclaration* choice(const std::string& name) const {
-    const auto found = choices_.find(name);
-    return found == choices_.end() ? nullptr : &found->second;
-  }
+  [[nodiscard]] const space::ChoiceDeclaration* choice(const std::string& name) const;
+
+  /// The kernels that something is declared about, as their author wrote them.
+  [[nodiscard]] std::vector<std::string> declared_kernels();
+  /// The choices that the space files name, and those that choice() was asked about.
+  [[nodiscard]] std::vector<std::string> declared_choices() const;
+  [[nodiscard]] std::set<std::string> known_choices() const;
 
   /// What is wanted of collectives: by the options, before load().
   void start_collectives(const Options& options, EventLog& log);
@@ -47,7 +52,8 @@ class RuleBook final : public KnobSource {
   SafeAttributes attributes_;
   const bool auto_knobs_;
   std::mutex provider_mutex_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  mutable std::set<std::string> known_choices_;
   std::deque<DeclaredKnobs> declared_;
   std::map<std::string, DeclaredKnobs*> by_name_;  ///< normalised
 };

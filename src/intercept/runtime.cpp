@@ -12,6 +12,7 @@
 #include "intercept/hot_words.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/process_runtime.hpp"
+#include "intercept/signal_frame.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -38,8 +39,11 @@ void before_exit() noexcept {
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->end_replays();
 }
 
-void at_exit() {
+void at_exit(int, void*) {
   const OwnArithmetic arithmetic;
+  // What it interrupted may hold the locks of malloc, and never lets them go: nothing is said then,
+  // as of a process that is killed.
+  if (is_in_signal_handler()) return;
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
 }
 
@@ -58,7 +62,7 @@ ProcessRuntime* start_once(const contextune_frontend* frontend) {
                       "tunables are tuned: link contextune::contextune, or start the program "
                       "with `contextune run`");
   (void)pthread_atfork(nullptr, nullptr, in_forked_child);
-  (void)std::atexit(at_exit);
+  (void)on_exit(at_exit, nullptr);
   gpu::set_before_exit(before_exit);
   gpu::watch_exit();
   return made;

@@ -16,6 +16,10 @@
 #include "preload/contextune_abi.h"
 #include "space/declaration.hpp"
 
+namespace contextune::store {
+class TrialJournal;
+}
+
 namespace contextune::intercept {
 
 /// No more regions can be kept apart in this process; the text says how many there are.
@@ -108,6 +112,12 @@ class Runtime {
 
   /// Whether work of our own may be done now and waited for: nothing is captured or recorded.
   [[nodiscard]] virtual bool may_interrupt() noexcept = 0;
+
+  /// What is being tried, for the next run to know if it takes this process down.
+  [[nodiscard]] virtual store::TrialJournal& journal() noexcept = 0;
+  /// The GPU has come to the end of all that it was given, but for copies that end when they come
+  /// back.
+  virtual void work_was_waited_for() noexcept = 0;
 
   /// Facts of the current device; all zero while no context is current.
   [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;

@@ -191,6 +191,9 @@ class Search {
 
   /// What was measured of the configs of a site whose calls are spans; in order of the samples.
   [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
+  /// What the run has measured whose winner a site started with. Absent: nothing.
+  [[nodiscard]] std::optional<StoredTrial> stored_trial(const Site& site,
+                                                        std::uint32_t config) const;
 
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);

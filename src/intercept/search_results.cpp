@@ -4,19 +4,12 @@
 #include <limits>
 
 #include "core/grown_space.hpp"
-#include "core/stable_hash.hpp"
 #include "core/statistics.hpp"
 
 namespace contextune::intercept {
 namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
-
-std::uint64_t config_hash(const Config& config) {
-  StableHash hash;
-  hash.add(config.to_string());
-  return hash.value();
-}
 
 // Where nothing is tuned, nothing is confirmed either.
 Judging judging_for(Judging judging, bool tunes) {
@@ -39,15 +32,13 @@ SearchResults::SearchResults(ProcessStore& store, const std::string& region, con
 
 bool SearchResults::suspects_stored() const {
   return std::any_of(entry_.sites.begin(), entry_.sites.end(), [this](const StoredSite& site) {
-    return store_.journal().suspicion({hash_of(site.name, site.key), config_hash(site.winner)}) ==
-           store::TrialJournal::Suspicion::Suspect;
+    return suspicion(site.name, site.key, site.winner) == store::TrialJournal::Suspicion::Suspect;
   });
 }
 
 bool SearchResults::is_blamed(const std::string& name, const Key& stored_key,
                               const Config& config) const {
-  return store_.journal().suspicion({hash_of(name, stored_key), config_hash(config)}) ==
-         store::TrialJournal::Suspicion::Blamed;
+  return suspicion(name, stored_key, config) == store::TrialJournal::Suspicion::Blamed;
 }
 
 bool SearchResults::is_open_here(const StoredSite& stored) const {
@@ -105,6 +96,7 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
                                                 const SiteCode& code) {
   is_outdated_ = false;
   if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
+  const std::string then = store_.tunes() ? "so it is tuned again." : "so it runs its default.";
   std::optional<StoredWinner> winner;
   const StoredSite* stored = find_stored(spec.name, stored_key(key), spec.configs);
   if (stored != nullptr) winner = stored_winner(*stored, spec.configs, judging_);
@@ -112,8 +104,7 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
     winner.reset();
     next_.fallback(FallbackReason::LooseTolerance, no_site,
                    "The stored winner of '" + spec.name + "' was found with the tolerance '" +
-                       stored->terms->tolerance + "', which is none of this run's, so it is " +
-                       "tuned again.");
+                       stored->terms->tolerance + "', which is none of this run's, " + then);
   }
   if (winner) {
     std::erase_if(winner->untried, [&](std::uint32_t config) {
@@ -126,36 +117,35 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
       winner.reset();
       next_.fallback(FallbackReason::OtherDeclaration, no_site,
                      "'" + spec.name + "' is declared in another way than when its stored winner " +
-                         "was found, so it is tuned again.");
+                         "was found, " + then);
     }
     if (known == Code::Other) {
       winner.reset();
       next_.fallback(FallbackReason::OtherCode, no_site,
                      "'" + spec.name + "' was built anew: its instructions are others than those " +
-                         "that its stored winner was found with, so it is tuned again.");
+                         "that its stored winner was found with, " + then);
     }
   }
   if (!store_.tunes()) {
-    if (!winner) winner.emplace();
+    if (!winner) winner.emplace().is_found = false;
     winner->untried.clear();
   }
   if (winner) winner->environment = entry_.environment;
   return winner;
 }
 
-std::uint64_t SearchResults::hash_of(const std::string& name, const Key& stored_key) const {
-  StableHash hash;
-  hash.add(region_);
-  hash.add(name);
-  hash.add(stored_key.to_string());
-  return hash.value();
+store::TrialJournal::Suspicion SearchResults::suspicion(const std::string& name,
+                                                        const Key& stored_key,
+                                                        const Config& config) const {
+  return store_.journal().suspicion(
+      store::tried_config(region_, name, stored_key.to_string(), config.to_string()));
 }
 
 Suspicions SearchResults::suspicions(const SiteSpec& spec, const Key& key) const {
   Suspicions found;
-  const std::uint64_t site = hash_of(spec.name, stored_key(key));
+  const Key known_as = stored_key(key);
   for (std::uint32_t config = 1; config < spec.configs.size(); ++config) {
-    switch (store_.journal().suspicion({site, config_hash(spec.configs[config])})) {
+    switch (suspicion(spec.name, known_as, spec.configs[config])) {
       case store::TrialJournal::Suspicion::None:
         break;
       case store::TrialJournal::Suspicion::Suspect:
@@ -192,9 +182,8 @@ void SearchResults::add_in_flight(SiteIndex index, std::uint32_t config) {
 }
 
 store::TrialJournal::Trial SearchResults::named(const Site& site, std::uint32_t config) const {
-  return {{hash_of(site.name, site.key), config_hash(site.configs[config])},
-          "region " + region_ + ", site " + site.name + "{" + site.key.to_string() +
-              "}: " + site.configs[config].to_string()};
+  return store::TrialJournal::trial_of(region_, site.name, site.key.to_string(),
+                                       site.configs[config].to_string());
 }
 
 void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCode& code,
@@ -213,6 +202,7 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCo
   site.needs_confirm = spec.stored && spec.stored->needs_confirm;
   if (spec.stored) {
     site.stored = spec.stored->config;
+    site.is_stored_found = spec.stored->is_found;
     site.untried = spec.stored->untried;
   }
 }
@@ -226,10 +216,13 @@ void SearchResults::trial(const TrialEvent& event) {
     samples.seconds.push_back(event.seconds);
 }
 
-void SearchResults::winner(const WinnerEvent& event) {
+void SearchResults::winner(const WinnerEvent& heard) {
+  if (heard.site >= sites_.size()) return next_.winner(heard);
+  Site& site = sites_[heard.site];
+  WinnerEvent event = heard;
+  if (event.reason == WinnerReason::Stored && !site.is_stored_found)
+    event.reason = WinnerReason::NoSamples;
   next_.winner(event);
-  if (event.site >= sites_.size()) return;
-  Site& site = sites_[event.site];
   site.winner = event;
   const bool is_found =
       event.reason != WinnerReason::Only && event.reason != WinnerReason::Pinned &&
@@ -237,9 +230,14 @@ void SearchResults::winner(const WinnerEvent& event) {
       // Of what was stored it is noted that it failed: the next run tunes the site.
       !(event.reason == WinnerReason::Failed && site.stored);
   // What came from the store is there already, unless it had to be shown again.
-  const bool was_tried = std::any_of(site.trials.begin(), site.trials.end(), [](const auto& one) {
-    return one.status != TrialStatus::Untried && one.status != TrialStatus::Known;
-  });
+  bool was_tried = false;
+  for (std::size_t config = 0; config < site.trials.size(); ++config) {
+    const Samples& one = site.trials[config];
+    if (one.status == TrialStatus::Untried || one.status == TrialStatus::Known) continue;
+    // What is left out in every run, and is stored so, is none either.
+    const StoredTrial* const before = one.seconds.empty() ? known_trial(site, config) : nullptr;
+    was_tried = was_tried || before == nullptr || before->status != one.status;
+  }
   const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm || was_tried;
   site.saved = !is_found || !is_news || site.is_pinned;
 }

@@ -68,6 +68,10 @@ class SearchResults final : public TuningObserver {
   /// @return false: there are none
   bool note_unfinished();
 
+  /// What earlier runs have measured of a config, where what is stored of the site counts; null:
+  /// nothing.
+  [[nodiscard]] const StoredTrial* stored_trial(SiteIndex site, std::uint32_t config) const;
+
   /// Whether a site was compared with its default, here or in an earlier run.
   [[nodiscard]] bool has_winner(SiteIndex site) const noexcept;
 
@@ -96,13 +100,16 @@ class SearchResults final : public TuningObserver {
     Objective objective = Objective::Own;
     bool is_pinned = false;
     std::optional<std::uint32_t> stored{};  ///< config that was
+    bool is_stored_found = true;            ///< as StoredWinner::is_found
     bool needs_confirm = false;             ///< what was stored of it
     std::vector<std::uint32_t> untried{};   ///< configs of which nothing is stored
     std::optional<WinnerEvent> winner;
     bool saved = false;
   };
 
-  [[nodiscard]] std::uint64_t hash_of(const std::string& name, const Key& stored_key) const;
+  [[nodiscard]] store::TrialJournal::Suspicion suspicion(const std::string& name,
+                                                         const Key& stored_key,
+                                                         const Config& config) const;
   [[nodiscard]] Key stored_key(const Key& key) const;
   [[nodiscard]] store::TrialJournal::Trial named(const Site& site, std::uint32_t config) const;
   [[nodiscard]] bool suspects_stored() const;
@@ -117,6 +124,8 @@ class SearchResults final : public TuningObserver {
   /// What is stored of a site, if need be from before its space got more configs; null: nothing.
   [[nodiscard]] const StoredSite* find_stored(const std::string& name, const Key& stored_key,
                                               std::span<const Config> configs) const;
+  /// What is stored of a config of a site; null: nothing.
+  [[nodiscard]] const StoredTrial* known_trial(const Site& site, std::size_t config) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
   [[nodiscard]] static StoredSite note_of(const Site& site);
   [[nodiscard]] static StoredSite note_of(const std::string& name, const Key& key);

@@ -13,6 +13,10 @@ constexpr std::size_t longest_name = 80;
 void SeenRanges::saw(std::string_view domain, std::string_view name) noexcept {
   if (looks_left_.load(std::memory_order_relaxed) <= 0) return;
   looks_left_.fetch_sub(1, std::memory_order_relaxed);
+  add(domain, name);
+}
+
+void SeenRanges::add(std::string_view domain, std::string_view name) noexcept {
   if (name.empty() || domain.size() + name.size() > longest_name) return;
   try {
     std::string shown(name);

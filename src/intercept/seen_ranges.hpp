@@ -8,11 +8,15 @@
 
 namespace contextune::intercept {
 
-/// NVTX ranges that are no regions, for whoever has given a name that there is not: the first of
-/// them, as the option `region` would name them. Any thread; nothing throws but text().
+/// NVTX ranges, for whoever has given a name that there is not: the first of those that are no
+/// regions, as the option `region` would name them, and what is added. Any thread; nothing throws
+/// but text().
 class SeenRanges {
  public:
+  /// One that is no region; may be called at every one.
   void saw(std::string_view domain, std::string_view name) noexcept;
+  /// Whatever was seen so far.
+  void add(std::string_view domain, std::string_view name) noexcept;
 
   /// `decode, LIBRARY@step`; empty: there were none.
   [[nodiscard]] std::string text() const;

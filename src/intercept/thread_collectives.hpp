@@ -36,6 +36,8 @@ struct ThreadCollectives {
   /// What the call's first decision was granted, where that is known before whose it is.
   std::optional<collective::Grant> granted;
   OfferedOperations offered;
+  /// The last of them about which NCCL asks no tuner.
+  std::optional<contextune_nccl_fn> untunable;
   std::array<DecisionMade, most_made> made;
   std::uint32_t num_described;  ///< ever; the last of them are kept
   std::array<Described, most_described> described;

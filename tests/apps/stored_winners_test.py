@@ -88,6 +88,7 @@ class StoredWinnersTest(StoredRuns):
         log, _ = self.run_program("--store", "stored")
         self.assertEqual(log.of("trial"), [])
         self.assertEqual(set(log.winners().values()), {"0"})
+        self.assertNotIn("stored", {line["reason"] for line in log.of("winner")})
         first, _ = self.run_program()
         read, _ = self.run_program("--store", "stored")
         self.assertEqual(read.of("trial"), [])

@@ -1,11 +1,22 @@
 """Ranks that nobody declared: they find one another by the ncclUniqueId of their first communicator."""
 
 import os
+import subprocess
 import unittest
 
 import faults
 import job
 from collective_shapes_test import Shape
+
+
+class OfNoLauncher(Shape):
+    """Ranks of which only the program knows which they are."""
+
+    def own_variables(self, rank, num_ranks):
+        # Of a step of Slurm there is nothing, which contextune asks for and the program does not.
+        own = {"SLURM_PROCID": str(rank), "SLURM_NTASKS": str(num_ranks), "SLURM_LOCALID": str(rank)}
+        others = super().own_variables(rank, num_ranks).items()
+        return own | {name: value for name, value in others if not name.endswith(("RANK", "WORLD_SIZE"))}
 
 
 class AutoJoin(unittest.TestCase):
@@ -36,6 +47,22 @@ class AutoJoin(unittest.TestCase):
     def test_ranks_of_torchrun_agree_without_a_word(self):
         self.assert_tuned_together(self.run_ranks(Shape("group_of_one")))
 
+    def test_ranks_of_no_launcher_have_logs_of_their_own(self):
+        with job.Job(2, "live", 1500, None, None, OfNoLauncher("group_of_one"), declared=False) as ranks:
+            self.assertEqual(ranks.unfinished(range(2)), [])
+            logs = [ranks.log(rank) for rank in range(2)]
+            told = subprocess.run([str(job.COMMAND), "logs", str(ranks.logs)], capture_output=True, text=True,
+                                  timeout=job.LIMIT)
+        self.assert_tuned_together(logs)
+        for rank, log in enumerate(logs):
+            own = [line for line in log.splitlines() if job.field(line, "rank") == str(rank)]
+            self.assertEqual({job.field(line, "world_size") for line in job.lines(log, "start")[-1:]}, {"2"})
+            self.assertEqual({job.field(line, "group_rank") for line in job.lines("\n".join(own), "sync")},
+                             {str(rank)})
+        self.assertEqual((told.returncode, told.stderr), (0, ""))
+        self.assertIn("on 2 ranks", told.stdout)
+        self.assertIn("all ranks agree on", told.stdout)
+
     def test_four_ranks_and_their_kernels(self):
         self.assert_tuned_together(self.run_ranks(job.TensorParallel(), 4, 600))
 
@@ -47,9 +74,13 @@ class AutoJoin(unittest.TestCase):
             logs = self.run_ranks(Shape("group_of_one"), peculiar={bare: job.Peculiar(shim=False)})
             self.assert_untuned(logs[1 - bare], "no_agreement", "had not agreed")
 
-    def test_ranks_of_several_hosts_stay_alone(self):
-        for log in self.run_ranks(Shape("group_of_one"), 2, 300, {"SIMNCCL_HOSTS": "2"}):
-            self.assert_untuned(log, "no_rendezvous", "they are on 2 hosts")
+    def test_ranks_of_several_hosts_meet_at_the_one_that_made_the_id(self):
+        self.assert_tuned_together(self.run_ranks(Shape("group_of_one"), 2, 3000, {"SIMNCCL_HOSTS": "2"}))
+
+    def test_ranks_of_several_hosts_whose_id_is_no_secret(self):
+        given = {"SIMNCCL_HOSTS": "2", "NCCL_COMM_ID": "127.0.0.1:1"}
+        for log in self.run_ranks(Shape("group_of_one"), 2, 300, given):
+            self.assert_untuned(log, "no_rendezvous", "holds no random number")
 
     def test_ranks_that_are_to_stay_alone(self):
         for log in self.run_ranks(Shape("group_of_one"), 2, 300, {"CONTEXTUNE_DISTRIBUTED": "off"}):

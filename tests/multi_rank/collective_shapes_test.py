@@ -131,11 +131,11 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_said(self.check("some_mark"), "ranks_differ", "will be at number")
 
     def test_a_group_of_one(self):
-        self.assert_leased(self.check("group_of_one"))
+        self.assert_leased(self.check("group_of_one", steps=4000))
 
     def test_versions_of_nccl_that_do_not_say_which_communicator_it_is(self):
         for version in ("2.22.3", "2.27.7"):
-            self.assert_leased(self.check("group_of_one", SIMNCCL_VERSION=version))
+            self.assert_leased(self.check("group_of_one", steps=4000, SIMNCCL_VERSION=version))
             self.assert_said(self.check("made_later", steps=600, SIMNCCL_VERSION=version), "collective_fixed",
                              "does not say which communicator")
 
@@ -173,7 +173,7 @@ class CollectiveShapes(unittest.TestCase):
                          "of several datatypes or operators")
 
     def test_a_group_of_more_than_are_told_apart_on_one_rank(self):
-        logs = self.check("large_group_on_one", steps=600)
+        logs = self.check("large_group_on_one", steps=1500)
         self.assert_said(logs, "ranks_differ", "of them")
         for log in logs:
             self.assertEqual([line for line in job.lines(log, "trial") if "ranks=2" in line and
@@ -219,6 +219,12 @@ class CollectiveShapes(unittest.TestCase):
         self.check("many", steps=3, TEST_TUNER="1 2 0", **USERS_TUNER)
         self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 4096 ranks=2")}, {"RING/SIMPLE"})
 
+    def test_nccl_that_its_user_has_told_how_is_left_alone_and_that_is_said(self):
+        for setting in ({"NCCL_ALGO": "Ring"}, {"NCCL_PROTO": "Simple"}, {"NCCL_CTA_POLICY": "1"}):
+            with self.subTest(**setting):
+                logs = self.check("group_of_one", steps=200, **setting)
+                self.assert_said(logs, "collective_fixed", *setting)
+
     def test_a_size_that_no_step_has_is_done_as_the_nearest_one(self):
         few = {"CONTEXTUNE_SPACE": str(job.HERE / "only_ring.lua"), "SIMNCCL_FAULTS": "slow:TREE;slow:NVLS"}
         self.check("later_sizes", 4, steps=300, **few)
@@ -248,6 +254,9 @@ class CollectiveShapes(unittest.TestCase):
             self.assertEqual(len(winners), 2)
             for line in winners:
                 self.assertGreater(float(job.field(line, "time_us")), 0)
+        # Two ranks have messages as well that are no exchange of all.
+        self.assert_said(logs[:2], "collective_fixed", "is not tuned: NCCL asks no tuner for messages")
+        self.assertNotIn("asks no tuner for messages", logs[2])
 
     def test_one_collective_in_two_regions(self):
         logs = self.check("two_regions", regions="nvtx:step;nvtx:other")
@@ -255,13 +264,13 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_said(logs, "collective_fixed", "another region")
 
     def test_a_host_that_is_ahead_of_its_device(self):
-        self.assert_leased(self.check("ahead"))
+        self.assert_leased(self.check("ahead", steps=6000))
 
     def test_collectives_in_graphs(self):
         self.assert_said(self.check("captured"), "capture")
 
     def test_communicators_that_end_and_begin_anew(self):
-        self.assert_leased(self.check("anew"))
+        self.assert_leased(self.check("anew", steps=4000))
 
     def test_communicators_that_last_one_step_each(self):
         for log in self.check("one_for_each_step"):
@@ -281,7 +290,7 @@ class CollectiveShapes(unittest.TestCase):
         self.assertEqual(set(self.last_done("AllReduce 4092 ranks=2")), before)
 
     def test_an_algorithm_whose_connections_take_too_much_memory_on_one_rank(self):
-        logs = self.check("group_of_one", CONTEXTUNE_COMM_MEMORY="16M",
+        logs = self.check("group_of_one", steps=4000, CONTEXTUNE_COMM_MEMORY="16M",
                           SIMNCCL_FAULTS="connect_memory:TREE:rank=1,memory=33554432")
         self.assert_said(logs[1:], "comm_memory", "Tree took 32 MiB of device memory")
         for log in logs:
@@ -291,7 +300,7 @@ class CollectiveShapes(unittest.TestCase):
         self.assert_leased(logs)
 
     def test_too_little_memory_for_what_is_not_connected(self):
-        logs = self.check("group_of_one", CONTEXTUNE_COMM_MEMORY="1000G")
+        logs = self.check("group_of_one", steps=4000, CONTEXTUNE_COMM_MEMORY="1000G")
         self.assert_said(logs, "comm_memory", "are not tried")
         self.assertEqual([line for lines in self.done for line in lines if "TREE" in line], [])
         self.assert_leased(logs)

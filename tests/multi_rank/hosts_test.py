@@ -75,9 +75,9 @@ class BetweenHosts(unittest.TestCase):
         return job.Job(RANKS, mode, steps or faults.STEPS[mode], all_of, where,
                        OfLauncher(job.PROGRAMS[mode], launcher), declared=False)
 
-    def tuned(self, mode, launcher):
+    def tuned(self, mode, launcher, steps=None, variables=None):
         start = time.monotonic()
-        with self.job(mode, launcher) as ranks:
+        with self.job(mode, launcher, steps, variables) as ranks:
             return faults.judge(ranks, range(RANKS), start)
 
     def assert_same_winners(self, outcome):
@@ -92,9 +92,20 @@ class BetweenHosts(unittest.TestCase):
         self.assert_same_winners(self.tuned("replay", torchrun))
 
     def test_ranks_of_slurm_tune_their_collectives_together(self):
-        outcome = self.tuned("collectives", slurm)
+        outcome = self.tuned("collectives", slurm, steps=600)
         self.assert_same_winners(outcome)
         self.assertTrue(any(" site=all_" in line for line in outcome.winners[0]), outcome.winners[0])
+
+    def test_ranks_without_a_secret_meet_by_the_id_of_their_communicator(self):
+        for distributed in ("auto", "on"):
+            outcome = self.tuned("collectives", torchrun, 1200,
+                                 {"CONTEXTUNE_DISTRIBUTED": distributed, "CONTEXTUNE_SECRET": ""})
+            self.assert_same_winners(outcome)
+
+    def test_an_address_that_is_nobodys_costs_winners_only(self):
+        nowhere = {"CONTEXTUNE_DISTRIBUTED": "auto", "CONTEXTUNE_SECRET": "",
+                   "CONTEXTUNE_ADDRESS": "203.0.113.9:21999"}
+        self.assert_untuned(self.tuned("collectives", torchrun, 300, nowhere), "203.0.113.9", "203.0.113.9")
 
     def test_ranks_that_hand_their_communicator_over_meet_at_an_address_of_rank_0(self):
         (self.folder / "logs").mkdir()

@@ -312,9 +312,14 @@ def told(log):
 
 
 def of_the_job(log):
-    """Without the processes that took themselves for a rank that another one was already."""
+    """Without the processes that took themselves for a rank that another one was already: they were
+    refused, or came when that one had agreed and the others were gone."""
     away = {field(line, "pid") for line in lines(log, "fallback")
             if re.search("cannot listen at|another process has", line)}
+    agreed = {field(line, "pid") for line in lines(log, "sync")
+              if field(line, "verdict") == "committed"}
+    if agreed:
+        away |= {field(line, "pid") for line in lines(log, "sync")} - agreed
     return "\n".join(line for line in log.splitlines() if field(line, "pid") not in away)
 
 

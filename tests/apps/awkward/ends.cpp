@@ -1,12 +1,16 @@
 // Signals, forks and ends of the process in the middle of a replay.
 #include <dlfcn.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -119,6 +123,36 @@ int handler_exits(Device& device) {
   on_signal([](int) { std::exit(6); });
   visit_with(device, [] { (void)std::raise(SIGUSR1); });
   return 0;
+}
+
+namespace {
+
+std::byte* kept_back = nullptr;
+std::size_t num_kept_back = 0;
+
+}  // namespace
+
+int handler_exits_within_malloc(Device& device) {
+  state_memory = new_memory();
+  {
+    const Range range(region);
+    device.launch(state_memory);
+  }
+  print_memory("memory", state_memory);
+  // As any signal may come in there, and this one does: where malloc is to write next.
+  std::signal(SIGSEGV, [](int) {
+    (void)mprotect(kept_back, num_kept_back, PROT_READ | PROT_WRITE);
+    std::exit(6);
+  });
+  constexpr std::size_t bytes = 100'000;
+  constexpr std::uintptr_t page = 4096;
+  (void)mallopt(M_TOP_PAD, 100 * bytes);
+  std::uintptr_t end = 0;  // of what lies highest: the pieces between are gone first
+  for (int i = 0; i < 40; ++i) end = reinterpret_cast<std::uintptr_t>(std::malloc(bytes)) + bytes;
+  kept_back = reinterpret_cast<std::byte*>((end + page) / page * page);
+  num_kept_back = static_cast<std::size_t>(static_cast<std::byte*>(sbrk(0)) - kept_back);
+  (void)mprotect(kept_back, num_kept_back, PROT_NONE);
+  return std::malloc(bytes) == nullptr ? 1 : 0;
 }
 
 int handler_exits_and_joins(Device& device) {

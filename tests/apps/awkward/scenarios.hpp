@@ -33,6 +33,7 @@ int handler_of_the_process_reads_memory(Device& device);
 int handler_of_a_timer(Device& device);
 int ignored_signals(Device& device);
 int handler_exits(Device& device);
+int handler_exits_within_malloc(Device& device);
 int handler_exits_and_joins(Device& device);
 int other_thread_exits(Device& device);
 int other_thread_ends_the_driver(Device& device);
@@ -62,6 +63,10 @@ int many_copies(Device& device);
 int much_memory_of_the_host(Device& device);
 int nested_regions(Device& device);
 int no_thread_left_while_repeated(Device& device);
+
+// Calls of which nobody knows.
+int memory_that_was_not_seen(Device& device);
+int memory_given_back_unseen(Device& device);
 
 // How the processor calculates.
 int arithmetic_that_traps(Device& device);

@@ -93,6 +93,7 @@ TEST_CASE("A capture that outlives the region it began in stays whole", "[captur
   program.runtime().declare(blocks({64, 256}));
   Capture capture(program);
   Adder adder(1000);
+  adder.x = program.allocate(1000 * sizeof(float));
   // The second entry finds what the first could not free.
   for (int i = 0; i < 2; ++i) {
     program.push("step");

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "fixture.hpp"
+#include "gpu/process_exit.hpp"
 
 using namespace contextune;
 
@@ -40,3 +41,15 @@ TEST_CASE("CUPTI, which waits for the GPU as it leaves, does not while the progr
   CHECK(driver.cuStreamDestroy(busy) == CUDA_SUCCESS);
 }
 #endif
+
+TEST_CASE("The end of the program waits for a call of CUPTI, once, and says if it was in vain",
+          "[cupti]") {
+  Program program;
+  const gpu::LibraryCall stuck;
+  program.end();
+  program.end();
+  int told = 0;
+  for (const std::string& line : program.lines("fallback"))
+    told += line.find("a call of CUPTI was still under way") != std::string::npos ? 1 : 0;
+  CHECK(told == 1);
+}

@@ -140,6 +140,7 @@ TEST_CASE("One entry may make more launches than are noted at once", "[mode]") {
   Program program(options);
   program.runtime().declare(blocks({1024}));
   Adder adder(1 << 10);
+  adder.x = program.allocate(sizeof(float) << 10U);
   constexpr int launches = 4500;
   for (int i = 0; i < 20 && !program.runtime().region("step", {}).finished(); ++i)
     program.steps(1, [&] {

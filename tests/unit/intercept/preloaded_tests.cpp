@@ -199,6 +199,19 @@ TEST_CASE("A log folder that cannot be written costs only the log", "[preloaded]
   CHECK(demo(folder, variables, 40) == demo(folder, {}, 40));
 }
 
+TEST_CASE("Without NVTX's variable the log says why no range is seen", "[preloaded]") {
+  const Folder folder;
+  Variables variables = preloaded(folder);
+  const bool has_variable = GENERATE(true, false);
+  if (!has_variable) variables.erase("NVTX_INJECTION64_PATH");
+  variables["CONTEXTUNE_REGION"] = "nvtx:nowhere";
+  (void)demo(folder, variables, 5);
+  const std::string log = folder.log();
+  INFO(log);
+  CHECK(log.find("reason=region_never_entered") != std::string::npos);
+  CHECK((log.find("NVTX_INJECTION64_PATH is not set") != std::string::npos) == !has_variable);
+}
+
 TEST_CASE("Every kind of mark leaves the demo's results alone", "[preloaded]") {
   const Folder folder;
   const Outcome bare = demo(folder, {}, 60);

@@ -155,6 +155,30 @@ TEST_CASE("Ranges of the process may begin and end on different threads' behalf"
   adder.holds(5);
 }
 
+TEST_CASE("A region whose first entry never ends is said so at the end", "[region]") {
+  Options options = Program::quick();
+  options.region = "nvtx:step;profiler;kernel:^add_twin$";
+  Program program(options);
+  Adder adder(1000);
+  Adder twin(1000, "_Z8add_twinifPf");
+  const bool ends = GENERATE(false, true);
+  program.push("step");
+  adder.run(program);
+  if (ends) program.pop();
+  program.runtime().profiler(true);
+  if (ends) program.runtime().profiler(false);
+  for (int i = 0; i < (ends ? 2 : 1); ++i) twin.run(program);
+  if (ends) program.push("step");
+  program.end();
+  for (const char* region : {"step", "profiler", "kernel:^add_twin$"}) {
+    INFO(region);
+    CHECK(program.said("fallback", {"reason=region_never_left", std::string("region=") + region}) ==
+          !ends);
+  }
+  CHECK_FALSE(program.said("fallback", {"reason=region_never_entered"}));
+  program.pop();  // this thread runs other tests
+}
+
 TEST_CASE("A region that is never entered is said so at the end", "[region]") {
   Options options = Program::quick();
   options.region = "nvtx:nowhere";
@@ -170,9 +194,21 @@ TEST_CASE("A region that is never entered is said so at the end", "[region]") {
     CHECK(program.said("fallback", {"reason=region_never_entered", "region=nowhere",
                                     "that were seen: engine@decode, prefill, step."}));
   }
+  SECTION("those that are regions themselves among them") {
+    Options both = Program::quick();
+    both.region = "nvtx:step;nvtx:engine@decode;nvtx:step_";
+    Program other(both);
+    other.push("step");
+    other.pop();
+    other.push("decode", "engine");
+    other.pop("engine");
+    other.end();
+    CHECK(other.said("fallback", {"reason=region_never_entered", "region=step_",
+                                  "that were seen: engine@decode, step."}));
+  }
   SECTION("which may be none") {
     program.end();
-    CHECK(program.said("fallback", {"reason=region_never_entered", "No NVTX range was seen."}));
+    CHECK(program.said("fallback", {"reason=region_never_entered", "No NVTX range was seen"}));
   }
   SECTION("and not all where a program has very many") {
     for (int i = 0; i < 5000; ++i) {

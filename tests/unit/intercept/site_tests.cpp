@@ -196,6 +196,60 @@ TEST_CASE("A pin on a config that does not exist is reported and does not count"
   CHECK(program.said("winner", {"site=add "}));
 }
 
+TEST_CASE("Names that mean nothing that was launched are reported at the end", "[site]") {
+  Options options = Program::quick();
+  options.exclude = "nothing";
+  Program program(options);
+  for (const char* name : {"ad", "_Z3addifPf", "void add(int, float, float*)"})
+    program.runtime().declare(rule_of(name, values_of("block", {64})));
+  Adder adder(100);
+  program.steps(2, [&] { adder.run(program); });
+  program.end();
+  CHECK(program.lines("fallback").size() == 2);
+  CHECK(program.said("fallback", {"reason=name_unmatched", "site=ad ", "did you mean 'add'?"}));
+  CHECK(program.said("fallback", {"reason=name_unmatched", "--exclude", "nothing"}));
+}
+
+TEST_CASE("An expression that leaves no kernel is reported with what was launched", "[site]") {
+  Options options = Program::quick();
+  options.only = "gemm";
+  Program program(options);
+  program.runtime().declare(rule_of("add", values_of("block", {64})));
+  Adder adder(100);
+  program.steps(2, [&] { adder.run(program); });
+  program.end();
+  CHECK(program.lines("fallback").size() == 1);
+  CHECK(program.said("fallback", {"reason=name_unmatched", "--only", "gemm", "known are add"}));
+}
+
+TEST_CASE("A space file's choice that the program does not have is reported", "[site]") {
+  const std::string file =
+      std::filesystem::temp_directory_path() / ("unmatched." + std::to_string(getpid()) + ".lua");
+  std::ofstream(file) << "choice 'layer_end' { pin = 'a' }\nchoice 'all_reduc' { pin = 'a' }\n";
+  Options options = Program::quick();
+  options.space = file;
+  Program program(options);
+  std::filesystem::remove(file);
+  CHECK(program.runtime().choice_rule("layer_end") != nullptr);
+  CHECK(program.runtime().choice_rule("all_reduce") == nullptr);
+  program.end();
+  CHECK_FALSE(program.said("fallback", {"site=layer_end"}));
+  CHECK(program.said("fallback", {"reason=name_unmatched", "site=all_reduc ", "no choice called",
+                                  "did you mean 'all_reduce'?"}));
+}
+
+TEST_CASE("No name is reported where nothing was launched in a region", "[site]") {
+  Options options = Program::quick();
+  options.only = "gemm";
+  Program program(options);
+  program.runtime().declare(rule_of("add", values_of("block", {64})));
+  Adder adder(100);
+  adder.run(program);
+  program.steps(1, [] {});
+  program.end();
+  CHECK_FALSE(program.said("fallback", {"reason=name_unmatched"}));
+}
+
 TEST_CASE("A rule that may read everything is asked once for the same arguments", "[site]") {
   Options options = Program::quick();
   options.force = "add=1,other=1";
