@@ -57,7 +57,6 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
   Snapshot before(driver_, spans_of(run_));
   try {
     if (compare_all(before, only)) {
-      before.restore();
       // What the others are judged against in the search has to be right.
       return problem_.candidates.front().state == ChoiceCandidate::State::Open;
     }
@@ -77,37 +76,39 @@ void ChoiceScreen::put_back(Snapshot& before) const {
 }
 
 bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
+  // What is waited for here is all that the context has to do, so what other threads of the process
+  // do with other ranks as well, which may have to wait for this rank in their turn. So no rank
+  // begins an implementation before all of them have put back what the last one changed.
   if (!leave_out_blamed()) return false;
-  bool ended = false;
-  const bool has_reference = attempt(ChoiceCandidate{}, ended);  // the default
+  const bool has_reference = attempt(ChoiceCandidate{});  // the default
   const auto all = ranks_.compare({has_reference, true});
   if (!all || !all->ran) return false;
   const std::vector<Bytes> reference = outputs();
+  before.restore();
+  if (!ranks_.compare({true, true})) return false;
   runtime_.work_was_waited_for();  // what takes the process down from here on is a candidate
   for (auto one = problem_.candidates.begin(); one != problem_.candidates.end(); ++one) {
     if (one->is_default() || one->is_right || one->state != ChoiceCandidate::State::Open) continue;
     if (only != nullptr && only != &*one) continue;
-    before.restore();
     has_run_others_ = true;
     ChoiceRanks::Outcome own;
     try_out(*one);
-    own.ran = attempt(*one, ended);
+    own.ran = attempt(*one);
     // Others may hear that this one failed before their own run of it has ended.
     const auto ran = ranks_.compare({own.ran, true});
     if (!ran && ends_within(0)) survived();
     if (!ran) return false;
-    if (ran->ran) {
-      ended = ends_within(timeout_);
-      own.right = ended && agrees_with(reference);
-      if (ended) survived();
-    } else if (!ends_within(abandon_seconds) && !abandon(*one)) {
+    const bool ended = ends_within(ran->ran ? timeout_ : abandon_seconds);
+    if (!ended && !abandon(*one)) {
       rule_out(*one, ChoiceCandidate::State::Failed);
-      ranks_.leave("what another rank could not run does not end on this one");
+      ranks_.leave("an implementation that was tried does not end on one of them");
       return false;
-    } else {
-      survived();
     }
-    const auto outcome = ranks_.compare({ran->ran, own.right});
+    survived();
+    own.ran = ran->ran && ended;
+    own.right = own.ran && agrees_with(reference);
+    before.restore();
+    const auto outcome = ranks_.compare(own);
     if (!outcome) return false;
     if (!outcome->ran) {
       rule_out(*one, ChoiceCandidate::State::Failed);
@@ -154,7 +155,7 @@ bool ChoiceScreen::leave_out_blamed() {
   return true;
 }
 
-bool ChoiceScreen::attempt(const ChoiceCandidate& candidate, bool& ended) {
+bool ChoiceScreen::attempt(const ChoiceCandidate& candidate) {
   // More than until what waits in the call itself is abandoned.
   ranks_.occupied(timeout_ + 2 * abandon_seconds);
   const Implementation& one = choice_.implementations[candidate.implementation];
@@ -166,7 +167,7 @@ bool ChoiceScreen::attempt(const ChoiceCandidate& candidate, bool& ended) {
     ran = !watchdog.has_bitten() && ran;
   }
   // With others, what they say of it comes first: it may wait for one that failed.
-  ended = choice_.is_shared() || ends_within(timeout_);
+  const bool ended = choice_.is_shared() || ends_within(timeout_);
   return ran && ended;
 }
 

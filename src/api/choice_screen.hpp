@@ -35,7 +35,7 @@ class ChoiceScreen {
  private:
   using Bytes = std::vector<std::byte>;
 
-  /// @return as run(), but for the default's own result; memory is as the last run left it
+  /// @return as run(), but for the default's own result; where it is true, memory is put back
   [[nodiscard]] bool compare_all(Snapshot& before, const ChoiceCandidate* only);
   /// Rules out what took an earlier process down, on any rank. False: they have lost one another.
   [[nodiscard]] bool leave_out_blamed();
@@ -46,8 +46,9 @@ class ChoiceScreen {
   [[nodiscard]] store::TrialJournal::Trial tried(const ChoiceCandidate& candidate) const;
   /// After a comparison that did not come to its end.
   void put_back(Snapshot& before) const;
-  /// Runs one, and waits for its end. False: it said that it failed, or the GPU did not end it.
-  [[nodiscard]] bool attempt(const ChoiceCandidate& candidate, bool& ended);
+  /// Runs one, and waits for its end, but where ranks do it together. False: it said that it
+  /// failed, or the GPU did not end it.
+  [[nodiscard]] bool attempt(const ChoiceCandidate& candidate);
   [[nodiscard]] bool ends_within(double seconds) const;
   [[nodiscard]] std::vector<Bytes> outputs() const;
   [[nodiscard]] bool agrees_with(const std::vector<Bytes>& reference) const;

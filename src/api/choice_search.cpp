@@ -156,8 +156,18 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
   ChoiceRanks ranks(choice, problem, runtime);
   int status = 0;
   std::uint32_t winner = ChoiceProblem::by_default;
-  bool finished = false;
+  bool finished = false, agreed = false;
   std::atomic<bool> refused{false};
+  const auto find_winner = [&](const Region* region) {
+    finished = region != nullptr && region->finished();
+    const TunableSite* site = finished ? problem.find(region, current_device()) : nullptr;
+    if (site != nullptr && site->site != nullptr) winner = site->site->settled();
+  };
+  const auto agree = [&] {
+    // Whoever has it from here on has it on all ranks.
+    if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
+    agreed = true;
+  };
   try {
     contextune_entry entry{};
     begin_region_as(&entry, own_region_of(choice, problem),
@@ -169,24 +179,26 @@ int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& ru
       region = runtime.current_region();
       // In live mode a pass is the caller's own call.
       const bool repeats = region != nullptr && region->is_repeated();
+      if (choice.is_shared() && region_tunes(&entry) == 0) {
+        // The last run: no rank begins it before all have put back what the last pass changed, for
+        // the reason in ChoiceScreen::compare_all.
+        find_winner(region);
+        agree();
+      }
       const int calls = repeats ? std::max(choice.options.calls_per_pass, 1) : 1;
       if (calls > 1) lead_in(problem, region, run);
       for (int i = 0; i < calls; ++i) {
-        const auto done = call_in_region(choice, problem, region, run);
+        const bool parted = agreed && winner == ChoiceProblem::by_default;
+        const auto done = parted ? std::nullopt : call_in_region(choice, problem, region, run);
         status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
       }
     }
     end_region(&entry);
-    finished = region != nullptr && region->finished();
-    const TunableSite* site = finished ? problem.find(region, current_device()) : nullptr;
-    if (site != nullptr && site->site != nullptr) winner = site->site->settled();
+    if (!agreed) find_winner(region);
   } catch (const std::exception& error) {
     runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
   }
-  if (choice.is_shared()) {
-    // Whoever has it from here on has it on all ranks.
-    if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
-  }
+  if (choice.is_shared() && !agreed) agree();
   // In live mode its region is searched over many calls.
   if (finished || refused || choice.is_shared()) {
     problem.settled.store(winner, std::memory_order_release);

@@ -8,6 +8,7 @@
 //   split -1      communicators are split off one of all ranks
 //   twice -1      each group has a second choice of that name
 //   threads -1    each group in a thread of its own; on odd ranks the last one begins
+//   sizes -1      a group's messages are as many times as long as its number from 1 says
 //   claims N      its author says that it is done by N ranks
 //   slow MS       each run in the first group takes so long
 //   absent R      does the operation without asking, in all of its groups
@@ -33,12 +34,16 @@ using Sum = contextune::Choice<void()>;
 class Pair {
  public:
   Pair(const Wanted& wanted, ncclComm_t communicator, int number, CUfunction function)
-      : wanted_(wanted), communicator_(communicator), number_(number), function_(function) {
+      : wanted_(wanted),
+        communicator_(communicator),
+        number_(number),
+        elements_(num_elements * (wanted.says("sizes") ? static_cast<std::size_t>(number) + 1 : 1)),
+        function_(function) {
     CHECK(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING));
-    CHECK(cuMemAlloc(&in_, num_bytes));
-    CHECK(cuMemAlloc(&out_, num_bytes));
-    CHECK(cuMemsetD32(in_, static_cast<unsigned>(wanted.rank + 1), num_elements));
-    CHECK(cuMemsetD32(out_, 0, num_elements));
+    CHECK(cuMemAlloc(&in_, bytes()));
+    CHECK(cuMemAlloc(&out_, bytes()));
+    CHECK(cuMemsetD32(in_, static_cast<unsigned>(wanted.rank + 1), elements_));
+    CHECK(cuMemsetD32(out_, 0, elements_));
     choices_.push_back(make());
     if (wanted.says("twice")) choices_.push_back(make());
   }
@@ -59,10 +64,10 @@ class Pair {
         contextune::ChoiceOptions{.ranks = claimed == wanted_.words.end() ? 0 : claimed->second,
                                   .communicator = communicator_,
                                   .n_repeat = 5});
-    sum->size([] { return num_bytes; })
+    sum->size([this] { return bytes(); })
         .buffers([this] {
-          return contextune::ChoiceMemory{{{reinterpret_cast<void*>(out_), num_bytes}},
-                                          {{reinterpret_cast<void*>(in_), num_bytes}}};
+          return contextune::ChoiceMemory{{{reinterpret_cast<void*>(out_), bytes()}},
+                                          {{reinterpret_cast<void*>(in_), bytes()}}};
         })
         .add("plain", [this](const auto&) { with(256); })
         .add("even", [=, this](const auto&) { with(is_even ? 128 : 64, is_wrong() ? 8 : 7); })
@@ -70,6 +75,7 @@ class Pair {
     return sum;
   }
 
+  [[nodiscard]] std::size_t bytes() const { return elements_ * sizeof(unsigned); }
   [[nodiscard]] bool is_wrong() const { return wanted_.says("wrong"); }
 
   /// out = sum of all in, plus 7.
@@ -78,8 +84,8 @@ class Pair {
     if (number_ == 0 && slow != wanted_.words.end())
       std::this_thread::sleep_for(std::chrono::milliseconds(slow->second));
     CHECK(ncclAllReduce(reinterpret_cast<const void*>(in_), reinterpret_cast<void*>(out_),
-                        num_elements, ncclUint32, ncclSum, communicator_, stream_));
-    int n = num_elements;
+                        elements_, ncclUint32, ncclSum, communicator_, stream_));
+    int n = static_cast<int>(elements_);
     CUdeviceptr y = out_;
     void* arguments[] = {&n, &value, &y};
     CHECK(cuLaunchKernel(function_, 1, 1, 1, block, 1, 1, 0, stream_, arguments, nullptr));
@@ -88,6 +94,7 @@ class Pair {
   const Wanted& wanted_;
   const ncclComm_t communicator_;
   const int number_;
+  const std::size_t elements_;
   const CUfunction function_;
   CUstream stream_ = nullptr;
   CUdeviceptr in_ = 0, out_ = 0;
@@ -171,6 +178,7 @@ int main(int argc, char** argv) {
     for (std::thread& one : threads) one.join();
     if (place.rank % 2 == 1) std::reverse(pairs.begin(), pairs.end());
   };
+  if (wanted.words.contains("threads")) wait_for_all(all);  // they begin at one time
   for (int i = 0; i < 3; ++i) {
     if (wanted.where == "alone") {
       run();

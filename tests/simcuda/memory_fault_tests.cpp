@@ -1,4 +1,5 @@
 // Faults of copies and allocations.
+#include <chrono>
 #include <cstdint>
 
 #include "session.hpp"
@@ -35,6 +36,17 @@ TEST_CASE("Faults of copies are counted over copies and memsets", "[fault][memor
   set_fault("copy_fail:set");
   CHECK(cuMemsetD8_v2(x, 1, 64) == CUDA_ERROR_INVALID_VALUE);
   SUCCEEDS(cuMemcpyDtoD_v2(x, x + 32, 32));
+}
+
+TEST_CASE("The caller of a late copy comes back late", "[fault][memory]") {
+  Session session;
+  const CUdeviceptr x = session.memory(64);
+  set_fault("copy_late:DtoH:bytes=32,times=1;copy_wrong:DtoH:times=1");
+  std::vector<std::uint32_t> seen(16);
+  const auto begin = std::chrono::steady_clock::now();
+  SUCCEEDS(cuMemcpyDtoH_v2(seen.data(), x, 32));
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(300));
+  CHECK(seen[0] == 1U);  // other faults count for themselves
 }
 
 TEST_CASE("A wrong copy differs in one bit, whenever it runs", "[fault][memory]") {

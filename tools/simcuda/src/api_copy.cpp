@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "capture.hpp"
 #include "copy_shape.hpp"
@@ -30,6 +32,9 @@ CUresult copy_async(Stream& stream, const CopyOperation& copy, DriverLock& lock)
   return CUDA_SUCCESS;
 }
 
+// Long against what a program does between two copies.
+constexpr auto late = std::chrono::milliseconds(300);
+
 // Synchronous copies run on the default stream, which must not be needed by a capture.
 CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock& lock) {
   Stream& stream = stream_of(nullptr, null_stream);
@@ -42,6 +47,11 @@ CUresult copy_now(NullStream null_stream, const CopyOperation& copy, DriverLock&
     driver().host_time = std::max(driver().host_time, stream.ready);
   else
     wait_for_stream(stream, lock);
+  if (driver().faults.delays_copy(direction_of(copy), copy.bytes())) {
+    lock.unlock();
+    std::this_thread::sleep_for(late);
+    lock.lock();
+  }
   return driver().handles.find<Context>(context) == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED
                                                             : context->error;
 }

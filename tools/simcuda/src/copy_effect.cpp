@@ -28,7 +28,7 @@ void set_rows(const SetOperation& set) {
 }
 
 CopyOperation staged(const CopyOperation& copy, std::shared_ptr<std::vector<std::byte>>& keep) {
-  keep = std::make_shared<std::vector<std::byte>>(copy.width_bytes * copy.height * copy.depth);
+  keep = std::make_shared<std::vector<std::byte>>(copy.bytes());
   CopyOperation in = copy;
   in.destination = reinterpret_cast<std::uintptr_t>(keep->data());
   in.destination_pitch = copy.width_bytes;

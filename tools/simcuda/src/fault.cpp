@@ -49,7 +49,8 @@ bool set_field(Fault& fault, std::string_view field) {
 }
 
 bool is_copy(Fault::Kind kind) {
-  return kind == Fault::Kind::copy_fail || kind == Fault::Kind::copy_wrong;
+  return kind == Fault::Kind::copy_fail || kind == Fault::Kind::copy_wrong ||
+         kind == Fault::Kind::copy_late;
 }
 bool is_allocation(Fault::Kind kind) {
   return kind == Fault::Kind::alloc_fail || kind == Fault::Kind::host_alloc_fail;
@@ -90,6 +91,7 @@ std::optional<Fault> parse_one(std::string_view text) {
       {"no_device", Fault::Kind::no_device},
       {"copy_fail", Fault::Kind::copy_fail},
       {"copy_wrong", Fault::Kind::copy_wrong},
+      {"copy_late", Fault::Kind::copy_late},
       {"alloc_fail", Fault::Kind::alloc_fail},
       {"host_alloc_fail", Fault::Kind::host_alloc_fail}};
   const auto colon = text.find(':');
@@ -149,8 +151,17 @@ const Fault* Faults::hit(std::string_view kernel, unsigned block, unsigned grid,
 }
 
 const Fault* Faults::hit_copy(std::string_view direction, std::size_t bytes) {
+  return hit_copy(false, direction, bytes);
+}
+
+bool Faults::delays_copy(std::string_view direction, std::size_t bytes) {
+  return hit_copy(true, direction, bytes) != nullptr;
+}
+
+const Fault* Faults::hit_copy(bool is_late, std::string_view direction, std::size_t bytes) {
   for (Fault& fault : faults_) {
     if (!is_copy(fault.kind) || !meant_for(fault, bytes)) continue;
+    if ((fault.kind == Fault::Kind::copy_late) != is_late) continue;
     if (fault.target != "*" && fault.target != direction) continue;
     if (strikes(fault)) return &fault;
   }

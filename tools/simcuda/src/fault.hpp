@@ -20,6 +20,7 @@ struct Fault {
     no_device,
     copy_fail,
     copy_wrong,
+    copy_late,
     alloc_fail,
     host_alloc_fail
   };
@@ -49,8 +50,12 @@ class Faults {
   const Fault* hit_copy(std::string_view direction, std::size_t bytes);
   /// The same for an allocation: `kind` is alloc_fail or host_alloc_fail.
   const Fault* hit_allocation(Fault::Kind kind, std::size_t bytes);
+  /// Whether the caller of this synchronous copy comes back late; counts it.
+  bool delays_copy(std::string_view direction, std::size_t bytes);
 
  private:
+  const Fault* hit_copy(bool is_late, std::string_view direction, std::size_t bytes);
+
   std::vector<Fault> faults_;
 };
 

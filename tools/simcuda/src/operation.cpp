@@ -62,24 +62,25 @@ bool spoiled_by_fault(std::string_view direction, std::size_t bytes) {
   return true;
 }
 
-const char* direction_of(std::uint32_t from, std::uint32_t to) {
-  if (on_device(from)) return on_device(to) ? "DtoD" : "DtoH";
-  return on_device(to) ? "HtoD" : "HtoH";
-}
-
 }  // namespace
+
+const char* direction_of(const CopyOperation& copy) {
+  const bool to_device = on_device(memory_kind(driver().memory.find(copy.destination)));
+  if (on_device(memory_kind(driver().memory.find(copy.source)))) return to_device ? "DtoD" : "DtoH";
+  return to_device ? "HtoD" : "HtoH";
+}
 
 void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlation,
               GraphOrigin origin) {
   if (stream.hung) return;
   Driver& state = driver();
-  const std::size_t bytes = copy.width_bytes * copy.height * copy.depth;
+  const std::size_t bytes = copy.bytes();
   Device& device = state.device(stream.context->device);
   const Memory::Block* const to_block = state.memory.find(copy.destination);
   const Memory::Block* const from_block = state.memory.find(copy.source);
   const std::uint32_t from = memory_kind(from_block);
   const std::uint32_t to = memory_kind(to_block);
-  const bool wrong = spoiled_by_fault(direction_of(from, to), bytes);
+  const bool wrong = spoiled_by_fault(direction_of(copy), bytes);
   perform_copy(stream, copy, from_block == nullptr && origin.node == 0, wrong);
   const bool peers = on_device(from) && on_device(to) && from_block->device != to_block->device;
   double bandwidth = device.profile.host_copy_bandwidth;

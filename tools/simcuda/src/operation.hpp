@@ -14,6 +14,8 @@ struct CopyOperation {
   std::size_t width_bytes = 0, height = 1, depth = 1;
   std::size_t destination_pitch = 0, destination_slice = 0;  // bytes
   std::size_t source_pitch = 0, source_slice = 0;
+
+  [[nodiscard]] std::size_t bytes() const { return width_bytes * height * depth; }
 };
 
 struct SetOperation {
@@ -56,6 +58,8 @@ void enqueue_launch(Stream& stream, const Launch& launch, std::uint32_t correlat
 void run_operation(Stream& stream, const Operation& operation, std::uint32_t correlation,
                    GraphOrigin origin = {});
 
+/// HtoD, DtoH, DtoD or HtoH, as faults name it.
+const char* direction_of(const CopyOperation& copy);
 void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlation,
               GraphOrigin origin = {});
 void run_set(Stream& stream, const SetOperation& set, std::uint32_t correlation,

@@ -92,7 +92,8 @@ bool PendingWork::run_one() {
 void PendingWork::complete(const TaskPtr& task) {
   if (task->done) return;  // dropped with its context
   task->done = true;
-  task->effect = nullptr;
+  task->effect = nullptr;  // with what it holds
+  task->may_run = nullptr;
   tasks_.erase(task->sequence);
   // The first to follow goes on where this one stopped, as the next operation of a stream does.
   std::optional<std::uint64_t> inherited = task->priority;
