@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "process.hpp"
+#include "tests/scratch_folder.hpp"
 
 using namespace contextune::test;
 
@@ -183,15 +184,14 @@ TEST_CASE("A core is found by symbol in a program that is linked to one", "[core
 
 TEST_CASE("The frontend works when it is linked instead of preloaded", "[core]") {
   const Outcome plain = run({client("direct")});
-  const std::filesystem::path record = std::filesystem::temp_directory_path() /
-                                       ("contextune-linked-record-" + std::to_string(getpid()));
-  std::filesystem::remove(record);
-  const Outcome linked = run({client("linked")}, {{"CONTEXTUNE_TEST_RECORD", record.string()},
+  const ScratchFolder folder;
+  const std::string record = folder.path("record");
+  const Outcome linked = run({client("linked")}, {{"CONTEXTUNE_TEST_RECORD", record},
                                                   {"LD_LIBRARY_PATH", client("with_core")}});
   INFO(linked.err);
   CHECK(linked.out == plain.out);
   CHECK(count_lines(linked.err, "passed 9") == 1);
-  CHECK(std::filesystem::remove(record));
+  CHECK(std::filesystem::exists(record));
 }
 
 TEST_CASE("A core is found beside the frontend after the program has changed its folder",

@@ -7,6 +7,7 @@
 
 #include "catch.hpp"
 #include "process.hpp"
+#include "tests/scratch_folder.hpp"
 
 using namespace contextune::test;
 
@@ -105,18 +106,16 @@ TEST_CASE("Of several copies of NCCL each is called where it was looked up", "[n
 TEST_CASE("More copies of NCCL than are told apart work all the same", "[nccl]") {
   namespace files = std::filesystem;
   std::vector<std::string> command = {client("nccl_use"), "copies"};
-  const files::path folder =
-      files::temp_directory_path() / ("contextune-nccl-copies-" + std::to_string(getpid()));
+  const ScratchFolder folder;
   for (int i = 0; i < 6; ++i) {
-    const files::path file = folder / std::to_string(i) / "libnccl.so.2";
+    const files::path file = folder.path(std::to_string(i) + "/libnccl.so.2");
     files::create_directories(file.parent_path());
-    files::copy_file(i % 2 == 0 ? copy_a : copy_b, file, files::copy_options::overwrite_existing);
+    files::copy_file(i % 2 == 0 ? copy_a : copy_b, file);
     command.push_back(file.string());
   }
   const Lines lines = told(command);
   // Four of the six, and the first once more.
   CHECK(lines.size() == 2 * 5);
-  files::remove_all(folder);
 }
 
 TEST_CASE("A plugin calls the copy of NCCL that it was linked to", "[nccl]") {

@@ -16,6 +16,8 @@
 #include <stdexcept>
 #include <system_error>
 
+#include "tests/scratch_folder.hpp"
+
 extern char** environ;
 
 namespace contextune::test {
@@ -116,16 +118,13 @@ Outcome run_preloaded(const std::vector<std::string>& command, Environment envir
 }
 
 Recorded run_recorded(const std::vector<std::string>& command, Environment environment) {
-  static int number = 0;
-  const std::filesystem::path record =
-      std::filesystem::temp_directory_path() /
-      ("contextune-record-" + std::to_string(getpid()) + "-" + std::to_string(number++));
-  environment["CONTEXTUNE_TEST_RECORD"] = record.string();
+  const ScratchFolder folder;
+  const std::string record = folder.path("record");
+  environment["CONTEXTUNE_TEST_RECORD"] = record;
   add_preload(environment, CONTEXTUNE_PRELOAD_WITH_CORE);
   Recorded result{run(command, environment), {}};
   std::ostringstream text;
   if (std::ifstream file{record}) text << file.rdbuf();
-  std::filesystem::remove(record);
   result.record = text.str();
   return result;
 }

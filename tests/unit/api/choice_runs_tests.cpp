@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "catch.hpp"
+#include "tests/file_text.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace {
 
@@ -21,16 +21,9 @@ struct Ended {
 
 /// One program, with a store and a log of its own.
 struct Runs {
-  explicit Runs(const std::string& name)
-      : folder(std::filesystem::temp_directory_path() /
-               ("contextune-" + name + "-" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(folder);
-  }
-  ~Runs() { std::filesystem::remove_all(folder); }
-
   [[nodiscard]] Ended run(const std::string& how = {}) const {
-    const std::string command = "CONTEXTUNE_STORE=tune CONTEXTUNE_CACHE_DIR=" + folder.string() +
-                                "/store CONTEXTUNE_LOG_DIR=" + folder.string() +
+    const std::string command = "CONTEXTUNE_STORE=tune CONTEXTUNE_CACHE_DIR=" + folder.path() +
+                                "/store CONTEXTUNE_LOG_DIR=" + folder.path() +
                                 " exec " CONTEXTUNE_TEST_CHOICE_CLIENT " " + how;
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
@@ -41,36 +34,30 @@ struct Runs {
     ended.status = pclose(pipe);
     return ended;
   }
-  [[nodiscard]] std::string log() const { return text_of(folder / "rank-0.log"); }
+  [[nodiscard]] std::string log() const { return text_of(folder.path("rank-0.log")); }
   /// What is stored of the choice.
   [[nodiscard]] std::string stored() const {
     std::string all;
-    for (const auto& file : std::filesystem::directory_iterator(folder / "store" / "add"))
-      if (file.path().extension() == ".json") all += text_of(file.path());
+    for (const auto& file : std::filesystem::directory_iterator(folder.path("store/add")))
+      if (file.path().extension() == ".json") all += text_of(file.path().string());
     return all;
   }
-  [[nodiscard]] static std::string text_of(const std::filesystem::path& path) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-  }
 
-  std::filesystem::path folder;
+  ScratchFolder folder;
 };
 
 }  // namespace
 
 TEST_CASE("A choice that starts with a stored winner knows what was measured of it",
           "[choice_runs]") {
-  const Runs runs("timings");
+  const Runs runs;
   const Ended first = runs.run();
   CHECK(first.output.find("fast state=0 samples=2 us=11.711 winner\n") != std::string::npos);
   CHECK(runs.run().output == first.output);
 }
 
 TEST_CASE("A run that starts tuned leaves the store as it was", "[choice_runs]") {
-  const Runs runs("unchanged");
+  const Runs runs;
   CHECK(runs.run().output.find("wrong state=3") != std::string::npos);
   const std::string stored = runs.stored();
   CHECK(stored.find("implementation") != std::string::npos);
@@ -81,7 +68,7 @@ TEST_CASE("A run that starts tuned leaves the store as it was", "[choice_runs]")
 
 TEST_CASE("An implementation that takes the process down is found, and what was beside it is not",
           "[choice_runs]") {
-  const Runs runs("crashes");
+  const Runs runs;
   // Nobody watches this process: it may also have been ended by somebody, twice.
   for (int i = 0; i < 3; ++i) {
     const Ended ended = runs.run("crash");

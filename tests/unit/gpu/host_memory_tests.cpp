@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "catch.hpp"
+#include "tests/scratch_folder.hpp"
 
 using contextune::gpu::available_host_memory;
 
@@ -14,23 +15,15 @@ namespace {
 /// A file system with only what a test writes.
 class Root {
  public:
-  Root() : path_(std::filesystem::temp_directory_path() / ("root." + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Root() { std::filesystem::remove_all(path_); }
-  Root(const Root&) = delete;
-  Root& operator=(const Root&) = delete;
-
   void write(const std::string& file, const std::string& text) const {
-    std::filesystem::create_directories((path_ / file).parent_path());
-    std::ofstream(path_ / file) << text;
+    const std::filesystem::path path = folder_.path(file);
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << text;
   }
-  [[nodiscard]] std::size_t available() const {
-    return available_host_memory(path_.string() + "/");
-  }
+  [[nodiscard]] std::size_t available() const { return available_host_memory(folder_.path("")); }
 
  private:
-  std::filesystem::path path_;
+  ScratchFolder folder_;
 };
 
 constexpr const char* meminfo = "MemTotal:  4000 kB\nMemFree: 1 kB\nMemAvailable:  1000 kB\n";

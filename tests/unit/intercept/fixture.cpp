@@ -224,11 +224,7 @@ Program::Program(Options options) {
   symbol<decltype(&simcuda_set_noise)>(simulation.library, "simcuda_set_noise")(0.0, 1);
   simulation.driver.cuCtxSetCurrent(simulation.context);
   (void)take_seen();
-  static std::atomic<int> number{0};
-  folder_ = (files::temp_directory_path() / ("contextune_intercept_" + std::to_string(getpid()) +
-                                             "_" + std::to_string(number.fetch_add(1))))
-                .string();
-  options.log_dir = folder_;
+  options.log_dir = folder_.path();
   if (options.cache_dir.empty()) options.store = StoreUse::Off;  // each begins with nothing
   frontend_.version = CONTEXTUNE_ABI_VERSION;
   frontend_.size = sizeof frontend_;
@@ -255,8 +251,6 @@ Program::~Program() {
   // As in a process, it never goes away: threads and timers may still know it.
   static auto& kept = *new std::vector<intercept::ProcessRuntime*>;
   kept.push_back(runtime_);
-  std::error_code ignored;
-  files::remove_all(folder_, ignored);
 }
 
 CUresult Program::launch(CUfunction function, unsigned grid, unsigned block,
@@ -326,7 +320,7 @@ void Program::steps(int times, const std::function<void()>& body) {
 
 std::vector<std::string> Program::lines(const std::string& event) const {
   std::vector<std::string> found;
-  std::ifstream file(folder_ + "/rank-0.log");
+  std::ifstream file(folder_.path("rank-0.log"));
   for (std::string line; std::getline(file, line);) {
     if (line.find(" event=" + event + " ") != std::string::npos) found.push_back(line);
   }

@@ -12,6 +12,7 @@
 
 #include "catch.hpp"
 #include "intercept/process_runtime.hpp"
+#include "tests/scratch_folder.hpp"
 
 /// What a simulated kernel was launched with.
 struct SeenLaunch {
@@ -127,7 +128,7 @@ class Program {
   static inline bool others_left = true;
 
  private:
-  std::string folder_;
+  ScratchFolder folder_;
   contextune_frontend frontend_{};
   contextune::intercept::ProcessRuntime* runtime_;
 };

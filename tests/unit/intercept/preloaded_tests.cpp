@@ -7,11 +7,12 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "tests/file_text.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace files = std::filesystem;
 
@@ -19,28 +20,9 @@ namespace {
 
 const std::string build = CONTEXTUNE_BINARY_DIR;
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-/// A folder for one test, gone with it.
-struct Folder {
-  Folder() {
-    std::string pattern = (files::temp_directory_path() / "contextune-preloaded-XXXXXX").string();
-    REQUIRE(mkdtemp(pattern.data()) != nullptr);
-    path = pattern;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    files::remove_all(path, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  [[nodiscard]] std::string log() const { return text_of(path + "/log/rank-0.log"); }
-  std::string path;
+/// A folder for one program.
+struct Folder : ScratchFolder {
+  [[nodiscard]] std::string log() const { return text_of(path("log/rank-0.log")); }
 };
 
 struct Outcome {
@@ -57,7 +39,7 @@ Variables preloaded(const Folder& folder) {
           {"NVTX_INJECTION64_PATH", build + "/lib/libcontextune_preload.so"},
           {"CONTEXTUNE_REGION", "nvtx:decode"},
           {"CONTEXTUNE_SPACE", build + "/demo/demo.lua"},
-          {"CONTEXTUNE_LOG_DIR", folder.path + "/log"},
+          {"CONTEXTUNE_LOG_DIR", folder.path("log")},
           {"CONTEXTUNE_N_WARMUP", "0"},
           {"CONTEXTUNE_N_REPEAT", "1"},
           {"CONTEXTUNE_REFINE", "false"},
@@ -71,8 +53,8 @@ Outcome demo(const Folder& folder, const Variables& variables, int steps,
   const pid_t child = fork();
   REQUIRE(child >= 0);
   if (child == 0) {
-    (void)freopen((folder.path + "/out").c_str(), "w", stdout);
-    (void)freopen((folder.path + "/err").c_str(), "w", stderr);
+    (void)freopen(folder.path("out").c_str(), "w", stdout);
+    (void)freopen(folder.path("err").c_str(), "w", stderr);
     setenv("LD_LIBRARY_PATH", (build + "/simcuda").c_str(), 1);
     for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
     const std::string program = build + "/demo/contextune_demo";
@@ -93,8 +75,8 @@ Outcome demo(const Folder& folder, const Variables& variables, int steps,
   }
   Outcome outcome;
   REQUIRE(waitpid(child, &outcome.status, 0) == child);
-  outcome.out = text_of(folder.path + "/out");
-  outcome.err = text_of(folder.path + "/err");
+  outcome.out = text_of(folder.path("out"));
+  outcome.err = text_of(folder.path("err"));
   return outcome;
 }
 
@@ -165,7 +147,7 @@ TEST_CASE("Switched off there is no log, and nothing else", "[preloaded]") {
   Variables variables = preloaded(folder);
   variables["CONTEXTUNE_DISABLE"] = "1";
   CHECK(demo(folder, variables, 20) == demo(folder, {}, 20));
-  CHECK_FALSE(files::exists(folder.path + "/log"));
+  CHECK_FALSE(files::exists(folder.path("log")));
 }
 
 TEST_CASE("Bad input is named in the log and the program is left alone", "[preloaded]") {
@@ -174,11 +156,11 @@ TEST_CASE("Bad input is named in the log and the program is left alone", "[prelo
   Variables variables = preloaded(folder);
   variables["CONTEXTUNE_N_REPEAT"] = "many";
   variables["CONTEXTUNE_REGION"] = "nvtx:nowhere;graphs";
-  variables["CONTEXTUNE_SPACE"] = folder.path + "/broken.lua";
+  variables["CONTEXTUNE_SPACE"] = folder.path("broken.lua");
   variables["CONTEXTUNE_ONLY"] = "(";
   variables["CONTEXTUNE_REPEAT"] = "3";
   variables["CONTEXTUNE_HOME_OF_OTHERS"] = "3";
-  std::ofstream(folder.path + "/broken.lua") << "kernel \"x\" {\n  apply = \n}\n";
+  std::ofstream(folder.path("broken.lua")) << "kernel \"x\" {\n  apply = \n}\n";
   CHECK(demo(folder, variables, 20) == bare);
   const std::string log = folder.log();
   INFO(log);

@@ -296,8 +296,8 @@ TEST_CASE("While another thread is inside a call of the driver nothing is repeat
 
 TEST_CASE("A replay that waits for builds ends when another thread wants the GPU", "[replay]") {
   // A module whose file nobody writes before the other thread is let through.
-  const std::string path =
-      std::filesystem::temp_directory_path() / ("contextune-module-" + std::to_string(getpid()));
+  const ScratchFolder folder;
+  const std::string path = folder.path("module");
   REQUIRE(mkfifo(path.c_str(), 0600) == 0);
   Program program(replayed());
   auto rule = std::make_shared<TestRule>("add");
@@ -330,7 +330,6 @@ TEST_CASE("A replay that waits for builds ends when another thread wants the GPU
   CHECK(passed);
   adder.holds(1);
   CHECK(program.said("fallback", {"reason=other_thread", "the next visit goes on"}));
-  std::filesystem::remove(path);
 }
 
 TEST_CASE("What other processes and whole contexts order is declined", "[replay]") {

@@ -16,7 +16,8 @@
 #include "catch.hpp"
 #include "log/record.hpp"
 #include "log/run_id.hpp"
-#include "scratch_folder.hpp"
+#include "tests/file_text.hpp"
+#include "tests/scratch_folder.hpp"
 
 using contextune::LogLevel;
 using contextune::log::parse_record;

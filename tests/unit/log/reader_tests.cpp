@@ -6,7 +6,8 @@
 #include "catch.hpp"
 #include "log/log_reader.hpp"
 #include "log/run_report.hpp"
-#include "scratch_folder.hpp"
+#include "tests/file_text.hpp"
+#include "tests/scratch_folder.hpp"
 
 using contextune::log::find_rank_logs;
 using contextune::log::LineReader;

@@ -12,16 +12,11 @@
 
 #include "catch.hpp"
 #include "mentions.hpp"
+#include "tests/scratch_folder.hpp"
 
 using namespace contextune::rank;
 
 namespace {
-
-struct Folder {
-  std::string path = "/tmp/contextune-endpoint-" + std::to_string(getpid());
-  Folder() { mkdir(path.c_str(), 0700); }
-  ~Folder() { std::filesystem::remove_all(path); }
-};
 
 bool answers(const std::string& address) {
   Endpoint endpoint;
@@ -43,8 +38,8 @@ std::string port_of(int listener) {
 }  // namespace
 
 TEST_CASE("A socket in a folder is found there, and gone when it is taken out", "[endpoint]") {
-  const Folder folder;
-  const std::string address = "unix:" + folder.path + "/meet";
+  const ScratchFolder folder;
+  const std::string address = "unix:" + folder.path("meet");
   std::string error;
   const int listener = listen_at(address, error);
   REQUIRE(error.empty());
@@ -58,8 +53,8 @@ TEST_CASE("A socket in a folder is found there, and gone when it is taken out", 
 
 TEST_CASE("What a process that is no more left in a folder is replaced, what is used is not",
           "[endpoint]") {
-  const Folder folder;
-  const std::string address = "unix:" + folder.path + "/meet";
+  const ScratchFolder folder;
+  const std::string address = "unix:" + folder.path("meet");
   std::string error;
   close(listen_at(address, error));
   const int listener = listen_at(address, error);
@@ -71,8 +66,8 @@ TEST_CASE("What a process that is no more left in a folder is replaced, what is 
 }
 
 TEST_CASE("A file that is no socket is left alone", "[endpoint]") {
-  const Folder folder;
-  const std::string path = folder.path + "/letter";
+  const ScratchFolder folder;
+  const std::string path = folder.path("letter");
   close(open(path.c_str(), O_CREAT | O_WRONLY, 0600));
   std::string error;
   CHECK(listen_at("unix:" + path, error) == -1);

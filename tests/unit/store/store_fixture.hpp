@@ -16,7 +16,8 @@
 #include "store/file_store.hpp"
 #include "store/identity.hpp"
 #include "store/merge.hpp"
-#include "tests/unit/log/scratch_folder.hpp"
+#include "tests/file_text.hpp"
+#include "tests/scratch_folder.hpp"
 
 namespace contextune::store::test {
 
