@@ -56,6 +56,15 @@ class ChoiceBase {
   /// @throws Error with the text of the failed call
   static void check(int status);
 
+  /// True: the caller is to measure the hints now, which nobody has yet.
+  [[nodiscard]] bool claim_hints() noexcept {
+    return !hints_claimed_.load(std::memory_order_acquire) &&
+           contextune_current_place() == contextune_place_free && !hints_claimed_.exchange(true);
+  }
+  [[nodiscard]] const std::vector<std::uint64_t>& hints() const noexcept { return hints_; }
+  /// @throws Error always, with that text
+  [[noreturn]] void refuse(const std::string& what) const;
+
   static void name_memory(const ChoiceMemory& memory, std::vector<contextune_memory>& list);
 
  private:
@@ -70,7 +79,9 @@ class ChoiceBase {
   int ranks_;
   Buckets buckets_;
   UnseenSize unseen_;
-  contextune_choice* handle_;  ///< lives as long as the process
+  std::vector<std::uint64_t> hints_;
+  std::atomic<bool> hints_claimed_;  ///< or there are none
+  contextune_choice* handle_;        ///< lives as long as the process
   std::vector<std::unique_ptr<Way>> ways_;
   std::array<std::atomic<Known*>, 64> known_{};
 };
@@ -198,6 +209,7 @@ class Choice<Result(Args...)> : public ChoiceBase {
   /// throw. A settled choice is called without lock and allocation (but for those of the hints).
   Result operator()(Args... args) {
     const Problem problem = problem_of(args...);
+    if (claim_hints()) measure_hints(problem, args...);
     const std::uint32_t number = number_with(problem, args...);
     Call call(*this, std::tuple<std::add_lvalue_reference_t<Args>...>(args...));
     const contextune_choice_want wants = contextune_choice_wants(handle(), number);
@@ -308,6 +320,14 @@ class Choice<Result(Args...)> : public ChoiceBase {
     name_memory(memory_(args...), call.memory);
     call.run.memory = call.memory.data();
     call.run.num_memory = call.memory.size();
+  }
+  void measure_hints(Problem problem, std::add_lvalue_reference_t<Args>... args) {
+    if (!make_ || !size_)
+      refuse("it has hints, but does not say its size() and make_inputs() for them");
+    for (const std::uint64_t size : hints()) {
+      problem.bytes = size;
+      static_cast<void>(measure(problem, number_with(problem, args...)));
+    }
   }
   [[nodiscard]] std::vector<ChoiceTiming> measure(const Problem& problem, std::uint32_t index) {
     if (make_ && is_to_be_measured(index)) {

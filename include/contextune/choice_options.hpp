@@ -55,6 +55,9 @@ struct ChoiceOptions {
   int n_repeat = 0;  ///< and that do; 0: as the region
   /// Which sizes are one problem, where the choice says its size().
   Buckets buckets = {};
+  /// Sizes that are measured before the first call outside of a region, for what else that call is
+  /// about, on what make_inputs gives.
+  std::vector<std::uint64_t> hints = {};
   /// Outside of regions. The winner of another size is compared with the default once before it
   /// runs.
   UnseenSize unseen = UnseenSize::Tune;

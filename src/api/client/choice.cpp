@@ -50,7 +50,9 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
     : name_(std::move(name)),
       ranks_(options.ranks),
       buckets_(options.buckets),
-      unseen_(options.unseen) {
+      unseen_(options.unseen),
+      hints_(options.hints),
+      hints_claimed_(options.hints.empty()) {
   contextune_choice_options given{};
   given.size = sizeof given;
   given.select = options.select == Select::Immediate ? contextune_select_immediate
@@ -77,6 +79,10 @@ ChoiceBase::~ChoiceBase() {
   for (auto& head : known_) {
     for (Known* one = head.load(); one != nullptr;) delete std::exchange(one, one->next);
   }
+}
+
+void ChoiceBase::refuse(const std::string& what) const {
+  throw Error("choice '" + name_ + "': " + what);
 }
 
 void ChoiceBase::check(int status) {

@@ -180,3 +180,31 @@ TEST_CASE("A choice runs its default at sizes that were not measured, if told so
   CHECK(sized.at(512) == "plain");
   CHECK(sized.ran.size() == 1);
 }
+
+TEST_CASE("The hints of a choice are measured before its first call outside of a region",
+          "[choice_sizes]") {
+  const Program& program = Program::on();
+  const CUdeviceptr own = program.floats(4096);
+  Sized sized("hinted_choice", {.hints = {1024, 16384}, .unseen = UnseenSize::Default});
+  sized.add.make_inputs([&](const Problem& problem) {
+    return std::tuple<CUdeviceptr, int>(own, static_cast<int>(problem.bytes / sizeof(float)));
+  });
+  const auto winners = [] { return log_lines({"event=winner", "site=hinted_choice"}).size(); };
+  CONTEXTUAL_AUTOTUNE("choice_before_its_hints", short_table()) {
+    sized.at(64);
+  }
+  const auto in_region = winners();
+  CHECK(sized.at(4096) == "middle");  // by its hint
+  CHECK(winners() == in_region + 2);
+  CHECK(sized.at(256) == "small");
+  CHECK(sized.at(512) == "plain");  // it was not hinted
+  CHECK(sized.ran.size() == 1);
+  CHECK(winners() == in_region + 2);
+}
+
+TEST_CASE("A choice without inputs cannot have hints", "[choice_sizes]") {
+  const Program& program = Program::on();
+  Sized sized("choice_without_inputs", {.hints = {1024}});
+  CHECK_THROWS_WITH(sized.add(program.floats(256), 256),
+                    Catch::Contains("choice_without_inputs") && Catch::Contains("make_inputs()"));
+}
