@@ -12,6 +12,7 @@
 //   immediate -1  it is searched wherever it is called
 //   wrong_later R the same, but the first time
 //   grows -1      after the first time it says to be twice as large, and takes what is near
+//   hinted -1     sizes are measured that it names before, and no others
 //   then_live -1  does it once more, in a live region
 // PATH.ran.RANK has what did it in the end.
 #include <cstdio>
@@ -19,6 +20,8 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include <contextune/contextune.hpp>
 
@@ -59,12 +62,18 @@ class Operation {
 
   void run() {
     using contextune::Select;
+    using contextune::UnseenSize;
+    const bool is_hinted = wanted_.says("hinted");
     contextune::Choice<void()> sum(
-        "sum", {.select = wanted_.says("immediate") ? Select::Immediate : Select::Deferred,
-                .ranks = place_.ranks,
-                .n_repeat = 2,
-                .unseen = wanted_.says("grows") ? contextune::UnseenSize::Nearest
-                                                : contextune::UnseenSize::Tune});
+        "sum",
+        {.select = wanted_.says("immediate") ? Select::Immediate : Select::Deferred,
+         .ranks = place_.ranks,
+         .n_repeat = 2,
+         .hints = is_hinted ? std::vector<std::uint64_t>{num_bytes} : std::vector<std::uint64_t>(),
+         .unseen = is_hinted               ? UnseenSize::Default
+                   : wanted_.says("grows") ? UnseenSize::Nearest
+                                           : UnseenSize::Tune});
+    if (is_hinted) sum.make_inputs([](const contextune::Problem&) { return std::tuple<>(); });
     contextune::ImplementationOptions fastest;
     if (wanted_.says("unsupported"))
       fastest.supports = [](const contextune::Problem&) { return false; };

@@ -55,6 +55,13 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
         for log in logs:
             self.assertEqual(job.told(log), [])
 
+    def test_sizes_that_are_named_before_are_measured_by_all_at_the_first_call(self):
+        logs = self.run_job(2, "alone", "hinted", -1)
+        self.assert_winner(logs, "fastest")
+        self.assertEqual(self.ran, ["fastest", "fastest"])
+        for log in logs:
+            self.assertEqual(job.told(log), [])
+
     def test_a_winner_of_another_size_that_is_wrong_on_one_rank_is_searched_on_all(self):
         logs = self.run_job(2, "alone", "grows", -1, "wrong_later", 1)
         self.assertEqual(self.ran, ["better", "better"])
