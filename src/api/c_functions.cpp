@@ -35,7 +35,9 @@ constexpr contextune_api table{
     .region_restore_call = &set_restore_call,
     .region_next = &next_pass,
     .region_end = &end_region,
-    .tunable_create = &create_tunable,
+    // Which program file wants it is known to the other copy only.
+    .tunable_create = [](const char* name, const char* const* configs, size_t num_configs)
+        -> contextune_tunable* { return create_tunable(name, configs, num_configs, nullptr); },
     .tunable_passes = &set_tunable_passes,
     .tunable_key = &tunable_key,
     .tunable_begin = &begin_call,
@@ -128,7 +130,7 @@ void contextune_region_end(contextune_entry* entry) {
 
 contextune_tunable* contextune_tunable_create(const char* name, const char* const* configs,
                                               size_t num_configs) {
-  return create_tunable(name, configs, num_configs);
+  return create_tunable(name, configs, num_configs, __builtin_return_address(0));
 }
 
 int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup, int n_repeat) {
@@ -191,7 +193,7 @@ int contextune_limits_of_kernel(const void* kernel, contextune_kernel_limits* li
 
 contextune_choice* contextune_choice_create(const char* name,
                                             const contextune_choice_options* options) {
-  return create_choice(name, options);
+  return create_choice(name, options, __builtin_return_address(0));
 }
 
 int contextune_choice_add(contextune_choice* choice,

@@ -96,6 +96,7 @@ struct ChoiceProblem {
 struct contextune_choice {
   std::string name;       ///< as given
   std::string site_name;  ///< told apart from choices of that name with other implementations
+  std::string build;      ///< of the program file that made it; empty: not known
   contextune_choice_options options{};
   contextune::ResultTolerance tolerance;
   contextune::Buckets buckets;

@@ -13,6 +13,7 @@
 #include "api/named_values.hpp"
 #include "api/process.hpp"
 #include "core/statistics.hpp"
+#include "gpu/program_file.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/search.hpp"
 
@@ -47,8 +48,8 @@ void find_ranks(contextune_choice& choice) {
 
 }  // namespace
 
-contextune_choice* create_choice(const char* name,
-                                 const contextune_choice_options* options) noexcept {
+contextune_choice* create_choice(const char* name, const contextune_choice_options* options,
+                                 const void* caller) noexcept {
   try {
     if (name == nullptr || *name == '\0') throw Error("a choice is created without a name");
     if (options != nullptr && options->size == 0)
@@ -56,6 +57,7 @@ contextune_choice* create_choice(const char* name,
                   "': set `size` to sizeof(contextune_choice_options)");
     auto choice = std::make_unique<contextune_choice>();
     choice->name = name;
+    if (auto file = gpu::program_file_of(caller, 1)) choice->build = std::move(file->build);
     choice->options = whole_of(options);
     if (choice->options.tolerance != nullptr && *choice->options.tolerance != '\0') {
       const auto read = ResultTolerance::parse(choice->options.tolerance);

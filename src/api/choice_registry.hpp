@@ -5,8 +5,10 @@
 namespace contextune::api {
 
 /// What the C functions on choices do. Nothing throws; what fails leaves its text in last_error().
+/// @param caller code of the program file that has it
 [[nodiscard]] contextune_choice* create_choice(const char* name,
-                                               const contextune_choice_options* options) noexcept;
+                                               const contextune_choice_options* options,
+                                               const void* caller) noexcept;
 [[nodiscard]] int add_implementation(contextune_choice* choice,
                                      const contextune_implementation* given) noexcept;
 [[nodiscard]] uint32_t choice_problem(contextune_choice* choice,

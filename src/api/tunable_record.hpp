@@ -65,6 +65,7 @@ struct TunableProblem {
 struct contextune_tunable {
   std::string name;       ///< as given
   std::string site_name;  ///< told apart from tunables of that name with other configs
+  std::string build;      ///< of the program file that made it; empty: not known
   std::vector<std::string> config_texts;
   std::vector<contextune::Config> configs;
   std::atomic<int> n_warmup{-1};

@@ -9,6 +9,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable_record.hpp"
+#include "gpu/program_file.hpp"
 #include "intercept/site.hpp"
 
 namespace contextune::api {
@@ -64,6 +65,7 @@ TunableSite* add_site(contextune_tunable& tunable, TunableProblem& problem, Regi
   spec.n_warmup = at_least(0, tunable.n_warmup.load(std::memory_order_relaxed));
   spec.n_repeat = at_least(1, tunable.n_repeat.load(std::memory_order_relaxed));
   spec.timed_as_span = tunable.timed_as_span.load(std::memory_order_relaxed);
+  spec.build = tunable.build;
   auto* added = new TunableSite{&region, device, region.tunable(spec),
                                 problem.sites.load(std::memory_order_acquire)};
   // Another thread may have added the same one meanwhile: both name the same site.
@@ -95,8 +97,8 @@ void say_no_choice(const contextune_tunable& tunable, const TunableProblem& prob
 
 }  // namespace
 
-contextune_tunable* create_tunable(const char* name, const char* const* configs,
-                                   size_t num_configs) noexcept {
+contextune_tunable* create_tunable(const char* name, const char* const* configs, size_t num_configs,
+                                   const void* caller) noexcept {
   try {
     if (name == nullptr || *name == '\0') {
       fail("a tunable is created without a name; give it one");
@@ -115,6 +117,7 @@ contextune_tunable* create_tunable(const char* name, const char* const* configs,
     if (!same_name.empty()) tunable->site_name += "#" + std::to_string(same_name.size() + 1);
     tunable->config_texts = texts;
     tunable->configs = std::move(read);
+    if (auto file = gpu::program_file_of(caller, 1)) tunable->build = std::move(file->build);
     static_cast<void>(tunable->number_of(""));  // problem 0
     return same_name.emplace(std::move(texts), tunable.release()).first->second;
   } catch (const std::exception& error) {

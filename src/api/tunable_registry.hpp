@@ -6,8 +6,9 @@ namespace contextune::api {
 
 /// What the C functions on tunables do in this copy, or in `other` where that is the one that runs.
 /// Nothing throws; what fails leaves its text in last_error().
+/// @param caller code of the program file that has it; null: not known
 [[nodiscard]] contextune_tunable* create_tunable(const char* name, const char* const* configs,
-                                                 size_t num_configs) noexcept;
+                                                 size_t num_configs, const void* caller) noexcept;
 [[nodiscard]] int set_tunable_passes(contextune_tunable* tunable, int n_warmup,
                                      int n_repeat) noexcept;
 [[nodiscard]] int time_tunable_as_span(contextune_tunable* tunable) noexcept;

@@ -93,7 +93,8 @@ struct StoredSite {
   /// Of a kernel: a hash of its instructions; empty: not known. Winners are for these.
   std::string code;
   /// What tells without reading them that they are the same: which build or version of a file they
-  /// are in, or a hash of more than them. Empty: they are quick to read.
+  /// are in, or a hash of more than them. Empty: they are quick to read. Of a function or choice:
+  /// the build of the program file that calls it; empty: not known.
   std::string image;
   /// What its configs mean, as KernelRule::meaning() has it; empty: not known. Winners are for
   /// this, too.

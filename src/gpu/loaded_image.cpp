@@ -1,7 +1,5 @@
 #include "gpu/loaded_image.hpp"
 
-#include <link.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,9 +8,11 @@
 #include <filesystem>
 #include <utility>
 
+#include "core/hexadecimal.hpp"
 #include "core/stable_hash.hpp"
 #include "gpu/byte_source.hpp"
 #include "gpu/fat_binary.hpp"
+#include "gpu/program_file.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -31,83 +31,6 @@ constexpr std::size_t most_copied_bytes_together = 256 << 20;
 constexpr std::size_t mark_bytes = 256;
 constexpr const char* linked_at_load = "the driver linked it at its load, from several fatbins";
 std::atomic<std::size_t> copied_bytes{0};
-
-struct Place {
-  std::uintptr_t begin = 0;
-  std::uintptr_t end = 0;
-  std::string file;
-  std::string build;  ///< of the file: what its linker named it by its contents, or its version
-  bool found = false;
-};
-
-std::string hexadecimal(std::uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
-
-/// Of a file that is loaded, so that its notes are there to be read.
-std::string build_of(const dl_phdr_info& info) {
-  for (int i = 0; i < info.dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info.dlpi_phdr[i];
-    if (part.p_type != PT_NOTE) continue;
-    const auto* const notes = reinterpret_cast<const char*>(info.dlpi_addr + part.p_vaddr);
-    for (std::size_t at = 0; at + sizeof(ElfW(Nhdr)) <= part.p_memsz;) {
-      ElfW(Nhdr) note;
-      std::memcpy(&note, notes + at, sizeof note);
-      const std::size_t name = at + sizeof note;
-      const std::size_t content = name + (note.n_namesz + 3U) / 4U * 4U;
-      at = content + (note.n_descsz + 3U) / 4U * 4U;
-      if (at > part.p_memsz) break;
-      if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 ||
-          std::memcmp(notes + name, "GNU", 4) != 0) {
-        continue;
-      }
-      StableHash hash;
-      hash.add(std::string_view(notes + content, note.n_descsz));
-      return "build " + hexadecimal(hash.value());
-    }
-  }
-  const bool is_program = info.dlpi_name == nullptr || *info.dlpi_name == '\0';
-  const std::string version = FileSource(is_program ? "/proc/self/exe" : info.dlpi_name).version();
-  return version.empty() ? std::string() : "file " + version;
-}
-
-int look_into(dl_phdr_info* info, std::size_t, void* data) {
-  auto& place = *static_cast<Place*>(data);
-  for (int i = 0; i < info->dlpi_phnum; ++i) {
-    const ElfW(Phdr)& part = info->dlpi_phdr[i];
-    if (part.p_type != PT_LOAD || (part.p_flags & PF_W) != 0) continue;
-    const std::uintptr_t begin = info->dlpi_addr + part.p_vaddr;
-    if (place.begin < begin || place.end > begin + part.p_filesz) continue;
-    place.found = true;
-    try {
-      // The address tells two loads of one file apart.
-      place.build = build_of(*info);
-      place.file = std::string(info->dlpi_name == nullptr ? "" : info->dlpi_name) + "@" +
-                   std::to_string(info->dlpi_addr);
-    } catch (const std::exception&) {
-      place.found = false;
-    }
-    return 1;
-  }
-  return 0;
-}
-
-/// The loaded program file whose read-only part has these bytes; without a name if none has.
-Place place_of(const void* address, std::uint64_t bytes) {
-  Place place;
-  place.begin = reinterpret_cast<std::uintptr_t>(address);
-  if (bytes > UINTPTR_MAX - place.begin) return {};
-  place.end = place.begin + bytes;
-  (void)dl_iterate_phdr(&look_into, &place);
-  if (!place.found) return {};
-  return place;
-}
-
-std::string program_file_of(const void* address, std::uint64_t bytes) {
-  return place_of(address, bytes).file;
-}
 
 std::string first_bytes(const ByteSource& source) {
   std::string bytes(mark_bytes, '\0');
@@ -177,11 +100,10 @@ void LoadedImage::keep_fat_binary(const void* address) {
     return;
   }
   bytes_ = *bytes;
-  const Place place = place_of(address, *bytes);
-  program_file_ = place.file;
-  if (!program_file_.empty()) {
+  if (const auto file = program_file_of(address, *bytes)) {
+    program_file_ = file->load;
     address_ = address;
-    stamp_ = place.build;
+    stamp_ = file->build;
     mark_ = first_bytes(source);
     return;
   }
@@ -215,8 +137,8 @@ LoadedImage::Answer LoadedImage::read_now(int binary_version) const {
   } else if (address_ != nullptr) {
     const MemorySource source(address_);
     const auto bytes = fat_binary_bytes(source);
-    if (!bytes || program_file_of(address_, *bytes) != program_file_ ||
-        first_bytes(source) != mark_) {
+    const auto file = bytes ? program_file_of(address_, *bytes) : std::nullopt;
+    if (!file || file->load != program_file_ || first_bytes(source) != mark_) {
       answer.why = "the program file that it came from is no longer loaded";
       return answer;
     }

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdio>
 #include <filesystem>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "core/hexadecimal.hpp"
 #include "core/stable_hash.hpp"
 
 namespace contextune::intercept {
@@ -50,12 +50,6 @@ bool add_file(const std::string& path, StableHash& hash, std::string& text) {
   }
   close(file);
   return is_read;
-}
-
-std::string word_of(const StableHash& hash) {
-  std::array<char, 24> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(hash.value()));
-  return text.data();
 }
 
 /// Takes the word off the text behind blanks. False: the text begins with something else.
@@ -112,7 +106,7 @@ const DeclaredFiles::File& DeclaredFiles::read(const std::string& path) {
   StableHash hash;
   std::string text;
   if (add_file(path, hash, text)) {
-    file.word = word_of(hash);
+    file.word = hexadecimal(hash.value());
     file.included = directives_of(text);
   }
   return known_.emplace(path, std::move(file)).first->second;

@@ -31,6 +31,7 @@ struct TunableSpec {
   /// last end; else the sum of its launches.
   bool timed_as_span = false;
   std::vector<std::uint32_t> unusable;  ///< configs that cannot run here, or must not
+  std::string build;                    ///< as SiteCode has it
 };
 
 /// One named stretch of host execution whose GPU work is tuned together. Lives as long as the

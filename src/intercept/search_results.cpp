@@ -67,7 +67,10 @@ SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const 
     has_noted_ = true;
   };
   if (stored.declaration.empty() && !code.declaration.empty()) note();
-  if (code.image == nullptr) return Code::Same;  // nothing more is known than the key says
+  if (code.image == nullptr) {
+    const bool is_known = !stored.image.empty() && !code.build.empty();
+    return is_known && stored.image != code.build ? Code::Untold : Code::Same;
+  }
   const bool is_stamped = !stored.image.empty() && stored.image == code.stamp();
   if (!stored.code.empty() && is_stamped) return Code::Same;
   const bool reads_now = !stored.code.empty() && code.is_quick();

@@ -14,9 +14,11 @@ struct SiteCode {
   std::string symbol;
   int binary_version = 0;
   std::string declaration{};  ///< as StoredSite has it
+  /// Of a function or choice: the build of the program file that calls it; empty: not known.
+  std::string build{};
 
   /// As StoredSite has them; read() may take milliseconds unless is_quick().
-  [[nodiscard]] std::string stamp() const { return image == nullptr ? "" : image->stamp(); }
+  [[nodiscard]] std::string stamp() const { return image == nullptr ? build : image->stamp(); }
   [[nodiscard]] bool is_quick() const { return image == nullptr || image->is_quick_to_read(); }
   [[nodiscard]] std::string read() const {
     return image == nullptr ? "" : image->code_of(symbol, binary_version);

@@ -22,6 +22,7 @@
 #include "intercept/kernel_table.hpp"
 #include "intercept/knob_provider.hpp"
 #include "intercept/launch_cache.hpp"
+#include "intercept/region.hpp"
 #include "log/tuning_log.hpp"
 
 namespace contextune::intercept {
@@ -93,13 +94,12 @@ class SiteTable {
   }
 
   /// The site of a tunable; null if it cannot be tuned.
-  [[nodiscard]] Site* tunable(SiteSpec spec, const PrunedConfigs& pruned,
-                              bool timed_as_span = false,
-                              std::span<const std::uint32_t> unusable = {}) {
+  [[nodiscard]] Site* tunable(SiteSpec spec, const TunableSpec& given) {
     log::SiteFacts facts;
     facts.provider = "tunable";
-    facts.pruned = pruned;
-    return named(std::move(spec), std::move(facts), unusable, timed_as_span);
+    facts.pruned = given.pruned;
+    return named(std::move(spec), std::move(facts), given.unusable, given.timed_as_span,
+                 given.build);
   }
   /// The same of a collective.
   /// @param default_choice what the library takes by itself, for the log
@@ -139,7 +139,7 @@ class SiteTable {
   };
 
   Site* named(SiteSpec spec, log::SiteFacts facts, std::span<const std::uint32_t> unusable,
-              bool timed_as_span = false);
+              bool timed_as_span = false, const std::string& build = {});
   Found find_slowly(const Launch& launch);
   Binding* bind(const Launch& launch);
   void refresh(Binding& binding, const Launch& launch);

@@ -231,7 +231,7 @@ Site* TunedRegion::tunable(const TunableSpec& given) noexcept {
     spec.objective = given.region_objective ? Objective::Region : Objective::Own;
     spec.n_warmup = given.n_warmup;
     spec.n_repeat = given.n_repeat;
-    return table_.tunable(std::move(spec), given.pruned, given.timed_as_span, given.unusable);
+    return table_.tunable(std::move(spec), given);
   } catch (const std::exception& error) {
     services().log.fallback(FallbackReason::InternalError, name(), given.name, error.what());
     return nullptr;

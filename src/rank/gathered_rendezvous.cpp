@@ -1,13 +1,13 @@
 #include "rank/gathered_rendezvous.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "core/byte_stream.hpp"
+#include "core/hexadecimal.hpp"
 #include "rank/endpoint.hpp"
 #include "rank/frame.hpp"
 #include "rank/handshake.hpp"
@@ -94,10 +94,7 @@ std::optional<Said> parse(std::span<const std::byte> block, std::string& fault) 
 }
 
 std::string name_of_job(const std::string& secret) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx",
-                static_cast<unsigned long long>(number_of_job(secret)));
-  return std::string("communicator-") + text;
+  return "communicator-" + hexadecimal(number_of_job(secret));
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 #include "rank/rendezvous.hpp"
 
-#include <cstdio>
 #include <cstdlib>
 #include <utility>
 
+#include "core/hexadecimal.hpp"
 #include "core/launcher.hpp"
 #include "rank/handshake.hpp"
 #include "rank/surroundings.hpp"
@@ -81,9 +81,7 @@ std::string job_of(const VariableLookup& variable, const Launcher& launcher, boo
 }
 
 std::string hash_text(const std::string& job) {
-  char text[17];
-  std::snprintf(text, sizeof(text), "%016llx", static_cast<unsigned long long>(number_of_job(job)));
-  return text;
+  return hexadecimal(number_of_job(job));
 }
 
 // Below the ports that the system gives out itself, beside those that stores like.

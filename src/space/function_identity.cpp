@@ -2,10 +2,10 @@
 
 #include <bit>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <string_view>
 
+#include "core/hexadecimal.hpp"
 #include "core/stable_hash.hpp"
 
 namespace contextune::space {
@@ -133,9 +133,7 @@ std::string function_identity(Script& script, const ScriptFunction& function) {
   } catch (const ScriptFault&) {
     return {};  // no memory for a few places on the stack
   }
-  char text[24];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(found));
-  return text;
+  return hexadecimal(found);
 }
 
 }  // namespace contextune::space

@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
+
+#include "core/hexadecimal.hpp"
 
 namespace contextune::store {
 namespace {
@@ -16,12 +17,6 @@ constexpr std::array<std::string_view, 3> suspicion_words{"none", "suspect", "bl
 // A machine that wants memory, or a scheduler, may end two runs in a row at the same place.
 constexpr std::uint32_t blaming_ends = 3;
 constexpr std::size_t most_entries = 65536;
-
-std::string hash_text(std::uint64_t number) {
-  std::array<char, 17> text{};
-  std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(number));
-  return text.data();
-}
 
 /// Takes what is up to the next `end` off a text.
 std::string_view take(std::string_view& text, char end) {
@@ -73,7 +68,7 @@ std::string TryingFile::to_text() const {
 }
 
 std::string TryingFile::line_of(const TriedConfig& config, const std::string& text) {
-  return hash_text(config.site) + " " + hash_text(config.config) + " " + one_line(text);
+  return hexadecimal(config.site) + " " + hexadecimal(config.config) + " " + one_line(text);
 }
 
 std::string TryingFile::closing() {
@@ -130,7 +125,7 @@ std::string KnownFile::to_text() const {
   std::string text(known_version);
   text += "\n";
   for (const auto& [config, entry] : entries) {
-    text += hash_text(config.site) + " " + hash_text(config.config) + " " +
+    text += hexadecimal(config.site) + " " + hexadecimal(config.config) + " " +
             std::string(suspicion_words[static_cast<std::size_t>(entry.suspicion)]) + " " +
             std::to_string(entry.ends) + " " + one_line(entry.text);
   }

@@ -1,11 +1,13 @@
 // What a choice is in the runs after its first: each a process of its own, with one store.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "catch.hpp"
@@ -21,10 +23,11 @@ struct Ended {
 
 /// One program, with a store and a log of its own.
 struct Runs {
-  [[nodiscard]] Ended run(const std::string& how = {}) const {
+  [[nodiscard]] Ended run(const std::string& how = {},
+                          const std::string& program = CONTEXTUNE_TEST_CHOICE_CLIENT) const {
     const std::string command = "CONTEXTUNE_STORE=tune CONTEXTUNE_CACHE_DIR=" + folder.path() +
-                                "/store CONTEXTUNE_LOG_DIR=" + folder.path() +
-                                " exec " CONTEXTUNE_TEST_CHOICE_CLIENT " " + how;
+                                "/store CONTEXTUNE_LOG_DIR=" + folder.path() + " exec " + program +
+                                " " + how;
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     Ended ended;
@@ -33,6 +36,25 @@ struct Runs {
       ended.output += buffer.data();
     ended.status = pclose(pipe);
     return ended;
+  }
+  /// The same program, built anew: its linker names it otherwise.
+  [[nodiscard]] std::string rebuilt() const {
+    std::string bytes = text_of(CONTEXTUNE_TEST_CHOICE_CLIENT);
+    // Length of the name, length of the content, NT_GNU_BUILD_ID, name.
+    const std::string head("\4\0\0\0\24\0\0\0\3\0\0\0GNU\0", 16);
+    const std::size_t at = bytes.find(head);
+    REQUIRE(at != std::string::npos);
+    bytes[at + head.size()] ^= 1;
+    const std::string program = folder.path("rebuilt");
+    std::ofstream(program, std::ios::binary) << bytes;
+    std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+    return program;
+  }
+  /// Lines of the last run.
+  [[nodiscard]] std::ptrdiff_t count(const std::string& text) const {
+    const std::vector<std::string> all = lines_of(folder.path("rank-0.log"));
+    return std::count_if(all.begin(), all.end(),
+                         [&](const auto& line) { return line.find(text) != std::string::npos; });
   }
   [[nodiscard]] std::string log() const { return text_of(folder.path("rank-0.log")); }
   /// What is stored of the choice.
@@ -64,6 +86,23 @@ TEST_CASE("A run that starts tuned leaves the store as it was", "[choice_runs]")
   CHECK(runs.run().status == 0);
   CHECK(runs.run().status == 0);
   CHECK(runs.stored() == stored);
+}
+
+TEST_CASE("Winners of functions and choices have to show themselves again in a program built anew",
+          "[choice_runs]") {
+  const Runs runs;
+  const std::string shown = " verdict=kept ";
+  CHECK(runs.run().status == 0);
+  CHECK(runs.count(shown) == 3);  // of the function, and of both problems of the choice
+  CHECK(runs.run().status == 0);
+  CHECK(runs.count(shown) == 0);
+  const std::string rebuilt = runs.rebuilt();
+  CHECK(runs.run({}, rebuilt).output.starts_with("block 128\n"));
+  CHECK(runs.count(shown) == 3);
+  CHECK(runs.count(" event=trial ") == 0);
+  CHECK(runs.run({}, rebuilt).status == 0);
+  CHECK(runs.count(shown) == 0);
+  CHECK(runs.count(" event=trial ") == 0);
 }
 
 TEST_CASE("An implementation that takes the process down is found, and what was beside it is not",
