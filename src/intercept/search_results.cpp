@@ -358,7 +358,8 @@ bool SearchResults::note_unfinished() {
   for (const Site& site : sites_) {
     const bool is_known = site.stored && site.untried.empty();
     if (site.configs.size() < 2 || site.is_pinned || is_known) continue;
-    StoredSite& note = sites.emplace_back(note_of(site), site.code).site;
+    sites.push_back({note_of(site), site.code});
+    StoredSite& note = sites.back().site;
     for (const std::uint32_t config : site.untried)
       note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
   }
