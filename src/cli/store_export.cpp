@@ -26,6 +26,7 @@ std::string_view invalidity_of(TrialStatus status) {
     case TrialStatus::LaunchFailed:
     case TrialStatus::NoSample:
     case TrialStatus::Crashed:
+    case TrialStatus::TooMuchMemory:
       return "runtime";
     case TrialStatus::CutOff:
     case TrialStatus::TimedOut:

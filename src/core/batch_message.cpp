@@ -17,7 +17,7 @@ constexpr Objective last(Objective) {
   return Objective::Region;
 }
 constexpr SiteResult::Status last(SiteResult::Status) {
-  return SiteResult::Status::Missing;
+  return SiteResult::Status::TooMuchMemory;
 }
 constexpr Stage last(Stage) {
   return Stage::Finished;
@@ -35,7 +35,7 @@ constexpr Selection last(Selection) {
   return Selection::Min;
 }
 constexpr TrialStatus last(TrialStatus) {
-  return TrialStatus::Known;
+  return TrialStatus::TooMuchMemory;
 }
 constexpr WinnerReason last(WinnerReason) {
   return WinnerReason::Nearest;
@@ -172,13 +172,13 @@ void travel(Wire& wire, TuningOptions& options) {
        options.refine, options.refine_candidates, options.refine_rounds, options.confirm,
        options.confirm_min_pairs, options.confirm_max_pairs, options.cutoff, options.max_sites,
        options.max_slowdown, options.max_passes, options.max_time, options.trial_timeout,
-       options.generation_window, options.stall_passes, options.result_patience,
-       options.result_patience_seconds);
+       options.comm_memory, options.generation_window, options.stall_passes,
+       options.result_patience, options.result_patience_seconds);
 }
 template <class Wire>
 void travel(Wire& wire, SiteResult& result) {
-  wire(result.site, result.config, result.launches, result.seconds, result.status,
-       result.in_pieces);
+  wire(result.site, result.config, result.launches, result.seconds, result.status, result.in_pieces,
+       result.connection_bytes);
 }
 template <class Wire>
 void travel(Wire& wire, PassReport& pass) {

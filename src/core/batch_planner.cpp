@@ -69,14 +69,21 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
       if (first) at = sites.insert(at, {seen, {}});
       at->seconds.push_back({ranks[r], seen.seconds});
       SiteResult& one = at->result;
-      const bool failed =
-          seen.status == SiteResult::Status::LaunchFailed || seen.seconds * seen.launches > timeout;
+      const bool failed = seen.has_failed() || seen.seconds * seen.launches > timeout;
       if (failed && culprit.empty()) culprit = name_of_rank(ranks[r]);
       if (first) continue;
       const auto severity = [](SiteResult::Status status) {
-        return status == SiteResult::Status::LaunchFailed ? 2
-               : status == SiteResult::Status::Missing    ? 1
-                                                          : 0;
+        switch (status) {
+          case SiteResult::Status::Measured:
+            return 0;
+          case SiteResult::Status::Missing:
+            return 1;
+          case SiteResult::Status::TooMuchMemory:
+            return 2;
+          case SiteResult::Status::LaunchFailed:
+            return 3;
+        }
+        return 3;
       };
       if (severity(seen.status) > severity(one.status)) one.status = seen.status;
       if (seen.config != one.config && one.status == SiteResult::Status::Measured) {
@@ -85,6 +92,7 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
       one.seconds = std::max(one.seconds, seen.seconds);
       one.launches = std::max(one.launches, seen.launches);
       one.in_pieces = one.in_pieces || seen.in_pieces;
+      one.connection_bytes = std::max(one.connection_bytes, seen.connection_bytes);
     }
   }
   if (!region_known) result.region_seconds = 0;
@@ -105,9 +113,9 @@ void BatchPlanner::Events::stage(Stage stage, std::uint32_t generation) {
 
 void BatchPlanner::Events::fallback(FallbackReason reason, SiteIndex site,
                                     const std::string& text) {
-  const bool failed = reason == FallbackReason::LaunchFailed ||
-                      reason == FallbackReason::WrongResult ||
-                      reason == FallbackReason::TrialTimeout;
+  const bool failed =
+      reason == FallbackReason::LaunchFailed || reason == FallbackReason::WrongResult ||
+      reason == FallbackReason::TrialTimeout || reason == FallbackReason::CommMemory;
   const std::string where =
       failed && !culprit.empty() ? " It was seen on " + culprit + "." : std::string();
   list.emplace_back(FallbackEvent{reason, site, text + where});

@@ -81,7 +81,7 @@ struct PassPlan {
 
 /// What one site did in a measured pass.
 struct SiteResult {
-  enum class Status { Measured, LaunchFailed, Missing };
+  enum class Status { Measured, LaunchFailed, Missing, TooMuchMemory };
   SiteIndex site = 0;
   std::uint32_t config = 0;  ///< that really ran
   std::uint32_t launches = 0;
@@ -90,12 +90,19 @@ struct SiteResult {
   /// One of them is timed from the first start to the last end of several pieces of work. What the
   /// host takes between them counts, and Measure::Activity makes that longer.
   bool in_pieces = false;
+  /// Of TooMuchMemory: what NCCL took for the connections that the config needs.
+  std::uint64_t connection_bytes = 0;
+
+  /// It is never chosen.
+  [[nodiscard]] bool has_failed() const {
+    return status == Status::LaunchFailed || status == Status::TooMuchMemory;
+  }
 };
 
 /// Everything measured in one pass.
 struct PassResult {
   std::uint64_t pass = 0;
-  std::vector<SiteResult> sites;  ///< after Measure::Span at most those that could not be launched
+  std::vector<SiteResult> sites;  ///< after Measure::Span at most those that have failed
   double region_seconds = 0;      ///< not above 0: not known
   double sm_clock_hz = 0;         ///< 0: not known
   bool throttled = false;         ///< nothing of it counts

@@ -245,6 +245,7 @@ void SharedTuning::add_result(const PassResult& result, double now) {
       one.seconds = measured.seconds;
       one.in_pieces = measured.in_pieces;
       one.status = as_planned ? measured.status : SiteResult::Status::Missing;
+      one.connection_bytes = measured.connection_bytes;
     }
   }
 }

@@ -72,6 +72,7 @@ struct StoredTerms {
   double cutoff = 0;
   /// The region was shown to be faster with its winner, or that is the default.
   bool confirmed = false;
+  std::uint64_t comm_memory = 0;  ///< the option of this name, in bytes
 
   [[nodiscard]] bool operator==(const StoredTerms&) const = default;
 };

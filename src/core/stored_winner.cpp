@@ -24,8 +24,8 @@ bool has_to_be_shown(const StoredSite& stored, const Judging& here) {
 }  // namespace
 
 Judging judging(const Options& options) {
-  return {options.selection, options.tolerance, options.trial_timeout, options.cutoff,
-          options.confirm};
+  return {options.selection, options.tolerance, options.trial_timeout,
+          options.cutoff,    options.confirm,   static_cast<std::uint64_t>(options.comm_memory)};
 }
 
 bool counts_as_tried(const StoredTrial& trial, const StoredSite& of, const Judging& here) {
@@ -45,6 +45,8 @@ bool counts_as_tried(const StoredTrial& trial, const StoredSite& of, const Judgi
     case TrialStatus::CutOff:
       return !of.terms || of.terms->cutoff <= 0 ||
              (here.cutoff > 0 && here.cutoff <= of.terms->cutoff);
+    case TrialStatus::TooMuchMemory:
+      return !of.terms || here.comm_memory <= of.terms->comm_memory;
   }
   return false;
 }

@@ -46,13 +46,14 @@ struct Judging {
   double trial_timeout = 30;
   double cutoff = 3;
   bool confirm = true;
+  std::uint64_t comm_memory = std::uint64_t{512} << 20U;
 };
 [[nodiscard]] Judging judging(const Options& options);
 
 /// Whether what became of the config then says what would become of it now. A measurement does, and
 /// so does a launch that failed, which has to do with hardware, code and declaration: of others
-/// nothing counts. One that was wrong or too slow does as long as the terms are no milder. Whether
-/// a config crashes only the journal knows, which can be told to forget.
+/// nothing counts. One that was wrong, too slow or took too much memory does as long as the terms
+/// are no milder. Whether a config crashes only the journal knows, which can be told to forget.
 [[nodiscard]] bool counts_as_tried(const StoredTrial& trial, const StoredSite& of,
                                    const Judging& here);
 

@@ -9,17 +9,18 @@ namespace contextune {
 enum class TrialStatus {
   Untried,
   Measured,
-  LaunchFailed,  ///< could not be launched; its passes run the default
-  NoSample,      ///< asked for twice, and no sample came
-  CutOff,        ///< hopeless: what was seen of it is far slower than the best
-  WrongResult,   ///< computes something else than the default
-  TimedOut,      ///< took longer than trial_timeout in one pass
-  Crashed,       ///< has taken down the process that tried it, or its context
-  Known,         ///< an earlier run has measured it: not tried again
+  LaunchFailed,   ///< could not be launched; its passes run the default
+  NoSample,       ///< asked for twice, and no sample came
+  CutOff,         ///< hopeless: what was seen of it is far slower than the best
+  WrongResult,    ///< computes something else than the default
+  TimedOut,       ///< took longer than trial_timeout in one pass
+  Crashed,        ///< has taken down the process that tried it, or its context
+  Known,          ///< an earlier run has measured it: not tried again
+  TooMuchMemory,  ///< took more device memory than comm_memory for NCCL's connections
 };
 
 /// "untried", "measured", "failed", "missing", "cutoff", "wrong_result", "timeout", "crashed",
-/// "known": the rank log's words.
+/// "known", "memory": the rank log's words.
 [[nodiscard]] std::string_view to_string(TrialStatus status);
 
 /// One config of one site being measured. A plain value.

@@ -23,6 +23,7 @@ TuningOptions tuning_options(const Options& options) {
   out.max_passes = static_cast<std::uint64_t>(options.max_passes);
   out.max_time = options.max_time;
   out.trial_timeout = options.trial_timeout;
+  out.comm_memory = static_cast<std::uint64_t>(options.comm_memory);
   return out;
 }
 

@@ -279,7 +279,7 @@ void Tuning::Engine::resolve(std::map<std::uint64_t, PendingPass>::iterator at,
     if (pass.suspect) settle_suspect(pass);
     settle_trials(pass, result, number);
   } else {
-    settle_experiment(pass, result);
+    settle_experiment(pass, result, number);
   }
 }
 
@@ -289,9 +289,8 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
   for (const PlannedTrial& trial : pass.trials) {
     const SiteResult* seen = find_result(result, trial.site);
     TuningSite& site = sites_[trial.site];
-    if (seen != nullptr && seen->status == SiteResult::Status::LaunchFailed && !trial.failed) {
-      fail_config(trial.site, trial.runs, trial.step.iteration);
-    }
+    if (seen != nullptr && seen->has_failed() && !trial.failed)
+      fail_as_seen(*seen, trial.runs, trial.step.iteration, number);
     if (seen != nullptr && seen->config == trial.runs && took_too_long(*seen))
       time_out(trial.site, trial.runs, trial.step.iteration, took(*seen));
     const bool tried = trial.runs == trial.step.config && !trial.failed;
@@ -334,7 +333,8 @@ void Tuning::Engine::report_trial(const PlannedTrial& trial, const SiteResult* s
   observer_.trial(event);
 }
 
-void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult* result) {
+void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult* result,
+                                       std::uint64_t number) {
   if (pass.experiment != experiment_.number()) return;
   const bool counts = result != nullptr && !result->throttled;
   double seconds = counts ? region_seconds(*result) : no_sample;
@@ -347,9 +347,8 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
   // Where others launched it, only the result tells that it could not be launched.
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
     const SiteResult& seen = result->sites[i];
-    if (seen.status != SiteResult::Status::LaunchFailed || seen.site >= pass.configs.size())
-      continue;
-    fail_config(seen.site, pass.configs[seen.site], 0);
+    if (!seen.has_failed() || seen.site >= pass.configs.size()) continue;
+    fail_as_seen(seen, pass.configs[seen.site], 0, number);
     seconds = std::numeric_limits<double>::infinity();
   }
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {

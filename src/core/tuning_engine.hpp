@@ -123,13 +123,16 @@ class Tuning::Engine {
   void settle_trials(const PendingPass& pass, const PassResult* result, std::uint64_t number);
   void report_trial(const PlannedTrial& trial, const SiteResult* seen, const PassResult* result,
                     std::uint64_t number, bool counts);
-  void settle_experiment(const PendingPass& pass, const PassResult* result);
+  void settle_experiment(const PendingPass& pass, const PassResult* result, std::uint64_t number);
   void resolve(std::map<std::uint64_t, PendingPass>::iterator at, const PassResult* result);
   void abandon_open_pass();
   [[nodiscard]] std::vector<std::uint32_t> known_configs() const;
 
   // tuning_failures.cpp
   void fail_config(SiteIndex index, std::uint32_t config, int iteration);
+  /// @param seen has failed, in that pass
+  void fail_as_seen(const SiteResult& seen, std::uint32_t config, int iteration,
+                    std::uint64_t number);
   /// False: that was known, or it is the default.
   bool give_up_config(SiteIndex index, std::uint32_t config);
   /// @param seconds NaN: it has not ended

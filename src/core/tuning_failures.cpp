@@ -16,6 +16,11 @@ std::string text_of(double seconds) {
   return text.data();
 }
 
+std::string text_of(std::uint64_t bytes) {
+  constexpr std::uint64_t mebibyte = 1U << 20U;
+  return std::to_string(bytes / mebibyte + (bytes % mebibyte != 0 ? 1 : 0)) + " MiB";
+}
+
 }  // namespace
 
 void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iteration) {
@@ -27,6 +32,31 @@ void Tuning::Engine::fail_config(SiteIndex index, std::uint32_t config, int iter
                      index,
                      "Config " + std::to_string(config) + " of '" + site.spec.name +
                          "' could not be launched; the default ran in its place.");
+}
+
+void Tuning::Engine::fail_as_seen(const SiteResult& seen, std::uint32_t config, int iteration,
+                                  std::uint64_t number) {
+  if (seen.status == SiteResult::Status::LaunchFailed)
+    return fail_config(seen.site, config, iteration);
+  TuningSite& site = sites_[seen.site];
+  const bool has_trials = site.progress && config < site.spec.configs.size();
+  if (has_trials) site.progress->fail(config, iteration, TrialStatus::TooMuchMemory);
+  if (!give_up_config(seen.site, config)) return;
+  observer_.fallback(FallbackReason::CommMemory, seen.site,
+                     "Config " + std::to_string(config) + " of '" + site.spec.name +
+                         "' is given up: its algorithm took " + text_of(seen.connection_bytes) +
+                         " of device memory for its connections, which stay until the communicator "
+                         "ends, and --comm-memory lets it take " +
+                         text_of(options_.comm_memory) + "; with more it is tried again.");
+  if (has_trials) return;
+  // No trial of its own tells what became of it.
+  TrialEvent event;
+  event.pass = number;
+  event.site = seen.site;
+  event.config = config;
+  event.seconds = no_sample;
+  event.status = TrialStatus::TooMuchMemory;
+  observer_.trial(event);
 }
 
 double Tuning::Engine::took(const SiteResult& seen) {

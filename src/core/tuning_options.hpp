@@ -25,6 +25,7 @@ struct TuningOptions {
   std::uint64_t max_passes = 0;  ///< 0: no limit
   double max_time = 0;           ///< 0: no limit
   double trial_timeout = 30;     ///< a config that takes longer in one pass counts as failed
+  std::uint64_t comm_memory = std::uint64_t{512} << 20U;  ///< whoever measures heeds it
 
   /// The store knows sites of the region: its first entry only shows which are there, and is not
   /// measured.

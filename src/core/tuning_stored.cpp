@@ -70,6 +70,9 @@ void Tuning::Engine::take_stored(SiteIndex index) {
   TuningSite& site = sites_[index];
   if (!site.spec.stored) return;
   const std::uint32_t winner = site.spec.stored->config;
+  // What cannot be tried here is nothing to find out.
+  std::erase_if(site.spec.stored->untried,
+                [&](std::uint32_t config) { return site.failed.contains(config); });
   const auto& suspects = site.spec.suspicions.suspects;
   site.suspected =
       winner != 0 && std::find(suspects.begin(), suspects.end(), winner) != suspects.end();

@@ -119,6 +119,20 @@ std::vector<SiteIndex> PassRecord::sites_failed() const {
   return sites;
 }
 
+std::vector<SiteResult> PassRecord::sites_too_large() const {
+  std::vector<SiteResult> sites;
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (sites_[i].connection_bytes == 0) continue;
+    SiteResult& one = sites.emplace_back();
+    one.site = static_cast<SiteIndex>(i);
+    one.config = sites_[i].config;
+    one.launches = sites_[i].calls;
+    one.status = SiteResult::Status::TooMuchMemory;
+    one.connection_bytes = sites_[i].connection_bytes;
+  }
+  return sites;
+}
+
 PassResult PassRecord::result(bool mean) const {
   PassResult result;
   result.pass = pass;
@@ -136,6 +150,9 @@ PassResult PassRecord::result(bool mean) const {
     one.launches = site.calls;
     if (site.failed) {
       one.status = SiteResult::Status::LaunchFailed;
+    } else if (site.connection_bytes > 0) {
+      one.status = SiteResult::Status::TooMuchMemory;
+      one.connection_bytes = site.connection_bytes;
     } else if (site.arrived < site.records || site.records == 0 || site.spoiled ||
                // Another thread launched it as the entry ended. (A copy may have several records.)
                site.kernels > site.records) {

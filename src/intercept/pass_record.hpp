@@ -22,7 +22,8 @@ class PassRecord {
     std::uint32_t kernels = 0;  ///< of those, but of graphs and of calls that are timed as a span
     double seconds = 0;         ///< sum of what arrived, but of calls that are timed as a span
     bool failed = false;
-    bool spoiled = false;  ///< another config ran, at least in part
+    std::uint64_t connection_bytes = 0;  ///< above 0: more than it may take
+    bool spoiled = false;                ///< another config ran, at least in part
   };
 
   PassRecord() = default;
@@ -38,6 +39,8 @@ class PassRecord {
 
   void launched(SiteIndex site, std::uint32_t calls, std::uint32_t records);
   void failed(SiteIndex site);
+  /// NCCL took so many bytes for what the site's config needs, which is more than it may.
+  void took_too_much(SiteIndex site, std::uint64_t bytes) { count(site).connection_bytes = bytes; }
   void spoil(SiteIndex site) { count(site).spoiled = true; }
   /// The site did what it does once only: neither its time nor the region's says what it takes.
   void hold_up(SiteIndex site) {
@@ -60,6 +63,8 @@ class PassRecord {
   [[nodiscard]] bool complete() const noexcept { return arrived_ >= records_; }
   [[nodiscard]] std::vector<SiteIndex> sites_launched() const;
   [[nodiscard]] std::vector<SiteIndex> sites_failed() const;
+  /// Those that took too much memory, which the region's time does not tell.
+  [[nodiscard]] std::vector<SiteResult> sites_too_large() const;
   /// Sites that miss records are `Missing`. @param mean region time is the sites' mean, not the
   /// stretch from first start to last end
   [[nodiscard]] PassResult result(bool mean) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 #include <thread>
 
 #include "intercept/clock.hpp"
@@ -94,15 +95,19 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
     log_.fallback(reason, region_, spec.name + "{" + spec.key.to_string() + "}",
                   "'" + spec.name + "' keeps its default: " + why + ".");
   }
+  std::vector<std::uint32_t> left_out;
   if (why.empty())
-    leave_out_unconnected(made, spec.name + "{" + spec.key.to_string() + "}", configs);
+    left_out = too_large_to_connect(made, spec.name + "{" + spec.key.to_string() + "}", configs);
+  configs.unusable.insert(configs.unusable.end(), left_out.begin(), left_out.end());
   spec.configs = std::move(configs.configs);
   spec.collective = is_shared_ && obstacle.empty();
   // It has no time of its own: what the group takes says as much of the others.
   if (is_part) spec.objective = Objective::Region;
   spec.n_warmup = space.of(what.function).n_warmup;
   spec.n_repeat = space.of(what.function).n_repeat;
-  return table_.collective(std::move(spec), default_choice_of(made), configs.unusable);
+  Site* const site = table_.collective(std::move(spec), default_choice_of(made), configs.unusable);
+  if (site != nullptr) search_.leave_out(*site, left_out);
+  return site;
 }
 
 void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noexcept {
@@ -157,7 +162,9 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
 void RegionCollectives::count(const DecisionMade& made, const Site& site) {
   const std::uint64_t tag = search_.tag(site.index);
   search_.launched(tag, site.index, 1, 0);
-  if (made.was_refused || is_given_up(made)) search_.failed(tag, site.index);
+  if (made.was_refused) search_.failed(tag, site.index);
+  if (const std::uint64_t bytes = too_many_bytes(made))
+    search_.took_too_much(tag, site.index, bytes);
   if (site.configs.size() == 1) return;
   // What connects on its way is no sample of what it takes; by itself the program connects anyway.
   if (made.is_first_use && made.grant.config != 0) search_.was_held_up(tag, site.index);
@@ -165,27 +172,19 @@ void RegionCollectives::count(const DecisionMade& made, const Site& site) {
   if (!is_sample) search_.ran_another(tag, site.index);
 }
 
-bool RegionCollectives::is_given_up(const DecisionMade& made) {
-  if (!made.ran || made.grant.config == 0 || !made.grant.is_trial) return false;
+std::uint64_t RegionCollectives::too_many_bytes(const DecisionMade& made) {
+  if (!made.ran || made.grant.config == 0 || !made.grant.is_trial) return 0;
   const std::pair which(made.key.communicator, made.ran->algorithm);
-  const std::uint64_t most = process_collectives().space().connection_bytes;
-  const bool takes_too_much = made.is_first_use && made.connection_bytes > most;
-  {
-    const std::lock_guard lock(mutex_);
-    if (!takes_too_much) return given_up_.contains(which);
-    given_up_.insert(which);
-  }
-  log_.fallback(FallbackReason::CommMemory, region_, std::string(name_of(made.key.function)),
-                std::string(name_of(made.ran->algorithm)) + " took " +
-                    std::to_string(made.connection_bytes >> 20U) +
-                    " MiB of device memory for its connections, which stay until the communicator "
-                    "ends; its configs are given up on all ranks.");
-  return true;
+  const std::lock_guard lock(mutex_);
+  if (made.is_first_use && made.connection_bytes > process_collectives().space().connection_bytes)
+    given_up_[which] = made.connection_bytes;
+  const auto known = given_up_.find(which);
+  return known == given_up_.end() ? 0 : known->second;
 }
 
-void RegionCollectives::leave_out_unconnected(const DecisionMade& made, const std::string& label,
-                                              collective::SiteConfigs& configs) {
-  const auto to_connect =
+std::vector<std::uint32_t> RegionCollectives::too_large_to_connect(
+    const DecisionMade& made, const std::string& label, const collective::SiteConfigs& configs) {
+  auto to_connect =
       configs_to_connect(configs, process_collectives().connected(made.key.communicator));
   std::set<collective::Algorithm> algorithms;
   for (const std::uint32_t config : to_connect)
@@ -196,13 +195,14 @@ void RegionCollectives::leave_out_unconnected(const DecisionMade& made, const st
   std::size_t total_bytes = 0;
   if (algorithms.empty() || driver_.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS ||
       free_bytes >= needed) {
-    return;
+    return {};
   }
-  configs.unusable.insert(configs.unusable.end(), to_connect.begin(), to_connect.end());
-  log_.fallback(FallbackReason::CommMemory, region_, label,
-                "Algorithms without connections are not tried: " +
-                    std::to_string(free_bytes >> 20U) + " MiB of device memory are free, and " +
-                    std::to_string(needed >> 20U) + " MiB may be needed.");
+  log_.fallback(
+      FallbackReason::CommMemory, region_, label,
+      "Algorithms without connections are not tried: " + std::to_string(free_bytes >> 20U) +
+          " MiB of device memory are free, and " + std::to_string(needed >> 20U) +
+          " MiB may be needed, --comm-memory for each of them.");
+  return to_connect;
 }
 
 bool RegionCollectives::has(const collective::LeaseKey& key) const noexcept {

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <mutex>
-#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -77,11 +77,12 @@ class RegionCollectives final : public DecisionPort {
 
   /// @param is_part it is done in one launch with other collectives of its communicator
   [[nodiscard]] Site* make_site(const DecisionMade& made, bool is_foreign, bool is_part);
-  /// Leaves out what would have to be connected where there may be no memory for it.
-  void leave_out_unconnected(const DecisionMade& made, const std::string& label,
-                             collective::SiteConfigs& configs);
-  /// Whether the algorithm has taken more for its connections than it may, now or before.
-  [[nodiscard]] bool is_given_up(const DecisionMade& made);
+  /// What would have to be connected where there may be no memory for it: it is left out.
+  [[nodiscard]] std::vector<std::uint32_t> too_large_to_connect(
+      const DecisionMade& made, const std::string& label, const collective::SiteConfigs& configs);
+  /// The bytes that the algorithm has taken for its connections, now or before; 0: no more than it
+  /// may.
+  [[nodiscard]] std::uint64_t too_many_bytes(const DecisionMade& made);
   void count(const DecisionMade& made, const Site& site);
 
   const std::string region_;
@@ -94,7 +95,8 @@ class RegionCollectives final : public DecisionPort {
   EventLog& log_;
   mutable std::mutex mutex_;
   std::deque<Stream> streams_;
-  std::set<std::pair<std::uint64_t, collective::Algorithm>> given_up_;  ///< by context
+  /// By context: what took too much, and how much.
+  std::map<std::pair<std::uint64_t, collective::Algorithm>, std::uint64_t> given_up_;
   std::atomic<bool> holding_{false};
   std::atomic<bool> said_unasked_{false};
   std::array<std::atomic<bool>, contextune_nccl_count> said_untunable_{};

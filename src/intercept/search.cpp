@@ -299,6 +299,18 @@ void Search::failed(std::uint64_t tag, SiteIndex site) {
   open_->failed(site);
 }
 
+void Search::took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->took_too_much(site, bytes);
+}
+
+void Search::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_ && site.index != no_site) results_.leave_out(site.index, configs);
+}
+
 void Search::ran_another(std::uint64_t tag, SiteIndex site) {
   const std::lock_guard lock(mutex_);
   if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)

@@ -175,6 +175,10 @@ class Search {
   void launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls, std::uint32_t records);
   /// The site's config could not be launched in this pass; the default ran.
   void failed(std::uint64_t tag, SiteIndex site);
+  /// NCCL took so many bytes for the connections that it needs, which is more than it may.
+  void took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes);
+  /// Those of the configs that the site was added without are not tried in this run only.
+  void leave_out(const Site& site, std::span<const std::uint32_t> configs);
 
   /// It did in that pass what it does once only, as a collective connects.
   void was_held_up(std::uint64_t tag, SiteIndex site);

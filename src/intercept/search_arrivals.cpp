@@ -27,7 +27,8 @@ void Search::collect_spans(double now) {
     if (record == nullptr || record == open_.get()) continue;
     PassResult result;
     result.pass = record->pass;
-    if (std::isnan(span.seconds) || record->is_held_up()) {
+    result.sites = record->sites_too_large();
+    if (std::isnan(span.seconds) || (record->is_held_up() && result.sites.empty())) {
       if (!std::isnan(span.seconds)) note_survived(record->tried);
       tuning_->lose_result(result.pass, now);
       std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
@@ -36,8 +37,10 @@ void Search::collect_spans(double now) {
     result.sm_clock_hz = record->clock.sm_hz;
     result.throttled = record->clock.throttled;
     // Entries that overlap on the GPU take from one end to the next, not from begin to end.
-    result.region_seconds =
-        span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
+    if (!record->is_held_up()) {
+      result.region_seconds =
+          span.since_last > 0 ? std::min(span.seconds, span.since_last) : span.seconds;
+    }
     note_survived(record->tried);
     tuning_->add_result(result, now);
     std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });

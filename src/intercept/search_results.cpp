@@ -167,6 +167,14 @@ void SearchResults::exclude(SiteIndex site, std::uint32_t config, TrialStatus wh
     sites_[site].trials[config] = {why, {}};
 }
 
+void SearchResults::leave_out(SiteIndex site, std::span<const std::uint32_t> configs) {
+  if (site >= sites_.size()) return;
+  std::vector<Samples>& trials = sites_[site].trials;
+  for (const std::uint32_t config : configs)
+    if (config < trials.size() && trials[config].status == TrialStatus::LaunchFailed)
+      trials[config] = {TrialStatus::Untried, {}, true};
+}
+
 void SearchResults::set_in_flight(const Trials& trials) {
   if (trials == in_flight_) return;
   in_flight_ = trials;
@@ -214,6 +222,9 @@ void SearchResults::trial(const TrialEvent& event) {
   next_.trial(event);
   if (event.site >= sites_.size() || event.config >= sites_[event.site].trials.size()) return;
   Samples& samples = sites_[event.site].trials[event.config];
+  // Whatever rank has seen it, all have stored the same.
+  if (event.status == TrialStatus::TooMuchMemory && samples.status != event.status)
+    (void)note_failed(event.site, event.config, event.status);
   samples.status = event.status;
   if (event.status == TrialStatus::Measured && event.iteration >= 0 && !event.throttled)
     samples.seconds.push_back(event.seconds);
@@ -283,10 +294,11 @@ StoredSite SearchResults::stored(const Site& site) const {
   out.default_choice = site.default_choice;
   const StoredSite* before = find_stored(site.name, site.key, site.configs);
   out.terms = {judging_.tolerance, judging_.trial_timeout, judging_.cutoff,
-               was_confirmed(site, before)};
+               was_confirmed(site, before), judging_.comm_memory};
   if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;
   for (std::size_t config = 0; config < site.configs.size(); ++config) {
     const Samples& samples = site.trials[config];
+    if (samples.is_left_out) continue;
     StoredTrial trial;
     trial.config = site.configs[config];
     trial.status = samples.status;
@@ -306,13 +318,11 @@ StoredSite SearchResults::stored(const Site& site) const {
     if (trial.status == TrialStatus::Untried || trial.status == TrialStatus::Known) {
       const bool judged_by_region =
           site.objective == Objective::Region && site.winner->reason != WinnerReason::Stored;
-      const auto at =
-          before == nullptr
-              ? std::vector<StoredTrial>::const_iterator{}
-              : std::find_if(before->trials.begin(), before->trials.end(),
-                             [&](const StoredTrial& one) { return one.config == trial.config; });
-      if (before != nullptr && at != before->trials.end()) {
-        trial = *at;
+      const StoredTrial* const known = known_trial(site, config);
+      // What failed under stricter terms has not failed under these.
+      if (known != nullptr &&
+          (known->status == TrialStatus::Crashed || counts_as_tried(*known, *before, judging_))) {
+        trial = *known;
       } else if (judged_by_region) {
         trial.status = TrialStatus::Measured;  // on the region's time: it has none of its own
       } else {

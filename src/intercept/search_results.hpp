@@ -49,6 +49,8 @@ class SearchResults final : public TuningObserver {
 
   /// The config is not tried, for that reason.
   void exclude(SiteIndex site, std::uint32_t config, TrialStatus why);
+  /// Those of the configs that a site was added without are not tried in this run only.
+  void leave_out(SiteIndex site, std::span<const std::uint32_t> configs);
 
   /// All that is in flight and has not been survived before: sites and configs.
   using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
@@ -89,6 +91,7 @@ class SearchResults final : public TuningObserver {
   struct Samples {
     TrialStatus status = TrialStatus::Untried;
     std::vector<double> seconds;
+    bool is_left_out = false;  ///< nothing is found out about it, nor stored
   };
   struct Site {
     std::string name;

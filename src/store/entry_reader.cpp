@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -74,6 +75,7 @@ constexpr bool exists(TrialStatus status) {
     case TrialStatus::TimedOut:
     case TrialStatus::Crashed:
     case TrialStatus::Known:
+    case TrialStatus::TooMuchMemory:
       return true;
   }
   return false;
@@ -204,8 +206,12 @@ ReplacedWinner read_replaced(const JsonPlace& place, const Entry& entry) {
   return replaced;
 }
 
-StoredTerms read_terms(const JsonPlace& place) {
-  place.expect_members({"tolerance", "trial_timeout", "cutoff", "confirmed"});
+StoredTerms read_terms(const JsonPlace& place, std::int64_t version) {
+  if (version > 3) {
+    place.expect_members({"tolerance", "trial_timeout", "cutoff", "confirmed", "comm_memory"});
+  } else {
+    place.expect_members({"tolerance", "trial_timeout", "cutoff", "confirmed"});
+  }
   StoredTerms terms;
   terms.tolerance = place.at("tolerance").text();
   terms.trial_timeout = place.at("trial_timeout").seconds();
@@ -213,6 +219,10 @@ StoredTerms read_terms(const JsonPlace& place) {
   const JsonPlace confirmed = place.at("confirmed");
   if (!confirmed.value().is_boolean()) confirmed.refuse("must be true or false");
   terms.confirmed = confirmed.value().get<bool>();
+  if (version > 3) {
+    terms.comm_memory = static_cast<std::uint64_t>(
+        place.at("comm_memory").whole_number(0, std::numeric_limits<std::int64_t>::max()));
+  }
   return terms;
 }
 
@@ -245,7 +255,7 @@ EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t ver
   if (version > 2) {
     site.declaration = place.at("declaration").text();
     const JsonPlace terms = place.at("terms");
-    if (!terms.is_null()) site.terms = read_terms(terms);
+    if (!terms.is_null()) site.terms = read_terms(terms, version);
   }
   site.tuned_at = read_time(place.at("tuned_at"));
   read.software = read_software(place.at("software"), entry);

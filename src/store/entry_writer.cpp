@@ -67,7 +67,8 @@ Json to_json(const std::optional<StoredTerms>& terms) {
   return {{"tolerance", to_json_text(terms->tolerance)},
           {"trial_timeout", figure(terms->trial_timeout)},
           {"cutoff", figure(terms->cutoff)},
-          {"confirmed", terms->confirmed}};
+          {"confirmed", terms->confirmed},
+          {"comm_memory", terms->comm_memory}};
 }
 
 Json to_json(const EntrySite& entry) {

@@ -33,7 +33,7 @@ bool is_note(const StoredSite& site) {
 
 bool has_failed(TrialStatus status) {
   return status == TrialStatus::LaunchFailed || status == TrialStatus::WrongResult ||
-         status == TrialStatus::Crashed;
+         status == TrialStatus::Crashed || status == TrialStatus::TooMuchMemory;
 }
 
 // What was found out about one says nothing about the other.

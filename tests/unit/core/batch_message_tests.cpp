@@ -16,7 +16,7 @@ TEST_CASE(
   report.rejections.push_back({1, 2});
   PassReport pass;
   pass.region_seconds = 1.5;
-  pass.sites.push_back({2, 1, 7, 0.25, SiteResult::Status::LaunchFailed});
+  pass.sites.push_back({2, 1, 7, 0.25, SiteResult::Status::TooMuchMemory, false, 1U << 25U});
   report.passes.push_back(pass);
   const std::vector<std::byte> bytes = encode(report);
   BatchReport read;

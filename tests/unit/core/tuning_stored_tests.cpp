@@ -220,7 +220,7 @@ TEST_CASE("Configs are found in the store by their values", "[store]") {
 TEST_CASE("A failure counts as long as nothing is different that it came of", "[store]") {
   StoredSite stored;
   stored.winner = {{"v", 0}};
-  stored.terms = {"f32:1e-5", 2, 3, true};
+  stored.terms = {"f32:1e-5", 2, 3, true, 1000};
   StoredTrial trial;
   trial.config = {{"v", 1}};
   const auto configs = make_configs(2);
@@ -231,10 +231,11 @@ TEST_CASE("A failure counts as long as nothing is different that it came of", "[
           (status != TrialStatus::Crashed && !counts_as_tried(trial, stored, here)));
     return stored_winner(stored, configs, here)->untried.empty();
   };
-  const Judging same{Selection::Median, "f32:1e-5", 2, 3, true};
+  const Judging same{Selection::Median, "f32:1e-5", 2, 3, true, 1000};
   for (const TrialStatus status :
        {TrialStatus::Measured, TrialStatus::LaunchFailed, TrialStatus::NoSample,
-        TrialStatus::CutOff, TrialStatus::WrongResult, TrialStatus::TimedOut})
+        TrialStatus::CutOff, TrialStatus::WrongResult, TrialStatus::TimedOut,
+        TrialStatus::TooMuchMemory})
     CHECK(is_tried(status, same));
   CHECK_FALSE(is_tried(TrialStatus::Crashed, same));  // the journal knows
   for (const char* tolerance : {"", "f32:1e-6"})
@@ -246,6 +247,8 @@ TEST_CASE("A failure counts as long as nothing is different that it came of", "[
   CHECK(is_tried(TrialStatus::CutOff, {Selection::Median, "", 2, 2, true}));
   CHECK_FALSE(is_tried(TrialStatus::CutOff, {Selection::Median, "", 2, 4, true}));
   CHECK_FALSE(is_tried(TrialStatus::CutOff, {Selection::Median, "", 2, 0, true}));
+  CHECK(is_tried(TrialStatus::TooMuchMemory, {Selection::Median, "", 2, 3, true, 999}));
+  CHECK_FALSE(is_tried(TrialStatus::TooMuchMemory, {Selection::Median, "", 2, 3, true, 1001}));
   stored.terms.reset();  // an earlier contextune's
   CHECK(is_tried(TrialStatus::TimedOut, {Selection::Median, "f32:0.1", 90, 0, true}));
 }

@@ -124,8 +124,8 @@ TEST_CASE("Whatever became of a config, and why ever a site has its winner, come
   StoredSite& stored = entry.sites[0].site;
   for (const TrialStatus status :
        {TrialStatus::Measured, TrialStatus::LaunchFailed, TrialStatus::NoSample,
-        TrialStatus::CutOff, TrialStatus::WrongResult, TrialStatus::TimedOut,
-        TrialStatus::Crashed}) {
+        TrialStatus::CutOff, TrialStatus::WrongResult, TrialStatus::TimedOut, TrialStatus::Crashed,
+        TrialStatus::TooMuchMemory}) {
     stored.trials[0].status = status;
     CHECK(parse_entry(to_text(entry)).sites[0].site.trials[0].status == status);
   }
@@ -140,7 +140,12 @@ TEST_CASE("Of earlier versions of the format is not known what they lack, and al
   using Json = nlohmann::ordered_json;
   Entry entry = full_entry();
   Json old = Json::parse(to_text(entry));
-  CHECK(old["schema"] == 3);
+  CHECK(old["schema"] == 4);
+  old["schema"] = 3;
+  CHECK_THROWS(parse_entry(old.dump()));
+  for (Json& site : old["sites"]) CHECK(site["terms"].erase("comm_memory") == 1);
+  for (EntrySite& site : entry.sites) site.site.terms->comm_memory = 0;
+  CHECK(to_text(parse_entry(old.dump())) == to_text(entry));
   old["schema"] = 2;
   CHECK_THROWS(parse_entry(old.dump()));
   for (Json& site : old["sites"]) CHECK(site.erase("declaration") + site.erase("terms") == 2);
