@@ -6,7 +6,7 @@ import unittest
 
 import faults
 import job
-from collective_shapes_test import Shape
+from shapes import Shape
 
 
 class OfNoLauncher(Shape):

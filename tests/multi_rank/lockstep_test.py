@@ -7,7 +7,7 @@ import unittest
 
 import faults
 import job
-from collective_shapes_test import Shape
+from shapes import Shape
 from job import Peculiar
 
 SPACE = {"CONTEXTUNE_SPACE": str(job.BUILD.parents[1] / "tools" / "demo_program" / "tensor_parallel.lua")}
