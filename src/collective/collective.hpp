@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,6 +21,11 @@ enum class Function : std::uint8_t {
   AllReduce = 4,
   AllToAll = 255,
 };
+
+/// Those that may be tuned.
+inline constexpr std::array tunable_functions = {Function::Broadcast, Function::Reduce,
+                                                 Function::AllGather, Function::ReduceScatter,
+                                                 Function::AllReduce};
 
 /// Numbered as NCCL's ncclDataType_t.
 enum class Datatype : std::uint8_t {

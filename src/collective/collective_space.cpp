@@ -97,6 +97,10 @@ SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& spac
     site.why_none = all_to_all_untunable;
     return site;
   }
+  if (!wanted.excluded.empty()) {
+    site.why_none = wanted.excluded;
+    return site;
+  }
   if (!wanted.is_tuned) {
     site.why_none = "no space file declares it, and --auto is not given";
     return site;

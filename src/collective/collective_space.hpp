@@ -20,6 +20,7 @@ namespace contextune::collective {
 struct FunctionSpace {
   Buckets buckets;
   bool is_tuned = false;         ///< else it is named and timed only
+  std::string_view excluded;     ///< why it is not tuned though it may be declared, a clause
   std::vector<Config> declared;  ///< as CandidateSources has it
   std::optional<int> n_warmup;
   std::optional<int> n_repeat;

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include <contextune/error.hpp>
-
 #include "gpu/kernel_name.hpp"
 
 namespace contextune::intercept {
@@ -16,28 +14,9 @@ bool same_kernel(const gpu::KernelIdentity& a, const gpu::KernelIdentity& b) {
 
 }  // namespace
 
-KernelTable::KernelTable(const gpu::Driver& driver, const std::string& only,
-                         const std::string& exclude, EventLog& log)
-    : driver_(driver),
-      log_(log),
-      only_(expression("only", only)),
-      exclude_(expression("exclude", exclude)) {}
-
-std::optional<NamePattern> KernelTable::expression(const char* option, const std::string& text) {
-  if (text.empty()) return std::nullopt;
-  try {
-    return NamePattern(text);
-  } catch (const Error& error) {
-    log_.fault(std::string("option ") + option + ": " + error.what() + "; the option is ignored");
-    return std::nullopt;
-  }
-}
-
 bool KernelTable::is_excluded(const std::string& name) const {
   // NCCL's kernels wait for each other across devices; how they are launched is NCCL's alone.
-  if (name.rfind("nccl", 0) == 0) return true;
-  if (only_ && !only_->finds(name)) return true;
-  return exclude_ && exclude_->finds(name);
+  return name.rfind("nccl", 0) == 0 || !filter_.why_not({&name, 1}).empty();
 }
 
 const DeviceFacts& KernelTable::facts_of(int device) {

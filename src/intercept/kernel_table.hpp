@@ -14,7 +14,7 @@
 #include "gpu/kernel_identity.hpp"
 #include "intercept/event_log.hpp"
 #include "intercept/launch.hpp"
-#include "intercept/name_pattern.hpp"
+#include "intercept/name_filter.hpp"
 #include "intercept/settled_launches.hpp"
 
 namespace contextune::intercept {
@@ -32,9 +32,8 @@ struct KnownKernel {
 /// answers stale: compare `epoch`. Answers stay readable for ever. Any thread.
 class KernelTable {
  public:
-  /// Expressions that cannot be read are reported and do not count.
-  KernelTable(const gpu::Driver& driver, const std::string& only, const std::string& exclude,
-              EventLog& log);
+  KernelTable(const gpu::Driver& driver, const NameFilter& filter, EventLog& log)
+      : driver_(driver), log_(log), filter_(filter) {}
 
   /// Null: the driver cannot tell (logged). Needs a current context.
   [[nodiscard]] const KnownKernel* find(CUfunction handle, CUcontext context);
@@ -54,7 +53,6 @@ class KernelTable {
   [[nodiscard]] std::vector<const gpu::KernelIdentity*> launched();
 
  private:
-  [[nodiscard]] std::optional<NamePattern> expression(const char* option, const std::string& text);
   [[nodiscard]] bool is_excluded(const std::string& name) const;
 
   struct Entry {
@@ -64,8 +62,7 @@ class KernelTable {
   };
   const gpu::Driver& driver_;
   EventLog& log_;
-  std::optional<NamePattern> only_;
-  std::optional<NamePattern> exclude_;
+  const NameFilter filter_;
   std::atomic<std::uint64_t> epoch_{1};
   std::mutex mutex_;
   std::map<std::pair<CUfunction, CUcontext>, Entry> entries_;

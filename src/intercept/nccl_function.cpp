@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "intercept/offered_operations.hpp"
+
 namespace contextune::intercept {
 namespace {
 
@@ -17,6 +19,14 @@ constexpr std::array<NcclFunction, contextune_nccl_count> functions = {{
 
 const NcclFunction& nccl_function(contextune_nccl_fn fn) noexcept {
   return functions[fn];
+}
+
+std::vector<std::string> names_of(collective::Function function) {
+  std::vector<std::string> names = {std::string(name_of(function))};
+  for (int fn = 0; fn < contextune_nccl_count; ++fn)
+    if (function_of(static_cast<contextune_nccl_fn>(fn)) == function)
+      names.emplace_back(functions[static_cast<std::size_t>(fn)].name);
+  return names;
 }
 
 std::string_view why_not_asked(contextune_tuner_state state) noexcept {

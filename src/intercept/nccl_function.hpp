@@ -1,7 +1,10 @@
 #pragma once
 
+#include <string>
 #include <string_view>
+#include <vector>
 
+#include "collective/collective.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
@@ -14,6 +17,9 @@ struct NcclFunction {
 
 /// @param fn one of those that there are
 [[nodiscard]] const NcclFunction& nccl_function(contextune_nccl_fn fn) noexcept;
+
+/// All names of a collective: that of its sites, such as "all_reduce", then NCCL's.
+[[nodiscard]] std::vector<std::string> names_of(collective::Function function);
 
 /// Why NCCL asks our tuner nothing, a clause; "": it is led to it.
 [[nodiscard]] std::string_view why_not_asked(contextune_tuner_state state) noexcept;

@@ -112,8 +112,10 @@ void ProcessCollectives::start(const contextune_nccl_call& call, LaunchRegion* r
   this_call.captured = this_call.captured || (captured && function_of(call.fn));
   this_call.offered.add(call);
   if (is_untunable(call)) this_call.untunable = call.fn;
-  if (region != nullptr && region->collectives() == nullptr && function_of(call.fn))
-    region->saw_collective();
+  if (const auto function = function_of(call.fn); region != nullptr && function) {
+    if (!was_seen(*function)) seen_.fetch_or(bit_of(*function), std::memory_order_relaxed);
+    if (region->collectives() == nullptr) region->saw_collective();
+  }
   this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
 }
 

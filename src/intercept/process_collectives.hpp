@@ -57,6 +57,10 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   /// As above. @param gate keeps the program's threads out of NCCL while it is closed; outlives
   /// this
   void set_gate(ReplayGate* gate) noexcept { gate_ = gate; }
+  /// Whether a region has called NCCL for that.
+  [[nodiscard]] bool was_seen(collective::Function function) const noexcept {
+    return (seen_.load(std::memory_order_relaxed) & bit_of(function)) != 0;
+  }
   /// Whether any thread is inside a call of NCCL that does something.
   [[nodiscard]] bool any_under_way() const noexcept;
   /// The cells that a communicator has used.
@@ -119,6 +123,9 @@ class ProcessCollectives final : public collective::CollectiveDecider {
     std::atomic<int> count{0};
   };
 
+  static std::uint32_t bit_of(collective::Function function) noexcept {
+    return 1U << static_cast<unsigned>(function) % 32U;
+  }
   static std::size_t slot_of_context(std::uint64_t context) noexcept {
     return static_cast<std::size_t>((context - 1) % most_contexts);  // of live ones each its own
   }
@@ -151,6 +158,7 @@ class ProcessCollectives final : public collective::CollectiveDecider {
   ReplayGate* gate_ = nullptr;
   const AllocationMap* memory_ = nullptr;
   std::array<std::atomic<std::uint32_t>, most_contexts> used_{};  ///< cells, by context
+  std::atomic<std::uint32_t> seen_{0};                            ///< functions, in regions
   std::mutex owner_;                                              ///< of the lease table
   std::array<std::atomic<RegionCollectives*>, most_regions> regions_{};
 };

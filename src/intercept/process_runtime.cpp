@@ -71,7 +71,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       log_(log_settings(options)),
       allocations_(frontend == nullptr ? nullptr : frontend->missed, &is_called_by_nccl),
       launcher_(frontend),
-      kernels_(driver_, options.only, options.exclude, log_),
+      filter_(options.only, options.exclude, log_),
+      kernels_(driver_, filter_, log_),
       module_variables_(driver_),
       rules_(driver_, program_, options.auto_knobs),
       builds_(driver_),
@@ -117,7 +118,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   if (driver_.simulated) log_.set_simulated();
   write_start(log::ranks_of_environment());
   for (const std::string& one : faults) log_.fault(one);
-  rules_.start_collectives(options, log_);
+  rules_.start_collectives(options, filter_, log_);
   rules_.load(options.space, device_facts(), log_);
   process_collectives().set_space(rules_.collectives());
   process_collectives().watch_memory(allocations_);

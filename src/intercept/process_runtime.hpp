@@ -144,6 +144,7 @@ class ProcessRuntime final : public Runtime {
   AllocationMap allocations_;
   ContextTable contexts_;
   const Launcher launcher_;
+  const NameFilter filter_;
   KernelTable kernels_;
   ProgramAttributes program_;
   gpu::ModuleVariables module_variables_;

@@ -3,6 +3,7 @@
 #include <contextune/buckets.hpp>
 #include <contextune/error.hpp>
 
+#include "intercept/nccl_function.hpp"
 #include "space/kernel_name.hpp"
 #include "space/space_file.hpp"
 
@@ -64,10 +65,7 @@ void RuleBook::load(const std::string& paths, const DeviceFacts& device, EventLo
 }
 
 void RuleBook::declare(const space::CollectiveDeclaration& declared) {
-  for (collective::Function function :
-       {collective::Function::Broadcast, collective::Function::Reduce,
-        collective::Function::AllGather, collective::Function::ReduceScatter,
-        collective::Function::AllReduce}) {
+  for (const collective::Function function : collective::tunable_functions) {
     if (name_of(function) != declared.name) continue;
     collective::FunctionSpace& one = collectives_.functions[static_cast<std::size_t>(function)];
     one.is_tuned = true;
@@ -78,7 +76,7 @@ void RuleBook::declare(const space::CollectiveDeclaration& declared) {
   }
 }
 
-void RuleBook::start_collectives(const Options& options, EventLog& log) {
+void RuleBook::start_collectives(const Options& options, const NameFilter& filter, EventLog& log) {
   Buckets buckets;
   try {
     buckets = Buckets::parse(options.buckets);
@@ -89,6 +87,9 @@ void RuleBook::start_collectives(const Options& options, EventLog& log) {
     one.is_tuned = options.auto_knobs;
     one.buckets = buckets;
   }
+  for (const collective::Function function : collective::tunable_functions)
+    collectives_.functions[static_cast<std::size_t>(function)].excluded =
+        filter.why_not(names_of(function));
   collectives_.takes_nearest = options.nearest_size;
   collectives_.connection_bytes = static_cast<std::uint64_t>(options.comm_memory);
   collectives_.rounding = {options.exactness, options.allow_rounding};

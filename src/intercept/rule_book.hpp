@@ -10,6 +10,7 @@
 
 #include "collective/collective_space.hpp"
 #include "intercept/declared_knobs.hpp"
+#include "intercept/name_filter.hpp"
 #include "intercept/safe_attributes.hpp"
 #include "intercept/site_table.hpp"
 #include "space/declaration.hpp"
@@ -38,7 +39,7 @@ class RuleBook final : public KnobSource {
   [[nodiscard]] std::set<std::string> known_choices() const;
 
   /// What is wanted of collectives: by the options, before load().
-  void start_collectives(const Options& options, EventLog& log);
+  void start_collectives(const Options& options, const NameFilter& filter, EventLog& log);
   [[nodiscard]] const collective::CollectiveSpace& collectives() const { return collectives_; }
 
   [[nodiscard]] KnobProvider* provider_of(const KnownKernel& kernel) override;

@@ -6,6 +6,8 @@
 #include <contextune/error.hpp>
 
 #include "intercept/name_pattern.hpp"
+#include "intercept/nccl_function.hpp"
+#include "intercept/process_collectives.hpp"
 #include "space/kernel_name.hpp"
 #include "space/nearest_name.hpp"
 
@@ -43,8 +45,10 @@ void report_choices(const RuleBook& rules, EventLog& log) {
   }
 }
 
+/// @param shown the names that it may be told of, among all
 void report_expression(const char* flag, const std::string& text,
-                       const std::set<std::string>& names, EventLog& log) {
+                       const std::set<std::string>& names, const std::set<std::string>& shown,
+                       EventLog& log) {
   if (text.empty()) return;
   try {
     const NamePattern pattern(text);
@@ -55,7 +59,7 @@ void report_expression(const char* flag, const std::string& text,
   }
   log.fallback(FallbackReason::NameUnmatched, {}, {},
                std::string(flag) + " \"" + text + "\" finds nothing in the names of the kernels " +
-                   "that were launched" + known_names({}, names));
+                   "and collectives that were launched" + known_names({}, shown));
 }
 
 }  // namespace
@@ -73,12 +77,18 @@ void report_unmatched_names(const Options& options, KernelTable& kernels, RuleBo
     launched.insert(space::normalised_name(kernel->name));
     launched.insert(kernel->symbol);
   }
-  if (!names.empty()) {
-    report_kernels(names, launched, rules, log);
-    report_expression("--only", options.only, names, log);
-    report_expression("--exclude", options.exclude, names, log);
+  const bool has_kernels = !names.empty();
+  if (has_kernels) report_kernels(names, launched, rules, log);
+  if (has_kernels || !rules.known_choices().empty()) report_choices(rules, log);
+  std::set<std::string> shown = names;
+  for (const collective::Function function : collective::tunable_functions) {
+    if (!process_collectives().was_seen(function)) continue;
+    shown.emplace(name_of(function));
+    for (std::string& name : names_of(function)) names.insert(std::move(name));
   }
-  if (!names.empty() || !rules.known_choices().empty()) report_choices(rules, log);
+  if (names.empty()) return;
+  report_expression("--only", options.only, names, shown, log);
+  report_expression("--exclude", options.exclude, names, shown, log);
 }
 
 }  // namespace contextune::intercept

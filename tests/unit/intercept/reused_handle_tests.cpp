@@ -69,7 +69,7 @@ TEST_CASE("What is known of a kernel is found again when its handle comes back t
     return CUDA_SUCCESS;
   };
   intercept::EventLog log({"", 0, "", LogLevel::Info});
-  intercept::KernelTable table(driver, "", "", log);
+  intercept::KernelTable table(driver, intercept::NameFilter("", "", log), log);
   const CUfunction handle = Simulation::get().function(Simulation::get().module, "_Z3addifPf");
   std::set<const intercept::KnownKernel*> known;
   for (int round = 0; round < 20; ++round) {

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "intercept/event_log.hpp"
+#include "intercept/name_pattern.hpp"
+
+namespace contextune::intercept {
+
+/// What the options only and exclude leave to be tuned. Any thread.
+class NameFilter {
+ public:
+  /// Expressions that cannot be read are reported and do not count.
+  NameFilter(const std::string& only, const std::string& exclude, EventLog& log);
+
+  /// Why something is not to be tuned, a clause that lives for ever; empty: it may be.
+  /// @param names all that it has
+  [[nodiscard]] std::string_view why_not(std::span<const std::string> names) const noexcept;
+
+ private:
+  std::optional<NamePattern> only_;
+  std::optional<NamePattern> exclude_;
+};
+
+}  // namespace contextune::intercept
