@@ -141,6 +141,7 @@ std::int64_t CollectiveCalls::begin_tuner(const contextune_tuner_comm& comm) noe
     in_flight_here.began_tuner = number;
     return number;
   }
+  had_too_many_.store(true, std::memory_order_relaxed);
   return -1;
 }
 

@@ -133,6 +133,10 @@ class CollectiveCalls {
   [[nodiscard]] bool has_peers() const noexcept {
     return has_peers_.load(std::memory_order_relaxed);
   }
+  /// Whether there were ever more communicators at a time than are asked about.
+  [[nodiscard]] bool had_too_many() const noexcept {
+    return had_too_many_.load(std::memory_order_relaxed);
+  }
   /// Operations outside of groups about which NCCL asked nobody: on one rank, of no elements, on
   /// symmetric memory, or without our plugin.
   [[nodiscard]] std::uint64_t unasked() const noexcept {
@@ -160,6 +164,7 @@ class CollectiveCalls {
   std::atomic<CollectiveDecider*> decider_{nullptr};
   std::atomic<std::uint64_t> unasked_{0};
   std::atomic<bool> has_peers_{false};
+  std::atomic<bool> had_too_many_{false};
   std::array<Tuner, max_tuners> tuners_;
   mutable std::mutex mutex_;
   std::map<const void*, KnownCommunicator> communicators_;

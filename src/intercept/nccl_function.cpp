@@ -2,10 +2,14 @@
 
 #include <array>
 
+#include "intercept/collective_hooks.hpp"
+#include "intercept/nccl_caller.hpp"
 #include "intercept/offered_operations.hpp"
 
 namespace contextune::intercept {
 namespace {
+
+constexpr int oldest_that_asks = 22200;  // as in the frontend's tuner_variable.c
 
 constexpr std::array<NcclFunction, contextune_nccl_count> functions = {{
 #define CONTEXTUNE_NCCL(name, since, kind, why_not, ...) {#name, why_not},
@@ -29,10 +33,20 @@ std::vector<std::string> names_of(collective::Function function) {
   return names;
 }
 
-std::string_view why_not_asked(contextune_tuner_state state) noexcept {
+std::string why_not_asked(contextune_tuner_state state) {
+  const int version = nccl_version();
   switch (state) {
-    case contextune_tuner_offered:
     case contextune_tuner_not_yet:
+    case contextune_tuner_offered:
+      if (version != 0 && version < oldest_that_asks) {
+        return "NCCL " + std::to_string(version / 10000) + '.' +
+               std::to_string(version / 100 % 100) + '.' + std::to_string(version % 100) +
+               " is older than 2.22, the first that asks contextune";
+      }
+      if (collective_calls().had_too_many()) {
+        return "there were more than " + std::to_string(collective::CollectiveCalls::max_tuners) +
+               " communicators at a time, and no more are told apart";
+      }
       return {};
     case contextune_tuner_users_choice:
       return "NCCL_ALGO or NCCL_PROTO is set, so NCCL is left to its user";

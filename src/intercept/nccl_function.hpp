@@ -21,7 +21,7 @@ struct NcclFunction {
 /// All names of a collective: that of its sites, such as "all_reduce", then NCCL's.
 [[nodiscard]] std::vector<std::string> names_of(collective::Function function);
 
-/// Why NCCL asks our tuner nothing, a clause; "": it is led to it.
-[[nodiscard]] std::string_view why_not_asked(contextune_tuner_state state) noexcept;
+/// Why NCCL asks our tuner nothing, or not about all communicators, a clause; "": it is led to it.
+[[nodiscard]] std::string why_not_asked(contextune_tuner_state state);
 
 }  // namespace contextune::intercept

@@ -225,11 +225,12 @@ void RegionCollectives::decides_later() noexcept {
 }
 
 void RegionCollectives::nobody_is_asked(contextune_tuner_state state) noexcept {
-  const std::string_view why = why_not_asked(state);
-  if (why.empty() || said_unasked_.exchange(true, std::memory_order_relaxed)) return;
+  if (said_unasked_.load(std::memory_order_relaxed)) return;
   try {
+    const std::string why = why_not_asked(state);
+    if (why.empty() || said_unasked_.exchange(true, std::memory_order_relaxed)) return;
     log_.fallback(FallbackReason::CollectiveFixed, region_, {},
-                  "Collectives keep what NCCL chooses: " + std::string(why) + ".");
+                  "Collectives keep what NCCL chooses: " + why + ".");
   } catch (const std::exception&) {
     // Not said, then.
   }

@@ -83,6 +83,12 @@ class CollectiveShapes(ShapeTest):
     def test_a_group_of_one(self):
         self.assert_leased(self.check("group_of_one", steps=4000))
 
+    def test_a_version_of_nccl_that_has_no_tuner_to_ask(self):
+        logs = self.check("group_of_one", SIMNCCL_VERSION="2.21.5")
+        self.assert_said(logs, "collective_fixed", "NCCL 2.21.5 is older than 2.22")
+        for log in logs:
+            self.assertEqual(len(job.lines(log, "fallback")), 1, log)
+
     def test_versions_of_nccl_that_do_not_say_which_communicator_it_is(self):
         for version in ("2.22.3", "2.27.7"):
             self.assert_leased(self.check("group_of_one", steps=4000, SIMNCCL_VERSION=version))
@@ -166,7 +172,8 @@ class CollectiveShapes(ShapeTest):
             self.assert_leased(logs, size)
 
     def test_a_plugin_of_the_users_is_asked_about_more_communicators_than_are_tuned(self):
-        self.check("many", steps=3, TEST_TUNER="1 2 0", **USERS_TUNER)
+        logs = self.check("many", steps=3, TEST_TUNER="1 2 0", **USERS_TUNER)
+        self.assert_said(logs, "collective_fixed", "more than 1024 communicators at a time")
         self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 4096 ranks=2")}, {"RING/SIMPLE"})
 
     def test_nccl_that_its_user_has_told_how_is_left_alone_and_that_is_said(self):

@@ -300,7 +300,9 @@ TEST_CASE("Places for communicators are given back, and there is an end to them"
   for (std::int64_t i = 0; i < CollectiveCalls::max_tuners; ++i) {
     REQUIRE(program.calls->begin_tuner(tuner_comm) == i);
   }
+  CHECK_FALSE(program.calls->had_too_many());
   CHECK(program.calls->begin_tuner(tuner_comm) == -1);
+  CHECK(program.calls->had_too_many());
   program.calls->end_tuner(17);
   CHECK(decider.forgotten == 17);
   CHECK(program.calls->begin_tuner(tuner_comm) >= 0);

@@ -49,7 +49,8 @@ void* open_wanted() {
   return open("libnccl-tuner-" + wanted + ".so");
 }
 
-// Those before 2.28 do not know version 5, nor those before 2.24 version 4.
+// Those before 2.28 do not know version 5, nor those before 2.24 version 4, nor those before 2.22
+// version 3.
 TunerFunctions functions_of(void* library) {
   const int version = Settings::instance().version;
   TunerFunctions found;
@@ -62,7 +63,8 @@ TunerFunctions functions_of(void* library) {
   if (version >= NCCL_VERSION(2, 24, 0))
     found.v4 = static_cast<const TunerV4*>(dlsym(library, "ncclTunerPlugin_v4"));
   if (found.v4 != nullptr) return found;
-  found.v3 = static_cast<const TunerV3*>(dlsym(library, "ncclTunerPlugin_v3"));
+  if (version >= NCCL_VERSION(2, 22, 0))
+    found.v3 = static_cast<const TunerV3*>(dlsym(library, "ncclTunerPlugin_v3"));
   return found;
 }
 
