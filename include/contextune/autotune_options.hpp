@@ -23,7 +23,8 @@ struct AutotuneOptions {
 
   /// Which sizes are one problem, where the function says its size().
   Buckets buckets = {};
-  /// Sizes that are measured before the first call, with the arguments that inputs() gives.
+  /// Sizes that are measured before the first call that can be tuned, which is one outside of
+  /// regions and after CUDA was initialised, with the arguments that inputs() gives.
   std::vector<std::uint64_t> hints = {};
   UnseenSize unseen = UnseenSize::Tune;
   /// How many times smaller or larger the nearest size may be.

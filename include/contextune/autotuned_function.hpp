@@ -134,20 +134,29 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
     };
   }
 
-  /// Tunes the problem of that size now, with the arguments that inputs() gives; not where nothing
-  /// can be repeated, as in a region, nor before the program has initialised CUDA.
-  void tune(std::uint64_t size) {
+  /// Tunes the problem of that size now, unless it is tuned, with the arguments that inputs()
+  /// gives.
+  /// @return whether it is tuned. False where contextune_current_place() says that nothing can be
+  ///         repeated: in a region, in a capture, and where nothing is tuned, for which
+  ///         contextune_state_reason() has the reason: before the program has initialised CUDA,
+  ///         which is not done for it, say. inputs() is not asked then, and a later call is tuned
+  ///         as ever.
+  bool tune(std::uint64_t size) {
     static_assert(Callables::has_inputs, "tune(size) needs inputs()");
-    if (contextune_current_place() != contextune_place_free) return;
+    if (contextune_current_place() != contextune_place_free) return false;
     auto arguments = std::invoke(callables_.inputs, size);
-    std::apply(
+    return std::apply(
         [&](auto&... args) {
-          if (!prepare(nullptr)) return;
+          if (!prepare(nullptr)) return false;
           Problem& problem = problem_of(args...);
           // What a near size lends it is no winner of its own.
-          if (contextune_tunable_settled(handle(), problem.number) != CONTEXTUNE_UNSETTLED) return;
+          const auto is_tuned = [this](const Problem& one) {
+            return contextune_tunable_settled(handle(), one.number) != CONTEXTUNE_UNSETTLED;
+          };
+          if (is_tuned(problem)) return true;
           static_cast<void>(tune_now(problem, args...), 0);
           if (options().verbose) say_settled(args...);
+          return is_tuned(problem_of(args...));  // another one, where the default cannot run
         },
         arguments);
   }

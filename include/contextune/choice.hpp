@@ -223,8 +223,9 @@ class Choice<Result(Args...)> : public ChoiceBase {
   }
 
   /// What was measured for a problem of that size, type and key, in an earlier run if its winner is
-  /// stored; measured now if nothing was, on what `make_inputs` gives, once the program has
-  /// initialised CUDA. Empty: that failed, and contextune_error() says why.
+  /// stored; measured now if nothing was, on what `make_inputs` gives. Empty: contextune_error()
+  /// says why. So it is before the program has initialised CUDA, which is not done for it, and
+  /// where nothing is tuned at all (contextune_state_reason()); `make_inputs` is then not called.
   [[nodiscard]] std::vector<ChoiceTiming> timings(const Problem& problem, std::int64_t number = 0) {
     const std::uint32_t index =
         number_of(problem.bytes, problem.type, number, static_cast<bool>(number_), nullptr);

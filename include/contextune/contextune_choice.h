@@ -72,7 +72,7 @@ typedef struct contextune_implementation {
   enum contextune_fusion fusion; /* auto: the option `fusion` does not concern it */
   void* user;
   /* Whether it can do the problem, on all ranks alike. Asked once a problem, for its smallest and
-   * its largest size. NULL: it can do all. That of the default is not asked. */
+   * its largest size, once CUDA is initialised. NULL: it can do all. That of the default is not asked. */
   int (*supports)(void* user, const contextune_problem* problem);
   /* Makes its call return and what it has on the GPU come to its end: another rank failed, for which
    * it may wait. Perhaps from another thread, while `run` is under way. NULL: never needed. */
@@ -107,8 +107,8 @@ CONTEXTUNE_EXPORT contextune_choice* contextune_choice_create(
 CONTEXTUNE_EXPORT int contextune_choice_add(contextune_choice* choice,
                                             const contextune_implementation* implementation);
 
-/* The number of a problem, the same for equal ones. Takes a lock: worth keeping. A failure is
- * answered with 0xffffffff, which is done by the default. */
+/* The number of a problem, the same for equal ones, also before CUDA is initialised. Takes a lock:
+ * worth keeping. A failure is answered with 0xffffffff, which is done by the default. */
 CONTEXTUNE_EXPORT uint32_t contextune_choice_problem(contextune_choice* choice,
                                                      const contextune_problem* problem);
 
@@ -131,7 +131,8 @@ enum contextune_choice_want {
 CONTEXTUNE_EXPORT enum contextune_choice_want contextune_choice_wants(contextune_choice* choice,
                                                                       uint32_t problem);
 
-/* Searches now, on `alone`, unless the problem was searched before. */
+/* Searches now, on `alone`, unless the problem was searched before. Fails where nothing can be
+ * searched: before the program has initialised CUDA, where nothing is tuned, in a capture. */
 CONTEXTUNE_EXPORT int contextune_choice_measure(contextune_choice* choice, uint32_t problem,
                                                 const contextune_choice_run* alone);
 
@@ -153,7 +154,8 @@ typedef struct contextune_timing {
   int is_winner;
 } contextune_timing;
 
-/* Writes at most `most` of them, the default first, and returns how many there are. */
+/* Writes at most `most` of them, the default first, and returns how many there are. 0: before the
+ * program has initialised CUDA, and where nothing is tuned, nobody knows; contextune_error(). */
 CONTEXTUNE_EXPORT size_t contextune_choice_timings(contextune_choice* choice, uint32_t problem,
                                                    contextune_timing* timings, size_t most);
 

@@ -157,7 +157,7 @@ int run_known(const contextune_choice& choice, ChoiceProblem& problem,
 
 int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
                    const contextune_choice_run& call, const contextune_choice_run* alone) {
-  Runtime* const now = active_api() == own_api() ? runtime() : nullptr;
+  Runtime* const now = runtime();
   if (now == nullptr || !now->may_interrupt()) return run_default(problem, call);
   if (choice.is_apart.load(std::memory_order_acquire) || Searching::under_way)
     return run_default(problem, call);
@@ -213,7 +213,7 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
       choice->is_apart.load(std::memory_order_acquire)) {
     return contextune_want_call;
   }
-  Runtime* const now = active_api() == own_api() ? runtime() : nullptr;
+  Runtime* const now = runtime();
   if (now == nullptr) return contextune_want_call;
   const bool screened =
       problem->stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::Screened;
@@ -230,10 +230,14 @@ contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) 
 int measure_choice(contextune_choice* choice, uint32_t number,
                    const contextune_choice_run* alone) noexcept {
   ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);
-  if (problem == nullptr || alone == nullptr) return fail("there is nothing to be measured");
-  Runtime* const now = active_api() == own_api() ? runtime() : nullptr;
-  if (now == nullptr || !now->may_interrupt())
-    return fail("nothing can be measured here: there is no GPU in use, or a capture is under way");
+  if (problem == nullptr) return fail_unready(choice, number);
+  if (alone == nullptr) return fail("there is nothing to be measured");
+  Runtime* const now = runtime();
+  if (now == nullptr || !now->may_interrupt()) {
+    return fail(now == nullptr ? state_reason()
+                               : "nothing can be measured here: a capture is under way");
+  }
+  if (Searching::under_way) return fail("this thread is measuring already");
   try {
     const std::lock_guard lock(choice->search_mutex);
     const bool is_known =

@@ -75,7 +75,18 @@ contextune::Key contextune_choice::site_key(const ChoiceProblem& problem) const 
 
 ChoiceProblem* contextune_choice::problem(std::uint32_t number) noexcept {
   ChoiceProblem* const known = first(number);
-  if (known == nullptr || is_shared()) return known;
+  if (known == nullptr) return nullptr;
+  if (!known->is_ready.load(std::memory_order_acquire)) {
+    contextune::intercept::Runtime* const now = contextune::api::runtime();
+    if (now == nullptr) return nullptr;
+    try {
+      const std::lock_guard lock(mutex_);
+      make_ready(*known, *now);
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  }
+  if (is_shared()) return known;
   const int device = contextune::api::current_device();
   if (device < 0) return known;  // where nothing can run
   ChoiceProblem* const here = known->on(device);
@@ -99,6 +110,7 @@ ChoiceProblem* contextune_choice::make_on(ChoiceProblem& first, int device) noex
     made->label = first.label;
     made->on_device.store(device, std::memory_order_relaxed);
     find_candidates(*made);
+    made->is_ready.store(true, std::memory_order_relaxed);
     made->elsewhere.store(first.elsewhere.load(std::memory_order_relaxed),
                           std::memory_order_relaxed);
     first.elsewhere.store(made.get(), std::memory_order_release);
@@ -138,14 +150,21 @@ std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
   problem.ranks = asked.ranks;
   problem.key_text = asked.key == nullptr ? "" : asked.key;
   problem.key = std::move(key);
-  // Whoever calls it has initialised CUDA, and with it what reads the operator's files.
-  if (contextune::intercept::Runtime* now = contextune::api::runtime(); now && !knows_rule_)
-    read_rule(*now);
   problem.label = text.empty() ? site_name : site_name + "{" + text + "}";
-  find_candidates(problem);
+  if (contextune::intercept::Runtime* now = contextune::api::runtime()) make_ready(problem, *now);
   numbers_.emplace(text, number);
   num_problems_.store(number + 1, std::memory_order_release);
   return number;
+}
+
+void contextune_choice::make_ready(ChoiceProblem& problem,
+                                   contextune::intercept::Runtime& runtime) {
+  if (problem.is_ready.load(std::memory_order_relaxed)) return;  // another thread was faster
+  if (!knows_rule_) read_rule(runtime);
+  problem.candidates.clear();  // what is left where memory was short
+  problem.unsupported.clear();
+  find_candidates(problem);
+  problem.is_ready.store(true, std::memory_order_release);
 }
 
 bool contextune_choice::can_do(const Implementation& implementation,
@@ -171,8 +190,9 @@ std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProble
   const std::uint32_t count = num_problems_.load(std::memory_order_relaxed);
   for (std::uint32_t i = 0; i < count; ++i) {
     ChoiceProblem* const one = first(i)->on(problem.on_device.load(std::memory_order_relaxed));
-    if (one != nullptr && one != &problem && one->bytes && one->type == problem.type &&
-        one->ranks == problem.ranks && one->key_text == problem.key_text) {
+    if (one != nullptr && one != &problem && one->is_ready.load(std::memory_order_relaxed) &&
+        one->bytes && one->type == problem.type && one->ranks == problem.ranks &&
+        one->key_text == problem.key_text) {
       found.push_back(one);
     }
   }

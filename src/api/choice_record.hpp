@@ -64,6 +64,8 @@ struct ChoiceProblem {
   std::string key_text;
   Key key;            ///< with the size
   std::string label;  ///< "all_reduce{bytes=32769-65536}"
+  /// What follows is there. It waits for CUDA: before, nobody knows what the operator says of it.
+  std::atomic<bool> is_ready{false};
   /// What is searched. 0 is the default, unless that is ruled out.
   std::vector<ChoiceCandidate> candidates;
   std::vector<std::uint32_t> unsupported;  ///< implementations
@@ -124,9 +126,11 @@ struct contextune_choice {
   /// it, because others may do the same problem with others.
   [[nodiscard]] contextune::Key site_key(const contextune::api::ChoiceProblem& problem) const;
 
-  /// As the current device has it; null beyond the last, or without memory for it. Without a lock,
-  /// but for the first time on a device.
+  /// As the current device has it; null beyond the last, while nothing is tuned in this copy of the
+  /// library, and without memory for it. Without a lock, but for the first time on a device.
   [[nodiscard]] contextune::api::ChoiceProblem* problem(std::uint32_t number) noexcept;
+  /// Whether that is the number of a problem, which problem() may not have yet.
+  [[nodiscard]] bool knows(std::uint32_t number) const noexcept { return first(number) != nullptr; }
   /// The number of a problem, new or not; no_problem when there are too many.
   /// @throws Error if its key cannot be read
   [[nodiscard]] std::uint32_t number_of(const contextune_problem& problem);
@@ -147,6 +151,8 @@ struct contextune_choice {
   }
   [[nodiscard]] contextune::api::ChoiceProblem* make_on(contextune::api::ChoiceProblem& first,
                                                         int device) noexcept;
+  /// Under mutex_.
+  void make_ready(contextune::api::ChoiceProblem& problem, contextune::intercept::Runtime& runtime);
   void find_candidates(contextune::api::ChoiceProblem& problem) const;
   /// Whether the options and the operator let it run.
   [[nodiscard]] bool is_wanted(const contextune::api::Implementation& implementation) const;

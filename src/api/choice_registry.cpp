@@ -141,22 +141,33 @@ uint32_t choice_problem(contextune_choice* choice, const contextune_problem* pro
       choice->close();
       find_ranks(*choice);
     });
-    if (choice->options.ranks > 0) {
-      contextune_problem whole = whole_of(problem);
-      whole.ranks = choice->options.ranks;
-      return choice->number_of(whole);
-    }
-    return choice->number_of(*problem);
+    contextune_problem whole = whole_of(problem);
+    if (choice->options.ranks > 0) whole.ranks = choice->options.ranks;
+    const std::uint32_t number = choice->number_of(whole);
+    if (number == contextune_choice::no_problem)
+      fail("choice '" + choice->name +
+           "' has too many problems; give it a coarser key, or buckets");
+    return number;
   } catch (const std::exception& error) {
     fail(error.what());
     return contextune_choice::no_problem;
   }
 }
 
+int fail_unready(const contextune_choice* choice, uint32_t number) noexcept {
+  if (choice == nullptr || !choice->knows(number))
+    return fail("the choice has no such problem; contextune_choice_problem() gives its numbers");
+  const char* const why = state_reason();
+  return fail(*why != '\0' ? why : "there is no memory for the problem of a choice");
+}
+
 size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_timing* timings,
                       size_t most) noexcept {
   ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);
-  if (problem == nullptr) return 0;
+  if (problem == nullptr) {
+    static_cast<void>(fail_unready(choice, number));
+    return 0;
+  }
   const TunableSite* site = problem->find_settled(current_device());
   if (site == nullptr) site = problem->sites.load(std::memory_order_acquire);
   const intercept::Site* const measured = site == nullptr ? nullptr : site->site;

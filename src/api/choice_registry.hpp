@@ -20,6 +20,9 @@ namespace contextune::api {
                                                   uint32_t problem) noexcept;
 [[nodiscard]] int measure_choice(contextune_choice* choice, uint32_t problem,
                                  const contextune_choice_run* alone) noexcept;
+/// Says why nothing is known of a problem that contextune_choice::problem() does not have.
+/// @return -1
+int fail_unready(const contextune_choice* choice, uint32_t problem) noexcept;
 [[nodiscard]] size_t choice_timings(contextune_choice* choice, uint32_t problem,
                                     contextune_timing* timings, size_t most) noexcept;
 

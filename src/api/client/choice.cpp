@@ -182,8 +182,8 @@ bool ChoiceBase::is_to_be_measured(std::uint32_t number) const {
   if (contextune_choice_wants(handle_, number) != contextune_want_call) return true;
   if (unseen_ == UnseenSize::Tune) return false;
   const std::vector<ChoiceTiming> known = timings_of(number);
-  return std::none_of(known.begin(), known.end(),
-                      [](const ChoiceTiming& one) { return one.samples > 0; });
+  return !known.empty() && std::none_of(known.begin(), known.end(),
+                                        [](const ChoiceTiming& one) { return one.samples > 0; });
 }
 
 std::vector<ChoiceTiming> ChoiceBase::timings_of(std::uint32_t number) const {
