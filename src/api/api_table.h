@@ -39,6 +39,8 @@ struct contextune_api {
   void (*tunable_region_begin)(contextune_entry* entry, contextune_tunable* tunable, uint32_t key);
   enum contextune_place (*current_place)(void);
   int (*tunable_span)(contextune_tunable* tunable);
+  /* Says in the log that a choice of the copy whose file that is runs its default. */
+  void (*choice_runs_default)(const char* name, const char* file);
 };
 
 /* Exported; never NULL. */

@@ -49,6 +49,7 @@ constexpr contextune_api table{
     .tunable_region_begin = &begin_region_of,
     .current_place = &current_place,
     .tunable_span = &time_tunable_as_span,
+    .choice_runs_default = &say_runs_default,
 };
 
 /// Of an entry or call that was begun; one that is all zeros goes to this copy, which passes it

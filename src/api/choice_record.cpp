@@ -1,5 +1,7 @@
 #include "api/choice_record.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -78,7 +80,10 @@ ChoiceProblem* contextune_choice::problem(std::uint32_t number) noexcept {
   if (known == nullptr) return nullptr;
   if (!known->is_ready.load(std::memory_order_acquire)) {
     contextune::intercept::Runtime* const now = contextune::api::runtime();
-    if (now == nullptr) return nullptr;
+    if (now == nullptr) {
+      say_if_foreign();
+      return nullptr;
+    }
     try {
       const std::lock_guard lock(mutex_);
       make_ready(*known, *now);
@@ -91,6 +96,16 @@ ChoiceProblem* contextune_choice::problem(std::uint32_t number) noexcept {
   if (device < 0) return known;  // where nothing can run
   ChoiceProblem* const here = known->on(device);
   return here != nullptr ? here : make_on(*known, device);
+}
+
+void contextune_choice::say_if_foreign() noexcept {
+  const contextune_api* const running = contextune::api::active_api();
+  if (running == contextune::api::own_api()) return;
+  if (is_foreign.load(std::memory_order_relaxed) || is_foreign.exchange(true)) return;
+  Dl_info own{};
+  static_cast<void>(dladdr(contextune::api::own_api(), &own));
+  running->choice_runs_default(name.c_str(),
+                               own.dli_fname == nullptr ? "libcontextune.so" : own.dli_fname);
 }
 
 ChoiceProblem* contextune_choice::make_on(ChoiceProblem& first, int device) noexcept {

@@ -114,6 +114,8 @@ struct contextune_choice {
   std::unique_ptr<contextune::Lockstep> ranks;
   /// The ranks have not met, so every problem that is not settled runs its default.
   std::atomic<bool> is_apart{false};
+  /// Another copy of the library runs in this process, and was told of this choice.
+  std::atomic<bool> is_foreign{false};
   /// Problems that were measured alone.
   std::atomic<std::uint32_t> num_settled{0};
 
@@ -151,6 +153,7 @@ struct contextune_choice {
   }
   [[nodiscard]] contextune::api::ChoiceProblem* make_on(contextune::api::ChoiceProblem& first,
                                                         int device) noexcept;
+  void say_if_foreign() noexcept;
   /// Under mutex_.
   void make_ready(contextune::api::ChoiceProblem& problem, contextune::intercept::Runtime& runtime);
   void find_candidates(contextune::api::ChoiceProblem& problem) const;

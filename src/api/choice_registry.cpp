@@ -154,9 +154,24 @@ uint32_t choice_problem(contextune_choice* choice, const contextune_problem* pro
   }
 }
 
+void say_runs_default(const char* choice, const char* file) noexcept {
+  try {
+    if (Runtime* const now = Runtime::get()) {
+      now->fallback(FallbackReason::OtherCopy, {},
+                    "'" + std::string(choice) + "' runs its default: it was made by " + file +
+                        ", which is not the copy of contextune that runs in this process.");
+    }
+  } catch (const std::exception&) {
+    // No memory to say it.
+  }
+}
+
 int fail_unready(const contextune_choice* choice, uint32_t number) noexcept {
   if (choice == nullptr || !choice->knows(number))
     return fail("the choice has no such problem; contextune_choice_problem() gives its numbers");
+  if (active_api() != own_api())
+    return fail(
+        "another copy of contextune runs in this process; choices of this one are not tuned");
   const char* const why = state_reason();
   return fail(*why != '\0' ? why : "there is no memory for the problem of a choice");
 }
