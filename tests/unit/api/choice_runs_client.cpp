@@ -1,5 +1,6 @@
 // A program with a function and a choice, for tests of what one run leaves to the next: says what
-// each of them came to. With "crash" the fastest implementation takes the process down.
+// each of them came to. With "crash" the fastest implementation takes the process down; with "slow"
+// it is as slow as the default, as is what was the function's fastest config.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -7,18 +8,23 @@
 #include "added.hpp"
 
 int main(int argc, char** argv) {
-  if (argc > 2 || (argc == 2 && std::strcmp(argv[1], "crash") != 0)) {
-    std::puts("usage: choice_runs_client [crash]");
+  const char* const how = argc == 2 ? argv[1] : "";
+  const bool crashes = std::strcmp(how, "crash") == 0;
+  const bool is_slow = std::strcmp(how, "slow") == 0;
+  if (argc > 2 || (argc == 2 && !crashes && !is_slow)) {
+    std::puts("usage: choice_runs_client [crash|slow]");
     return 2;
   }
-  const bool crashes = argc == 2;
+  const auto threads = [&](std::int64_t wanted) {
+    return is_slow && wanted == 128 ? 256U : static_cast<unsigned>(wanted);
+  };
   const CUdeviceptr y = Program::on().floats(8);
   std::int64_t block = 0;
   auto scale =
       contextune::autotune("scale", contextune::ConfigSpace().parameter("block", {256, 128}),
                            [&](const contextune::Config& config) {
                              block = config.get_int("block");
-                             return Program::on().add(y, 8, 1.0F, 1, static_cast<unsigned>(block));
+                             return Program::on().add(y, 8, 1.0F, 1, threads(block));
                            },
                            {.n_warmup = 0, .n_repeat = 2});
   scale();
@@ -33,7 +39,7 @@ int main(int argc, char** argv) {
       .add("fast",
            [&](const contextune::Config&, CUdeviceptr at, int n) {
              if (crashes && n == 8) std::abort();
-             return Program::on().add(at, n, 1.0F, 1, 128);
+             return Program::on().add(at, n, 1.0F, 1, threads(128));
            })
       .add("middle", adding(ran, "middle", 64))
       .add("wrong", adding(ran, "wrong", 128, 2.0F));

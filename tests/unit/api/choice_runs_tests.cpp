@@ -1,4 +1,5 @@
-// What a choice is in the runs after its first: each a process of its own, with one store.
+// What a choice and a function are in the runs after their first: each a process of its own, with
+// one store.
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <regex>
+#include <sstream>
 #include <string>
 
 #include "catch.hpp"
@@ -23,11 +26,12 @@ struct Ended {
 
 /// One program, with a store and a log of its own.
 struct Runs {
-  [[nodiscard]] Ended run(const std::string& how = {},
+  /// @param variables "NAME=VALUE" of them
+  [[nodiscard]] Ended run(const std::string& how = {}, const std::string& variables = {},
                           const std::string& program = CONTEXTUNE_TEST_CHOICE_CLIENT) const {
-    const std::string command = "CONTEXTUNE_STORE=tune CONTEXTUNE_CACHE_DIR=" + folder.path() +
-                                "/store CONTEXTUNE_LOG_DIR=" + folder.path() + " exec " + program +
-                                " " + how;
+    const std::string command =
+        "exec env " + variables + " CONTEXTUNE_STORE=tune CONTEXTUNE_CACHE_DIR=" + folder.path() +
+        "/store CONTEXTUNE_LOG_DIR=" + folder.path() + " " + program + " " + how;
     FILE* pipe = popen(command.c_str(), "r");
     REQUIRE(pipe != nullptr);
     Ended ended;
@@ -56,6 +60,7 @@ struct Runs {
     return std::count_if(all.begin(), all.end(),
                          [&](const auto& line) { return line.find(text) != std::string::npos; });
   }
+  /// Of the last run.
   [[nodiscard]] std::string log() const { return text_of(folder.path("rank-0.log")); }
   /// What is stored of the choice.
   [[nodiscard]] std::string stored() const {
@@ -67,6 +72,42 @@ struct Runs {
 
   ScratchFolder folder;
 };
+
+/// Searches of the client: one of its function, and two of its choice.
+constexpr std::ptrdiff_t num_searches = 3;
+
+std::ptrdiff_t lines_with(const std::string& log, const std::string& first,
+                          const std::string& then = {}) {
+  std::istringstream lines(log);
+  std::ptrdiff_t found = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(first) != line.npos && line.find(then) != line.npos) ++found;
+  return found;
+}
+
+/// What the client says but for times, which another measurement has others of.
+std::string what_won(const Ended& ended) {
+  return std::regex_replace(ended.output, std::regex(" us=[0-9.]+"), "");
+}
+
+/// It starts with stored winners, and takes their word.
+void check_kept(const std::string& log) {
+  CHECK(lines_with(log, " event=trial ") == 0);
+  CHECK(lines_with(log, " event=confirm ", " verdict=skipped ") == num_searches);
+  CHECK(lines_with(log, " event=winner ", " reason=stored ") == num_searches);
+}
+
+/// As if nothing were stored; what was found is.
+void check_tuned(const std::string& log) {
+  for (const char* region :
+       {"region=scale{} ", "region=\"choice add{key=8}\"", "region=\"choice add{key=4}\""}) {
+    CHECK(lines_with(log, " event=trial ", region) > 0);
+  }
+  CHECK(lines_with(log, " event=winner ", " reason=stored ") == 0);
+  CHECK(lines_with(log, " event=winner ", " reason=fastest ") == num_searches);
+  CHECK(lines_with(log, " event=store region=scale action=saved ") == 1);
+  CHECK(lines_with(log, " event=store region=add action=saved ") > 0);
+}
 
 }  // namespace
 
@@ -97,10 +138,10 @@ TEST_CASE("Winners of functions and choices have to show themselves again in a p
   CHECK(runs.run().status == 0);
   CHECK(runs.count(shown) == 0);
   const std::string rebuilt = runs.rebuilt();
-  CHECK(runs.run({}, rebuilt).output.starts_with("block 128\n"));
+  CHECK(runs.run({}, {}, rebuilt).output.starts_with("block 128\n"));
   CHECK(runs.count(shown) == 3);
   CHECK(runs.count(" event=trial ") == 0);
-  CHECK(runs.run({}, rebuilt).status == 0);
+  CHECK(runs.run({}, {}, rebuilt).status == 0);
   CHECK(runs.count(shown) == 0);
   CHECK(runs.count(" event=trial ") == 0);
 }
@@ -122,4 +163,57 @@ TEST_CASE("An implementation that takes the process down is found, and what was 
   CHECK(runs.log().find("reason=config_crashed text=\"'implementation=fast' of 'add{key=8}'") !=
         std::string::npos);
   CHECK(runs.run("crash").status == 0);
+}
+
+TEST_CASE("Winners that were found with other software are confirmed before they count",
+          "[choice_runs]") {
+  const Runs runs;
+  const Ended first = runs.run();
+  check_tuned(runs.log());
+  CHECK(runs.run("", "SIMCUDA_VERSION=13.1").output == first.output);
+  const std::string log = runs.log();
+  CHECK(lines_with(log, " event=trial ") == 0);
+  CHECK(lines_with(log, " event=confirm ", " verdict=kept ") == num_searches);
+  CHECK(lines_with(log, " event=winner ", " reason=stored ") == num_searches);
+  // Then they are winners with this software too.
+  CHECK(runs.run("", "SIMCUDA_VERSION=13.1").output == first.output);
+  check_kept(runs.log());
+}
+
+TEST_CASE("Winners that are no faster with other software are found anew", "[choice_runs]") {
+  const Runs runs;
+  CHECK(runs.run().output.starts_with("block 128\n"));
+  const Ended other = runs.run("slow", "SIMCUDA_VERSION=13.1");
+  CHECK(other.output.starts_with("block 256\n"));
+  CHECK(what_won(other).find("middle state=0 samples=2 winner\n") != std::string::npos);
+  CHECK(lines_with(runs.log(), " reason=stale_winners ") == num_searches);
+  CHECK(runs.run("slow", "SIMCUDA_VERSION=13.1").output == other.output);
+  CHECK(lines_with(runs.log(), " event=trial ") == 0);
+}
+
+TEST_CASE("With version_check, what was found with other software is tuned again",
+          "[choice_runs]") {
+  const Runs runs;
+  const Ended first = runs.run();
+  CHECK(runs.run("", "CONTEXTUNE_VERSION_CHECK=1").output == first.output);
+  check_kept(runs.log());
+  const std::string other = "SIMCUDA_VERSION=13.1 CONTEXTUNE_VERSION_CHECK=1";
+  const Ended again = runs.run("", other);
+  CHECK(what_won(again) == what_won(first));
+  check_tuned(runs.log());
+  CHECK(runs.run("", other).output == again.output);
+  check_kept(runs.log());
+}
+
+TEST_CASE("With always_tune all is tuned as if nothing were stored, and stored again",
+          "[choice_runs]") {
+  const Runs runs;
+  const Ended first = runs.run();
+  for (int i = 0; i < 2; ++i) {
+    CHECK(what_won(runs.run("", "CONTEXTUNE_ALWAYS_TUNE=1")) == what_won(first));
+    check_tuned(runs.log());
+  }
+  CHECK(runs.run("slow", "CONTEXTUNE_ALWAYS_TUNE=1").output.starts_with("block 256\n"));
+  CHECK(runs.run().output.starts_with("block 256\n"));
+  CHECK(lines_with(runs.log(), " event=trial ") == 0);
 }
