@@ -30,6 +30,7 @@ class ChoiceTestCase(unittest.TestCase):
         with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Choices(self.program, *words), True) as ranks:
             outcome = faults.judge(ranks, range(num_ranks) if survivors is None else survivors, start)
             logs = [ranks.log(rank) for rank in range(num_ranks)]
-            self.ran = [path.read_text() for path in sorted(ranks.folder.glob("meet.ran.*"))]
+            self.ran, self.asked = ([path.read_text() for path in sorted(ranks.folder.glob(f"meet.{what}.*"))]
+                                    for what in ("ran", "asked"))
         self.assertEqual(outcome.wrong, [], logs)
         return logs

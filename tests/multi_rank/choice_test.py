@@ -44,6 +44,23 @@ class ChoiceRanks(choice_job.ChoiceTestCase):
                 self.assert_winner(self.run_job(2, where, "then_live", -1), "fastest")
                 self.assertEqual(self.ran, ["fastest", "fastest"])
 
+    def test_timings_that_all_ranks_ask_for_are_measured_on_all_and_count_in_a_live_region(self):
+        logs = self.run_job(2, "live", "asks", -1)
+        self.assert_winner(logs, "fastest")
+        self.assertEqual(self.asked, ["fastest", "fastest"])
+        self.assertEqual(self.ran, ["fastest", "fastest"])
+        for log in logs:
+            self.assertEqual(job.told(log), [])
+            self.assertNotIn("reason=live_choice", log)
+
+    def test_timings_that_one_rank_asks_for_keep_it_no_longer_than_it_waits_for_others(self):
+        for asks in (0, 1):
+            with self.subTest(asks=asks):
+                logs = self.run_job(2, "live", "asks", asks, variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
+                self.assert_default(logs[asks:asks + 1], "no_agreement")
+                self.assertEqual(self.ran, ["plain", "plain"])
+                self.assertNotEqual(self.asked[asks], "fastest")
+
     def test_in_a_live_region_it_is_searched_alone_if_its_author_says_so(self):
         self.assert_winner(self.run_job(2, "live", "immediate", -1, "then_live", -1), "fastest")
         self.assertEqual(self.ran, ["fastest", "fastest"])

@@ -1,12 +1,14 @@
 // A function that ranks tune together, whose work waits for no other rank. Writes to PATH.<rank>
-// when each of its runs began and ended, on the clock that all processes of a host have, and prints
-// a hash of what is left, which is the same whatever ran.
+// when each of its runs began and ended, on the clock that all processes of a host have, and its
+// block, and prints a hash of what is left, which is the same whatever ran.
 //   function_ranks PATH [WORD RANK]
 // Words, of the rank whose number follows, at one of its runs in the middle of the tuning:
 //   slow   takes some milliseconds, and so does each of its runs
 //   dies   ends
 //   stops  is stopped until somebody continues it
 //   leaves throws with the default
+// Or what is called is another function, of sizes, with two hints:
+//   hints  on all ranks, but the rank whose number follows has the first of them only
 #include <cuda.h>
 #include <signal.h>
 #include <simcuda/kernel.hpp>
@@ -19,6 +21,7 @@
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <contextune/contextune.hpp>
@@ -70,17 +73,19 @@ std::int64_t now_ns() {
 
 struct Run {
   std::int64_t begin_ns, end_ns;
+  unsigned block;
 };
 
 class Program {
  public:
   Program(std::string path, std::string word, bool is_meant)
-      : path_(std::move(path)), word_(is_meant ? std::move(word) : "") {
+      : path_(std::move(path)), word_(is_meant ? word : ""), has_hints_(word == "hints") {
     CHECK(cuMemAlloc(&memory_, num_elements * sizeof(unsigned)));
     CHECK(cuMemsetD32(memory_, 0, num_elements));
   }
 
   void tune() {
+    if (has_hints_) return tune_sizes();
     auto filled =
         contextune::autotune("filled", ConfigSpace().parameter("block", {256, 64, 128, 1024}),
                              [this](const Config& config) {
@@ -105,10 +110,27 @@ class Program {
 
   void write_runs(int rank) const {
     std::ofstream file(path_ + "." + std::to_string(rank));
-    for (const Run& run : runs_) file << run.begin_ns << ' ' << run.end_ns << '\n';
+    for (const Run& run : runs_)
+      file << run.begin_ns << ' ' << run.end_ns << ' ' << run.block << '\n';
   }
 
  private:
+  void tune_sizes() {
+    std::vector<std::uint64_t> hints = {512, 4096};
+    if (word_ == "hints") hints.pop_back();
+    auto filled =
+        contextune::autotune("filled", ConfigSpace().parameter("block", {256, 64, 128}),
+                             [this](const Config& config, int) {
+                               return run(static_cast<unsigned>(config.get_int("block")));
+                             },
+                             {.hints = hints, .unseen = contextune::UnseenSize::Nearest})
+            .size([](int n) { return n; })
+            .inputs([](std::uint64_t size) { return std::tuple(static_cast<int>(size)); });
+    CHECK(filled(600));  // of another size than both
+    CHECK(filled(600));
+    static_cast<void>(filled.tune(600));
+  }
+
   [[nodiscard]] CUresult launch(unsigned block) {
     int n = num_elements;
     void* arguments[] = {&n, &memory_};
@@ -124,11 +146,12 @@ class Program {
     }
     const CUresult result = launch(block);
     if (word_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    runs_.push_back({begin, now_ns()});
+    runs_.push_back({begin, now_ns(), block});
     return result;
   }
 
   const std::string path_, word_;
+  const bool has_hints_;
   const CUfunction function_ = load();
   CUdeviceptr memory_ = 0;
   std::vector<Run> runs_;

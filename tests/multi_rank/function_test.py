@@ -25,7 +25,7 @@ class FunctionRanks(unittest.TestCase):
     maxDiff = None
 
     def run_job(self, num_ranks, words=(), survivors=None, variables=None, peculiar=None):
-        """Its logs, and of each rank when its runs began and ended."""
+        """Its logs, and of each rank when its runs began and ended, and their blocks."""
         survivors = range(num_ranks) if survivors is None else survivors
         start = time.monotonic()
         with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Functions(*words)) as ranks:
@@ -72,6 +72,29 @@ class FunctionRanks(unittest.TestCase):
         other = job.Peculiar(variables={"CONTEXTUNE_ALIGN": "none"})
         logs, _ = self.run_job(2, variables=faults.SHORT, peculiar={1: other})
         self.assert_all_default(logs, range(2))
+
+    def test_hints_are_measured_by_all_ranks_together(self):
+        logs, runs = self.run_job(2, ("hints", -1))
+        searched = (len(runs[0]) - 2) // 3  # of each size
+        self.assert_in_step([own[:2 * searched] for own in runs])
+        for log, own in zip(logs, runs):
+            # At a size that nobody has measured all run what the nearest does, until it is measured.
+            self.assertEqual([block for _, _, block in own[2 * searched:][:2]], [128, 128])
+            self.assertEqual(job.told(log), [])
+            winners = job.winners(log)
+            self.assertEqual(winners, job.winners(logs[0]))
+            self.assertEqual([job.field(line, "key") for line in winners],
+                             ["size=257-512", "size=2049-4096", "size=513-1024"])
+            for line in winners:
+                self.assertIn(" block=128 ", line)
+
+    def test_a_hint_that_one_rank_does_not_have_keeps_nobody_for_long(self):
+        for one in (0, 1):
+            with self.subTest(without=one):
+                logs, _ = self.run_job(2, ("hints", one), variables=faults.SHORT)
+                self.assertIn("no_agreement", [reason for reason, _ in job.told(logs[1 - one])])
+                self.assertEqual(job.winners(logs[0])[:1], job.winners(logs[1])[:1])
+                self.assertIn("size=257-512", job.winners(logs[0])[0])
 
     def test_a_rank_alone_waits_for_nobody(self):
         logs, runs = self.run_job(1)
