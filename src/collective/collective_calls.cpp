@@ -46,14 +46,9 @@ std::optional<bool> split_share_in(const void* config) noexcept {
 
 }  // namespace
 
-const CallInFlight& CollectiveCalls::in_flight() noexcept {
-  return in_flight_here;
-}
-
 void CollectiveCalls::before(const contextune_nccl_call& call) noexcept {
   CallInFlight& here = in_flight_here;
   here.call = &call;
-  here.decisions = 0;
   here.asked_tuner = -1;
   here.began_tuner = -1;
   if (is_operation(call) && call.group_depth != 0) ++here.grouped;
@@ -69,10 +64,6 @@ void CollectiveCalls::after(const contextune_nccl_call& call) noexcept {
   if (call.num_made > 0 && has_begun(call)) made(call);
   if (here.call == &call && here.is_lone_operation() && here.asked_tuner >= 0) {
     learn_tuner(call.comm, here.asked_tuner);
-  }
-  const bool is_tunable = call.kind == contextune_nccl_collective && call.group_depth == 0;
-  if (is_tunable && here.call == &call && here.decisions == 0 && call.result == 0) {
-    unasked_.fetch_add(1, std::memory_order_relaxed);
   }
   if (call.kind == contextune_nccl_group && call.group_depth <= 1 &&
       call.fn != contextune_fn_ncclGroupStart) {
@@ -176,7 +167,6 @@ bool CollectiveCalls::decide(TunerQuestion question) noexcept {
   const Tuner* const tuner = find_tuner(question.tuner);
   if (tuner == nullptr) return false;
   CallInFlight& here = in_flight_here;
-  ++here.decisions;
   here.asked_tuner = question.tuner;
   CollectiveDecider* const decider = decider_.load(std::memory_order_acquire);
   if (decider == nullptr) return false;

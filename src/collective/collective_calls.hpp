@@ -35,7 +35,6 @@ struct KnownCommunicator {
 struct CallInFlight {
   const contextune_nccl_call* call = nullptr;
   std::uint32_t grouped = 0;      ///< operations that the open group of this thread has so far
-  std::uint32_t decisions = 0;    ///< how often NCCL asked during this call
   std::int64_t asked_tuner = -1;  ///< the context for which it did so last; negative: none
   std::int64_t began_tuner = -1;  ///< the context that began during this call; negative: none
 
@@ -128,7 +127,6 @@ class CollectiveCalls {
   /// All about which NCCL asks now.
   /// @throws std::bad_alloc
   [[nodiscard]] std::vector<TunedCommunicator> tuned() const;
-  [[nodiscard]] static const CallInFlight& in_flight() noexcept;
   /// Whether there was ever a communicator whose other ranks may be other processes.
   [[nodiscard]] bool has_peers() const noexcept {
     return has_peers_.load(std::memory_order_relaxed);
@@ -136,11 +134,6 @@ class CollectiveCalls {
   /// Whether there were ever more communicators at a time than are asked about.
   [[nodiscard]] bool had_too_many() const noexcept {
     return had_too_many_.load(std::memory_order_relaxed);
-  }
-  /// Operations outside of groups about which NCCL asked nobody: on one rank, of no elements, on
-  /// symmetric memory, or without our plugin.
-  [[nodiscard]] std::uint64_t unasked() const noexcept {
-    return unasked_.load(std::memory_order_relaxed);
   }
 
  private:
@@ -162,7 +155,6 @@ class CollectiveCalls {
 
   int (*const current_device_)();
   std::atomic<CollectiveDecider*> decider_{nullptr};
-  std::atomic<std::uint64_t> unasked_{0};
   std::atomic<bool> has_peers_{false};
   std::atomic<bool> had_too_many_{false};
   std::array<Tuner, max_tuners> tuners_;

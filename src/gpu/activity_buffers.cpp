@@ -39,9 +39,4 @@ void ActivityBuffers::reclaim() noexcept {
   }
 }
 
-std::size_t ActivityBuffers::num_in_use() const noexcept {
-  return static_cast<std::size_t>(std::count_if(
-      used_.begin(), used_.end(), [](const std::atomic<bool>& used) { return used.load(); }));
-}
-
 }  // namespace contextune::gpu

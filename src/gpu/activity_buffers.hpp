@@ -31,8 +31,6 @@ class ActivityBuffers {
   /// Takes back what CUPTI kept when it was finalized. Only while CUPTI is not attached.
   void reclaim() noexcept;
 
-  [[nodiscard]] std::size_t num_in_use() const noexcept;
-
  private:
   std::uint8_t* memory_ = nullptr;
   std::array<std::atomic<bool>, num_buffers> used_{};

@@ -57,11 +57,6 @@ std::optional<Allocation> AllocationMap::find(CUdeviceptr address) const noexcep
   return address < candidate.end() ? std::optional(candidate) : std::nullopt;
 }
 
-bool AllocationMap::has_arrays() const noexcept {
-  const std::lock_guard lock(mutex_);
-  return !arrays_.empty();
-}
-
 bool AllocationMap::has_surface_arrays() const noexcept {
   const std::lock_guard lock(mutex_);
   return std::any_of(arrays_.begin(), arrays_.end(),

@@ -71,7 +71,6 @@ class AllocationMap {
   [[nodiscard]] std::uint64_t version() const noexcept {
     return version_.load(std::memory_order_acquire);
   }
-  [[nodiscard]] bool has_arrays() const noexcept;
   /// Whether kernels may write to an array.
   [[nodiscard]] bool has_surface_arrays() const noexcept;
   /// Why there may be memory that the map does not know, as a sentence; null: it knows all.
