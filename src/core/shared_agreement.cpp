@@ -92,11 +92,18 @@ Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) 
     const double waited = agreement.waited_seconds;
     // It would have named a rank that has not come.
     coordinator_.withdraw(topic_, "rank 0 did not answer in " + seconds_text(limit));
-    agreement = coordinator_.wait(topic_, holding_ ? held_verdict_seconds : verdict_seconds);
+    const double verdict_limit = holding_ ? held_verdict_seconds : verdict_seconds;
+    agreement = coordinator_.wait(topic_, verdict_limit);
     agreement.waited_seconds += waited;
-    if (agreement.verdict == Verdict::Open) agreement.verdict = Verdict::Unknown;
+    if (agreement.verdict == Verdict::Open) leave_unknown(agreement, verdict_limit);
   }
   return agreement;
+}
+
+void SharedTuning::leave_unknown(Agreement& agreement, double seconds) {
+  agreement.verdict = Verdict::Unknown;
+  agreement.why = "neither rank 0 nor another has said in " + seconds_text(seconds) +
+                  " what was decided after this one had voted";
 }
 
 void SharedTuning::explain_unfinished() {

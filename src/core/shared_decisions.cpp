@@ -136,7 +136,7 @@ bool SharedTuning::settle_because(const char* why, double now) {
       // This rank has voted. A decision that was agreed on must not be missed: the others, inside
       // NCCL, would never return.
       if (now - settling_since_ < held_verdict_seconds) return false;
-      agreement.verdict = Verdict::Unknown;
+      leave_unknown(agreement, held_verdict_seconds);
     }
     agreement.waited_seconds += now - settling_since_;
     answer_ = std::move(agreement);

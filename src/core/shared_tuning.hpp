@@ -151,6 +151,8 @@ class SharedTuning final : public RegionTuning {
   void advance(double now, bool bounded);
   [[nodiscard]] Agreement take_back();
   [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
+  /// The verdict was waited for so long.
+  static void leave_unknown(Agreement& agreement, double seconds);
   void heard(Agreement agreement, bool bounded);
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);

@@ -34,9 +34,9 @@ class Faults(unittest.TestCase):
         self.assertLess(outcome.longest_wait, LONGEST_WAIT)
 
     def assert_named(self, outcome, rank, reasons=("no_agreement",)):
-        # Who comes when rank 0 has heard of it and has ended hears nothing but that.
+        # Who comes when rank 0 has heard of it, and ends, hears nothing but that.
         has_ended = rank != 0 and " launches_outside=" in outcome.logs[0]
-        names = (f"rank {rank}", "rank 0 was not reached") if has_ended else (f"rank {rank}",)
+        names = (f"rank {rank}", "rank 0") if has_ended else (f"rank {rank}",)
         for survivor, told in outcome.told.items():
             self.assertTrue(
                 any(reason in reasons and name in text for reason, text in told for name in names),
