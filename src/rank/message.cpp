@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <tuple>
 
 #include "core/byte_stream.hpp"
@@ -36,6 +37,11 @@ Topic read_topic(ByteReader& reader) {
 void read_payload(ByteReader& reader, Payload& payload) {
   const auto bytes = reader.block();
   payload.assign(bytes.begin(), bytes.end());
+}
+
+// As others take it: a deadline that has passed leaves no time, and none at all very much.
+double duration_of(double seconds) {
+  return seconds > 0 ? std::min(seconds, std::numeric_limits<double>::max()) : 0;
 }
 
 // What stands in a message of this type behind its topic.
@@ -107,18 +113,18 @@ std::vector<std::byte> encode(const Message& message) {
   switch (message.type) {
     case MessageType::Say:
       writer.number(message.kind);
-      writer.number(std::bit_cast<std::uint64_t>(message.seconds));
+      writer.number(std::bit_cast<std::uint64_t>(duration_of(message.seconds)));
       writer.block(message.payload);
       break;
     case MessageType::Propose:
-      writer.number(std::bit_cast<std::uint64_t>(message.seconds));
+      writer.number(std::bit_cast<std::uint64_t>(duration_of(message.seconds)));
       writer.block(message.payload);
       break;
     case MessageType::Withdraw:
       writer.text(message.why);
       break;
     case MessageType::Occupied:
-      writer.number(std::bit_cast<std::uint64_t>(message.seconds));
+      writer.number(std::bit_cast<std::uint64_t>(duration_of(message.seconds)));
       writer.text(message.why);
       break;
     case MessageType::Verdict:

@@ -1,5 +1,10 @@
 #include "rank/frame.hpp"
 
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "catch.hpp"
@@ -69,6 +74,21 @@ TEST_CASE("A message comes out of a frame as it went in, whatever the pieces", "
   CHECK(message.kind == 4);
   CHECK(message.seconds == 1.5);
   CHECK(message.payload == part().payload);
+}
+
+TEST_CASE("Seconds that are no duration are sent as one that others take", "[frame]") {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (const MessageType type : {MessageType::Say, MessageType::Propose, MessageType::Occupied}) {
+    for (const double seconds : {-1.0, -infinity, infinity, std::nan("")}) {
+      Message message = part();
+      message.type = type;
+      message.seconds = seconds;
+      Message back;
+      std::string error;
+      CHECK(decode({static_cast<std::uint16_t>(type), encode(message)}, 4, back, error));
+      CHECK(back.seconds == (seconds > 0 ? std::numeric_limits<double>::max() : 0.0));
+    }
+  }
 }
 
 TEST_CASE("Messages of every type come out as they went in", "[frame]") {
@@ -183,8 +203,12 @@ TEST_CASE("Fields that make no sense are named", "[frame]") {
   message.topic.ranks = {1, 4};
   CHECK(mentions(fault_of_body(message.type, encode(message)), "rank 4 of 4"));
   message = part();
-  message.seconds = -1;
-  CHECK(mentions(fault_of_body(message.type, encode(message)), "duration"));
+  std::vector<std::byte> body = encode(message);
+  const auto seconds = std::bit_cast<std::array<std::byte, sizeof(double)>>(message.seconds);
+  const auto place = std::search(body.begin(), body.end(), seconds.begin(), seconds.end());
+  REQUIRE(place != body.end());
+  place[sizeof(double) - 1] ^= std::byte{0x80};  // its sign
+  CHECK(mentions(fault_of_body(message.type, body), "duration"));
   message = part();
   message.type = MessageType::Verdict;
   message.culprit = 4;
