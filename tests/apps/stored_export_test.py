@@ -71,8 +71,8 @@ class StoredExportTest(StoredRuns):
         space = self.work / "ways.lua"
         space.write_text(WAYS)
         log, _ = self.run_program(
-            "-n", "2", "--distributed", "on", "--mode", "live", "--max-slowdown", "0", "--no-confirm",
-            program=(TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "60", "--tokens", "64"),
+            "-n", "2", "--distributed", "on", "--mode", "replay", "--no-confirm",
+            program=(TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "40", "--tokens", "64"),
             region="nvtx:step", space=space)
         expected = set()
         for line in log.ranks[0]:
