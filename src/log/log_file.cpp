@@ -54,6 +54,8 @@ int make_folders(const std::string& path) {
   return 0;
 }
 
+// Of a line that another process is writing, a part may be seen (a write shows page by page). Then
+// ours starts with a newline that nobody needed: a blank line, which readers skip.
 bool ends_in_newline(int fd, off_t size) {
   char last = '\n';
   if (size > 0 && pread(fd, &last, 1, size - 1) != 1) return true;  // not readable: believe it
