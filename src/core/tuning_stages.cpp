@@ -162,7 +162,11 @@ void Tuning::Engine::settle_sites(bool even_unfinished) {
     }
     const Choice choice = select_winner(costs, spreads, options_.margin);
     site.known = winners_[index] = choice.config;
-    site.reason = choice.reason;
+    const bool beats_any = std::any_of(trials.begin(), trials.end(), [](const Trial& trial) {
+      return trial.status == TrialStatus::CutOff;
+    });
+    site.reason =
+        choice.reason == WinnerReason::Failed && beats_any ? WinnerReason::Fastest : choice.reason;
   }
 }
 

@@ -173,6 +173,21 @@ TEST_CASE("A hopeless config is cut off after one sample and its passes run the 
   CHECK(region.winner(0) == 2);
 }
 
+TEST_CASE("A default beside which all was cut off is the fastest, for nothing failed",
+          "[failure]") {
+  TuningOptions options = ancestor(0, 4);
+  options.cutoff = 3;
+  FakeRegion region(options);
+  region.sites.push_back({"a", {2e-6, 100e-6, 50e-6}});
+  region.sites.push_back({.name = "b", .seconds = {2e-6, 100e-6, 1e-6}, .failing = {2}});
+  region.run();
+  for (const SiteIndex site : {0U, 1U}) {
+    CHECK(region.winner(site) == 0);
+    REQUIRE(region.recorder.winner_of(site) != nullptr);
+    CHECK(region.recorder.winner_of(site)->reason == WinnerReason::Fastest);
+  }
+}
+
 TEST_CASE("A slow first launch alone does not cut a config off", "[failure]") {
   Recorder recorder;
   TuningOptions options = ancestor(1, 2);
