@@ -138,13 +138,18 @@ torch_peers() {
 
 # joined: two ranks that hand their communicator over to the library that they are linked with, and are told
 # nothing by a launcher of contextune's.
+# Where there is one GPU they are two hosts to NCCL, which has no two ranks of one host on it.
 joined() {
   local name=joined_ranks meet status=0 rank processes=()
+  local -a as_hosts=()
+  [ "$gpus" -gt 1 ] || as_hosts=(env NCCL_SOCKET_IFNAME=lo NCCL_IB_DISABLE=1)
   meet=$(mktemp -d)
   for rank in 0 1; do
+    [ "$gpus" -gt 1 ] || as_hosts[3]=NCCL_HOSTID=host$rank
     RANK=$rank LOCAL_RANK=$rank WORLD_SIZE=2 CONTEXTUNE_LOG_DIR=$runs/$name.log \
-      LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} timeout --kill-after 5 "$most_seconds" \
-      "$build/apps/joined_ranks" --meet "$meet/socket" >"$runs/$name.out.$rank" 2>"$runs/$name.err.$rank" &
+      LD_LIBRARY_PATH=$build/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} ${as_hosts[@]+"${as_hosts[@]}"} \
+      timeout --kill-after 5 "$most_seconds" "$build/apps/joined_ranks" --meet "$meet/socket" \
+      >"$runs/$name.out.$rank" 2>"$runs/$name.err.$rank" &
     processes+=($!)
   done
   for process in "${processes[@]}"; do wait "$process" || status=$?; done
@@ -179,12 +184,12 @@ by_function() {
   fi
 }
 
+joined
 if [ "$gpus" -lt 2 ]; then
-  for name in joined_ranks tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_gemm_function all_gather_moe moe_reduce_scatter torch_tensor_parallel torch_tensor_parallel_replay; do
+  for name in tensor_parallel tensor_parallel_replay all_gather_gemm all_gather_gemm_function all_gather_moe moe_reduce_scatter torch_tensor_parallel torch_tensor_parallel_replay; do
     row "$name" skipped "one GPU here"
   done
 else
-  joined
   peers "$build/demo/tensor_parallel" 6000
   peers "$build/demo/tensor_parallel" 1500 replay
   peers "$programs/all_gather_gemm" 12000
