@@ -54,7 +54,7 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
   // Copying waits for the GPU without a deadline.
   const auto idle = ranks_.compare({ends_within(timeout_), true});
   if (!idle || !idle->ran) return false;
-  Snapshot before(driver_, spans_of(run_));
+  Snapshot before(driver_, spans_of(run_), timeout_);
   try {
     if (compare_all(before, only)) {
       // What the others are judged against in the search has to be right.

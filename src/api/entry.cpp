@@ -110,7 +110,8 @@ Mode mode_of(Runtime& runtime, const Search& search) {
   if (search.spans.empty() || entry.region->finished()) return true;
   const gpu::Driver* cuda = driver();
   if (cuda == nullptr) throw Error("there is no driver to copy memory with");
-  search.snapshot = std::make_unique<Snapshot>(*cuda, search.spans);
+  search.snapshot =
+      std::make_unique<Snapshot>(*cuda, search.spans, runtime.options().trial_timeout);
   return true;
 }
 

@@ -10,6 +10,7 @@
 #include <contextune/error.hpp>
 
 #include "gpu/block_store.hpp"
+#include "intercept/idle_wait.hpp"
 
 namespace contextune::api {
 namespace {
@@ -53,7 +54,8 @@ void require_allocated(const gpu::Driver& driver, const Snapshot::Span& span) {
               " bytes past the end of what is allocated there; give its size in bytes");
 }
 
-// The body may use any stream, so nothing less than the whole context has to be complete.
+// The body may use any stream, so nothing less than the whole context has to be complete. It was
+// idle before the body first ran, and what a pass did is waited for, with a deadline, at its end.
 void complete_work(const gpu::Driver& driver, CUcontext context) {
   const gpu::CurrentContext current(driver, context);
   check(driver, driver.cuCtxSynchronize(), "completing the work on memory to be restored");
@@ -67,7 +69,7 @@ struct Snapshot::InContext {
   gpu::BlockStore store;
 };
 
-Snapshot::Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans)
+Snapshot::Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans, double seconds)
     : driver_(driver), kernels_(driver) {
   const gpu::RelaxedCapture relaxed(driver);
   std::map<CUcontext, std::vector<gpu::MemoryRange>> ranges;
@@ -79,7 +81,8 @@ Snapshot::Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans)
   }
   for (auto& [context, of_context] : ranges) {
     const gpu::Footprint footprint(std::move(of_context));
-    complete_work(driver, context);
+    if (std::string why; !intercept::wait_until_idle(driver, context, seconds, why))
+      throw Error("memory to be restored cannot be copied while the GPU is at work: " + why);
     // On the device that they belong to, wherever that has room.
     const gpu::BlockStore::Limits limits{std::numeric_limits<std::size_t>::max(), 0};
     contexts_.push_back(

@@ -18,8 +18,10 @@ class Snapshot {
   };
 
   /// Completes all work on the spans' contexts, then copies.
-  /// @throws Error if a span is not device memory, or there is no memory for the copy
-  Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans);
+  /// @param seconds in which that work has to end: some may wait for what the host does later
+  /// @throws Error if it does not, if a span is not device memory, or there is no memory for the
+  ///         copy
+  Snapshot(const gpu::Driver& driver, const std::vector<Span>& spans, double seconds);
   ~Snapshot();
   Snapshot(const Snapshot&) = delete;
   Snapshot& operator=(const Snapshot&) = delete;

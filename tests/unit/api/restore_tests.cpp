@@ -1,4 +1,8 @@
+#include <atomic>
+#include <chrono>
+#include <future>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <contextune/contextune.hpp>
@@ -82,6 +86,39 @@ TEST_CASE("Work on a stream of the program's own is complete before memory is re
     add();
   }
   CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+}
+
+TEST_CASE("Work that waits for what the host does later is not waited for: the body runs once",
+          "[restore]") {
+  const CUdeviceptr y = Program::on().floats(n);
+  auto add = adding("held.y", y);
+  CUstream stream = nullptr;
+  REQUIRE(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING) == CUDA_SUCCESS);
+  void* word = nullptr;
+  CUdeviceptr address = 0;
+  REQUIRE(cuMemAllocHost(&word, sizeof(unsigned)) == CUDA_SUCCESS);
+  REQUIRE(cuMemHostGetDevicePointer(&address, word, 0) == CUDA_SUCCESS);
+  std::atomic_ref signal(*static_cast<unsigned*>(word));
+  signal.store(0);
+  REQUIRE(cuStreamWaitValue32(stream, address, 1, CU_STREAM_WAIT_VALUE_EQ) == CUDA_SUCCESS);
+  std::promise<void> ran;
+  bool in_time = false;
+  std::thread rest([&, done = ran.get_future()]() mutable {
+    in_time = done.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+    signal.store(1);
+  });
+  int runs = 0;
+  CONTEXTUAL_AUTOTUNE("held", {.restore = {span_of(y)}}) {
+    if (++runs == 1) ran.set_value();
+    add();
+  }
+  rest.join();
+  CHECK(in_time);
+  CHECK(runs == 1);
+  CHECK(Program::read(y, n) == std::vector<float>(n, 1.0F));
+  REQUIRE(cuStreamSynchronize(stream) == CUDA_SUCCESS);
+  cuStreamDestroy(stream);
+  cuMemFreeHost(word);
 }
 
 TEST_CASE("Leaving the body early restores memory", "[restore]") {
