@@ -38,6 +38,11 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
   intercept::Site* site = region.tunable(spec);
   // Another choice of that name and problem may have other candidates: numbers mean something else.
   if (site != nullptr && site->configs != spec.configs) site = nullptr;
+  if (site != nullptr) {
+    for (const std::uint32_t i : spec.unusable)
+      if (problem.candidates[i].state == ChoiceCandidate::State::Wrong)
+        site->search->was_wrong(*site, i);
+  }
   auto* added =
       new TunableSite{&region, device, site, problem.sites.load(std::memory_order_acquire)};
   while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {

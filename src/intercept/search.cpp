@@ -311,6 +311,12 @@ void Search::leave_out(const Site& site, std::span<const std::uint32_t> configs)
   if (!stopped_ && site.index != no_site) results_.leave_out(site.index, configs);
 }
 
+void Search::was_wrong(const Site& site, std::uint32_t config) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_ && site.index != no_site)
+    results_.exclude(site.index, config, TrialStatus::WrongResult);
+}
+
 void Search::ran_another(std::uint64_t tag, SiteIndex site) {
   const std::lock_guard lock(mutex_);
   if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)

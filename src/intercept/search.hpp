@@ -179,6 +179,8 @@ class Search {
   void took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes);
   /// Those of the configs that the site was added without are not tried in this run only.
   void leave_out(const Site& site, std::span<const std::uint32_t> configs);
+  /// One that the site was added without computes something else than the default.
+  void was_wrong(const Site& site, std::uint32_t config);
 
   /// It did in that pass what it does once only, as a collective connects.
   void was_held_up(std::uint64_t tag, SiteIndex site);

@@ -85,6 +85,12 @@ std::ptrdiff_t lines_with(const std::string& log, const std::string& first,
   return found;
 }
 
+std::size_t occurrences(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
 /// What the client says but for times, which another measurement has others of.
 std::string what_won(const Ended& ended) {
   return std::regex_replace(ended.output, std::regex(" us=[0-9.]+"), "");
@@ -123,7 +129,10 @@ TEST_CASE("A run that starts tuned leaves the store as it was", "[choice_runs]")
   const Runs runs;
   CHECK(runs.run().output.find("wrong state=3") != std::string::npos);
   const std::string stored = runs.stored();
-  CHECK(stored.find("implementation") != std::string::npos);
+  // Of each of its two problems, and as what it is.
+  CHECK(std::regex_search(stored, std::regex("implementation.{1,40}wrong")));
+  CHECK(occurrences(stored, "\"wrong_result\"") == 2);
+  CHECK(occurrences(stored, "\"failed\"") == 0);
   CHECK(runs.run().status == 0);
   CHECK(runs.run().status == 0);
   CHECK(runs.stored() == stored);
