@@ -172,7 +172,7 @@ void travel(Wire& wire, TuningOptions& options) {
        options.refine, options.refine_candidates, options.refine_rounds, options.confirm,
        options.confirm_min_pairs, options.confirm_max_pairs, options.cutoff, options.max_sites,
        options.max_slowdown, options.max_passes, options.max_time, options.trial_timeout,
-       options.comm_memory, options.generation_window, options.stall_passes,
+       options.comm_memory, options.least_gain, options.generation_window, options.stall_passes,
        options.result_patience, options.result_patience_seconds);
 }
 template <class Wire>

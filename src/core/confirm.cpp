@@ -65,7 +65,7 @@ void Comparison::look() {
   const Bound bound = paired_bound(gains_, confidence_tail / num_looks_);
   gain_ = bound.mean;
   bound_ = bound.low;
-  const bool shown = bound.low > 0;
+  const bool shown = bound.low > limits_.least_gain;
   const bool last = target_ >= limits_.max_pairs;
   if (shown && (last || seconds() >= limits_.min_seconds)) {
     verdict_ = Verdict::Faster;
@@ -82,7 +82,7 @@ bool Comparison::hopeless(const Bound& bound) const {
   // Even a gain that is one standard error larger than it seems would not be shown in the end.
   const double in_the_end =
       bound.error * shrink * t_quantile(confidence_tail / num_looks_, most - 1);
-  return !(bound.mean + bound.error > in_the_end);
+  return !(bound.mean + bound.error > limits_.least_gain + in_the_end);
 }
 
 double Comparison::seconds() const {

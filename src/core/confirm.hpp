@@ -14,6 +14,8 @@ struct ConfirmLimits {
   int max_pairs = 32;
   /// A gain that shows itself within less time in the region is looked at again, up to max_pairs.
   double min_seconds = 0;
+  /// The share of the region's time that a gain has to be above, with that confidence.
+  double least_gain = 0;
 };
 
 /// One comparison of two whole states of the region, by alternating passes (A B B A).

@@ -192,6 +192,7 @@ void Tuning::Engine::try_winners() {
   // A program's own entries are apart by what else it does, and each that is compared is one that
   // it does not have the winners in.
   if (!bounded_ && options_.max_passes == 0) limits.min_seconds = least_compared_seconds;
+  limits.least_gain = options_.least_gain;
   comparison_.emplace(limits);
   (void)experiment_advances();
 }

@@ -36,6 +36,9 @@ struct TuningOptions {
   /// one another's answers are raced between the same looks. 0: nothing.
   double look_seconds = 0;
 
+  /// The share of the region's time that its winners have to save, as ConfirmLimits has it.
+  double least_gain = 0;
+
   /// Sites that first appear after this many passes of a generation form the next one.
   std::uint64_t generation_window = 16;
   /// An unfinished site that was not launched for this many passes no longer holds up the others.

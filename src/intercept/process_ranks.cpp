@@ -107,9 +107,12 @@ std::uint32_t ranks_here(std::uint64_t communicator) {
 
 std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
                                                       const Options& options,
-                                                      TuningObserver& observer, bool store_knows) {
+                                                      TuningObserver& observer, bool store_knows,
+                                                      bool is_one_site) {
   TuningOptions tuning = tuning_options(options);
   tuning.store_knows = store_knows;
+  // What its refinement chooses by the region's time has passed no margin yet.
+  if (is_one_site) tuning.least_gain = options.margin;
   Coordinator* others = nullptr;
   if (options.distributed != Distributed::Off) {
     std::string why;

@@ -41,9 +41,11 @@ class ProcessRanks {
   /// What decides in that region: this process alone, or all ranks. The first region that others
   /// share makes the process join them, behind the scenes; a rendezvous that fails is final.
   /// @param store_knows as TuningOptions has it
+  /// @param is_one_site it is there for the configs of one site, as that of a function is
   [[nodiscard]] std::unique_ptr<RegionTuning> tuning_of(const std::string& region,
                                                         const Options& options,
-                                                        TuningObserver& observer, bool store_knows);
+                                                        TuningObserver& observer, bool store_knows,
+                                                        bool is_one_site = false);
 
   /// How many ranks the job has, as far as that is known by now.
   [[nodiscard]] std::uint32_t num_ranks();

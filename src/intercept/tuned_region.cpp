@@ -26,7 +26,8 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       search_(
           this->name(),
           [&](TuningObserver& observer, bool store_knows) {
-            return services.ranks.tuning_of(this->name(), options, observer, store_knows);
+            return services.ranks.tuning_of(this->name(), options, observer, store_knows,
+                                            as.kind != StoredKind::Region);
           },
           RegionClock::Entry, judging(options), services.measurement, services.store, services.log,
           as),

@@ -40,6 +40,35 @@ TEST_CASE("What computes something else is never chosen, even if it is the faste
   }
 }
 
+TEST_CASE("What is hardly faster than the default is not chosen", "[choice]") {
+  const Program& program = Program::on();
+  const CUdeviceptr y = program.floats(64);
+  std::string last;
+  // One launch in sixty takes half as long, or all do.
+  const auto mostly = [&](const char* name, unsigned others, unsigned first) {
+    return [&last, name, others, first](const Config&, CUdeviceptr at, int n) {
+      last = name;
+      CUresult result = Program::on().add(at, n, 1.0F, 1, first);
+      for (int i = 1; i < 60 && result == CUDA_SUCCESS; ++i)
+        result = Program::on().add(at, n, 1.0F, 1, others);
+      return result;
+    };
+  };
+  Add hardly("hardly_faster", quick());
+  hardly.buffers(memory_of)
+      .add("first", mostly("first", 256, 256))
+      .add("hardly", mostly("hardly", 256, 64));
+  hardly(y, 64);
+  CHECK(last == "first");
+  CHECK(of(hardly.timings({}), "hardly").state == contextune_timing_measured);
+  Add much("much_faster", quick());
+  much.buffers(memory_of)
+      .add("first", mostly("first", 256, 256))
+      .add("much", mostly("much", 64, 256));
+  much(y, 64);
+  CHECK(last == "much");
+}
+
 TEST_CASE("An implementation that fails is not chosen, and the default does the work", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
