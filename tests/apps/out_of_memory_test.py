@@ -15,8 +15,9 @@ ROOM = 16 << 20  # more than the group has in use
 HOG = f"import mmap\nm = mmap.mmap(-1, {8 * ROOM})\nfor i in range(0, len(m), 4096): m[i] = 1\n"
 SKIPPED = 4  # as CMakeLists.txt knows it
 
-# Its configs are in flight for long enough to be hit.
-LARGE = (DEMO, "--rows", "512", "--steps", "20")
+PROGRAM = (DEMO, "--steps", "20")
+# In flight until the program is ended.
+STUCK = {"SIMCUDA_FAULT": "hang:rotate:block=1024"}
 
 
 class MemoryGroup:
@@ -137,12 +138,12 @@ class OutOfMemoryTest(StoredRuns):
 
     def test_under_contextune_run_nobody_is_suspected(self):
         for _ in range(2):
-            command = self.command(program=LARGE, space=self.space)
-            status = self.end_in_trial(self.start_in_group(command, {}))
+            command = self.command(program=PROGRAM, space=self.space)
+            status = self.end_in_trial(self.start_in_group(command, STUCK))
             self.assertIn(status, (-signal.SIGKILL, 128 + signal.SIGKILL))
             known = self.work / "store" / "journal" / "known"
             self.assertNotIn("rotate", known.read_text() if known.exists() else "")
-        log, _ = self.run_program(program=LARGE, space=self.space)
+        log, _ = self.run_program(program=PROGRAM, space=self.space)
         self.assert_nobody_is_blamed(log)
 
     def test_without_it_a_suspect_is_tried_again_and_cleared(self):
@@ -153,10 +154,10 @@ class OutOfMemoryTest(StoredRuns):
             "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_N_REPEAT": "2", "CONTEXTUNE_REFINE": "off",
             "CONTEXTUNE_MODE": "replay", "CONTEXTUNE_LOG_DIR": str(logs)}
         for _ in range(2):
-            self.assertEqual(self.end_in_trial(self.start_in_group(LARGE, variables)),
+            self.assertEqual(self.end_in_trial(self.start_in_group(PROGRAM, variables | STUCK)),
                              -signal.SIGKILL)
-        status, out, errors = self.end(self.start_in_group(LARGE, variables))
-        self.assertEqual((status, out), (0, self.bare(LARGE)), errors)
+        status, out, errors = self.end(self.start_in_group(PROGRAM, variables))
+        self.assertEqual((status, out), (0, self.bare(PROGRAM)), errors)
         self.assert_nobody_is_blamed(Log(logs))
 
 
