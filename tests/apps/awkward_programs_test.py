@@ -72,6 +72,7 @@ EXPECTED = {
     "other_thread_ends_cupti": Expected(["R replay 1"], status=5),
     "other_thread_exits_while_cupti_begins": Expected(["R replay 1"], status=5),
     "other_thread_exits_while_cupti_begins_live": Expected(["R stream_memory"], status=5),
+    "main_returns_while_cupti_begins": Expected(["R replay 1"], status=5),
     "driver_ends_in_the_region": Expected(["R region_never_left"], status=5),
     "driver_ends_while_repeated": Expected(["R replay_failed"], status=5, interrupted=True),
     "thread_cancelled": Expected(REPLAYED),

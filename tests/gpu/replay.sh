@@ -101,19 +101,21 @@ if [ "$(nvidia-smi -L | grep -c '^GPU ')" -gt 1 ]; then
     --space "$regions_space" -- "$programs/two_gpus"
 fi
 
-# The program ends, by another thread, while its region is tuned: as it does bare.
+# The program ends, by another thread or the return of main, while its region is tuned: as it does bare.
 for mode in replay live; do
-  name=exit_in_region_$mode wrong=
-  "$programs/exit_in_region" >"$runs/$name.bare"
-  for after in 0 1 3 6 10 15 20 25 30 40 50 60; do
-    under "$name" --mode $mode --region nvtx:step --space "$programs/stored_region.lua" -- \
-      "$programs/exit_in_region" --after $after
-    status=$?
-    if [ $status -ne 5 ] || ! cmp -s "$runs/$name.bare" "$runs/$name.out"; then
-      wrong+=" after $after ms: $status"
-    fi
+  for by in exit return; do
+    name=exit_in_region_${mode}_$by wrong=
+    "$programs/exit_in_region" --by $by >"$runs/$name.bare"
+    for after in 0 1 3 6 10 15 20 25 30 40 50 60; do
+      under "$name" --mode $mode --region nvtx:step --space "$programs/stored_region.lua" -- \
+        "$programs/exit_in_region" --by $by --after $after
+      status=$?
+      if [ $status -ne 5 ] || ! cmp -s "$runs/$name.bare" "$runs/$name.out"; then
+        wrong+=" after $after ms: $status"
+      fi
+    done
+    wanted $name "it ends at 12 moments${wrong:+; not as bare:$wrong}" test -z "$wrong"
   done
-  wanted $name "a thread ends the program, at 12 moments${wrong:+; not as bare:$wrong}" test -z "$wrong"
 done
 
 if python3 -c 'import torch, triton' 2>/dev/null; then

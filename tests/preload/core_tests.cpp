@@ -22,13 +22,14 @@ TEST_CASE("The core is attached once, when cuInit has succeeded", "[core]") {
   INFO(recorded.outcome.err << recorded.record);
   CHECK(recorded.outcome.out == run({client("direct")}).out);
   const auto lines = lines_of(recorded.record);
-  REQUIRE(lines.size() == 6);
+  REQUIRE(lines.size() == 7);
   CHECK(lines[0] == attach_line);
   CHECK(lines[1] == "after cuModuleGetFunction 0 name kernel");
   CHECK(lines[2] == "after cuProfilerStart 0");
   CHECK(lines[3] == "after cuProfilerStop 0");
   CHECK(lines[4] == "before cuStreamSynchronize");
   CHECK(lines[5] == "after cuStreamSynchronize 0");
+  CHECK(lines[6] == "exit");
 }
 
 TEST_CASE("Launches pass the core by, counted, until it asks for them", "[core]") {
@@ -206,8 +207,8 @@ TEST_CASE("A core is found beside the frontend after the program has changed its
   CHECK(count_lines(relative.out, "core attached 1") == 1);
 }
 
-TEST_CASE("The core learns of exit() before the program's handlers run", "[core]") {
-  for (const char* manner : {"early", "", "thread"}) {
+TEST_CASE("The core learns of the program's end before the program's handlers run", "[core]") {
+  for (const char* manner : {"early", "", "thread", "return"}) {
     INFO(manner);
     const Recorded recorded = run_recorded({client("ends"), manner});
     INFO(recorded.outcome.err << recorded.record);

@@ -26,6 +26,7 @@ const std::vector<std::string> expected_record = {
     "range pop domain '' name '(none)'",
     "range end domain '' name '(none)'",
     "range pop domain 'dom' name '(none)'",
+    "exit",
 };
 
 Environment injected(const std::string& chain = {}) {

@@ -234,6 +234,23 @@ int other_thread_exits_while_cupti_begins_live(Device& device) {
   return 0;
 }
 
+int main_returns_while_cupti_begins(Device& device) {
+  state_memory = new_memory();
+  static std::atomic<bool> is_through{false};
+  std::thread([device] {  // outlives main
+    check(cuCtxSetCurrent(device.context), "cuCtxSetCurrent");
+    for (int visit = 0; visit < 20 && !has_cupti(); ++visit) {
+      const Range range(region);
+      device.launch(state_memory);
+    }
+    is_through = true;
+    while (true) pause();
+  }).detach();
+  while (!is_through && !has_cupti()) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  return 5;
+}
+
 void watch_end_of_driver() {
   (void)std::atexit([] {
     driver_ended = true;

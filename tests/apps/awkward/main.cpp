@@ -41,6 +41,7 @@ constexpr Scenario scenarios[] = {
     SCENARIO(other_thread_ends_cupti),
     SCENARIO(other_thread_exits_while_cupti_begins),
     SCENARIO(other_thread_exits_while_cupti_begins_live),
+    SCENARIO(main_returns_while_cupti_begins),
     SCENARIO(driver_ends_in_the_region),
     SCENARIO(driver_ends_while_repeated),
     SCENARIO(thread_cancelled),

@@ -40,6 +40,7 @@ int other_thread_ends_the_driver(Device& device);
 int other_thread_ends_cupti(Device& device);
 int other_thread_exits_while_cupti_begins(Device& device);
 int other_thread_exits_while_cupti_begins_live(Device& device);
+int main_returns_while_cupti_begins(Device& device);
 int driver_ends_in_the_region(Device& device);
 int driver_ends_while_repeated(Device& device);
 int thread_cancelled(Device& device);
