@@ -182,8 +182,8 @@ struct contextune_core {
                       int num_algorithms, int num_protocols, int registered, int* num_channels);
   void (*tuner_end)(int64_t comm);
   /* The program has called exit(), or main has returned, on this thread and at whatever depth; no
-   * handler of it has run.
-   * Returns when nothing of ours is in the middle of what crashes at the end, or after 2 s. */
+   * handler of it has run. Returns when nothing of ours is in the middle of what crashes at the end,
+   * or after 2 s. */
   void (*exiting)(void);
 };
 
