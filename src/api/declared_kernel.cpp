@@ -17,15 +17,17 @@
 namespace contextune::api {
 namespace {
 
+/// Whether any are pending: apart from them, for calls of functions and choices look.
+constinit std::atomic<bool> any_pending{false};
+
 /// Declarations that were made before there was a runtime, as static objects do. Never destroyed.
 struct Pending {
   std::mutex mutex;
-  std::atomic<bool> any{false};
   std::vector<std::shared_ptr<DeclaredRule>> rules;
 
   std::vector<std::shared_ptr<DeclaredRule>> take() {
     const std::lock_guard lock(mutex);
-    any.store(false, std::memory_order_release);
+    any_pending.store(false, std::memory_order_release);
     return std::exchange(rules, {});
   }
 };
@@ -57,7 +59,7 @@ int declare_kernel(const contextune_kernel* kernel) noexcept {
     Pending& kept = pending();
     std::unique_lock lock(kept.mutex);
     kept.rules.push_back(std::move(rule));
-    kept.any.store(true, std::memory_order_release);
+    any_pending.store(true, std::memory_order_release);
     lock.unlock();
     intercept::Runtime::at_start(&hand_over_declarations);
     return 0;
@@ -67,7 +69,7 @@ int declare_kernel(const contextune_kernel* kernel) noexcept {
 }
 
 bool has_pending_declarations() noexcept {
-  return pending().any.load(std::memory_order_acquire);
+  return any_pending.load(std::memory_order_acquire);
 }
 
 void hand_over_declarations(intercept::Runtime& runtime) noexcept {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "intercept/hot_words.hpp"
+
 namespace contextune::intercept {
 
 void OpenRegions::publish() noexcept {
@@ -9,8 +11,10 @@ void OpenRegions::publish() noexcept {
   if (open_.size() == 1) only = open_.front().region;
   only_.store(only, std::memory_order_release);
   several_.store(open_.size() > 1, std::memory_order_relaxed);
+  const bool any = background_ != nullptr || !open_.empty();
+  hot_words.any_region.store(any, std::memory_order_release);
   if (armed_ == nullptr) return;
-  const bool wanted = !shut_ && (always_ || background_ != nullptr || !open_.empty());
+  const bool wanted = !shut_ && (always_ || any);
   std::atomic_ref<std::uint32_t>(*armed_).store(wanted ? 1 : 0, std::memory_order_release);
 }
 

@@ -97,6 +97,10 @@ Runtime* Runtime::get() noexcept {
   return running.load(std::memory_order_acquire);
 }
 
+bool Runtime::any_region() noexcept {
+  return hot_words.any_region.load(std::memory_order_acquire);
+}
+
 const char* Runtime::why_limited() noexcept {
   return limited.load(std::memory_order_acquire);
 }

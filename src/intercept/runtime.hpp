@@ -47,6 +47,10 @@ class Runtime {
   /// The runtime if there is one and it is not inert, else null. A few nanoseconds.
   [[nodiscard]] static Runtime* get() noexcept;
 
+  /// Whether any thread is in a region, or all are in `process`: else current_region() is null and
+  /// is_in_region() false, which cost more.
+  [[nodiscard]] static bool any_region() noexcept;
+
   /// Why there is no runtime, or why it sees no launches: a sentence; "" when all is well. Valid
   /// for ever.
   [[nodiscard]] static const char* why_limited() noexcept;
