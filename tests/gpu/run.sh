@@ -220,9 +220,10 @@ else
 fi
 
 # The same of whole processes on the CUDA runtime, bare and under contextune in alternation. On some
-# hosts more than half of them launch a fifth more slowly, whatever they run under: hence the second
-# fastest of each.
-turns=20
+# hosts more than half of them launch a fifth more slowly, whatever they run under: hence the lower
+# quartile of each. Of two draws from the same 120 processes of one such host it was under 0.95 once in
+# fifty times, and the second fastest of twenty once in seventeen.
+turns=30
 for ((turn = 0; turn < turns; ++turn)); do
   "$programs/empty_launch" --launches 5000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
   under empty_launch --mode live --region nvtx:step --auto -- \
@@ -230,7 +231,7 @@ for ((turn = 0; turn < turns; ++turn)); do
   status=$?
 done
 # rate_of KIND LINE: of the turns, by that line of their files.
-rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n 2p; }
+rate_of() { sed -s -n "$2p" "$runs/rate_$1".* | sort -g | sed -n 8p; }
 rates=$(for line in 1 2; do echo "$(rate_of bare $line) $(rate_of under $line)"; done | awk '
   {printf "%s %.3f", NR == 1 ? "before" : " after", $1 / $2}')
 if ! same empty_launch $status; then
