@@ -4,6 +4,7 @@
 
 #include "api/choice_search.hpp"
 #include "api/process.hpp"
+#include "intercept/site.hpp"
 
 namespace contextune::api {
 namespace {
