@@ -161,6 +161,7 @@ Request parse_logs(Words words) {
   parser.app().add_option("folder", request.folder);
   parser.app().add_option("--run", request.run);
   parser.app().add_option("--rank", request.rank)->check(CLI::NonNegativeNumber);
+  parser.app().add_flag("--passes", request.passes);
   CLI::Option* const json = parser.app().add_flag("--json", request.json);
   parser.app().add_option("--nccl-csv", request.nccl_csv)->excludes(json);
   if (auto other = parser.parse(std::move(words), "logs", 2)) return *other;

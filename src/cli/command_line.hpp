@@ -21,6 +21,7 @@ struct LogsRequest {
   std::string folder;  ///< empty: as the environment says
   std::string run;     ///< empty: the last one of each rank; "all"
   int rank = -1;       ///< whose passes are shown; -1: of each, or of the first that tuned together
+  bool passes = false;  ///< also what every site ran in every pass
   bool json = false;
   std::string nccl_csv;  ///< where the winners of collectives go; empty: nowhere
 };

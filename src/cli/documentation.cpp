@@ -164,15 +164,16 @@ Options
 }
 
 std::string logs_help() {
-  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--json | --nccl-csv FILE]
+  return R"(contextune logs [FOLDER] [--run ID] [--rank R] [--passes] [--json | --nccl-csv FILE]
 
   contextune logs                      the last run of every rank, from $CONTEXTUNE_LOG_DIR or ./.autotune_logs
   contextune logs /jobs/17 --run 7f3a21
+  contextune logs --passes
   contextune logs --run all --json | python3 -m json.tool
   contextune logs --nccl-csv nccl_tuner.conf
 
-Rebuilds, for each rank, how every region was tuned (replayed, or live and why), which config every
-site ran in every pass, the winners with their times, and what was not tuned and why. Ranks that tuned
+Rebuilds, for each rank, how every region was tuned (replayed, or live and why), the winners with their
+times, what was not tuned and why, and with --passes which config every site ran in every pass. Ranks that tuned
 together are told of once: the winners with the times of each rank, the slowest rank, on how many
 batches all agree, how long each waited, and all in which they differ. A run of several ranks is shown
 whole, or not at all once one of them has run again. A line that cannot be read is listed as file:line
@@ -180,7 +181,9 @@ with the reason.
 
   FOLDER     a folder of rank logs, or one rank log
   --run ID   only that run; `all`: every run that the logs hold
-  --rank R   the passes of that rank; by default of each, or of the first of those that tuned together
+  --passes   the configs that every site was launched with in every pass of its region's table: `-`
+             where it was not launched, `?` where the log does not say, `mixed` where it was not one
+  --rank R   the sites of that rank; by default of each, or of the first of those that tuned together
   --json     for programs; times in seconds, null where there is none
   --nccl-csv FILE
              writes what the collectives run now for NCCL's example tuner plugin, which does it without

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
@@ -11,19 +12,65 @@ namespace {
 
 constexpr std::string_view winner_cell = "**winner**";
 
+/// In the order of the rows: passes of this rank alone come before those that all made.
+using Pass = std::pair<bool, std::uint64_t>;
+
+std::string config_cell(std::uint32_t config) {
+  return "config-" + std::to_string(config);
+}
+
 std::string trial_cell(const log::TrialReport& trial) {
-  std::string cell = "config-" + std::to_string(trial.config);
+  std::string cell = config_cell(trial.config);
   cell += trial.iteration < 0 ? " (warm-up)" : " (iter-" + std::to_string(trial.iteration) + ")";
   return trial.status.empty() ? cell : cell + " " + trial.status;
+}
+
+/// What a site ran, by pass.
+std::map<Pass, std::string> cells_of(const log::SiteReport& site) {
+  std::map<Pass, std::string> cells;
+  std::map<Pass, const log::TrialReport*> trials;
+  for (const log::TrialReport& trial : site.trials) {
+    trials[{trial.agreed, trial.pass}] = &trial;
+    cells[{trial.agreed, trial.pass}] = trial_cell(trial);
+  }
+  for (const log::PassesReport& passes : site.passes) {
+    for (std::uint64_t number = passes.first; number <= passes.last; ++number) {
+      const Pass pass{passes.agreed, number};
+      std::string& cell = cells[pass];
+      const auto tried = trials.find(pass);
+      if (!passes.config) {
+        cell = "mixed";
+      } else if (tried == trials.end()) {
+        const bool is_over = !trials.empty() && trials.rbegin()->first < pass;
+        const bool has_won = is_over && site.winner && site.winner->config == *passes.config;
+        cell = has_won ? winner_cell : config_cell(*passes.config);
+      } else if (tried->second->config != *passes.config) {
+        const log::TrialReport& trial = *tried->second;
+        cell = config_cell(*passes.config) + " (" + config_cell(trial.config) +
+               (trial.status.empty() ? "" : " " + trial.status) + ")";
+      }
+    }
+  }
+  return cells;
+}
+
+/// Up to which pass the log says what the site ran, and whether it says all.
+bool is_told(const log::RegionReport& region, const log::SiteReport& site, const Pass& pass) {
+  const auto tells = [](const log::SiteReport& one) { return !one.passes.empty(); };
+  if (!region.is_in_table && std::any_of(region.sites.begin(), region.sites.end(), tells))
+    return true;
+  if (site.passes.empty()) return false;
+  return pass <= Pass{site.passes.back().agreed, site.passes.back().last};
 }
 
 std::string padded(const std::string& text, std::size_t width) {
   return text + std::string(width - std::min(width, width_of(text)), ' ');
 }
 
-std::string line_of(const std::string& first, const std::vector<std::string>& cells,
-                    const std::vector<std::size_t>& widths, std::size_t begin, std::size_t end) {
-  std::string line = "| " + padded(first, 5) + " |";
+std::string line_of(const std::string& first, std::size_t first_width,
+                    const std::vector<std::string>& cells, const std::vector<std::size_t>& widths,
+                    std::size_t begin, std::size_t end) {
+  std::string line = "| " + padded(first, first_width) + " |";
   for (std::size_t i = begin; i < end; ++i) line += " " + padded(cells[i], widths[i]) + " |";
   return line + "\n";
 }
@@ -34,25 +81,20 @@ IterationTable iteration_table(const log::RegionReport& region) {
   IterationTable table;
   const std::size_t num_sites = region.sites.size();
   table.sites = site_labels(region, 40);
-  std::map<std::uint64_t, std::vector<std::string>> passes;
-  std::vector<std::uint64_t> last_pass(num_sites, 0);
+  std::map<Pass, std::vector<std::string>> passes;
   for (std::size_t i = 0; i < num_sites; ++i) {
-    const log::SiteReport& site = region.sites[i];
-    for (const log::TrialReport& trial : site.trials) {
-      auto& cells = passes[trial.pass];
+    for (auto& [pass, cell] : cells_of(region.sites[i])) {
+      auto& cells = passes[pass];
       cells.resize(num_sites);
-      cells[i] = trial_cell(trial);
-      last_pass[i] = std::max(last_pass[i], trial.pass);
+      cells[i] = std::move(cell);
     }
   }
-  // A site whose trials are over runs its winner while others go on; before its first one, or where
-  // it was not launched, it has nothing to show.
+  const bool any_agreed = !passes.empty() && passes.rbegin()->first.first;
   for (auto& [pass, cells] : passes) {
-    for (std::size_t i = 0; i < num_sites; ++i) {
-      const bool over = region.sites[i].winner && pass > last_pass[i];
-      if (cells[i].empty()) cells[i] = over ? winner_cell : "-";
-    }
-    table.rows.push_back({std::to_string(pass), cells});
+    for (std::size_t i = 0; i < num_sites; ++i)
+      if (cells[i].empty()) cells[i] = is_told(region, region.sites[i], pass) ? "-" : "?";
+    const bool alone = any_agreed && !pass.first;
+    table.rows.push_back({std::to_string(pass.second) + (alone ? " (alone)" : ""), cells});
   }
   IterationTable::Row final_row{"final", {}};
   for (const log::SiteReport& site : region.sites) {
@@ -69,18 +111,22 @@ std::string to_markdown(const IterationTable& table, std::size_t width) {
     for (const auto& row : table.rows) widest = std::max(widest, width_of(row.cells[i]));
     widths.push_back(widest);
   }
+  std::size_t first_width = 5;
+  for (const auto& row : table.rows) first_width = std::max(first_width, row.pass.size());
   std::string text;
   for (std::size_t begin = 0; begin < widths.size();) {
     std::size_t end = begin;
-    std::size_t used = 9;
+    std::size_t used = first_width + 4;
     while (end < widths.size() && (end == begin || used + widths[end] + 3 <= width)) {
       used += widths[end++] + 3;
     }
     if (!text.empty()) text += "\n";
-    text += line_of("pass", table.sites, widths, begin, end) + "|-------|";
+    text += line_of("pass", first_width, table.sites, widths, begin, end) + "|" +
+            std::string(first_width + 2, '-') + "|";
     for (std::size_t i = begin; i < end; ++i) text += std::string(widths[i] + 2, '-') + "|";
     text += "\n";
-    for (const auto& row : table.rows) text += line_of(row.pass, row.cells, widths, begin, end);
+    for (const auto& row : table.rows)
+      text += line_of(row.pass, first_width, row.cells, widths, begin, end);
     begin = end;
   }
   return text;

@@ -7,12 +7,15 @@
 
 namespace contextune::cli {
 
-/// The iteration table of a region, rebuilt: which config every site ran in every pass.
+/// The iteration table of a region, rebuilt: which config every site ran in every pass, as the log
+/// says, and nothing else.
 struct IterationTable {
   struct Row {
-    std::string pass;  ///< its number, or "final"
-    std::vector<std::string>
-        cells;  ///< one a site: "config-2 (iter-0)", "config-2 (warm-up)", "**winner**"
+    std::string pass;  ///< its number, or "final"; "3 (alone)" where other ranks made none with it
+    /// One a site: "config-2 (iter-0)", "config-2 (warm-up)", "config-0 (config-2 failed)" where
+    /// the default ran in its place, "**winner**" or "config-0" where nothing was tried, "mixed",
+    /// "-" where it was not launched, "?" where the log does not say.
+    std::vector<std::string> cells;
   };
   std::vector<std::string> sites;
   std::vector<Row> rows;

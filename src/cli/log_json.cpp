@@ -24,15 +24,24 @@ Json to_json(const log::TrialReport& trial) {
           {"launches", trial.launches},
           {"seconds", number(trial.seconds)},
           {"timer", trial.timer},
+          {"agreed", trial.agreed},
           {"sm_clock_hz", number(trial.sm_clock_hz)},
           {"status", trial.status.empty() ? "measured" : trial.status}};
+}
+
+Json to_json(const log::PassesReport& passes) {
+  return {{"first", passes.first},
+          {"last", passes.last},
+          {"config", passes.config ? Json(*passes.config) : Json(nullptr)},
+          {"agreed", passes.agreed}};
 }
 
 Json to_json(const log::SiteReport& site) {
   Json json = {
       {"name", site.name},         {"key", site.key},     {"num_configs", site.num_configs},
       {"grid", site.grid},         {"block", site.block}, {"provider", site.provider},
-      {"configs", Json::object()}, {"winner", nullptr},   {"trials", Json::array()}};
+      {"configs", Json::object()}, {"winner", nullptr},   {"trials", Json::array()},
+      {"passes", Json::array()}};
   for (const auto& [config, parameters] : site.configs) {
     json["configs"][std::to_string(config)] = parameters;
   }
@@ -43,6 +52,7 @@ Json to_json(const log::SiteReport& site) {
                       {"reason", site.winner->reason}};
   }
   for (const log::TrialReport& trial : site.trials) json["trials"].push_back(to_json(trial));
+  for (const log::PassesReport& passes : site.passes) json["passes"].push_back(to_json(passes));
   return json;
 }
 

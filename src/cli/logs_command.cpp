@@ -102,13 +102,17 @@ void print_configs(const log::RegionReport& region) {
 }
 
 // What every site ran in every pass.
-void print_passes(const log::ProcessReport& process) {
+void print_table(const log::ProcessReport& process, const log::RegionReport& region) {
+  const IterationTable table = iteration_table(region);
+  if (table.rows.empty()) return;
+  std::cout << "\n  what every site of " << region_title(process, region)
+            << " ran in every pass\n\n"
+            << to_markdown(table, text_width);
+}
+
+void print_sites(const log::ProcessReport& process, bool passes) {
   for (const log::RegionReport& region : process.regions) {
-    const IterationTable table = iteration_table(region);
-    if (table.rows.empty()) continue;
-    std::cout << "\n  what every site of " << region_title(process, region)
-              << " ran in every pass\n\n"
-              << to_markdown(table, text_width);
+    if (passes) print_table(process, region);
     print_configs(region);
   }
   const std::string kernels = kernel_list(process, text_width);
@@ -116,7 +120,7 @@ void print_passes(const log::ProcessReport& process) {
   std::cout << "\n";
 }
 
-void print_comparison(const RankComparison& comparison, int rank) {
+void print_comparison(const RankComparison& comparison, int rank, bool passes) {
   const auto asked = comparison.ranks.find(rank);
   const log::ProcessReport& shown =
       asked == comparison.ranks.end() ? *comparison.ranks.begin()->second : *asked->second;
@@ -125,20 +129,20 @@ void print_comparison(const RankComparison& comparison, int rank) {
     std::cout << "\n";
   } else if (rank < 0 || asked != comparison.ranks.end()) {
     std::cout << "\n  rank " << shown.rank << " (--rank R shows another)\n";
-    print_passes(shown);
+    print_sites(shown, passes);
   }
 }
 
-void print_text(const LogContents& contents, int rank) {
+void print_text(const LogContents& contents, int rank, bool passes) {
   const std::vector<RankComparison> comparisons = compare_ranks(contents.processes);
-  for (const RankComparison& comparison : comparisons) print_comparison(comparison, rank);
+  for (const RankComparison& comparison : comparisons) print_comparison(comparison, rank, passes);
   for (const log::ProcessReport* process : told_alone(contents.processes, comparisons)) {
     if (rank >= 0 && process->rank != rank) continue;
     std::cout << process_summary(*process, text_width, Fallbacks::All);
     if (const std::string missing = missing_ranks({{process->rank, process}});
         comparisons.empty() && !missing.empty())
       std::cout << "  one of " << process->world_size << " ranks, " << missing << "\n";
-    print_passes(*process);
+    print_sites(*process, passes);
   }
   if (!contents.other_runs.empty()) {
     std::cout << "Other runs in these logs (--run ID, or --run all):";
@@ -188,7 +192,7 @@ int logs_command(const LogsRequest& request) {
     } else if (request.json) {
       std::cout << to_json(contents) << "\n";
     } else {
-      print_text(contents, request.rank);
+      print_text(contents, request.rank, request.passes);
     }
     std::cout.flush();
     if (!std::cout) throw Error("cannot write the output");

@@ -77,6 +77,8 @@ struct PassPlan {
   Waiting waiting = Waiting::Nothing;
   std::span<const std::uint32_t> configs;
   bool agreed = false;  ///< all ranks of lockstep() make it
+  /// Of this pass in what is reported: among those that are agreed on, or among the others.
+  std::uint64_t number = 0;
 };
 
 /// What one site did in a measured pass.

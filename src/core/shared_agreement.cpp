@@ -231,6 +231,7 @@ void SharedTuning::mirror(const TuningEvent& event) {
     if (here == no_site || trial->config >= sites_[here].shared.num_configs) return;
     TrialEvent own = *trial;
     own.site = here;
+    own.agreed = settings_.ranks.size() > 1;
     own.seconds = no_sample;
     own.launches = 0;
     for (std::size_t p = 0; p < seen_.size(); ++p) {

@@ -186,7 +186,7 @@ void SharedTuning::plan_pass(PassPlan& plan) {
     const SiteIndex here = local(index);
     if (here != no_site) plan_[here] = runnable(here, pass.configs[index]);
   }
-  plan.pass = pass.number;
+  plan.pass = plan.number = pass.number;
   plan.stage = pass.stage;
   plan.measure = pass.measure;
   plan.counted = true;

@@ -145,9 +145,13 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   } else if (bounded && trials_cost_too_much()) {
     plan.waiting = Waiting::Budget;
   } else if (stage_ == Stage::Table) {
-    // Whatever one of them does, it is known which it was.
-    plan.counted = suspects_.empty() ? generation_passes_ == 0 || table_has_work()
-                                     : !sites_.empty() && pending_.empty();
+    if (!suspects_.empty()) {
+      // Whatever one of them does, it is known which it was.
+      plan.counted = !sites_.empty() && pending_.empty();
+    } else if (generation_passes_ == 0 || table_has_work()) {
+      // Who repeats the region can wait: then a site that is through runs its best config next.
+      plan.counted = bounded || !a_site_waits();
+    }
     if (plan.counted && !suspects_.empty()) {
       pass.suspect = suspects_.front();
       plan_[pass.suspect->site] = pass.suspect->config;
@@ -167,6 +171,7 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
     waited_ = 0;
     pass.configs = plan_;
     pass.measure = plan.measure;
+    plan.number = passes_;
     open_ = passes_++;
     pending_.emplace(*open_, std::move(pass));
   } else if (plan.waiting == Waiting::Nothing && stage_ != Stage::Finished) {

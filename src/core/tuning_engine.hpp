@@ -150,6 +150,9 @@ class Tuning::Engine {
   [[nodiscard]] bool wants_generation(const TuningSite& site) const;
   void settle_sites(bool even_unfinished);
   [[nodiscard]] bool table_has_work() const;
+  /// What a site runs next depends on results that have not come: it has run its last trial, or its
+  /// schedule looks at samples.
+  [[nodiscard]] bool a_site_waits() const;
   [[nodiscard]] bool stalled(const TuningSite& site) const;
   void enter(Stage stage);
   void finish_table();

@@ -43,6 +43,7 @@ struct TrialEvent {
   TrialStatus status = TrialStatus::Measured;
   bool throttled = false;  ///< measured, and does not count
   double sm_clock_hz = 0;  ///< 0: not known
+  bool agreed = false;     ///< all ranks made the pass
 };
 
 struct WinnerEvent {

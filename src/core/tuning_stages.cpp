@@ -89,6 +89,13 @@ bool Tuning::Engine::table_has_work() const {
   });
 }
 
+bool Tuning::Engine::a_site_waits() const {
+  return std::any_of(sites_.begin(), sites_.end(), [this](const TuningSite& site) {
+    return site.generation == generation_ && site.progress && !site.settled &&
+           site.progress->next().kind == Step::Kind::Wait;
+  });
+}
+
 void Tuning::Engine::advance() {
   // Never in the middle of an entry: its plan is out.
   while (!entered_) {

@@ -33,7 +33,7 @@ void PassRecord::failed(SiteIndex site) {
 std::uint16_t PassRecord::begin_call(SiteIndex site) {
   constexpr std::size_t most_calls = 0x10000U - WorkTag::first_call;
   if (calls_.size() >= most_calls) {
-    spoil(site);
+    count(site).spoiled = true;
     return 0;
   }
   static_cast<void>(count(site));

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/timer.hpp"
 #include "core/tuning.hpp"
 #include "intercept/graph_work.hpp"
+#include "log/tuning_log.hpp"
 
 namespace contextune::intercept {
 
@@ -23,7 +25,8 @@ class PassRecord {
     double seconds = 0;         ///< sum of what arrived, but of calls that are timed as a span
     bool failed = false;
     std::uint64_t connection_bytes = 0;  ///< above 0: more than it may take
-    bool spoiled = false;                ///< another config ran, at least in part
+    bool spoiled = false;                ///< what it took is no sample of its config
+    bool mixed = false;                  ///< another config ran, at least in part
   };
 
   PassRecord() = default;
@@ -32,6 +35,7 @@ class PassRecord {
   std::uint64_t pass = 0;
   Measure measure = Measure::Nothing;
   bool counted = false;
+  std::optional<log::TableRow> row;  ///< of the table that it is
   bool spoiled = false;
   bool span_open = false;
   ClockReading clock;
@@ -41,10 +45,11 @@ class PassRecord {
   void failed(SiteIndex site);
   /// NCCL took so many bytes for what the site's config needs, which is more than it may.
   void took_too_much(SiteIndex site, std::uint64_t bytes) { count(site).connection_bytes = bytes; }
-  void spoil(SiteIndex site) { count(site).spoiled = true; }
+  /// Another config than was planned ran, at least in part: it is no sample of either.
+  void run_another(SiteIndex site) { count(site).spoiled = count(site).mixed = true; }
   /// The site did what it does once only: neither its time nor the region's says what it takes.
   void hold_up(SiteIndex site) {
-    spoil(site);
+    count(site).spoiled = true;
     held_up_ = true;
   }
   [[nodiscard]] bool is_held_up() const noexcept { return held_up_; }
@@ -63,6 +68,8 @@ class PassRecord {
   [[nodiscard]] bool complete() const noexcept { return arrived_ >= records_; }
   [[nodiscard]] std::vector<SiteIndex> sites_launched() const;
   [[nodiscard]] std::vector<SiteIndex> sites_failed() const;
+  /// Whether it ran one config, as far as is known.
+  [[nodiscard]] bool has_run_one(SiteIndex site) const { return !sites_[site].mixed; }
   /// Those that took too much memory, which the region's time does not tell.
   [[nodiscard]] std::vector<SiteResult> sites_too_large() const;
   /// Sites that miss records are `Missing`. @param mean region time is the sites' mean, not the

@@ -145,6 +145,8 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   }
   open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);
   open_->counted = plan.counted;
+  if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
+    open_->row = log::TableRow{plan.number, plan.agreed};
   agreed_ = plan.agreed;
   pass_.store(static_cast<std::uint32_t>(plan.pass), std::memory_order_relaxed);
   touched_.clear();
@@ -202,6 +204,7 @@ void Search::end(double now) {
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   for (const SiteIndex index : failed)
     note_failed(*sites_[index], sites_[index]->planned(), TrialStatus::LaunchFailed);
+  report_runs(*record, launched, failed);
   tuning_->end_pass(record->pass, launched, failed, now);
   has_run_winners_.store(record->counted && record->measure == Measure::Nothing &&
                              !record->spoiled && failed.empty() && tuning_->finished(),
@@ -223,6 +226,19 @@ void Search::end(double now) {
   }
   settle_all();
   after_change();
+}
+
+void Search::report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
+                         std::span<const SiteIndex> failed) {
+  if (!record.row) return;
+  std::vector<log::SiteRun> runs;
+  runs.reserve(launched.size());
+  for (const SiteIndex index : launched) {
+    const bool has_failed = std::find(failed.begin(), failed.end(), index) != failed.end();
+    log::SiteRun& run = runs.emplace_back(log::SiteRun{index, {}});
+    if (record.has_run_one(index)) run.config = has_failed ? 0 : sites_[index]->planned();
+  }
+  observer_.ran(*record.row, runs);
 }
 
 void Search::after_change() {
@@ -321,7 +337,7 @@ void Search::ran_another(std::uint64_t tag, SiteIndex site) {
   const std::lock_guard lock(mutex_);
   if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
     return;
-  open_->spoil(site);
+  open_->run_another(site);
 }
 
 void Search::was_held_up(std::uint64_t tag, SiteIndex site) {

@@ -256,6 +256,8 @@ class Search {
   void note_used();
   [[nodiscard]] bool open_probe();
   void drop_open_entry();
+  void report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
+                   std::span<const SiteIndex> failed);
   void begin_probe(double now);
   bool end_probe(const PassRecord& record);
   [[nodiscard]] bool close_probe(std::uint64_t tag, double seconds);

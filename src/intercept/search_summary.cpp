@@ -48,6 +48,7 @@ void Search::summarise_new() {
 
 void Search::summarise() {
   const SearchFigures figures = figures_locked();
+  observer_.end_runs();
   if (figures == summarised_) return;
   summarised_ = figures;
   log::SummaryEvent event;

@@ -15,6 +15,9 @@
 /// wrong. Fields and their order are part of the format: readers rely on them.
 namespace contextune::log {
 
+/// That one `passes` line may tell of.
+inline constexpr std::uint64_t most_passes_of_a_line = 10'000;
+
 /// First line of a process.
 struct StartEvent {
   std::string program;

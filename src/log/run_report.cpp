@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "log/events.hpp"
+
 namespace contextune::log {
 namespace {
 
@@ -48,13 +50,14 @@ auto* find_or_null(List& list, Match match) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 14> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 15> handlers = {{
       {"start", &ReportBuilder::add_start},
       {"rank", &ReportBuilder::add_rank},
       {"region", &ReportBuilder::add_region},
       {"site", &ReportBuilder::add_site},
       {"stage", &ReportBuilder::add_stage},
       {"trial", &ReportBuilder::add_trial},
+      {"passes", &ReportBuilder::add_passes},
       {"winner", &ReportBuilder::add_winner},
       {"confirm", &ReportBuilder::add_confirm},
       {"fallback", &ReportBuilder::add_fallback},
@@ -159,7 +162,9 @@ std::string ReportBuilder::add_region(const Record& record) {
 
 std::string ReportBuilder::add_stage(const Record& record) {
   if (record.find("region") == nullptr) return missing("stage", "region");
-  region_of(process_of(record), std::string(record.text("region"))).stage = record.text("stage");
+  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  region.stage = record.text("stage");
+  region.is_in_table = region.stage == "table";
   return {};
 }
 
@@ -193,10 +198,32 @@ std::string ReportBuilder::add_trial(const Record& record) {
   trial.seconds = seconds_of(record, "time_us");
   trial.timer = record.text("timer");
   trial.status = record.text("status");
+  trial.agreed = record.text("agreed") == "yes";
   if (const auto mhz = record.number("sm_mhz")) trial.sm_clock_hz = *mhz * 1e6;
   site.configs[trial.config] = parameters_of(record);
   RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
   region.passes = std::max(region.passes, trial.pass + 1);
+  return {};
+}
+
+std::string ReportBuilder::add_passes(const Record& record) {
+  const auto first = record.count("pass");
+  const auto last = record.count("last_pass");
+  const auto config = record.count("config", most_configs);
+  if (record.find("site") == nullptr) return missing("passes", "site");
+  if (!first) return missing("passes", "pass");
+  if (!last || *last < *first || *last - *first >= most_passes_of_a_line)
+    return missing("passes", "last_pass");
+  if (!config && record.find("config") != nullptr) return missing("passes", "config");
+  SiteReport& site = site_of(record);
+  PassesReport& passes = site.passes.emplace_back();
+  passes.first = *first;
+  passes.last = *last;
+  passes.agreed = record.text("agreed") == "yes";
+  if (config) {
+    passes.config = static_cast<std::uint32_t>(*config);
+    site.configs[*passes.config] = parameters_of(record);
+  }
   return {};
 }
 
@@ -315,6 +342,7 @@ std::string ReportBuilder::add_summary(const Record& record) {
   region.entries = record.count("entries").value_or(region.entries);
   region.tuning_seconds = record.number("tuning_s").value_or(region.tuning_seconds);
   if (record.find("stage") != nullptr) region.stage = record.text("stage");
+  region.is_in_table = false;
   return {};
 }
 

@@ -25,6 +25,15 @@ struct TrialReport {
   double sm_clock_hz = not_known;
   std::string timer;
   std::string status;  ///< empty, "failed", "missing", "throttled", "cutoff" or "wrong_result"
+  bool agreed = false;  ///< all ranks made the pass: those are numbered apart from the others
+};
+
+/// Passes in a row in which a site was launched with the same.
+struct PassesReport {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+  std::optional<std::uint32_t> config;  ///< absent: not one throughout
+  bool agreed = false;                  ///< as of trials
 };
 
 struct WinnerReport {
@@ -44,6 +53,7 @@ struct SiteReport {
   std::string default_choice;  ///< what the default of a collective was: "Ring Simple"
   std::map<std::uint32_t, std::string> configs;  ///< number -> "block=256 per_sm=4"
   std::vector<TrialReport> trials;
+  std::vector<PassesReport> passes;  ///< of the table; an older log has none
   std::optional<WinnerReport> winner;
 };
 
@@ -95,6 +105,7 @@ struct RegionReport {
   std::vector<ConfirmReport> confirms;  ///< one a generation
   std::vector<KernelReport> kernels;    ///< from --discover
   std::string stage;                    ///< the last one that was reported
+  bool is_in_table = false;             ///< then not all that sites ran is written yet
   std::uint64_t passes = 0;
   std::uint64_t entries = 0;  ///< 0: the log does not say
   double tuning_seconds = not_known;
@@ -162,6 +173,7 @@ class ReportBuilder {
 
   std::string add_site(const Record& record);
   std::string add_trial(const Record& record);
+  std::string add_passes(const Record& record);
   std::string add_winner(const Record& record);
   std::string add_confirm(const Record& record);
   std::string add_fallback(const Record& record);

@@ -65,6 +65,7 @@ void TuningLog::add_site(SiteIndex index, const SiteSpec& spec, const SiteFacts&
 }
 
 void TuningLog::stage(Stage stage, std::uint32_t generation) {
+  if (stage != Stage::Table) end_runs();
   const auto now = std::chrono::steady_clock::now();
   if (!first_stage_) first_stage_ = now;
   const std::chrono::duration<double, std::micro> elapsed = now - *first_stage_;
@@ -73,6 +74,42 @@ void TuningLog::stage(Stage stage, std::uint32_t generation) {
               {"stage", contextune::to_string(stage)},
               {"generation", generation},
               {"elapsed_us", elapsed.count()}});
+}
+
+void TuningLog::ran(const TableRow& row, std::span<const SiteRun> runs) {
+  for (const SiteRun& run : runs) {
+    if (run.site >= sites_.size()) continue;
+    std::optional<Stretch>& stretch = sites_[run.site].stretch;
+    const bool goes_on = stretch && stretch->config == run.config &&
+                         stretch->first.agreed == row.agreed && stretch->last + 1 == row.pass &&
+                         row.pass - stretch->first.pass < most_passes_of_a_line;
+    if (!goes_on) {
+      write_stretch(run.site);
+      stretch = Stretch{row, row.pass, run.config};
+    }
+    stretch->last = row.pass;
+  }
+}
+
+void TuningLog::end_runs() {
+  for (SiteIndex index = 0; index < sites_.size(); ++index) write_stretch(index);
+}
+
+void TuningLog::write_stretch(SiteIndex index) {
+  const auto stretch = std::exchange(sites_[index].stretch, std::nullopt);
+  if (!stretch || !log_.wants(LogLevel::Info)) return;
+  std::vector<Field> fields = {{"region", region_}};
+  fields.emplace_back("pass", stretch->first.pass);
+  fields.emplace_back("last_pass", stretch->last);
+  append_site(fields, index);
+  if (stretch->config) {
+    append_config(fields, index, *stretch->config);
+  } else {
+    fields.emplace_back("status", "mixed");
+  }
+  if (stretch->first.agreed) fields.emplace_back("agreed", true);
+  append_simulated(fields);
+  log_.write(LogLevel::Info, "passes", fields);
 }
 
 void TuningLog::trial(const TrialEvent& event) {
@@ -97,6 +134,7 @@ void TuningLog::trial(const TrialEvent& event) {
   } else if (event.status != TrialStatus::Measured) {
     fields.emplace_back("status", contextune::to_string(event.status));
   }
+  if (event.agreed) fields.emplace_back("agreed", true);
   append_simulated(fields);
   log_.write(LogLevel::Info, "trial", fields);
 }

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,19 @@ struct SiteFacts {
   PrunedConfigs pruned{};
 };
 
+/// A pass of a region's table. Those that all ranks agreed on are numbered apart from the others.
+struct TableRow {
+  std::uint64_t pass = 0;
+  bool agreed = false;
+};
+
+/// What a site was launched with in one pass.
+struct SiteRun {
+  SiteIndex site = 0;
+  std::optional<std::uint32_t> config;  ///< absent: not one config throughout
+  bool operator==(const SiteRun&) const = default;
+};
+
 /// Writes what one region's tuning reports to the rank log.
 /// Not thread-safe: used by one Tuning, whose region serialises calls. The log must outlive it.
 class TuningLog final : public TuningObserver {
@@ -41,6 +55,12 @@ class TuningLog final : public TuningObserver {
   /// The tuning is of one site, where others of the region have tunings of their own: `confirm`
   /// lines name it.
   void set_site_alone() noexcept { is_site_alone_ = true; }
+
+  /// A pass of the table has ended, in which these sites were launched, each once in the list. Passes
+  /// in a row in which a site ran the same become one `passes` line, written when they are over.
+  void ran(const TableRow& row, std::span<const SiteRun> runs);
+  /// Nothing more of them is to come for now: writes what is not written yet.
+  void end_runs();
 
   /// The clock was changed in mid-tuning.
   void set_timer(std::string timer) { timer_ = std::move(timer); }
@@ -57,12 +77,20 @@ class TuningLog final : public TuningObserver {
     std::string field_name;
     std::string value;
   };
+  /// Passes in a row in which a site ran the same.
+  struct Stretch {
+    TableRow first;
+    std::uint64_t last = 0;
+    std::optional<std::uint32_t> config;
+  };
   struct Site {
     std::string name;
     std::string key;
     std::vector<std::vector<Parameter>> configs;
+    std::optional<Stretch> stretch;  ///< that is not written yet
   };
 
+  void write_stretch(SiteIndex index);
   void append_site(std::vector<Field>& fields, SiteIndex index) const;
   void append_config(std::vector<Field>& fields, SiteIndex index, std::uint32_t config) const;
   void append_simulated(std::vector<Field>& fields) const;

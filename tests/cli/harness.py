@@ -173,6 +173,12 @@ def golden_log():
                     f"block={64 << (step // 2)} iter={step % 2} launches=1 "
                     f"time_us={5.0 - step // 2} timer=cupti"
                 )
+    for first, last, site, config in ((0, 1, "kernel-0", 0), (0, 1, "kernel-1", 0), (2, 3, "kernel-1", 1),
+                                      (2, 5, "kernel-0", 1), (4, 5, "kernel-1", 2)):
+        lines.append(
+            f'event=passes region=decode pass={first} last_pass={last} site={site} key="" '
+            f"config={config} block={64 << config}"
+        )
     lines += [
         'event=winner region=decode site=kernel-0 key="" config=1 block=128 time_us=4 '
         "default_us=5 reason=fastest simulated=yes",

@@ -27,7 +27,7 @@ class LogsOfRanks(CommandTest):
         return comparisons[0]
 
     def test_winners_stand_once_with_the_times_of_each_rank(self):
-        text = self.logs(4)
+        text = self.logs(4, "", "--passes")
         self.assertIn("./engine, run 7f3a on 4 ranks\n", text)
         table = text[:text.index("ran in every pass")]
         self.assertEqual(table.count("saxpy"), 1)
@@ -141,14 +141,14 @@ class LogsOfRanks(CommandTest):
 
     def test_the_passes_are_shown_once_of_the_rank_that_was_asked_for(self):
         for flags, rank in (((), 0), (("--rank", "2"), 2)):
-            text = self.logs(4, "", *flags)
+            text = self.logs(4, "", "--passes", *flags)
             self.assertEqual(text.count("ran in every pass"), 1)
             self.assertIn(f"\n  rank {rank} (--rank R shows another)\n", text)
         missing = self.contextune("logs", str(self.folder / "logs-4-"), "--rank", "4")
         self.assertEqual((missing.returncode, missing.stderr), (1, "contextune logs: there is no rank 4\n"))
 
     def test_ranks_that_tuned_alone_are_compared_and_told_of_each(self):
-        text = self.logs(3, "alone")
+        text = self.logs(3, "alone", "--passes")
         self.assertIn("run 7f3a on 3 ranks, each tuned for itself\n", text)
         self.assertEqual(text.count("ran in every pass"), 3)
         self.assertIn("./engine, run 7f3a, rank 2, pid", text)

@@ -1,6 +1,7 @@
 """`contextune logs` rebuilds what happened."""
 
 import json
+import re
 import subprocess
 import unittest
 
@@ -24,10 +25,76 @@ class Logs(CommandTest):
 
     def test_the_iteration_table_is_rebuilt(self):
         self.write(lines())
-        result = self.contextune("logs")
+        result = self.contextune("logs", "--passes")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertIn(GOLDEN_TABLE, result.stdout)
         self.assertIn("the winners are kept", result.stdout)
+
+    def test_the_iteration_table_is_shown_when_it_is_asked_for(self):
+        self.write(lines())
+        self.assertNotIn("| pass", self.contextune("logs").stdout)
+        self.assertIn("--passes", self.contextune("logs", "--help").stdout)
+
+    def cells(self, text):
+        (self.logs / "rank-0.log").write_text(lines(text=text))
+        region = json.loads(self.contextune("logs", "--json").stdout)["processes"][0]["regions"][0]
+        return {row["pass"]: row["cells"] for row in region["table"]["rows"]}
+
+    def test_the_table_shows_what_ran_and_not_what_should_have(self):
+        winner = "pass=2 last_pass=5 site=kernel-0 key=\"\" config=1 block=128"
+        late = golden_log().replace(
+            "event=passes region=decode " + winner,
+            "event=passes region=decode pass=2 last_pass=3 site=kernel-0 key=\"\" config=1 block=128\n"
+            "event=passes region=decode pass=4 last_pass=4 site=kernel-0 key=\"\" config=0 block=64\n"
+            "event=passes region=decode pass=5 last_pass=5 site=kernel-0 key=\"\" status=mixed")
+        self.assertNotEqual(late, golden_log())
+        cells = self.cells(late)
+        self.assertEqual(cells["3"], ["config-1 (iter-1)", "config-1 (iter-1)"])
+        self.assertEqual(cells["4"], ["config-0", "config-2 (iter-0)"])
+        self.assertEqual(cells["5"], ["mixed", "config-2 (iter-1)"])
+        absent = golden_log().replace(winner, winner.replace("=5", "=3"))
+        self.assertEqual(self.cells(absent)["4"], ["-", "config-2 (iter-0)"])
+
+    def test_a_default_that_ran_in_the_place_of_a_trial_is_shown(self):
+        text = golden_log().replace(
+            "config=2 block=256 iter=1 launches=1 time_us=3.0 timer=cupti",
+            "config=2 block=256 iter=1 launches=1 timer=cupti status=failed")
+        text = text.replace(
+            'pass=4 last_pass=5 site=kernel-1 key="" config=2 block=256',
+            'pass=4 last_pass=4 site=kernel-1 key="" config=2 block=256\n'
+            'event=passes region=decode pass=5 last_pass=5 site=kernel-1 key="" config=0 block=64')
+        self.assertEqual(self.cells(text)["5"], ["**winner**", "config-0 (config-2 failed)"])
+
+    def test_what_a_log_does_not_say_is_not_known(self):
+        without = "".join(line + "\n" for line in golden_log().splitlines() if "=passes " not in line)
+        self.assertEqual(self.cells(without)["4"], ["?", "config-2 (iter-0)"])
+        # The process ended in its table: what came after the last line is not known.
+        cut = golden_log()[:golden_log().index("event=winner")].replace(
+            "event=region region=decode",
+            "event=stage region=decode stage=table generation=0 elapsed_us=0\nevent=region region=decode")
+        cut = "".join(line + "\n" for line in cut.splitlines() if "pass=2 last_pass=5" not in line)
+        cells = self.cells(cut)
+        self.assertEqual(cells["2"], ["config-1 (iter-0)", "config-1 (iter-0)"])
+        self.assertEqual(cells["4"], ["?", "config-2 (iter-0)"])
+
+    def test_passes_that_a_rank_made_alone_are_told_from_those_that_all_made(self):
+        agreed = "".join(
+            re.sub("(event=(trial|passes) .*)", r"\1 agreed=yes", line) + "\n"
+            for line in golden_log().splitlines())
+        alone = ('event=trial region=decode pass=0 site=kernel-0 key="" config=0 block=64 iter=0 '
+                 "launches=1 time_us=5 timer=cupti\nevent=passes region=decode pass=0 last_pass=0 "
+                 'site=kernel-0 key="" config=0 block=64\n')
+        cells = self.cells(alone + agreed)
+        self.assertEqual(list(cells), ["0 (alone)", *"012345", "final"])
+        self.assertEqual(cells["0 (alone)"], ["config-0 (iter-0)", "-"])
+        self.assertEqual(cells["0"], ["config-0 (iter-0)"] * 2)
+
+    def test_a_line_of_passes_that_cannot_be_is_named(self):
+        for passes in ("pass=5 last_pass=4", "pass=0 last_pass=10000", "pass=0"):
+            self.write(lines(text=f'event=passes region=r {passes} site=a key="" config=0'))
+            result = self.contextune("logs")
+            self.assertIn("event=passes without a usable last_pass", result.stderr)
+            (self.logs / "rank-0.log").unlink()
 
     def test_output_that_cannot_be_written_is_a_failure(self):
         self.write(lines())
@@ -49,25 +116,25 @@ class Logs(CommandTest):
             f'event=trial region=r pass=0 site={site} key="code=aa n={n}" config=0 iter=0 '
             "launches=1 time_us=1 timer=cupti\n" for site, n in (("x", 1), ("x", 2), ("y", 1)))
         self.write(lines(text=text))
-        self.assertRegex(self.contextune("logs").stdout, r"\| pass +\| x n=1 +\| x n=2 +\| y +\|")
+        self.assertRegex(self.contextune("logs", "--passes").stdout, r"\| pass +\| x n=1 +\| x n=2 +\| y +\|")
 
     def test_every_rank_is_shown(self):
         self.write(lines())
         self.write(lines(rank=1, pid=4243), rank=1)
-        output = self.contextune("logs").stdout
+        output = self.contextune("logs", "--passes").stdout
         self.assertEqual(output.count(GOLDEN_TABLE), 2)
         self.assertIn("rank 1, pid 4243", output)
 
     def test_the_last_run_is_shown_and_others_can_be_asked_for(self):
         self.write(lines(run="aaaa"))
         self.write(lines(run="bbbb", time="2026-11-20T21:33:53.120Z"))
-        output = self.contextune("logs").stdout
+        output = self.contextune("logs", "--passes").stdout
         self.assertIn("run bbbb", output)
         self.assertNotIn("run aaaa,", output)
         self.assertIn("--run ID, or --run all): aaaa", output)
-        self.assertIn("run aaaa,", self.contextune("logs", "--run", "aaaa").stdout)
-        self.assertEqual(self.contextune("logs", "--run", "all").stdout.count(GOLDEN_TABLE), 2)
-        unknown = self.contextune("logs", "--run", "cccc")
+        self.assertIn("run aaaa,", self.contextune("logs", "--passes", "--run", "aaaa").stdout)
+        self.assertEqual(self.contextune("logs", "--passes", "--run", "all").stdout.count(GOLDEN_TABLE), 2)
+        unknown = self.contextune("logs", "--passes", "--run", "cccc")
         self.assertEqual(unknown.returncode, 1)
         self.assertIn("there is no run cccc", unknown.stderr)
 
@@ -127,11 +194,11 @@ class Logs(CommandTest):
             "config=2 block=256 warmup=3 launches=0 timer=cupti status=wrong_result")
         self.assertNotEqual(text, golden_log())
         self.write(lines(text=text))
-        self.assertIn("config-2 (warm-up) wrong_result", self.contextune("logs").stdout)
+        self.assertIn("config-2 (warm-up) wrong_result", self.contextune("logs", "--passes").stdout)
 
     def test_bad_lines_are_named_and_counted_and_do_no_harm(self):
         self.write("not a log\n" + lines() + "2026-11-20T20:33:53.120Z run=7f3a pid=1")
-        result = self.contextune("logs")
+        result = self.contextune("logs", "--passes")
         self.assertEqual(result.returncode, 0)
         self.assertIn(GOLDEN_TABLE, result.stdout)
         self.assertIn("rank-0.log:1: does not begin with a time", result.stderr)
@@ -147,9 +214,9 @@ class Logs(CommandTest):
 
     def test_a_folder_or_a_file_may_be_given(self):
         self.write(lines())
-        self.assertIn(GOLDEN_TABLE, self.contextune("logs", self.logs, cwd="/").stdout)
-        self.assertIn(GOLDEN_TABLE, self.contextune("logs", self.logs / "rank-0.log", cwd="/").stdout)
-        found = self.contextune("logs", cwd="/",
+        self.assertIn(GOLDEN_TABLE, self.contextune("logs", "--passes", self.logs, cwd="/").stdout)
+        self.assertIn(GOLDEN_TABLE, self.contextune("logs", "--passes", self.logs / "rank-0.log", cwd="/").stdout)
+        found = self.contextune("logs", "--passes", cwd="/",
                                 env=self.environment | {"CONTEXTUNE_LOG_DIR": str(self.logs)})
         self.assertIn(GOLDEN_TABLE, found.stdout)
 
@@ -158,7 +225,7 @@ class Logs(CommandTest):
             f'event=trial region=r pass=0 site=kernel-with-a-name-{i} key="" config=0 iter=0 '
             "launches=1 time_us=1 timer=cupti\n" for i in range(12))
         self.write(lines(text=text))
-        output = self.contextune("logs").stdout
+        output = self.contextune("logs", "--passes").stdout
         self.assertGreater(output.count("| pass "), 1)
         for i in range(12):
             self.assertIn(f"| kernel-with-a-name-{i} ", output)

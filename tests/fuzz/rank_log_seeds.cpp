@@ -29,6 +29,9 @@ FuzzInputs fuzz_inputs() {
        R"(trial region=decode pass=1 site=saxpy key="n=1048576" config=0 iter=0 launches=1 time_us=2.53 timer=cupti sm_mhz=1980)",
        R"(trial region=decode pass=2 site=saxpy key="n=1048576" config=1 block=256 per_sm=4 iter=0 launches=2 time_us=1.53 timer=cupti)",
        R"(trial region=decode pass=3 site=saxpy key="n=1048576" config=2 block=512 per_sm=4 status=launch_failed)",
+       R"(passes region=decode pass=0 last_pass=1 site=saxpy key="n=1048576" config=0)",
+       R"(passes region=decode pass=2 last_pass=2 site=saxpy key="n=1048576" config=1 block=256 per_sm=4 agreed=yes)",
+       R"(passes region=decode pass=3 last_pass=3 site=saxpy key="n=1048576" status=mixed)",
        R"(winner region=decode site=saxpy key="n=1048576" config=1 block=256 per_sm=4 reason=fastest time_us=1.53 default_us=2.53 gain=0.39 stage=table)",
        "confirm region=decode verdict=kept default_us=9.1 winner_us=8.2 gain=0.1 bound=0.08 "
        "pairs=8"});
@@ -57,7 +60,7 @@ FuzzInputs fuzz_inputs() {
         "sync",       "kernel",       "finished", "\"",          "\\\"",    "\\n",
         "\\u001b",    "\x1b[31m",     "\xc2\x9b", "\xff",        "\t",      "\r",
         " \n",        "nan",          "inf",      "1e308",       "-1",      "18446744073709551616",
-        "4294967295", "launch_failed"})
+        "4294967295", "launch_failed", "passes", "last_pass=", "agreed=yes"})
     inputs.words.emplace_back(word);
   return inputs;
 }

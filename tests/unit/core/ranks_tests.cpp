@@ -20,11 +20,33 @@ TEST_CASE(
       second.push_back(configs.at("kernel-1"));
     }
     CHECK(second == Configs{0, 0, 1, 1, 2, 2});
-    CHECK(Configs(first.begin(), first.begin() + 4) == Configs{0, 0, 1, 1});
+    CHECK(first == Configs{0, 0, 1, 1, 1, 1});
     CHECK(ranks[rank].winner(0) == 1);
     CHECK(ranks[rank].winner(1) == 2);
   }
   require_same_passes(ranks);
+}
+
+TEST_CASE("a kernel that has run its last trial runs its best config while others of many go on") {
+  SeveralRanks ranks(2, ancestor(0, 2));
+  std::map<std::string, std::size_t> num_configs;
+  for (const std::size_t configs : {2U, 3U, 7U, 24U}) {
+    std::vector<double> seconds(configs, 2e-6);
+    seconds.back() = 1e-6;
+    const std::string name = "kernel-" + std::to_string(configs);
+    ranks.add(name, {seconds, seconds});
+    num_configs[name] = configs;
+  }
+  ranks.run();
+  for (std::size_t rank = 0; rank < 2; ++rank) {
+    REQUIRE(ranks[rank].ran.size() == 48);
+    for (const auto& [pass, configs] : ranks[rank].ran) {
+      for (const auto& [name, config] : configs) {
+        INFO("rank " << rank << ", pass " << pass << ", " << name);
+        CHECK(config == std::min<std::size_t>(pass / 2, num_configs[name] - 1));
+      }
+    }
+  }
 }
 
 TEST_CASE("the slowest rank decides which config wins") {

@@ -24,6 +24,53 @@ TEST_CASE("Results that come passes later give the same table", "[results]") {
   CHECK(late.num_entries > prompt.num_entries);
 }
 
+TEST_CASE("A repeated region waits for a site's last results, so that it runs its best config next",
+          "[results]") {
+  const std::size_t lag = GENERATE(1U, 3U, 100U);
+  const auto schedule =
+      GENERATE(ScheduleKind::Table, ScheduleKind::Interleaved, ScheduleKind::Racing);
+  TuningOptions options = ancestor(0, 2);
+  options.schedule = schedule;
+  FakeRegion prompt(options);
+  FakeRegion late(options);
+  late.lag = lag;
+  for (FakeRegion* region : {&prompt, &late}) {
+    region->bounded = false;
+    region->sites.push_back({"kernel-0", {3e-6, 2e-6}});
+    region->sites.push_back({"kernel-1", {5e-6, 7e-6, 4e-6}});
+    region->sites.push_back({"kernel-2", {5e-6, 4e-6, 3e-6, 2e-6, 1e-6}});
+    region->run();
+  }
+  CHECK(late.rows == prompt.rows);
+  if (schedule == ScheduleKind::Racing) return;
+  CHECK(late.column(0) == (schedule == ScheduleKind::Table
+                               ? Configs{0, 0, 1, 1, 1, 1, 1, 1, 1, 1}
+                               : Configs{0, 1, 0, 1, 1, 1, 1, 1, 1, 1}));
+}
+
+TEST_CASE("Where the program makes the entries it is not kept waiting for a site's last results",
+          "[results]") {
+  FakeRegion region(ancestor(0, 2));
+  region.lag = 100;
+  region.sites.push_back({"kernel-0", {3e-6, 2e-6}});
+  region.sites.push_back({"kernel-1", {5e-6, 7e-6, 4e-6}});
+  for (int pass = 0; pass < 6; ++pass) CHECK(region.entry().counted);
+  CHECK(region.column(0) == Configs{0, 0, 1, 1, 0, 0});
+}
+
+TEST_CASE("A site whose last results are lost is waited for once more, and not for ever",
+          "[results]") {
+  FakeRegion region(ancestor(0, 2));
+  region.bounded = false;
+  region.lag = 100;
+  region.lost_samples = {{2, 0}, {3, 0}};
+  region.sites.push_back({"kernel-0", {3e-6, 2e-6}});
+  region.sites.push_back({"kernel-1", {5e-6, 7e-6, 4e-6, 3e-6, 2e-6}});
+  region.run();
+  CHECK(region.column(0) == Configs{0, 0, 1, 1, 1, 1, 1, 1, 1, 1});
+  CHECK(region.winner(0) == 1);
+}
+
 TEST_CASE("Entries that wait for results are not counted and run what is known so far",
           "[results]") {
   FakeRegion region(ancestor(0, 1));

@@ -75,6 +75,47 @@ TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[
   CHECK(last().ends_with("status=throttled simulated=yes"));
 }
 
+TEST_CASE_METHOD(Fixture, "Passes in a row with one config are one line, written when they are over",
+                 "[tuning_log]") {
+  using contextune::log::SiteRun;
+  using contextune::log::TableRow;
+  const auto passes = [&] { return lines_of(log.path()).size(); };
+  const std::size_t before = passes();
+  for (std::uint64_t pass = 4; pass < 7; ++pass)
+    tuning.ran(TableRow{pass, false}, std::vector{SiteRun{0, 1}});
+  CHECK(passes() == before);
+  tuning.ran(TableRow{7, false}, std::vector{SiteRun{0, {}}});
+  CHECK(last() ==
+        "event=passes region=decode pass=4 last_pass=6 site=saxpy key=\"n=1048576\" config=1 "
+        "block=256 param.iter=\"two words\" simulated=yes");
+  // In pass 8 it was not launched; then other ranks made them, too.
+  tuning.ran(TableRow{9, false}, std::vector{SiteRun{0, {}}});
+  CHECK(last() ==
+        "event=passes region=decode pass=7 last_pass=7 site=saxpy key=\"n=1048576\" status=mixed "
+        "simulated=yes");
+  tuning.ran(TableRow{10, true}, std::vector{SiteRun{0, 0}});
+  CHECK(last().find("pass=9 last_pass=9") != std::string::npos);
+  tuning.stage(contextune::Stage::Refine, 0);
+  const auto lines = lines_of(log.path());
+  CHECK(lines.back().find("event=stage region=decode stage=refine") != std::string::npos);
+  CHECK(lines[lines.size() - 2].ends_with(
+      "event=passes region=decode pass=10 last_pass=10 site=saxpy key=\"n=1048576\" config=0 "
+      "agreed=yes simulated=yes"));
+  CHECK(lines.size() == before + 5);
+  tuning.end_runs();
+  CHECK(passes() == lines.size());
+}
+
+TEST_CASE_METHOD(Fixture, "What one line of passes tells of is bounded", "[tuning_log]") {
+  using contextune::log::most_passes_of_a_line;
+  for (std::uint64_t pass = 0; pass <= most_passes_of_a_line; ++pass)
+    tuning.ran({pass, false}, std::vector{contextune::log::SiteRun{0, 1}});
+  tuning.end_runs();
+  const auto lines = lines_of(log.path());
+  CHECK(lines[lines.size() - 2].find(" pass=0 last_pass=9999 ") != std::string::npos);
+  CHECK(lines.back().find(" pass=10000 last_pass=10000 ") != std::string::npos);
+}
+
 TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of their fields",
                  "[tuning_log]") {
   tuning.winner({0, 1, 2.53e-6, 1.5, contextune::WinnerReason::Fastest});

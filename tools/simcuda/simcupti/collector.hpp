@@ -55,6 +55,7 @@ class Collector {
  private:
   static constexpr std::size_t cbid_count = 1024;
 
+  Collector();
   void listen();
   void add(const Record& record);
   void add_external(const simcuda_activity& activity);
@@ -70,6 +71,7 @@ class Collector {
   int deliveries_ = 0;  // under way
   CUpti_BuffersCallbackRequestFunc request_ = nullptr;
   CUpti_BuffersCallbackCompleteFunc complete_ = nullptr;
+  const double lateness_;  // seconds of the host's clock for which a record is held back
   std::bitset<128> kinds_;
   std::bitset<cbid_count> driver_api_;
   std::deque<Record> records_;
