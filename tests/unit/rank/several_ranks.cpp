@@ -6,10 +6,12 @@
 #include <span>
 #include <stdexcept>
 
+#include "core/coordinator.hpp"
 #include "core/lockstep.hpp"
 #include "rank/gathered_rendezvous.hpp"
 
 using contextune::Payload;
+using contextune::Topic;
 using contextune::rank::SocketCoordinator;
 using contextune::rank::SocketSettings;
 
