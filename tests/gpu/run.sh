@@ -192,6 +192,9 @@ tunings() {
 judge bench_tuning tunings
 judge bench_launch_overhead "$build/bin/contextune_bench_launch_overhead" --check --processes 5
 unset CONTEXTUNE_LOG_DIR
+# The configs that came to the driver against those of the log, cell by cell.
+CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge iteration_table \
+  python3 "$here/../multi_rank/iteration_table_test.py"
 CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge bad_input \
   python3 "$here/../apps/bad_input_test.py"
 if command -v compute-sanitizer >/dev/null; then

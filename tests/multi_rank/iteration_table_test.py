@@ -1,12 +1,17 @@
 """What the log says each kernel ran in each pass, and `contextune logs --passes` shows, is what came to
-the GPU: told by the kernels themselves, while CUPTI delivers its records late."""
+the GPU, while CUPTI delivers its records late.
 
+On the simulated driver by default, where the kernels themselves tell; with CONTEXTUNE_TEST_GPU=1 on this
+machine's GPU and its CUPTI, where a library in front of the driver does (tests/gpu/launch_spy.cpp)."""
+
+import os
 import subprocess
 import unittest
 
 import job
 
-PROGRAM = job.BUILD / "apps" / "launched_configs"
+ON_GPU = os.environ.get("CONTEXTUNE_TEST_GPU") == "1"
+PROGRAM = job.BUILD / ("gpu" if ON_GPU else "apps") / "launched_configs"
 LATE = {"SIMCUDA_LATE_RECORDS": "0.0005", "SIMCUDA_NOISE": "0", "CONTEXTUNE_SELECTION": "mean",
         "CONTEXTUNE_MARGIN": "0", "CONTEXTUNE_CUTOFF": "0"}
 GOLDEN = [
@@ -17,6 +22,18 @@ GOLDEN = [
     ["**winner**", "config-2 (iter-0)"],
     ["**winner**", "config-2 (iter-1)"],
 ]
+
+
+def driver_behind_spy():
+    """The folder of the spy, in which the machine's driver lies under the name that the spy needs."""
+    folder = job.BUILD / "gpu" / "spy"
+    libraries = subprocess.run(["ldconfig", "-p"], text=True, check=True, stdout=subprocess.PIPE).stdout
+    driver = next(line.split(" => ")[1] for line in libraries.splitlines()
+                  if line.strip().startswith("libcuda.so.1 ") and "x86-64" in line)
+    link = folder / "driver_behind_spy.so"
+    link.unlink(missing_ok=True)
+    link.symlink_to(driver)
+    return {"LD_LIBRARY_PATH": str(folder)}
 
 
 def space(num_configs):
@@ -53,7 +70,7 @@ class IterationTable(unittest.TestCase):
     def run_job(self, mode, num_ranks, num_configs):
         """For each rank: rows of its table, winners, and what every entry launched."""
         program = Launched(mode, num_configs)
-        variables = LATE | {"CONTEXTUNE_SPACE": "table.lua"}
+        variables = LATE | {"CONTEXTUNE_SPACE": "table.lua"} | (driver_behind_spy() if ON_GPU else {})
         with job.Job(num_ranks, mode, 0, variables, program=program, declared=num_ranks > 1) as ranks:
             for rank in range(num_ranks):
                 self.assertTrue(ranks.reaches(rank, "stage=finished"), ranks.log(rank))
@@ -93,11 +110,18 @@ class IterationTable(unittest.TestCase):
         rows = [tuple(config_of(cell, winner) for cell, winner in zip(row, winners)) for row in table]
         found = [at for at in range(len(entries)) if entries[at:at + len(rows)] == rows]
         self.assertTrue(found, f"the table\n{rows}\nis not what was launched:\n{entries}")
-        # What follows runs the winners.
-        self.assertEqual(set(entries[found[-1] + len(rows):]) - {tuple(winners)} -
-                         {(0,) * len(winners)}, set())
+        # What follows runs winners, and defaults of what still waits for its results.
+        for entry in entries[found[-1] + len(rows):]:
+            for config, winner in zip(entry, winners):
+                self.assertIn(config, (0, winner), entry)
         self.assertEqual(entries[-1], tuple(winners))
-        return found[-1]
+        if ON_GPU:
+            print(f"{sum(map(len, rows))} cells are what was launched, winners {winners}")
+
+    def check_winners(self, winners, fastest):
+        """In the model the last config of each kernel is the fastest one; on a GPU there is noise."""
+        if not ON_GPU:
+            self.assertEqual(winners, fastest)
 
     def test_a_body_and_a_replay_run_the_table_of_the_readme_though_results_come_late(self):
         for mode in ("body", "replay"):
@@ -105,20 +129,22 @@ class IterationTable(unittest.TestCase):
                 with self.subTest(mode=mode, ranks=num_ranks):
                     for table, winners, entries in self.run_job(mode, num_ranks, (2, 3)):
                         self.assertEqual(table, GOLDEN)
-                        self.assertEqual(winners, [1, 2])
+                        self.check_winners(winners, [1, 2])
                         self.check_cells(table, winners, entries)
 
-    def test_live_the_table_shows_the_default_that_ran_until_the_results_had_come(self):
+    def test_live_the_table_shows_whether_the_default_ran_while_results_were_to_come(self):
         [(table, winners, entries)] = self.run_job("live", 1, (2, 3))
-        self.assertEqual(table, [*GOLDEN[:4], ["config-0", "config-2 (iter-0)"],
-                                 ["config-0", "config-2 (iter-1)"]])
-        self.assertEqual(winners, [1, 2])
+        self.assertEqual(table[:4], GOLDEN[:4])
+        for (first, second), (_, golden) in zip(table[4:6], GOLDEN[4:]):
+            self.assertEqual(second, golden)
+            self.assertIn(first, ("config-0", "**winner**"))
+        self.check_winners(winners, [1, 2])
         self.check_cells(table, winners, entries)
 
     def test_live_on_two_ranks_the_table_is_what_each_ran(self):
         for table, winners, entries in self.run_job("live", 2, (2, 3)):
             self.assertEqual([row[1] for row in table], [row[1] for row in GOLDEN])
-            self.assertEqual(winners, [1, 2])
+            self.check_winners(winners, [1, 2])
             self.check_cells(table, winners, entries)
 
     def test_of_kernels_with_many_configs_each_runs_its_best_one_once_it_is_through(self):
@@ -127,9 +153,10 @@ class IterationTable(unittest.TestCase):
             for num_ranks in (1, 2):
                 with self.subTest(mode=mode, ranks=num_ranks):
                     for table, winners, entries in self.run_job(mode, num_ranks, num_configs):
-                        self.assertEqual(winners, [n - 1 for n in num_configs])
+                        self.check_winners(winners, [n - 1 for n in num_configs])
                         rows = [[config_of(*cell) for cell in zip(row, winners)] for row in table]
-                        self.assertEqual(rows, [[min(p // 2, n - 1) for n in num_configs]
+                        self.assertEqual(rows, [[p // 2 if p // 2 < n else winner
+                                                 for n, winner in zip(num_configs, winners)]
                                                 for p in range(48)])
                         self.check_cells(table, winners, entries)
 
