@@ -43,9 +43,9 @@ void contextune_cupti_use(enum contextune_fn fn, const void* caller) {
       contextune_is_tool(caller)) {
     return;
   }
-  contextune_enter(core);
+  const int error = contextune_enter(core);
   core->program_uses_cupti(fn);
-  contextune_leave();
+  contextune_leave(error);
   /* Only now: another thread must not go on before the core has let go. */
   __atomic_store_n(&used, true, __ATOMIC_RELEASE);
 }
@@ -61,10 +61,12 @@ static void* find_bound(enum contextune_fn fn, unsigned int version, const void*
   if (real != NULL) {
     return real;
   }
+  const int error = errno;
   contextune_find_dlsym();
   real = find_versioned(RTLD_NEXT, fn, versions[version]);
   if (real != NULL) {
     __atomic_store_n(cached, real, __ATOMIC_RELEASE);
+    errno = error;
     return real;
   }
   /* Not in the global scope: the caller was loaded with a copy of its own. Another caller may have
@@ -82,6 +84,7 @@ static void* find_bound(enum contextune_fn fn, unsigned int version, const void*
       dlclose(library);
     }
   }
+  errno = error;
   return real;
 }
 

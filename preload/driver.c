@@ -72,10 +72,7 @@ static void fill_tables(void* libcuda) {
   __atomic_store_n(&num_routed, count, __ATOMIC_RELAXED);
 }
 
-bool contextune_find_driver(void) {
-  if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_libcuda, __ATOMIC_ACQUIRE) != NULL)) {
-    return true;
-  }
+static bool look_for_driver(void) {
   contextune_find_dlsym();
   /* This reference is kept: a program that closes the driver still holds pointers into it, and so
    * do we. */
@@ -100,12 +97,24 @@ bool contextune_find_driver(void) {
   return true;
 }
 
+bool contextune_find_driver(void) {
+  if (CONTEXTUNE_LIKELY(__atomic_load_n(&contextune_libcuda, __ATOMIC_ACQUIRE) != NULL)) {
+    return true;
+  }
+  const int error = errno;
+  const bool found = look_for_driver();
+  errno = error;
+  return found;
+}
+
 void* contextune_bind(enum contextune_fn fn) {
   if (contextune_find_driver()) {
     return __atomic_load_n(&contextune_bound[fn], __ATOMIC_RELAXED);
   }
   /* No driver under its own name: perhaps a library that stands for it. */
+  const int error = errno;
   void* next = contextune_real_dlsym(RTLD_NEXT, contextune_name(fn));
+  errno = error;
   return next != NULL ? next : (void*)&not_in_driver;
 }
 

@@ -11,7 +11,9 @@
 static void tell_core(void) {
   const struct contextune_core* core = contextune_load_core();
   if (core != NULL && core != &contextune_core_undecided) {
+    const int error = errno; /* handlers of the program may look at it */
     core->exiting();
+    errno = error;
   }
 }
 

@@ -2,12 +2,16 @@
  * registry/ lists, `dlsym` and the entry points of an NVTX injector.
  *
  * Threads: everything here may be called from any thread; nothing takes a lock of ours, and nothing
- * on a path that the program calls allocates. */
+ * on a path that the program calls allocates.
+ *
+ * errno: every entry point leaves it as the program's own call of the driver, of NCCL, of CUPTI or
+ * of an NVTX tool left it; where the core makes that call, as it was before. */
 #pragma once
 
 #include "contextune_abi.h"
 #include "registry/newer_types.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -126,15 +130,19 @@ void contextune_attach(enum contextune_fn seen_by);
 void contextune_early_hand_over_thread(const struct contextune_core* core);
 
 /* Brackets every call of a core: the one that it goes to, which is asked for once, since another
- * thread may be attaching. */
-static inline void contextune_enter(const struct contextune_core* core) {
+ * thread may be attaching. Whatever happens in between, errno is the program's: the first returns
+ * it, and the second puts back what it is given. */
+static inline int contextune_enter(const struct contextune_core* core) {
+  const int error = errno;
   ++contextune_thread.depth;
   if (CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) && core != &contextune_core_undecided) {
     contextune_early_hand_over_thread(core);
   }
+  return error;
 }
-static inline void contextune_leave(void) {
+static inline void contextune_leave(int error) {
   --contextune_thread.depth;
+  errno = error;
 }
 
 /* ---- the loaded driver (driver.c) ---- */

@@ -21,9 +21,9 @@ static inline __attribute__((always_inline)) CUresult show(const struct contextu
    * it did not would be a region with a piece missing. */
   const bool tells = CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) &&
                      launch_by_core != contextune_undecided_launch;
-  contextune_enter(tells ? contextune_load_core() : &contextune_core_undecided);
+  const int error = contextune_enter(tells ? contextune_load_core() : &contextune_core_undecided);
   const CUresult result = launch_by_core(launch);
-  contextune_leave();
+  contextune_leave(error);
   return result;
 }
 

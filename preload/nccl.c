@@ -4,7 +4,6 @@
 #include "nccl_wrappers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <string.h>
 
 uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids) {
@@ -28,9 +27,9 @@ static bool is_shown(const struct contextune_core* core) {
 
 static void tell(void (*hook)(const struct contextune_nccl_call*),
                  const struct contextune_core* core, const struct contextune_nccl_call* call) {
-  contextune_enter(core);
+  const int error = contextune_enter(core);
   hook(call);
-  contextune_leave();
+  contextune_leave(error);
 }
 
 static void begin(struct contextune_nccl_call* call) {

@@ -220,11 +220,8 @@ static void* find_local(enum contextune_nccl_fn fn, const void* caller) {
   return found;
 }
 
-struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, const void* caller) {
+static struct contextune_nccl_target look_for(enum contextune_nccl_fn fn, const void* caller) {
   struct contextune_nccl_target target = {NULL, NULL};
-  if (find_site(fn, caller, &target)) {
-    return target;
-  }
   contextune_find_dlsym();
   void* real = contextune_real_dlsym(RTLD_NEXT, names[fn] + 1);
   const bool is_global = real != NULL;
@@ -242,5 +239,15 @@ struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, c
     keep_site(fn, caller, target);
   }
   dlerror(); /* whatever was missing in here is not the program's */
+  return target;
+}
+
+struct contextune_nccl_target contextune_nccl_bind(enum contextune_nccl_fn fn, const void* caller) {
+  struct contextune_nccl_target target = {NULL, NULL};
+  if (!find_site(fn, caller, &target)) {
+    const int error = errno;
+    target = look_for(fn, caller);
+    errno = error;
+  }
   return target;
 }

@@ -36,9 +36,9 @@ static void tell(enum contextune_range_kind kind, const char* domain, const char
   if (core == NULL || contextune_thread.depth != 0) {
     return;
   }
-  contextune_enter(core);
+  const int error = contextune_enter(core);
   core->range(kind, domain, name, id);
-  contextune_leave();
+  contextune_leave(error);
 }
 
 static const char* text_of(const char* text) {
@@ -296,7 +296,7 @@ static bool nobody_wants(NvtxGetExportTableFunc_t of_image) {
          strstr(image.dli_fname, "libnccl.so") != NULL;
 }
 
-int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+static int start_for_image(NvtxGetExportTableFunc_t get_export_table) {
   if (nobody_wants(get_export_table)) {
     return 0;
   }
@@ -312,30 +312,27 @@ int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
   start_chain(get_export_table, &core, &core2);
 #define INSTALL(module, id, function) \
   install(&module, id, theirs_##module, (NvtxFunctionPointer)(function))
-  INSTALL(core, NVTX_CBID_CORE_RangePushA, push_a);
-  INSTALL(core, NVTX_CBID_CORE_RangePushW, push_w);
-  INSTALL(core, NVTX_CBID_CORE_RangePushEx, push_ex);
-  INSTALL(core, NVTX_CBID_CORE_RangePop, pop);
-  INSTALL(core, NVTX_CBID_CORE_RangeStartA, start_a);
-  INSTALL(core, NVTX_CBID_CORE_RangeStartW, start_w);
-  INSTALL(core, NVTX_CBID_CORE_RangeStartEx, start_ex);
-  INSTALL(core, NVTX_CBID_CORE_RangeEnd, end);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainRangePushEx, domain_push_ex);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainRangePop, domain_pop);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainRangeStartEx, domain_start_ex);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainRangeEnd, domain_end);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainCreateA, domain_create_a);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainCreateW, domain_create_w);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainRegisterStringA, register_a);
-  INSTALL(core2, NVTX_CBID_CORE2_DomainRegisterStringW, register_w);
+#define CONTEXTUNE_NVTX(table, NAME, name, function) \
+  INSTALL(table, NVTX_CBID_##NAME##_##name, function);
+#include "registry/nvtx.def"
+#undef CONTEXTUNE_NVTX
 #undef INSTALL
   return 1;
 }
 
+int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t get_export_table) {
+  const int error = errno;
+  const int is_started = start_for_image(get_export_table);
+  errno = error;
+  return is_started;
+}
+
 /* Payloads and counters are of no interest to us, but the user's tool may want them. */
 int InitializeInjectionNvtxExtension(void* module) {
+  const int error = errno;
   void* library = NULL;
   int (*const start)(void*) =
       (int (*)(void*))find_in_chain("InitializeInjectionNvtxExtension", &library);
+  errno = error;
   return start != NULL && start != &InitializeInjectionNvtxExtension ? start(module) : 0;
 }

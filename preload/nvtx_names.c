@@ -1,5 +1,6 @@
 #include "nvtx_names.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -46,7 +47,9 @@ static struct node* find_handle(const void* handle) {
 
 static struct node* make_node(const void* handle, const char* name) {
   const size_t bytes = strlen(name) + 1;
+  const int error = errno;
   struct node* node = malloc(sizeof(struct node) + bytes);
+  errno = error;
   if (node == NULL) {
     return NULL;
   }

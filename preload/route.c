@@ -7,7 +7,6 @@
 #include "nccl_wrappers.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 
 void* contextune_route_dlsym(void* handle, const char* name, const void* caller);
 

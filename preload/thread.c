@@ -1,6 +1,5 @@
 #include "frontend.h"
 
-#include <errno.h>
 #include <linux/membarrier.h>
 #include <sys/single_threaded.h>
 #include <sys/syscall.h>
@@ -24,8 +23,10 @@ struct contextune_counter* contextune_take_counter(void) {
   if (__atomic_load_n(&num_taken, __ATOMIC_RELAXED) < num_counters) {
     const uint32_t index = __atomic_fetch_add(&num_taken, 1, __ATOMIC_RELAXED);
     if (index < num_counters) {
+      const int error = errno; /* a sandbox may refuse even this call */
       thread->own = &counters[index];
       thread->own->thread = (int32_t)syscall(SYS_gettid);
+      errno = error;
       return thread->own;
     }
   }
@@ -108,9 +109,7 @@ static bool may_order_all_threads(void) {
 
 void contextune_prepare_calls_ended(void) {
   if (__libc_single_threaded != 0) {
-    const int error = errno;
     (void)may_order_all_threads();
-    errno = error;
   }
 }
 

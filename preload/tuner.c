@@ -6,7 +6,6 @@
 
 #include "nccl_wrappers.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 struct communicator {
@@ -15,12 +14,12 @@ struct communicator {
 };
 
 /* NULL where it may not be asked: inside of itself, and where there is none. */
-static const struct contextune_core* enter_core(void) {
+static const struct contextune_core* enter_core(int* error) {
   const struct contextune_core* core = contextune_load_core();
   if (core == NULL || contextune_thread.depth != 0) {
     return NULL;
   }
-  contextune_enter(core);
+  *error = contextune_enter(core);
   return core;
 }
 
@@ -34,10 +33,11 @@ static int64_t begin_in_core(const struct contextune_tuner_setting* setting, int
       .users_version = users_version,
   };
   int64_t number = -1;
-  const struct contextune_core* core = enter_core();
+  int error = 0;
+  const struct contextune_core* core = enter_core(&error);
   if (core != NULL) {
     number = core->tuner_begin(&shown);
-    contextune_leave();
+    contextune_leave(error);
   }
   return number;
 }
@@ -66,16 +66,15 @@ static ncclResult_t begin(const struct contextune_tuner_setting* setting, void**
 
 static void decide_in_core(const struct communicator* comm,
                            const struct contextune_tuner_question* question) {
-  const struct contextune_core* core = comm->number >= 0 ? enter_core() : NULL;
+  int error = 0;
+  const struct contextune_core* core = comm->number >= 0 ? enter_core(&error) : NULL;
   if (core == NULL) {
     return;
   }
-  const int error = errno;
   core->tuner_decide(comm->number, question->function, question->bytes, question->num_pipelined,
                      (float*)question->table, question->num_algorithms, question->num_protocols,
                      question->registered, question->num_channels);
-  contextune_leave();
-  errno = error;
+  contextune_leave(error);
 }
 
 static ncclResult_t decide(const struct communicator* comm,
@@ -95,13 +94,16 @@ static ncclResult_t end(void* context) {
   if (comm == NULL) {
     return ncclSuccess;
   }
-  const struct contextune_core* core = comm->number >= 0 ? enter_core() : NULL;
+  int error = 0;
+  const struct contextune_core* core = comm->number >= 0 ? enter_core(&error) : NULL;
   if (core != NULL) {
     core->tuner_end(comm->number);
-    contextune_leave();
+    contextune_leave(error);
   }
   const ncclResult_t result = contextune_users_tuner_end(&comm->users);
+  error = errno;
   free(comm);
+  errno = error;
   return result;
 }
 

@@ -41,15 +41,17 @@ static inline bool is_not_recording(void) {
       return passed_;                                                                        \
     }                                                                                        \
     void* const addresses[] = {ADDRESSES args NULL};                                         \
-    contextune_enter(core_);                                                                 \
+    int error_ = contextune_enter(core_);                                                    \
     if (tells_before) {                                                                      \
       core_->before(contextune_fn_##name, addresses);                                        \
     }                                                                                        \
+    errno = error_;                                                                          \
     const CUresult result_ = real_ args;                                                     \
+    error_ = errno;                                                                          \
     if (tells_after) {                                                                       \
       core_->after(contextune_fn_##name, addresses, result_);                                \
     }                                                                                        \
-    contextune_leave();                                                                      \
+    contextune_leave(error_);                                                                \
     contextune_end_call(call_);                                                              \
     return result_;                                                                          \
   }
@@ -64,9 +66,9 @@ static inline bool is_not_recording(void) {
     if (core_ == NULL || contextune_thread.depth != 0) {                             \
       result_ = ((pointer_type)contextune_hot.real[contextune_fn_##name])args;       \
     } else {                                                                         \
-      contextune_enter(core_);                                                       \
+      const int error_ = contextune_enter(core_);                                    \
       result_ = core_->graph_launch(contextune_fn_##name, exec, stream);             \
-      contextune_leave();                                                            \
+      contextune_leave(error_);                                                      \
     }                                                                                \
     contextune_end_call(call_);                                                      \
     return result_;                                                                  \

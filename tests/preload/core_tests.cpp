@@ -126,6 +126,26 @@ TEST_CASE("What is recorded passes the core by until it records", "[core]") {
   CHECK(count_lines(recorded.record, "after cuEventRecord 0") == 1);
 }
 
+TEST_CASE("No entry point of the frontend changes errno, whatever the core does", "[core]") {
+  const std::vector<std::string> command = {client("keeps_errno")};
+  const Environment quiet = {{"FAKE_NCCL_QUIET", "1"}};
+  const Outcome bare = run(command, quiet);
+  INFO(bare.err);
+  REQUIRE(bare.exited_with(0));
+  REQUIRE(bare.out.find("late cuGraphLaunch: 5 5\n") != std::string::npos);
+  REQUIRE(bare.out.find("late cuMemAlloc_v2: 5 5, 77 77\n") != std::string::npos);
+  for (const char* manner : {"", "arm", "recorded", "refuse"}) {
+    Environment environment = quiet;
+    environment["CONTEXTUNE_TEST_CORE"] = manner;
+    environment["NVTX_INJECTION64_PATH"] = CONTEXTUNE_PRELOAD_WITH_CORE;
+    const Recorded recorded = run_recorded(command, environment);
+    INFO(manner << recorded.outcome.err);
+    CHECK(lines_of(recorded.outcome.out) == lines_of(bare.out));
+    CHECK(recorded.outcome.err.find("at the end: 5") != std::string::npos);
+    CHECK(recorded.outcome.exited_with(0));
+  }
+}
+
 TEST_CASE("A core learns when the other threads have left the driver, however many there were",
           "[core]") {
   // Beyond as many threads as are told apart, and without the system's help.

@@ -4,6 +4,7 @@
 #include "preload/registry/newer_types.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,12 +22,16 @@ static int results[num_names];
 static __thread uint64_t digest;
 
 static const char* held;
+static int left_error;
 
 static CUresult called(enum contextune_fn fn, uint64_t arguments) {
   __atomic_add_fetch(&calls[fn], 1, __ATOMIC_RELAXED);
   digest = arguments;
   while (__atomic_load_n(&held, __ATOMIC_ACQUIRE) == names[fn]) {
     sched_yield();
+  }
+  if (left_error != 0) {
+    errno = left_error;
   }
   return (CUresult)results[fn];
 }
@@ -112,6 +117,9 @@ uint64_t fake_digest(void) {
 }
 void fake_fail(const char* name, int result) {
   results[index_of(name)] = result;
+}
+void fake_errno(int error) {
+  left_error = error;
 }
 void fake_hold(const char* name) {
   __atomic_store_n(&held, name == NULL ? NULL : names[index_of(name)], __ATOMIC_RELEASE);

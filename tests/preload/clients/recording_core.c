@@ -16,6 +16,7 @@ static const struct contextune_frontend* frontend;
 
 __attribute__((format(printf, 1, 2))) static void record(const char* format, ...) {
   const char* path = getenv("CONTEXTUNE_TEST_RECORD");
+  errno = 99; /* what the program does not see */
   if (path == NULL) {
     return;
   }
@@ -33,6 +34,7 @@ __attribute__((format(printf, 1, 2))) static void record(const char* format, ...
   if (*frontend->depth() != (strcmp(line, "exit\n") == 0 ? 0 : 1)) {
     abort();
   }
+  errno = 99;
 }
 
 static CUresult on_launch(const struct contextune_launch* launch) {
@@ -100,13 +102,11 @@ static void record_nccl(const char* when, const struct contextune_nccl_call* cal
 }
 
 static void on_nccl_before(const struct contextune_nccl_call* call) {
-  errno = 99; /* what the program does not see */
   record_nccl("before", call);
 }
 
 static void on_nccl_after(const struct contextune_nccl_call* call) {
   record_nccl("after", call);
-  errno = 99;
 }
 
 static int64_t on_tuner_begin(const struct contextune_tuner_comm* comm) {
