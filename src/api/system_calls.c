@@ -39,6 +39,10 @@ ssize_t pwrite(int fd, const void* data, size_t bytes, off_t offset) {
   return syscall(SYS_pwrite64, fd, data, bytes, offset);
 }
 
+int truncate(const char* path, off_t bytes) {
+  return (int)syscall(SYS_truncate, path, bytes);
+}
+
 ssize_t getrandom(void* data, size_t bytes, unsigned int flags) {
   return syscall(SYS_getrandom, data, bytes, flags);
 }

@@ -59,12 +59,6 @@ int write_at(int fd, std::size_t place, std::string_view text) {
   return written == static_cast<ssize_t>(text.size()) ? 0 : ENOSPC;
 }
 
-int write_over(int fd, std::string_view text, bool all) {
-  const int error = write_at(fd, 0, text);
-  if (error != 0) return error;
-  return all && ::ftruncate(fd, static_cast<off_t>(text.size())) != 0 ? errno : 0;
-}
-
 int read_all(int fd, std::size_t most, std::string& text) {
   text.clear();
   std::string piece(std::min<std::size_t>(most + 1, 256 << 10U), '\0');

@@ -33,10 +33,6 @@ class Descriptor {
 /// Writes all of it; never raises SIGXFSZ. @return 0, or what `errno` was
 [[nodiscard]] int write_all(int fd, std::string_view text);
 
-/// Makes `text` the beginning of the file, and its end as well if `all`; never raises SIGXFSZ.
-/// @return as write_all
-[[nodiscard]] int write_over(int fd, std::string_view text, bool all);
-
 /// Writes all of it from that byte of the file on; never raises SIGXFSZ. @return as write_all
 [[nodiscard]] int write_at(int fd, std::size_t place, std::string_view text);
 

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -161,40 +160,31 @@ TrialJournal::Suspicion TrialJournal::suspicion(const TriedConfig& config) {
   return at == known_.end() ? Suspicion::None : at->second;
 }
 
-bool TrialJournal::open_own() {
-  if (own_) return true;
+void TrialJournal::open_own() {
+  if (own_) return;
   const Folder folder = Folder::create(path_);
   const ProcessIdentity self = ProcessIdentity::of_this_process();
   own_name_ = TryingFile::name_of(self);
-  own_ = folder.open_file(own_name_, O_RDWR | O_CREAT | O_TRUNC, own_file);
-  if (!own_) refuse_with_errno(folder.path(own_name_), "cannot be created", errno);
-  struct stat status {};
-  (void)::flock(own_.number(), LOCK_EX | LOCK_NB);
-  if (::fstat(own_.number(), &status) != 0) return false;
-  own_device_ = status.st_dev;
-  own_inode_ = status.st_ino;
-  return true;
-}
-
-bool TrialJournal::own_is_there() const {
-  // The program may have closed all that it does not know, and have opened a file of its own.
-  struct stat status {};
-  return own_ && ::fstat(own_.number(), &status) == 0 && status.st_dev == own_device_ &&
-         status.st_ino == own_inode_;
+  const std::string path = folder.path(own_name_);
+  const Descriptor file = folder.open_file(own_name_, O_RDWR | O_CREAT | O_TRUNC, own_file);
+  if (!file) refuse_with_errno(path, "cannot be created", errno);
+  (void)::flock(file.number(), LOCK_EX | LOCK_NB);
+  own_ = MappedFile(file, path);
+  if (!own_) refuse_with_errno(path, "cannot be mapped", errno);
 }
 
 void TrialJournal::write() {
   if (path_.empty() || failed_) return;
   const HostState kept;
   try {
-    if (!open_own() || !may_write()) return;
+    open_own();
     TryingFile file;
     file.process = ProcessIdentity::of_this_process();
     file.broken = broken_;
     for (const auto& [owner, trials] : in_flight_)
       for (const Trial& trial : trials) file.in_flight.emplace(trial.config, trial.text);
     const std::string text = file.to_text();
-    const int error = write_over(own_.number(), text, true);
+    const int error = own_.put(0, text);
     if (error != 0) refuse_with_errno(path_ + "/" + own_name_, "cannot be written", error);
     own_bytes_ = text.size();
   } catch (const std::exception& error) {
@@ -202,22 +192,13 @@ void TrialJournal::write() {
   }
 }
 
-bool TrialJournal::may_write() {
-  if (own_is_there()) return true;
-  // Nobody holds it any more, so it would be taken for that of a process that has ended.
-  remove_own();
-  say(path_ + "/" + own_name_ + " was closed by the program.");
-  return false;
-}
-
 bool TrialJournal::append(const Trial& trial) {
   if (path_.empty() || failed_) return true;
   if (own_bytes_ == 0) return false;
   const HostState kept;
-  if (!may_write()) return true;
   const std::string line = TryingFile::line_of(trial.config, trial.text);
   const std::string end = TryingFile::closing();
-  if (write_at(own_.number(), own_bytes_ - end.size(), line + end) != 0) return false;
+  if (own_.put(own_bytes_ - end.size(), line + end) != 0) return false;
   own_bytes_ += line.size();
   return true;
 }
@@ -308,7 +289,7 @@ void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noex
     trying->end = TryingFile::End::Crashed;
     const std::string judged = trying->to_text();
     const Descriptor file = journal->open_file(name, O_WRONLY);
-    if (file) (void)write_over(file.number(), judged, false);
+    if (file) (void)write_at(file.number(), 0, judged);
   }
 } catch (const std::exception&) {
   // What was in flight stays a suspect, which is tried again.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "store/descriptor.hpp"
+#include "store/mapped_file.hpp"
 
 namespace contextune::store {
 
@@ -33,16 +33,15 @@ struct TriedConfig {
 /// | `<pid>-<start>-<boot>.trying` | what one process is trying now; locked as long as it lives |
 /// | `known` | suspects and those that are blamed, of processes that have ended |
 ///
-/// All are text, a line each: `<site> <config> <what is known> <text>`.
+/// All are text, a line each: `<site> <config> <what is known> <text>`; the first kind may have
+/// zeros after its end.
 ///
 /// A process that ends by exit() takes its file away. What was in flight at any other end are
 /// suspects. One that was alone in flight is blamed: at once where it is known that the process
 /// crashed or its CUDA context broke, else when that happens a third time. A suspect that was tried
 /// and survived is one no longer.
 ///
-/// Not mapped but written: a mapped file that somebody cuts short, or whose file system is gone,
-/// would end the host program by SIGBUS. Nothing throws but std::bad_alloc, and `errno` stays as it
-/// was. Any thread.
+/// Nothing throws but std::bad_alloc, and `errno` stays as it was. Any thread.
 class TrialJournal {
  public:
   /// How much is known of a config that was in flight when a process ended.
@@ -86,10 +85,8 @@ class TrialJournal {
   void learn();
   void write();
   [[nodiscard]] bool append(const Trial& trial);
-  [[nodiscard]] bool may_write();
   void remove_own();
-  [[nodiscard]] bool open_own();
-  [[nodiscard]] bool own_is_there() const;
+  void open_own();
   void forget(const std::vector<TriedConfig>& survivors);
   [[nodiscard]] bool is_in_flight(const TriedConfig& config) const;
   void say(const std::string& sentence) noexcept;
@@ -103,10 +100,8 @@ class TrialJournal {
   bool broken_ = false;
   std::map<TriedConfig, Suspicion> known_;
   std::map<const void*, std::vector<Trial>> in_flight_;
-  Descriptor own_;
+  MappedFile own_;
   std::string own_name_;
-  std::uint64_t own_device_ = 0;
-  std::uint64_t own_inode_ = 0;
   std::size_t own_bytes_ = 0;  ///< that were written last
 };
 

@@ -97,7 +97,7 @@ class CrashingWinnersTest(StoredRuns):
         first, out = self.run_program()
         program = demo(100000)
         process = self.start(program=program)
-        trying = self.wait_for(lambda path: path.read_text().endswith("end\n"))
+        trying = self.wait_for(lambda path: path.read_text().rstrip("\0").endswith("end\n"))
         deadline = time.monotonic() + PATIENCE
         while "site" in trying.read_text():
             self.assertLess(time.monotonic(), deadline)

@@ -233,7 +233,7 @@ TEST_CASE("A journal that cannot be kept is said once, and nothing else changes"
   CHECK(said.front().find("/proc/nowhere") != std::string::npos);
 }
 
-TEST_CASE("A journal whose descriptor the program has taken writes into no file of the program",
+TEST_CASE("A journal writes into no file of a program that closes all that it does not know",
           "[journal]") {
   Runs runs;
   const std::string theirs = runs.folder + "/theirs";
@@ -241,9 +241,55 @@ TEST_CASE("A journal whose descriptor the program has taken writes into no file 
     for (int fd = 3; fd < 64; ++fd) (void)::close(fd);
     for (int fd = 3; fd < 64; ++fd) (void)::open(theirs.c_str(), O_RDWR | O_CREAT, 0600);
     journal.set(&runs, {{second, "second"}});
-    journal.close();
+    ::raise(SIGKILL);
   });
   CHECK(std::filesystem::file_size(theirs) == 0);
+  CHECK(runs.suspicion(second) == Suspicion::Suspect);  // and goes on
+}
+
+TEST_CASE("A journal keeps no descriptor open that a program could close and have again",
+          "[journal]") {
+  Runs runs;
+  const auto open_now = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = open_now();
+  TrialJournal journal(runs.folder, [&](const std::string& text) { runs.said.push_back(text); });
+  journal.set(&runs, {{first, "first"}});
+  journal.add(&runs, {second, "second"});
+  CHECK(open_now() == before);
+  journal.set(&runs, {});
+  journal.close();
+  CHECK(open_now() == before);
+  CHECK(runs.said.empty());
+}
+
+TEST_CASE("A journal that somebody cuts short or removes is said once and ends nobody",
+          "[journal]") {
+  Runs runs;
+  TrialJournal journal(runs.folder, [&](const std::string& text) { runs.said.push_back(text); });
+  journal.set(&runs, {{first, "first"}});
+  for (const auto& file : std::filesystem::directory_iterator(runs.folder + "/journal"))
+    std::filesystem::resize_file(file.path(), 0);
+  journal.set(&runs, {{second, "second"}});
+  journal.set(&runs, {});
+  CHECK(runs.said.size() == 1);
+  journal.close();
+}
+
+TEST_CASE("A journal grows with what is in flight, and shows nothing of what was", "[journal]") {
+  Runs runs;
+  runs.run({first}, [&](TrialJournal& journal) {
+    std::vector<TrialJournal::Trial> many;
+    for (std::uint64_t i = 0; i < 1000; ++i) many.push_back({{100, i}, std::string(100, 'x')});
+    journal.set(&runs, many);
+    many.resize(999);
+    journal.set(&runs, many);
+    ::raise(SIGKILL);
+  });
+  CHECK(runs.suspicion({100, 998}) == Suspicion::Suspect);
+  CHECK(runs.suspicion({100, 999}) == Suspicion::None);
 }
 
 TEST_CASE("Files of a journal that are cut short or garbled blame nobody", "[journal]") {
