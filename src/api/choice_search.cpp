@@ -39,6 +39,8 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
   // Another choice of that name and problem may have other candidates: numbers mean something else.
   if (site != nullptr && site->configs != spec.configs) site = nullptr;
   if (site != nullptr) {
+    for (std::uint32_t i = 0; i < problem.candidates.size(); ++i)
+      if (problem.candidates[i].is_right) site->search->were_right({{site, i}});
     for (const std::uint32_t i : spec.unusable)
       if (problem.candidates[i].state == ChoiceCandidate::State::Wrong)
         site->search->was_wrong(*site, i);

@@ -9,6 +9,7 @@
 #include "log/logfmt.hpp"
 #include "store/entry_json.hpp"
 #include "store/json_text.hpp"
+#include "store/refuted_winners.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -140,6 +141,14 @@ Json facts_json(const Facts& facts) {
   return json;
 }
 
+// A line each; none: nothing is wrong with it.
+std::vector<std::string> problems_in(const ListedFile& file) {
+  if (file.content.state != store::FileState::Good) return {file.content.problem};
+  std::vector<std::string> problems = store::refuted_winners(file.content.entry);
+  for (std::string& problem : problems) problem.insert(0, file.path + ": ");
+  return problems;
+}
+
 }  // namespace
 
 std::string store_list_text(const Listing& listing) {
@@ -226,7 +235,7 @@ std::string entries_json(const std::vector<const ListedFile*>& files) {
 std::vector<std::string> problems_of(const Listing& listing) {
   std::vector<std::string> problems = listing.problems;
   for (const ListedFile& file : listing.files)
-    if (file.content.state != store::FileState::Good) problems.push_back(file.content.problem);
+    for (std::string& problem : problems_in(file)) problems.push_back(std::move(problem));
   return problems;
 }
 
@@ -237,11 +246,12 @@ std::string check_json(const std::string& folder, const Listing& listing) {
                {"folder_problems", Json::array()},
                {"set_aside", Json::array()}};
   for (const ListedFile& file : listing.files) {
-    const bool good = file.content.state == store::FileState::Good;
+    std::string problem;
+    for (const std::string& one : problems_in(file)) problem += (problem.empty() ? "" : "; ") + one;
     json["files"].push_back(
         {{"file", file.place()},
          {"state", word_of(file.content.state)},
-         {"problem", good ? Json(nullptr) : Json(store::to_json_text(file.content.problem))}});
+         {"problem", problem.empty() ? Json(nullptr) : Json(store::to_json_text(problem))}});
   }
   for (const std::string& problem : listing.problems)
     json["folder_problems"].push_back(store::to_json_text(problem));

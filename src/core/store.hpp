@@ -73,6 +73,8 @@ struct StoredTerms {
   /// The region was shown to be faster with its winner, or that is the default.
   bool confirmed = false;
   std::uint64_t comm_memory = 0;  ///< the option of this name, in bytes
+  /// What its winner computes was compared with what the default does, or that is the default.
+  bool compared = false;
 
   [[nodiscard]] bool operator==(const StoredTerms&) const = default;
 };

@@ -18,7 +18,8 @@ bool covers(const std::string& tolerance, const std::string& stricter) {
 }
 
 bool has_to_be_shown(const StoredSite& stored, const Judging& here) {
-  return !stored.same_software || (here.confirm && stored.terms && !stored.terms->confirmed);
+  return !stored.same_software || lacks_comparison(stored, here) ||
+         (here.confirm && stored.terms && !stored.terms->confirmed);
 }
 
 }  // namespace
@@ -49,6 +50,32 @@ bool counts_as_tried(const StoredTrial& trial, const StoredSite& of, const Judgi
       return !of.terms || here.comm_memory <= of.terms->comm_memory;
   }
   return false;
+}
+
+std::optional<TrialStatus> refutation(const StoredSite& stored) {
+  if (keeps_default(stored)) return std::nullopt;  // what the program does, whatever became of it
+  for (const StoredTrial& trial : stored.trials) {
+    if (trial.config != stored.winner) continue;
+    switch (trial.status) {
+      case TrialStatus::LaunchFailed:
+      case TrialStatus::WrongResult:
+      case TrialStatus::TimedOut:
+      case TrialStatus::Crashed:
+      case TrialStatus::TooMuchMemory:
+        return trial.status;
+      case TrialStatus::Untried:
+      case TrialStatus::Measured:
+      case TrialStatus::NoSample:
+      case TrialStatus::CutOff:
+      case TrialStatus::Known:
+        break;
+    }
+  }
+  return std::nullopt;
+}
+
+bool lacks_comparison(const StoredSite& stored, const Judging& here) {
+  return here.compares && !keeps_default(stored) && !(stored.terms && stored.terms->compared);
 }
 
 bool is_loose(const StoredSite& stored, const Judging& here) {

@@ -20,8 +20,8 @@ namespace contextune {
 struct StoredWinner {
   std::uint32_t config = 0;
   bool is_found = true;  ///< by an earlier run; else it is the default of a run that tries nothing
-  /// It was found under other software, or was not confirmed: the region has to be shown to be
-  /// faster with it again.
+  /// It was found under other software, or was not confirmed or not compared: it has to be shown to
+  /// be right and the region to be faster with it again.
   bool needs_confirm = false;
   /// Configs that were not tried then: they are measured, beside this one and the default.
   std::vector<std::uint32_t> untried;
@@ -47,6 +47,8 @@ struct Judging {
   double cutoff = 3;
   bool confirm = true;
   std::uint64_t comm_memory = std::uint64_t{512} << 20U;
+  /// What a config computes is compared with what the default does, as in a replay.
+  bool compares = false;
 };
 [[nodiscard]] Judging judging(const Options& options);
 
@@ -56,6 +58,13 @@ struct Judging {
 /// are no milder. Whether a config crashes only the journal knows, which can be told to forget.
 [[nodiscard]] bool counts_as_tried(const StoredTrial& trial, const StoredSite& of,
                                    const Judging& here);
+
+/// Why its winner is none: what became of the trial of that very config then. Absent: it may be
+/// one.
+[[nodiscard]] std::optional<TrialStatus> refutation(const StoredSite& stored);
+
+/// Whether its winner is used where winners are compared first, and has not been.
+[[nodiscard]] bool lacks_comparison(const StoredSite& stored, const Judging& here);
 
 /// Whether its winner may compute something else than is tolerated now.
 [[nodiscard]] bool is_loose(const StoredSite& stored, const Judging& here);

@@ -38,6 +38,7 @@ void RegionReplay::tune(Replayer& replayer) {
   // What was right one config at a time has to be right together.
   const Trials winners = trials_of(replayer, [](const Site& site) { return site.settled(); });
   if (!is_right_with(replayer, winners)) {
+    for (const auto& [site, config] : winners) search_.reject(*site, config);
     search_.stop(FallbackReason::WrongResult,
                  "The winners together compute something else than the defaults.");
   }
@@ -111,7 +112,9 @@ bool RegionReplay::is_right(Replayer& replayer) {
 }
 
 bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
-  return exchange(is_right_here(replayer, trials)).right;
+  const bool right = exchange(is_right_here(replayer, trials)).right;
+  if (right) search_.were_right(trials);
+  return right;
 }
 
 bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {

@@ -140,6 +140,8 @@ class Search {
   [[nodiscard]] bool may_try(const Site& site, std::uint32_t config) const;
   /// Those that are to be tried alone before anything else is.
   [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
+  /// These compute what the defaults do: a run of them was compared.
+  void were_right(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
   /// Such a run is about to be made with these configs.
   void begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
   /// It has ended.

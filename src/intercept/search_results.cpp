@@ -11,9 +11,10 @@ namespace {
 
 constexpr double none = std::numeric_limits<double>::quiet_NaN();
 
-// Where nothing is tuned, nothing is confirmed either.
+// Where nothing is tuned, nothing is confirmed or compared either.
 Judging judging_for(Judging judging, bool tunes) {
   judging.confirm = judging.confirm && tunes;
+  judging.compares = judging.compares && tunes;
   return judging;
 }
 
@@ -109,6 +110,12 @@ std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key&
                    "The stored winner of '" + spec.name + "' was found with the tolerance '" +
                        stored->terms->tolerance + "', which is none of this run's, " + then);
   }
+  if (winner && lacks_comparison(*stored, judging_)) {
+    next_.fallback(
+        FallbackReason::NotCompared, no_site,
+        "The stored winner of '" + spec.name +
+            "' was never compared with the default, so it is compared before it counts.");
+  }
   if (winner) {
     std::erase_if(winner->untried, [&](std::uint32_t config) {
       return is_blamed(stored->name, stored->key, spec.configs[config]);
@@ -190,6 +197,11 @@ void SearchResults::add_in_flight(SiteIndex index, std::uint32_t config) {
   if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
   in_flight_.emplace_back(index, config);
   store_.journal().add(this, named(sites_[index], config));
+}
+
+void SearchResults::note_compared(SiteIndex index, std::uint32_t config) {
+  if (index < sites_.size() && config < sites_[index].trials.size())
+    sites_[index].trials[config].is_compared = true;
 }
 
 store::TrialJournal::Trial SearchResults::named(const Site& site, std::uint32_t config) const {
@@ -283,6 +295,13 @@ bool SearchResults::was_confirmed(const Site& site, const StoredSite* before) co
          (!before->terms || before->terms->confirmed);
 }
 
+bool SearchResults::was_compared(const Site& site, const StoredSite* before) const {
+  const std::uint32_t winner = site.winner->config;
+  if (winner == 0 || site.trials[winner].is_compared) return true;
+  return site.stored == winner && before != nullptr && before->same_software && before->terms &&
+         before->terms->compared;
+}
+
 StoredSite SearchResults::stored(const Site& site) const {
   StoredSite out;
   out.name = site.name;
@@ -293,8 +312,8 @@ StoredSite SearchResults::stored(const Site& site) const {
   out.default_seconds = site.winner->default_seconds;
   out.default_choice = site.default_choice;
   const StoredSite* before = find_stored(site.name, site.key, site.configs);
-  out.terms = {judging_.tolerance, judging_.trial_timeout, judging_.cutoff,
-               was_confirmed(site, before), judging_.comm_memory};
+  out.terms = {judging_.tolerance,          judging_.trial_timeout, judging_.cutoff,
+               was_confirmed(site, before), judging_.comm_memory,   was_compared(site, before)};
   if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;
   for (std::size_t config = 0; config < site.configs.size(); ++config) {
     const Samples& samples = site.trials[config];

@@ -57,6 +57,8 @@ class SearchResults final : public TuningObserver {
   void set_in_flight(const Trials& trials);
   /// One more is.
   void add_in_flight(SiteIndex site, std::uint32_t config);
+  /// It computes what the default does: the two were compared.
+  void note_compared(SiteIndex site, std::uint32_t config);
 
   /// Has all winners written that were reported since.
   /// @return false: there were none
@@ -92,6 +94,7 @@ class SearchResults final : public TuningObserver {
     TrialStatus status = TrialStatus::Untried;
     std::vector<double> seconds;
     bool is_left_out = false;  ///< nothing is found out about it, nor stored
+    bool is_compared = false;  ///< with the default, and right
   };
   struct Site {
     std::string name;
@@ -121,6 +124,7 @@ class SearchResults final : public TuningObserver {
   /// Whether there is something to find out about it.
   [[nodiscard]] bool is_open_here(const StoredSite& stored) const;
   [[nodiscard]] bool was_confirmed(const Site& site, const StoredSite* before) const;
+  [[nodiscard]] bool was_compared(const Site& site, const StoredSite* before) const;
   /// How what is stored of a site stands to the code that is there now.
   enum class Code { Same, Redeclared, Other, Untold };
   [[nodiscard]] Code compare_code(const StoredSite& stored, const SiteCode& code);

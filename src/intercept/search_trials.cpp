@@ -54,6 +54,12 @@ std::vector<std::uint32_t> Search::suspects(const Site& site) const {
   return prospects_[site.index].suspicions.suspects;
 }
 
+void Search::were_right(const std::vector<std::pair<const Site*, std::uint32_t>>& trials) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [site, config] : trials)
+    if (site->index != no_site) results_.note_compared(site->index, config);
+}
+
 void Search::begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials) {
   const std::lock_guard lock(mutex_);
   screened_.clear();

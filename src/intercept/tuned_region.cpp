@@ -14,6 +14,17 @@ namespace {
 
 constexpr double build_wait_seconds = 15;  // of one round; begin_waiting makes several
 
+bool may_replay(const Options& options, const RegionServices& services) {
+  return (options.mode == Mode::Auto || options.mode == Mode::Replay) &&
+         services.frontend != nullptr;
+}
+
+Judging judging_in(const Options& options, const RegionServices& services) {
+  Judging here = judging(options);
+  here.compares = may_replay(options, services);
+  return here;
+}
+
 }  // namespace
 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services,
@@ -29,8 +40,8 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
             return services.ranks.tuning_of(this->name(), options, observer, store_knows,
                                             as.kind != StoredKind::Region);
           },
-          RegionClock::Entry, judging(options), services.measurement, services.store, services.log,
-          as),
+          RegionClock::Entry, judging_in(options, services), services.measurement, services.store,
+          services.log, as),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),
@@ -39,8 +50,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
     collectives_ = std::make_unique<RegionCollectives>(
         this->name(), services.driver, search_, table_, services.ranks, options, services.log);
   }
-  const bool may_replay = options.mode == Mode::Auto || options.mode == Mode::Replay;
-  if (may_replay && services.frontend != nullptr) {
+  if (may_replay(options, services)) {
     replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_,
                                              collectives_.get());
   }

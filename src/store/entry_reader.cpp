@@ -206,8 +206,16 @@ ReplacedWinner read_replaced(const JsonPlace& place, const Entry& entry) {
   return replaced;
 }
 
+bool read_flag(const JsonPlace& place) {
+  if (!place.value().is_boolean()) place.refuse("must be true or false");
+  return place.value().get<bool>();
+}
+
 StoredTerms read_terms(const JsonPlace& place, std::int64_t version) {
-  if (version > 3) {
+  if (version > 4) {
+    place.expect_members(
+        {"tolerance", "trial_timeout", "cutoff", "confirmed", "compared", "comm_memory"});
+  } else if (version > 3) {
     place.expect_members({"tolerance", "trial_timeout", "cutoff", "confirmed", "comm_memory"});
   } else {
     place.expect_members({"tolerance", "trial_timeout", "cutoff", "confirmed"});
@@ -216,9 +224,8 @@ StoredTerms read_terms(const JsonPlace& place, std::int64_t version) {
   terms.tolerance = place.at("tolerance").text();
   terms.trial_timeout = place.at("trial_timeout").seconds();
   terms.cutoff = place.at("cutoff").figure();
-  const JsonPlace confirmed = place.at("confirmed");
-  if (!confirmed.value().is_boolean()) confirmed.refuse("must be true or false");
-  terms.confirmed = confirmed.value().get<bool>();
+  terms.confirmed = read_flag(place.at("confirmed"));
+  if (version > 4) terms.compared = read_flag(place.at("compared"));
   if (version > 3) {
     terms.comm_memory = static_cast<std::uint64_t>(
         place.at("comm_memory").whole_number(0, std::numeric_limits<std::int64_t>::max()));

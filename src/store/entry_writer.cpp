@@ -68,6 +68,7 @@ Json to_json(const std::optional<StoredTerms>& terms) {
           {"trial_timeout", figure(terms->trial_timeout)},
           {"cutoff", figure(terms->cutoff)},
           {"confirmed", terms->confirmed},
+          {"compared", terms->compared},
           {"comm_memory", terms->comm_memory}};
 }
 

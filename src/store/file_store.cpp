@@ -9,10 +9,12 @@
 
 #include <contextune/error.hpp>
 
+#include "core/stored_winner.hpp"
 #include "store/entry_file.hpp"
 #include "store/host_state.hpp"
 #include "store/identity.hpp"
 #include "store/merge.hpp"
+#include "store/refuted_winners.hpp"
 #include "store/update.hpp"
 
 namespace contextune::store {
@@ -90,11 +92,14 @@ std::vector<StoredSite> FileStore::load_now(const StoreIdentity& identity) {
   }
   if (file.state == FileState::Newer || file.state == FileState::Refused)
     say(FallbackReason::StoreUnreadable, file.problem);
+  for (const std::string& refuted : refuted_winners(file.entry))
+    say(FallbackReason::RefutedWinner, folder->path(place.file) + ": " + refuted);
   std::vector<StoredSite> sites;
   const std::string software = software_id(here.software);
   for (const EntrySite& known : file.entry.sites) {
     sites.push_back(known.site);
     sites.back().same_software = known.software == software;
+    if (refutation(known.site)) sites.back().reason = WinnerReason::NoSamples;
   }
   return sites;
 }

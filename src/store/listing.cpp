@@ -29,7 +29,7 @@ void list_folder(const Folder& root, const std::string& name, Trust trust, Listi
           folder->path(file) + ": what it holds belongs into " + place.folder + '/' + place.file};
     }
     if (content.state != FileState::Missing)
-      listing.files.push_back({name, file, std::move(content)});
+      listing.files.push_back({name, file, folder->path(file), std::move(content)});
   }
 }
 

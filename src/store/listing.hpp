@@ -11,6 +11,7 @@ namespace contextune::store {
 struct ListedFile {
   std::string folder;  ///< in the store
   std::string file;
+  std::string path;
   EntryFile content;
 
   /// "decode/0123456789abcdef.json".

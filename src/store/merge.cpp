@@ -36,6 +36,16 @@ bool has_failed(TrialStatus status) {
          status == TrialStatus::Crashed || status == TrialStatus::TooMuchMemory;
 }
 
+// Whether what failed under the one would fail under the other. What a winner was shown to be
+// says nothing of what failed.
+bool judge_alike(const std::optional<StoredTerms>& a, const std::optional<StoredTerms>& b) {
+  if (!a || !b) return !a && !b;
+  StoredTerms same = *a;
+  same.confirmed = b->confirmed;
+  same.compared = b->compared;
+  return same == *b;
+}
+
 // What was found out about one says nothing about the other.
 bool is_other_code(const StoredSite& a, const StoredSite& b) {
   if (!is_same_declaration(a.declaration, b.declaration)) return true;
@@ -102,7 +112,8 @@ void keep_trials(EntrySite& site, const EntrySite& before) {
     if (site.site.trials.size() >= most_trials) return;
     if (trial.status == TrialStatus::Untried) continue;
     // Under other terms it might not have failed.
-    if (trial.status != TrialStatus::Measured && site.site.terms != before.site.terms) continue;
+    if (trial.status != TrialStatus::Measured && !judge_alike(site.site.terms, before.site.terms))
+      continue;
     if (known.insert(canonical_text(trial.config)).second) site.site.trials.push_back(trial);
   }
 }
@@ -192,6 +203,7 @@ MergeCount merge_entry(Entry& entry, const Entry& other) {
   MergeCount count;
   entry.software.insert(other.software.begin(), other.software.end());
   for (const EntrySite& site : other.sites) {
+    if (refutation(site.site)) continue;
     const auto place = place_in(entry, site.site);
     if (!is_at(entry, place, site.site)) {
       entry.sites.insert(place, site);

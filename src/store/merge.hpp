@@ -26,8 +26,8 @@ struct MergeCount {
 };
 
 /// Puts an entry of the same identity into `entry`: of two sites of the same name and key the one
-/// tuned later wins, `entry`'s if neither was, and the other's winner becomes history. Doing it
-/// again changes nothing.
+/// tuned later wins, `entry`'s if neither was, and the other's winner becomes history. A winner of
+/// `other` that its own trial refutes is left out. Doing it again changes nothing.
 [[nodiscard]] MergeCount merge_entry(Entry& entry, const Entry& other);
 
 /// "block=256 per_sm=4", the same for equal configs in whatever order, and for no others.

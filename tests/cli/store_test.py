@@ -179,6 +179,18 @@ class Checks(StoreTest):
         after = {file: file.read_bytes() for file in self.cache.rglob("*") if file.is_file()}
         self.assertEqual(before, after)
 
+    def test_a_winner_that_its_own_trial_refutes_is_a_problem_and_is_not_merged(self):
+        self.write("saxpy", "256", "gemm", "4096")
+        file = self.cache / self.files()[0]
+        problem = (f"{file}: /sites/0/winner: is 'block=4096 share=0.5' of 'gemm n=1024', "
+                   "whose own trial says failed")
+        self.assertEqual(self.store("check", status=1), f"{problem}\n1 file, 1 problem\n")
+        self.assertEqual(self.read("check", status=1)["files"],
+                         [{"file": self.files()[0], "state": "good", "problem": problem}])
+        into = self.folder / "into"
+        self.store("merge", self.cache, "--cache-dir", into, status=1, errors="whose own trial says failed")
+        self.assertEqual(self.store("check", "--cache-dir", into), "1 file, 0 problems\n")
+
     def test_a_file_in_the_wrong_place_is_found(self):
         self.write("saxpy", "256")
         os.rename(self.cache / "decode", self.cache / "other")

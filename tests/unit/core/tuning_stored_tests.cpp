@@ -273,6 +273,43 @@ TEST_CASE("A winner that was not confirmed is, by a run that confirms", "[store]
   CHECK(stored_winner(stored, configs, here)->holds());
 }
 
+TEST_CASE("A winner that was not compared is, by a run that compares", "[store]") {
+  StoredSite stored;
+  stored.winner = {{"v", 1}};
+  stored.trials = {{{{"v", 0}}}, {{{"v", 1}}}};
+  stored.terms = {"", 30, 3, true};
+  const auto configs = make_configs(2);
+  Judging here;
+  CHECK(stored_winner(stored, configs, here)->holds());
+  here.compares = true;
+  CHECK(stored_winner(stored, configs, here)->needs_confirm);
+  CHECK(is_open(stored, here));
+  stored.terms->compared = true;
+  CHECK(stored_winner(stored, configs, here)->holds());
+  CHECK_FALSE(is_open(stored, here));
+  stored.terms.reset();  // an earlier contextune's
+  CHECK(stored_winner(stored, configs, here)->needs_confirm);
+  stored.winner = {{"v", 0}};
+  CHECK(stored_winner(stored, configs, here)->holds());
+}
+
+TEST_CASE("A winner is refuted by its own trial that was wrong, crashed or failed", "[store]") {
+  StoredSite stored;
+  stored.winner = {{"v", 1}};
+  stored.trials = {{{{"v", 0}}}, {{{"v", 1}}}, {{{"v", 2}}}};
+  stored.trials[2].status = TrialStatus::WrongResult;
+  CHECK_FALSE(refutation(stored));
+  for (const TrialStatus status :
+       {TrialStatus::LaunchFailed, TrialStatus::WrongResult, TrialStatus::TimedOut,
+        TrialStatus::Crashed, TrialStatus::TooMuchMemory}) {
+    stored.trials[1].status = status;
+    CHECK(refutation(stored) == status);
+  }
+  stored.trials[0].status = TrialStatus::LaunchFailed;
+  stored.winner = {{"v", 0}};
+  CHECK_FALSE(refutation(stored));  // the default
+}
+
 TEST_CASE("A winner that a looser tolerance has let through is loose", "[store]") {
   StoredSite stored;
   stored.winner = {{"v", 1}};

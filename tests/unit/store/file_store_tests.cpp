@@ -41,6 +41,23 @@ TEST_CASE("What was saved is loaded by another process's store, and nothing exis
   CHECK(second.said.empty());
 }
 
+TEST_CASE(
+    "A winner that its own trial refutes is given out as none, which is said with its place") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  REQUIRE(test.store.save(identity(), {site(), site("gemm", 2048)}, std::nullopt));
+  const std::vector<StoredSite> sites = test.store.load(identity());
+  REQUIRE(sites.size() == 2);
+  CHECK(sites[0].reason == WinnerReason::NoSamples);
+  CHECK(sites[1].reason == WinnerReason::Fastest);
+  REQUIRE(test.said.size() == 1);
+  CHECK(test.said[0].first == FallbackReason::RefutedWinner);
+  CHECK(test.said[0].second.starts_with(
+      file_of(scratch.path("store")) +
+      ": /sites/0/winner: is 'block=2048 per_sm=4' of 'gemm n=1099511627776 type=f32', whose own "
+      "trial says failed"));
+}
+
 TEST_CASE("A save leaves one file and its lock, and folders for the user alone") {
   const ScratchFolder scratch;
   TestStore test(scratch.path("store"));

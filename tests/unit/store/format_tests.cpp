@@ -140,7 +140,12 @@ TEST_CASE("Of earlier versions of the format is not known what they lack, and al
   using Json = nlohmann::ordered_json;
   Entry entry = full_entry();
   Json old = Json::parse(to_text(entry));
-  CHECK(old["schema"] == 4);
+  CHECK(old["schema"] == 5);
+  old["schema"] = 4;
+  CHECK_THROWS(parse_entry(old.dump()));
+  for (Json& site : old["sites"]) CHECK(site["terms"].erase("compared") == 1);
+  for (EntrySite& site : entry.sites) site.site.terms->compared = false;
+  CHECK(to_text(parse_entry(old.dump())) == to_text(entry));
   old["schema"] = 3;
   CHECK_THROWS(parse_entry(old.dump()));
   for (Json& site : old["sites"]) CHECK(site["terms"].erase("comm_memory") == 1);

@@ -89,15 +89,15 @@ TEST_CASE("A field of another type is refused where it is, in every place of the
       const bool same_type =
           known.type() == value.type() || (known.is_number() && value.is_number());
       const bool fits =
-          pointer.empty()                       ? false
-          : is_open(pointer)                    ? value.is_object()
-          : is_free_value(pointer)              ? value.is_primitive() && !value.is_null()
-          : pointer == "/confirm"               ? value.is_null()
-          : pointer.ends_with("/terms")         ? value.is_null()
-          : pointer.ends_with("/confirmed")     ? value.is_boolean()
-          : pointer.ends_with("/cutoff")        ? value.is_number()
-          : pointer.ends_with("/trial_timeout") ? value == 1.5
-          : pointer.ends_with("/gain") || pointer.ends_with("/bound") ? value.is_number()
+          pointer.empty()               ? false
+          : is_open(pointer)            ? value.is_object()
+          : is_free_value(pointer)      ? value.is_primitive() && !value.is_null()
+          : pointer == "/confirm"       ? value.is_null()
+          : pointer.ends_with("/terms") ? value.is_null()
+          : pointer.ends_with("/confirmed") || pointer.ends_with("/compared") ? value.is_boolean()
+          : pointer.ends_with("/cutoff")                                      ? value.is_number()
+          : pointer.ends_with("/trial_timeout")                               ? value == 1.5
+          : pointer.ends_with("/gain") || pointer.ends_with("/bound")         ? value.is_number()
           // names and keys may be anything of their type, and a time any number from 0 up
           : pointer.ends_with("/default_choice") || pointer.ends_with("/code") ||
                   pointer.ends_with("/image") || pointer.ends_with("/declaration") ||
