@@ -8,7 +8,9 @@
 namespace contextune {
 namespace {
 
-constexpr double answer_seconds = 2;  // in which rank 0 says that a rank has not come
+// Beyond what was granted: rank 0 says then that a rank has not come. Of the time that is stated it
+// takes none for that.
+constexpr double answer_seconds = 2;
 /// For a verdict that may have been reached: longer where whoever knows it stands still.
 constexpr double late_verdict_seconds = 15;
 
@@ -47,7 +49,7 @@ std::optional<std::vector<Payload>> Lockstep::meet(Payload said, double most_sec
   coordinator_.say(topic_, kind_, std::move(said), seconds);
   Agreement agreement;
   double waited = 0;
-  for (double left = seconds + answer_seconds; left > 0 && agreement.verdict == Verdict::Open;) {
+  for (double left = seconds; left > 0 && agreement.verdict == Verdict::Open;) {
     agreement = coordinator_.wait(topic_, left);
     waited += agreement.waited_seconds;
     left = agreement.granted_seconds > 0 ? agreement.granted_seconds + answer_seconds : 0;

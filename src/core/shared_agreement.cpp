@@ -11,8 +11,8 @@
 namespace contextune {
 namespace {
 
-// Beyond presync_timeout: the coordinating rank's own limit is to be heard, not to be met. It asks
-// whoever is late for half a second, and may have begun to wait later than this one.
+// Beyond what was granted: the coordinating rank's own limit is to be heard, not to be met. Within
+// presync_timeout it answers in time.
 constexpr double slack_seconds = 2;
 // How often somebody who waits looks whether to go on with something else.
 constexpr double interruption_seconds = 0.02;
@@ -78,7 +78,7 @@ void SharedTuning::await_ranks(const std::function<bool()>& interrupted) {
 }
 
 Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) {
-  const double limit = settings_.presync_timeout + slack_seconds;
+  const double limit = settings_.presync_timeout;
   Agreement agreement;
   for (double left = limit; left > 0 && agreement.verdict == Verdict::Open;) {
     const double slice = interrupted ? std::min(left, interruption_seconds) : left;

@@ -13,8 +13,8 @@
 namespace contextune::intercept {
 namespace {
 
-// In which rank 0 answers once it is there.
-constexpr double answer_seconds = 2;
+// In which rank 0 answers once it is there. Of a short time, a quarter.
+constexpr double answer_seconds = 0.25;
 constexpr std::chrono::microseconds least_pause{100};
 constexpr std::chrono::microseconds most_pause{10'000};
 
@@ -58,7 +58,7 @@ CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
   Agreement answer = coordinator.wait(topic, seconds);
   if (answer.verdict == Verdict::Open) {
     coordinator.withdraw(topic, "rank 0 did not answer");
-    answer = coordinator.wait(topic, answer_seconds);
+    answer = coordinator.wait(topic, std::min(seconds, answer_seconds));
   }
   auto ranks = answer.verdict == Verdict::Committed ? decode_domain(answer.decision) : std::nullopt;
   if (ranks) {
@@ -103,14 +103,15 @@ CommunicatorMembers::Members CommunicatorMembers::ask_until(Coordinator& coordin
   Topic topic = topic_of(coordinator, id);
   DomainReport report = report_of(coordinator, id, ranks);
   const double deadline = now_seconds() + seconds;
+  const double last_answer = std::min(seconds / 4, answer_seconds);
   auto pause = least_pause;
   Members found;
   for (;;) {
     topic.question = question++;
     // Whoever asks later is to hear at once that this rank does not wait any more.
     const double left = deadline - now_seconds();
-    report.leaves = left <= 0;
-    found = ask(coordinator, topic, report, std::max(left, 0.0) + answer_seconds);
+    report.leaves = left <= last_answer;
+    found = ask(coordinator, topic, report, std::max(left, last_answer));
     if (!found.ranks.empty() || !found.why.empty() || report.leaves) break;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, most_pause);

@@ -10,9 +10,25 @@
 namespace contextune::rank {
 namespace {
 
-// What a rank that is late is at, its control thread says at once.
+// What a rank that is late is at, its control thread says at once. Of a short time, half.
 constexpr double inquiry_seconds = 0.5;
+// So much earlier the last verdict is given, for it to arrive in the time stated. Of a short time,
+// a quarter.
+constexpr double answer_seconds = 0.25;
 constexpr double most_patience_seconds = 3600;
+
+double inquiry_of(double seconds) {
+  return std::min(seconds / 2, inquiry_seconds);
+}
+
+double answer_of(double seconds) {
+  return std::min(seconds / 4, answer_seconds);
+}
+
+// Of the time that was stated, until those who are late are asked what they are at.
+double until_inquiry(double seconds) {
+  return seconds - answer_of(seconds) - inquiry_of(seconds);
+}
 
 std::string in_seconds(double seconds) {
   char text[32];
@@ -131,11 +147,13 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
     }
     entry.kind = message.kind;
     entry.seconds = message.seconds;
-    entry.deadline = now + message.seconds;
-  } else if (!entry.inquired && now + message.seconds < entry.deadline) {
+    entry.deadline = now + until_inquiry(message.seconds);
+    entry.until = now + message.seconds;
+  } else if (!entry.inquired && now + until_inquiry(message.seconds) < entry.deadline) {
     // Whoever is in a greater hurry.
     entry.seconds = message.seconds;
-    entry.deadline = now + message.seconds;
+    entry.deadline = now + until_inquiry(message.seconds);
+    entry.until = now + message.seconds;
   } else if (!entry.occupied.empty() && entry.deadline > now) {
     out.push_back({from, patience_of(place->first, entry.deadline - now)});
   }
@@ -158,7 +176,7 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
 void Hub::inquire(const Topic& topic, Entry& entry, double now, Outbox& out) {
   entry.inquired = true;
   if (entry.inquired_at <= 0) entry.inquired_at = now;
-  entry.deadline = now + std::min(entry.seconds, inquiry_seconds);
+  entry.deadline = now + inquiry_of(entry.seconds);
   for (const std::uint32_t rank : topic.ranks) {
     if (entry.said.contains(rank)) continue;
     Message message;
@@ -244,7 +262,10 @@ void Hub::propose(const Topic& topic, Entry& entry, double now, Outbox& out) {
   Payload decision = decide(deciders_, entry.kind, topic, said, why);
   if (decision.empty()) return abort(topic, entry, std::move(why), Agreement::no_rank, out);
   entry.state = State::Voting;
-  entry.deadline = now + vote_seconds_;
+  // Control threads alone vote: of the time that was stated, a quarter is enough.
+  entry.vote_seconds = std::min(
+      vote_seconds_, std::max(entry.until - now - answer_of(entry.seconds), entry.seconds / 4));
+  entry.deadline = now + entry.vote_seconds;
   for (const std::uint32_t rank : topic.ranks) {
     Message message;
     message.type = MessageType::Propose;
@@ -323,7 +344,7 @@ void Hub::tick(double now, Outbox& out) {
     const std::uint32_t culprit = missing == topic.ranks.end() ? Agreement::no_rank : *missing;
     abort(topic, entry,
           name_of(culprit) + (collecting ? " did not come within " : " did not vote within ") +
-              in_seconds(collecting ? entry.seconds : vote_seconds_) +
+              in_seconds(collecting ? entry.seconds : entry.vote_seconds) +
               (entry.occupied.contains(culprit)
                    ? ", nor in the time that it asked for: it " + entry.occupied.at(culprit)
                    : ""),

@@ -25,7 +25,7 @@ using Deciders = std::map<std::uint32_t, Coordinator::Decide>;
 /// every rank has acknowledged it. Thus what it does not know was not committed.
 class Hub {
  public:
-  /// @param vote_seconds how long the votes may take
+  /// @param vote_seconds how long the votes may take at most, if those who wait have so much time
   Hub(std::uint32_t num_ranks, Deciders deciders, double vote_seconds)
       : num_ranks_(num_ranks), deciders_(std::move(deciders)), vote_seconds_(vote_seconds) {}
 
@@ -55,6 +55,8 @@ class Hub {
     std::set<std::uint32_t> acknowledged;
     double deadline = 0;
     double seconds = 0;  // as the first rank said
+    double until = 0;    // it waits, if nobody is occupied
+    double vote_seconds = 0;
     bool inquired = false;
     double inquired_at = 0;                         // for the first time; 0: it was not
     std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that have not spoken

@@ -15,7 +15,7 @@ VICTIMS = (0, 1)  # 0 coordinates
 NUM_RANKS = 3
 SOME_MOMENTS = ("while it joins", "after the first agreement", "in the middle of the table",
                 "while the others wait for an agreement")
-# Of one wait: presync_timeout of SHORT or 5 s, 1 s for the answer, and the 15 s for a verdict.
+# Of one wait: presync_timeout of SHORT or 5 s, and the 15 s for a verdict.
 LONGEST_WAIT = 5 + 1 + 15
 
 

@@ -29,8 +29,8 @@ SPACE = HERE / "ranks.lua"
 # which the bare program gets over lasts, so that whoever ends by it has been led apart.
 NCCL_PATIENCE = 40.0
 
-# Longer than any rank may take on a busy machine: presync_timeout, a second more for the answer, 15 s
-# for a verdict whose coordinator is lost, and the program itself.
+# Longer than any rank may take on a busy machine: presync_timeout, 15 s for a verdict whose coordinator
+# is lost, and the program itself.
 LIMIT = 90.0
 
 QUICK = {

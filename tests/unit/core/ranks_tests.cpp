@@ -362,7 +362,7 @@ TEST_CASE("a rank that waits for one that does not come gives up, and is not ask
   CHECK(ranks[0].tuning.finished());
   REQUIRE(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
   CHECK(ranks[0].recorder.fallbacks[0].text ==
-        "All sites run their default: rank 0 did not answer in 7 s.");
+        "All sites run their default: rank 0 did not answer in 5 s.");
 }
 
 TEST_CASE("why the ranks did not agree is told, and not that one of them has ended since") {

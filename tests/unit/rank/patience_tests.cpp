@@ -43,6 +43,37 @@ TEST_CASE("A rank that is occupied is waited for as long as it said, and no long
           "rank 2 did not come within 1 s, nor in the time that it asked for: it is building");
 }
 
+TEST_CASE("Those who wait hear in the time they stated that a rank does not come", "[patience]") {
+  SimulatedRanks ranks(3, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
+  const double seconds = GENERATE(0.2, 1.0, 5.0);
+  const Topic topic = topic_of({0, 1, 2});
+  ranks.say(0, topic, seconds);
+  ranks.say(1, topic, seconds);
+  for (int i = 0; i < 99; ++i) {
+    ranks.steps(1000);
+    ranks.pass_time(seconds / 100);
+  }
+  ranks.steps(1000);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    CHECK(ranks.seen(rank, topic).verdict == Verdict::Aborted);
+    CHECK(ranks.seen(rank, topic).culprit == 2);
+  }
+}
+
+TEST_CASE("Those who wait hear in the time they stated that a rank does not vote", "[patience]") {
+  SimulatedRanks ranks(2, 1);
+  const Topic topic = topic_of({0, 1});
+  ranks.say(0, topic, 1);
+  ranks.say(1, topic, 1);
+  // All have spoken, and one stands still before it has heard what it is to vote on.
+  ranks.stand_still(1);
+  ranks.steps(1000);
+  ranks.pass_time(0.99);
+  ranks.steps(1000);
+  CHECK(ranks.seen(0, topic).verdict == Verdict::Aborted);
+  CHECK(ranks.seen(0, topic).culprit == 1);
+}
+
 TEST_CASE("One that was occupied with another question, or has spoken since, is not waited for",
           "[patience]") {
   SimulatedRanks ranks(2, 1);
@@ -68,7 +99,7 @@ TEST_CASE("A rank that is engaged with others is waited for until it is free", "
   ranks.say(3, behind, 1);
   ranks.say(2, topic, 1);
   if (is_late) {
-    let_pass(ranks, 1);
+    let_pass(ranks, 0.5);
     ranks.engage(1, {0, 1});
   }
   let_pass(ranks, 100);

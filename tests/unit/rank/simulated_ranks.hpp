@@ -31,6 +31,8 @@ class SimulatedRanks {
   void settle();
   void pass_time(double seconds);
   void kill(std::uint32_t rank);
+  /// From now on it does nothing, and its connections stay.
+  void stand_still(std::uint32_t rank) { alive_[rank] = false; }
   /// Breaks the connection between the rank and rank 0.
   void cut(std::uint32_t rank);
   /// From now on nobody can call this rank, though it lives.
