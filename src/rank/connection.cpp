@@ -51,6 +51,11 @@ int Connection::socket() {
   return socket_.is_open() ? socket_.native_handle() : -1;
 }
 
+bool Connection::has_input() {
+  std::byte first{};
+  return recv(socket(), &first, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
 template <class Next>
 void Connection::read_fixed(std::size_t size, Next next) {
   input_.resize(size);

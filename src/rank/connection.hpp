@@ -67,6 +67,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] std::uint32_t peer() const noexcept { return peer_; }
   [[nodiscard]] Purpose purpose() const noexcept { return purpose_; }
   [[nodiscard]] int socket();
+  /// Whether something has arrived that was not read yet.
+  [[nodiscard]] bool has_input();
 
   double last_heard = 0;  ///< the owner's time
 

@@ -8,13 +8,19 @@
 #include <thread>
 
 #include "rank/endpoint.hpp"
+#include "rank/free_descriptors.hpp"
 
 namespace contextune::rank {
 namespace {
 
 constexpr double join_interval_seconds = 0.05;
-// Of more callers than this at a time that have not proved anything, the oldest are turned away.
-constexpr std::size_t max_callers = 256;
+// At a time, that have not proved anything. Others wait in the system's queue, where they take
+// nothing from the program.
+constexpr std::size_t max_callers = 8;
+// For which none of them is turned away for another: a rank that is one answers sooner.
+constexpr double least_caller_seconds = 0.02;
+// In a row, of a listener that may have turned this rank away before it could prove itself.
+constexpr int most_silent_ends = 8;
 
 std::chrono::steady_clock::duration to_duration(double seconds) {
   // NaN and the negative are no time at all.
@@ -161,12 +167,14 @@ void SocketStar::accept_next() {
   listener_.async_wait(asio::posix::descriptor_base::wait_read, [this](asio::error_code error) {
     accepting_ = false;
     if (error || stopping_) return;
+    note_descriptors();
+    // The next tick tries again.
+    if (lacks_descriptors_ || !has_room()) return arm_tick();
     const int socket = accept_caller(listener_.native_handle());
     if (socket >= 0) {
       auto connection = std::make_shared<Connection>(loop_, socket, self_, *this);
       connection->last_heard = now();
       callers_[connection.get()] = connection;
-      if (callers_.size() > max_callers) turn_away_oldest();
       connection->answer();
     } else if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR) {
       return;  // no descriptor is left: the next tick tries again
@@ -176,15 +184,30 @@ void SocketStar::accept_next() {
   });
 }
 
-// Whoever has waited longest without a proof: a rank that is one proves it at once, and must get in
-// however many strangers there are.
-void SocketStar::turn_away_oldest() {
+void SocketStar::note_descriptors() {
+  const bool lacks = !leaves_descriptors_to_program();
+  if (std::exchange(lacks_descriptors_, lacks) != lacks && hub_) note_joined();
+}
+
+std::size_t SocketStar::num_strangers() const {
+  return static_cast<std::size_t>(std::count_if(
+      callers_.begin(), callers_.end(), [](const auto& one) { return one.first->is_starting(); }));
+}
+
+// Whoever has waited longest without a proof makes room for the next: a rank that is one proves it
+// at once, and must get in however many strangers there are.
+bool SocketStar::has_room() {
+  if (num_strangers() < max_callers) return true;
   Connection* oldest = nullptr;
   for (const auto& [caller, connection] : callers_) {
-    if (caller->is_starting() && (oldest == nullptr || caller->last_heard < oldest->last_heard))
+    if (caller->is_starting() && !caller->has_input() &&
+        now() > caller->last_heard + least_caller_seconds &&
+        (oldest == nullptr || caller->last_heard < oldest->last_heard))
       oldest = caller;
   }
-  if (oldest != nullptr) oldest->close("too many callers");
+  if (oldest == nullptr) return false;
+  oldest->close("too many callers");
+  return true;
 }
 
 void SocketStar::try_to_join() {
@@ -214,6 +237,8 @@ void SocketStar::note_joined() {
   if (here < settings_.num_ranks)
     absence_ = "only " + std::to_string(here) + " of " + std::to_string(settings_.num_ranks) +
                " ranks have come to " + settings_.address;
+  if (here < settings_.num_ranks && lacks_descriptors_)
+    absence_ += ", and rank 0 leaves the few descriptors that it has to its program";
 }
 
 std::string SocketStar::absence() {
@@ -229,6 +254,7 @@ Admission SocketStar::admit(const Claim& claim) {
 
 void SocketStar::opened(Connection& connection) {
   connection.last_heard = now();
+  silent_ends_ = 0;
   if (&connection == to_hub_.get()) {
     Message listening;
     listening.type = MessageType::Listening;
@@ -310,7 +336,7 @@ void SocketStar::closed(Connection& connection, const std::string& why) {
       lose(hub + " is lost: " + why);
     } else if (connection.was_refused()) {
       lose(hub + ": " + why);
-    } else if (connection.has_proved()) {
+    } else if (connection.has_proved() && ++silent_ends_ >= most_silent_ends) {
       lose(hub +
            " hung up without a word: it has ended, or the secret is not the same on all ranks");
     } else {

@@ -68,7 +68,10 @@ class SocketStar final : public ConnectionOwner {
   void start();
   [[nodiscard]] std::string fault_of_settings() const;
   void accept_next();
-  void turn_away_oldest();
+  void note_descriptors();
+  /// Of callers that have not proved that they are no strangers.
+  [[nodiscard]] std::size_t num_strangers() const;
+  [[nodiscard]] bool has_room();
   void try_to_join();
   void note_unreached(const std::string& why);
   void note_joined();
@@ -115,6 +118,8 @@ class SocketStar final : public ConnectionOwner {
   std::uint64_t epoch_ = 0;  // 0: not known yet
   bool peers_changed_ = false;
   bool listens_ = false;
+  bool lacks_descriptors_ = false;
+  int silent_ends_ = 0;  // of rank 0, since it was reached
   bool accepting_ = false;
   bool is_lost_ = false;
   bool stopping_ = false;

@@ -9,6 +9,8 @@ namespace contextune::rank {
 namespace {
 
 constexpr double busy_tick_seconds = 0.02;
+// For a caller to prove who it is.
+constexpr double proof_seconds = 1;
 
 }  // namespace
 
@@ -95,6 +97,7 @@ void SocketStar::arm_tick() {
 
 bool SocketStar::is_busy() {
   if (hub_ && hub_->has_open_topics()) return true;
+  if (num_strangers() > 0) return true;
   if (!hub_ && !is_lost_ && (to_hub_ == nullptr || !to_hub_->is_open())) return true;
   const std::lock_guard lock(mutex_);
   return member_.is_asking();
@@ -139,7 +142,7 @@ void SocketStar::check_connections(double time) {
   if (to_hub_ != nullptr) check(*to_hub_);
   for (const auto& [rank, connection] : joined_) check(*connection);
   for (const auto& [caller, connection] : callers_) {
-    if (!connection->is_open() && time > connection->last_heard + settings_.silence_seconds)
+    if (!connection->is_open() && time > connection->last_heard + proof_seconds)
       connection->close("it did not say who it is");
   }
 }

@@ -1,10 +1,15 @@
+#include <fcntl.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
+#include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -12,6 +17,7 @@
 #include "catch.hpp"
 #include "mentions.hpp"
 #include "rank/endpoint.hpp"
+#include "rank/free_descriptors.hpp"
 #include "rank/handshake.hpp"
 #include "several_ranks.hpp"
 
@@ -25,8 +31,14 @@ namespace {
 
 const Topic both{1, 1, {0, 1}};
 
-// Sends it to whoever listens there, and reads what comes until the end.
-std::size_t bytes_back(const std::string& address, std::span<const std::byte> bytes) {
+std::size_t open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+// Sends it to whoever listens there, and reads what comes until the end. -1: there was none.
+std::size_t bytes_back(const std::string& address, std::span<const std::byte> bytes,
+                       double seconds = long_enough) {
   contextune::rank::Endpoint endpoint;
   std::string error;
   REQUIRE(contextune::rank::find_endpoint(address, endpoint, error));
@@ -37,7 +49,10 @@ std::size_t bytes_back(const std::string& address, std::span<const std::byte> by
   std::array<std::byte, 256> answer{};
   for (;;) {
     pollfd wait{fd, POLLIN, 0};
-    if (poll(&wait, 1, static_cast<int>(long_enough * 1000)) <= 0) break;
+    if (poll(&wait, 1, static_cast<int>(seconds * 1000)) <= 0) {
+      total = std::numeric_limits<std::size_t>::max();
+      break;
+    }
     const ssize_t got = recv(fd, answer.data(), answer.size(), 0);
     if (got <= 0) break;
     total += static_cast<std::size_t>(got);
@@ -83,6 +98,53 @@ TEST_CASE("However many strangers stay on the line, a rank gets in at once", "[s
   SocketCoordinator member(quick, test_deciders());
   check_they_agree(hub, member, 1);
   for (const int fd : strangers) close(fd);
+}
+
+TEST_CASE("Strangers that stay on the line take no more than a handful of descriptors",
+          "[stranger]") {
+  const SocketSettings settings = test_settings(2);
+  SocketCoordinator hub(of_rank(settings, 0), test_deciders());
+  contextune::rank::Endpoint endpoint;
+  std::string error;
+  REQUIRE(contextune::rank::find_endpoint(settings.address, endpoint, error));
+  const std::size_t before = open_descriptors();
+  constexpr std::size_t num_strangers = 200;
+  std::vector<int> strangers;
+  while (strangers.size() < num_strangers) {
+    const int fd = contextune::rank::start_connecting(endpoint, error);
+    if (fd >= 0) strangers.push_back(fd);
+  }
+  // It is the last in the queue: all strangers have been looked at.
+  SocketCoordinator member(of_rank(settings, 1), test_deciders());
+  check_they_agree(hub, member, 1);
+  // Beside those of the member itself.
+  CHECK(open_descriptors() <= before + num_strangers + 8 + 16);
+  for (const int fd : strangers) close(fd);
+}
+
+TEST_CASE("A stranger that says nothing is hung up on, even if nobody else calls", "[stranger]") {
+  const SocketSettings settings = test_settings(2);
+  SocketCoordinator hub(of_rank(settings, 0), test_deciders());
+  CHECK(bytes_back(settings.address, {}, 10) == contextune::rank::challenge_bytes);
+}
+
+TEST_CASE("A process knows whether it has descriptors left for its program", "[stranger]") {
+  const pid_t child = fork();
+  if (child == 0) {
+    std::vector<int> own;
+    const rlimit few{600, 600};
+    if (setrlimit(RLIMIT_NOFILE, &few) != 0) _exit(1);
+    while (own.empty() || own.back() >= 0) own.push_back(open("/dev/null", O_RDONLY));
+    for (std::size_t i = 0; i < 33; ++i) close(own[own.size() - 2 - i]);
+    const bool just_enough = contextune::rank::has_free_descriptors(33) &&
+                             !contextune::rank::has_free_descriptors(34) &&
+                             contextune::rank::leaves_descriptors_to_program();
+    static_cast<void>(open("/dev/null", O_RDONLY));
+    _exit(just_enough && !contextune::rank::leaves_descriptors_to_program() ? 0 : 2);
+  }
+  int status = -1;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("A rank with another secret is turned away", "[stranger]") {
