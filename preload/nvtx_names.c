@@ -6,88 +6,120 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Two tries over hashes, one by name and one by handle, of the same nodes. They only grow, so a
+ * step is an exchange in one empty place, and finding takes as many steps as the number of names
+ * has digits, to the base of `fan_out`. */
+enum { fan_out = 4, digit_bits = 2 };
+
 struct node {
-  struct node* next_by_handle;
-  struct node* next_by_name;
+  struct node* longer_by_name[fan_out];
+  struct node* longer_by_handle[fan_out];
   const void* handle;
-  char name[];
+  const char* name; /* that of a reused handle changes; texts are never freed */
+  char text[];
 };
+static struct node* by_name; /* those that have a handle of our own */
+static struct node* by_handle;
 
-enum { num_buckets = 256 };
-static struct node* by_handle[num_buckets];
-static struct node* by_name[num_buckets]; /* those that have a handle of our own */
-
-static size_t bucket_of_handle(const void* handle) {
-  return (((uintptr_t)handle >> 4) * 0x9E3779B97F4A7C15u >> 32) % num_buckets;
-}
-
-static size_t bucket_of_name(const char* name) {
-  uint32_t hash = 2166136261u;
+static uint64_t hash_of_name(const char* name) {
+  uint64_t hash = 14695981039346656037u;
   for (; *name != '\0'; ++name) {
-    hash = (hash ^ (unsigned char)*name) * 16777619u;
+    hash = (hash ^ (unsigned char)*name) * 1099511628211u;
   }
-  return hash % num_buckets;
+  return hash * 0x9E3779B97F4A7C15u; /* whose first digits depend on the last letters too */
 }
 
-static void prepend(struct node** head, struct node* node, struct node** next) {
-  struct node* first = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-  do {
-    *next = first;
-  } while (
-      !__atomic_compare_exchange_n(head, &first, node, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+static uint64_t hash_of_handle(const void* handle) {
+  return (uint64_t)(uintptr_t)handle * 0x9E3779B97F4A7C15u;
 }
 
-static struct node* find_handle(const void* handle) {
-  struct node* node = __atomic_load_n(&by_handle[bucket_of_handle(handle)], __ATOMIC_ACQUIRE);
-  while (node != NULL && node->handle != handle) {
-    node = node->next_by_handle;
-  }
-  return node;
+static size_t first_digit(uint64_t hash) {
+  return (size_t)(hash >> (64 - digit_bits));
+}
+
+static struct node* load(struct node** place) {
+  return __atomic_load_n(place, __ATOMIC_ACQUIRE);
+}
+
+/* Puts `node` into the empty place, unless there is another by now, which it returns. */
+static struct node* put(struct node** place, struct node* node) {
+  struct node* there = NULL;
+  return __atomic_compare_exchange_n(place, &there, node, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
+             ? NULL
+             : there;
 }
 
 static struct node* make_node(const void* handle, const char* name) {
   const size_t bytes = strlen(name) + 1;
   const int error = errno;
-  struct node* node = malloc(sizeof(struct node) + bytes);
+  struct node* node = calloc(1, sizeof(struct node) + bytes);
   errno = error;
   if (node == NULL) {
     return NULL;
   }
-  memcpy(node->name, name, bytes);
+  memcpy(node->text, name, bytes);
+  node->name = node->text;
   node->handle = handle != NULL ? handle : node;
-  prepend(&by_handle[bucket_of_handle(node->handle)], node, &node->next_by_handle);
   return node;
+}
+
+/* The node with that handle; NULL: there is none, and `made`, if there is one, is in its place. */
+static struct node* find_handle(const void* handle, struct node* made) {
+  uint64_t hash = hash_of_handle(handle);
+  for (struct node** place = &by_handle;; hash <<= digit_bits) {
+    struct node* node = load(place);
+    if (node == NULL) {
+      node = made != NULL ? put(place, made) : NULL;
+    }
+    if (node == NULL || node->handle == handle) {
+      return node;
+    }
+    place = &node->longer_by_handle[first_digit(hash)];
+  }
 }
 
 const void* contextune_nvtx_intern(const char* name) {
-  struct node** head = &by_name[bucket_of_name(name)];
-  struct node* node = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-  while (node != NULL && strcmp(node->name, name) != 0) {
-    node = node->next_by_name;
-  }
-  if (node == NULL) {
-    node = make_node(NULL, name);
+  struct node* made = NULL;
+  uint64_t hash = hash_of_name(name);
+  for (struct node** place = &by_name;; hash <<= digit_bits) {
+    struct node* node = load(place);
     if (node == NULL) {
-      return NULL;
+      made = made != NULL ? made : make_node(NULL, name);
+      if (made == NULL) {
+        return NULL;
+      }
+      node = put(place, made);
+      if (node == NULL) {
+        (void)find_handle(made, made);
+        return made;
+      }
     }
-    prepend(head, node, &node->next_by_name);
+    if (strcmp(node->text, name) == 0) {
+      free(made); /* another thread was first */
+      return node;
+    }
+    place = &node->longer_by_name[first_digit(hash)];
   }
-  return node;
 }
 
 void contextune_nvtx_remember(const void* handle, const char* name) {
-  if (handle == NULL) {
+  struct node* known = handle != NULL ? find_handle(handle, NULL) : NULL;
+  if (handle == NULL ||
+      (known != NULL && strcmp(__atomic_load_n(&known->name, __ATOMIC_ACQUIRE), name) == 0)) {
     return;
   }
-  const struct node* known = find_handle(handle);
-  if (known == NULL || strcmp(known->name, name) != 0) {
-    make_node(handle, name);
+  struct node* made = make_node(handle, name);
+  if (made != NULL) {
+    known = known != NULL ? known : find_handle(handle, made);
+  }
+  if (made != NULL && known != NULL) {
+    __atomic_store_n(&known->name, made->text, __ATOMIC_RELEASE);
   }
 }
 
 const char* contextune_nvtx_name(const void* handle) {
-  const struct node* node = handle != NULL ? find_handle(handle) : NULL;
-  return node != NULL ? node->name : "";
+  const struct node* node = handle != NULL ? find_handle(handle, NULL) : NULL;
+  return node != NULL ? __atomic_load_n(&node->name, __ATOMIC_ACQUIRE) : "";
 }
 
 const char* contextune_nvtx_utf8(const wchar_t* text, char* buffer, size_t bytes) {
