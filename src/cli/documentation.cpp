@@ -119,10 +119,11 @@ std::string run_help() {
   contextune run -n 4 --region nvtx:step -- ./train --steps 100
 
 The program runs as it would without contextune: same output, same results, same exit status, or
-killed by the same signal. Its standard input, output and error are its own. Progress and the
-summary go to the terminal if standard error is one, or to --report FILE; if there is neither,
-nothing is printed, and `contextune logs` tells what happened. Signals sent to contextune are
-passed on to the program. LD_PRELOAD and NVTX_INJECTION64_PATH of the user stay in force.
+killed by the same signal. Its standard input and output are its own. The summary and all problems
+go to standard error when it has ended, with progress before if that is a terminal; --report FILE
+moves them, --quiet leaves them out, and `contextune logs` tells them again. Signals sent to
+contextune are passed on to the program. LD_PRELOAD and NVTX_INJECTION64_PATH of the user stay in
+force.
 
 A marked region is recorded on one visit and repeated at its end until it is tuned, with the memory
 that it writes put back before each repetition; the program waits meanwhile, and goes on with what
@@ -139,7 +140,9 @@ that of the first that failed, after all have ended. --kill-on-failure ends them
 mpirun do.
 
 Exit status: that of the program; 127 if it was not found, 126 if it cannot be run, 125 if
-contextune itself could not start.
+contextune itself could not start. That is also the status where it is known before the start that the
+run can come to nothing: a space file, region, option or variable that cannot be used, a log folder that
+cannot be written, --only and --exclude that leave nothing. The program is then not started.
 
 A flag goes before its variable, and a variable before the default. Switches take no value, or =off.
 

@@ -1,11 +1,14 @@
 #include "cli/reporter.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
 #include <contextune/error.hpp>
 #include <cstring>
 
@@ -16,10 +19,24 @@ namespace {
 
 constexpr std::size_t usual_width = 100;
 
+// Longest wait for a reader of standard error that takes nothing: the program's end is due.
+constexpr int patience_ms = 5000;
+
+bool takes_more(int fd) {
+  pollfd ready{fd, POLLOUT, 0};
+  int result = -1;
+  do {
+    result = poll(&ready, 1, patience_ms);
+  } while (result < 0 && errno == EINTR);
+  return result > 0;
+}
+
 void write_all(int fd, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t count = write(fd, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
+    if (!takes_more(fd)) return;
+    // A pipe that takes anything takes this much, without waiting.
+    const ssize_t count = write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count <= 0) return;  // nobody can be told
     text.remove_prefix(static_cast<std::size_t>(count));
   }
@@ -27,17 +44,18 @@ void write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-Reporter::Reporter(const std::string& file) {
+Reporter::Reporter(const std::string& file, bool quiet) {
   if (!file.empty()) {
     text_fd_ = open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0644);
     if (text_fd_ < 0) {
       throw Error("cannot write the report " + file + ": " + std::strerror(errno));
     }
     own_file_ = true;
-  } else if (isatty(STDERR_FILENO) == 1) {
+  } else if (!quiet && fcntl(STDERR_FILENO, F_GETFD) >= 0) {
     text_fd_ = STDERR_FILENO;
+    on_terminal_ = isatty(STDERR_FILENO) == 1;
     // A status line and the program's own lines would run into one another.
-    if (isatty(STDOUT_FILENO) != 1) open_status_line();
+    if (on_terminal_ && isatty(STDOUT_FILENO) != 1) open_status_line();
   }
 }
 

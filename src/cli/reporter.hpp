@@ -7,19 +7,22 @@
 namespace contextune::cli {
 
 /// Where `contextune run` speaks while and after the program runs: in the report file if one was
-/// given, else on the terminal behind standard error, else nowhere: never into a redirected output
-/// of the program. Not thread-safe.
+/// given, else on standard error, never on standard output. Not thread-safe.
 class Reporter {
  public:
-  /// @param file empty: the terminal, if there is one
+  /// @param file empty: standard error, if it is open
+  /// @param quiet nothing goes to standard error
   /// @throws Error if the file cannot be written
-  explicit Reporter(const std::string& file);
+  Reporter(const std::string& file, bool quiet);
   ~Reporter();
   Reporter(const Reporter&) = delete;
   Reporter& operator=(const Reporter&) = delete;
 
   /// Whether anything is heard.
   [[nodiscard]] bool listening() const { return text_fd_ >= 0; }
+  /// Whether somebody may follow while the program runs. What only collects standard error gets
+  /// the end alone, not lines between those of the program.
+  [[nodiscard]] bool shows_progress() const { return own_file_ || on_terminal_; }
   /// The descriptors that must stay open.
   [[nodiscard]] std::vector<int> descriptors() const { return {text_fd_, status_fd_}; }
   /// Characters of one line, 100 where it does not matter.
@@ -39,6 +42,7 @@ class Reporter {
   int text_fd_ = -1;
   int status_fd_ = -1;  // another description of the terminal, which never blocks us
   bool own_file_ = false;
+  bool on_terminal_ = false;
   std::string status_;
 };
 

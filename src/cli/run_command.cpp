@@ -20,6 +20,7 @@
 #include "cli/reporter.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/run_watch.hpp"
+#include "cli/run_conditions.hpp"
 #include "cli/space_files.hpp"
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
@@ -133,7 +134,7 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
   const auto ended = [&](pid_t process, int wait_status) {
     if (!stored.empty()) store::judge_end(stored, process, end_of(wait_status));
   };
-  const int status = program.wait({reporter.listening() ? look_period : 0, look, ended, failed});
+  const int status = program.wait({reporter.shows_progress() ? look_period : 0, look, ended, failed});
   try {
     watch.finish();
     if (watch.num_lines() == 0) {
@@ -159,9 +160,10 @@ int run(const RunRequest& request) {
                 " is there already and is not overwritten; give another name "
                 "with --space-out");
   }
+  if (!setup.options.disable) require_possible(setup);
   int status = 0;
   {
-    Reporter reporter(setup.options.report);
+    Reporter reporter(setup.options.report, setup.options.quiet);
     RunWatch watch(setup.log_folder, setup.run);
     Program program(request.command,
                     request.num_ranks > 0

@@ -5,14 +5,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <contextune/buckets.hpp>
 #include <contextune/error.hpp>
 #include <cstring>
 #include <filesystem>
 
-#include "core/force.hpp"
 #include "core/option_table.hpp"
-#include "intercept/region_mark.hpp"
 #include "log/run_id.hpp"
 
 namespace contextune::cli {
@@ -36,21 +33,6 @@ std::string absolute_list(std::string_view paths) {
   return result;
 }
 
-/// What the core would only say in the rank log, and then not tune. @throws Error
-void require_usable(std::string_view option, const std::string& text) {
-  if (text.empty()) return;
-  std::vector<std::string> faults;
-  if (option == "region") (void)intercept::parse_region_marks(text, faults);
-  if (!faults.empty()) throw Error(faults.front());
-  try {
-    if (option == "only" || option == "exclude") (void)intercept::NamePattern(text);
-    if (option == "force") (void)parse_force(text);
-    if (option == "buckets") (void)Buckets::parse(text);
-  } catch (const Error& error) {
-    throw Error("option " + std::string(option) + ": " + error.what());
-  }
-}
-
 }  // namespace
 
 Options options_of_environment(const Environment& environment, std::string& faults) {
@@ -67,17 +49,17 @@ Options options_of_environment(const Environment& environment, std::string& faul
 RunSetup prepare_run(const RunRequest& request) {
   RunSetup setup;
   setup.environment = Environment::of_this_process();
-  std::string ignored;  // the core says it in the rank log
-  setup.options = options_of_environment(setup.environment, ignored);
   for (const auto& [name, text] : request.options) {
     const std::string fault = parse_option(setup.options, name, text);
     if (!fault.empty()) throw Error(fault);
-    require_usable(name, text);
     const auto table = option_table();
     const auto option = std::find_if(table.begin(), table.end(),
                                      [&](const OptionInfo& info) { return info.name == name; });
     setup.environment.set(option->variable, option_text(setup.options, name));
   }
+  std::string faults;
+  setup.options = options_of_environment(setup.environment, faults);
+  if (!faults.empty() && !setup.options.disable) throw Error(faults.substr(0, faults.find('\n')));
   // As of the variable: a flag whose value is another variable that is not set.
   if (setup.options.log_dir.empty()) setup.options.log_dir = Options{}.log_dir;
   if (setup.options.region.empty()) {

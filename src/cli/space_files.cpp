@@ -15,7 +15,6 @@
 #include "cli/findings.hpp"
 #include "cli/text.hpp"
 #include "log/logfmt.hpp"
-#include "space/space_file.hpp"
 #include "space/starter_file.hpp"
 
 namespace contextune::cli {
@@ -130,6 +129,22 @@ SpaceCheck check_space_file(const std::string& path) {
   } catch (const Error& error) {
     return {false, log::printable(error.what())};
   }
+}
+
+SpaceFiles load_space_files(const std::string& paths) {
+  SpaceFiles spaces;
+  std::size_t start = 0;
+  while (start < paths.size()) {
+    const std::size_t end = std::min(paths.find(':', start), paths.size());
+    const std::string path = paths.substr(start, end - start);
+    start = end + 1;
+    try {
+      if (!path.empty()) spaces.files.push_back(space::SpaceFile::load(path, assumed_device()));
+    } catch (const space::DeviceDependentError&) {
+      spaces.all_known = false;
+    }
+  }
+  return spaces;
 }
 
 std::string write_starter_file(const std::vector<log::ProcessReport>& processes,

@@ -45,6 +45,7 @@ struct LaunchEdit {
 /// launch.
 struct Scene {
   DeviceFacts device;
+  bool device_was_read = false;
   const LaunchView* launch = nullptr;
   const Config* config = nullptr;
   std::string_view kernel;                       ///< as declared

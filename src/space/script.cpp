@@ -5,6 +5,7 @@
 
 #include <contextune/error.hpp>
 
+#include "space/device_dependent_error.hpp"
 #include "space/file_text.hpp"
 #include "space/kernel_name.hpp"
 #include "space/sandbox.hpp"
@@ -123,7 +124,9 @@ std::string Script::place(int line) const {
 void Script::fail(int line, std::string_view who, std::string_view text) const {
   std::string message = place(line) + ": ";
   if (!who.empty()) message += std::string(who) + ": ";
-  throw Error(message + with_remedy(text, line));
+  message += with_remedy(text, line);
+  if (scene_.device_was_read) throw DeviceDependentError(message);
+  throw Error(message);
 }
 
 void Script::run(std::string_view text) {

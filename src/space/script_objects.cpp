@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 10> device_fields = {"name",
 
 int read_device(lua_State* lua) {
   const DeviceFacts& device = scene_of(lua).device;
+  scene_of(lua).device_was_read = true;
   const std::string_view name = text_at(lua, 2);
   const auto push = [lua](auto number) {
     lua_pushinteger(lua, static_cast<lua_Integer>(number));

@@ -8,6 +8,7 @@
 
 #include "core/kernel_rule.hpp"
 #include "space/declaration.hpp"
+#include "space/device_dependent_error.hpp"
 
 namespace contextune::space {
 
@@ -25,7 +26,8 @@ class SpaceFile {
  public:
   /// Reads and runs a file that must be regular, owned by the user or root, and writable by nobody
   /// else.
-  /// @throws Error "file.lua:3: kernel 'x': what is wrong; what to do"
+  /// @throws Error "file.lua:3: kernel 'x': what is wrong; what to do"; a DeviceDependentError if
+  /// the device may be why
   [[nodiscard]] static SpaceFile load(const std::string& path, const DeviceFacts& device);
 
   /// Runs a text as if it had been read from `path`. @throws Error as `load`

@@ -22,7 +22,7 @@ os.write(1, (json.dumps(seen) + "\\n").encode())
 
 class Ranks(CommandTest):
     def shown(self, *flags, **options):
-        result = self.run_program(*self.script("shows.py", SHOWS), flags=flags, **options)
+        result = self.run_program(*self.script("shows.py", SHOWS), flags=("--quiet", *flags), **options)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return sorted((json.loads(line) for line in result.stdout.splitlines()),
                       key=lambda seen: seen["CONTEXTUNE_RANK"])
@@ -65,7 +65,7 @@ class Ranks(CommandTest):
                          ["hello", "", ""])
 
     def test_the_output_is_the_programs_own(self):
-        result = self.shell("echo out; echo err >&2", "-n", "3")
+        result = self.shell("echo out; echo err >&2", "-n", "3", "--quiet")
         self.assertEqual((result.stdout, result.stderr), ("out\n" * 3, "err\n" * 3))
 
     def test_the_secret_stands_in_no_command_line_and_no_log(self):

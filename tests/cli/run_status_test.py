@@ -102,6 +102,72 @@ class Status(CommandTest):
             self.assertEqual(result.returncode, 125, arguments)
             self.assertIn(text, result.stderr)
 
+    def refusal(self, *flags, **variables):
+        """What is said of a run whose program is not started."""
+        result = self.run_program("sh", "-c", "echo started", flags=flags,
+                                  env=self.environment | variables)
+        self.assertEqual((result.returncode, result.stdout), (125, ""), (flags, variables))
+        self.assertRegex(result.stderr, "^contextune run: ")
+        return result.stderr
+
+    def accept(self, *flags, **variables):
+        result = self.run_program("sh", "-c", "echo started", flags=flags,
+                                  env=self.environment | variables)
+        self.assertEqual((result.returncode, result.stdout), (0, "started\n"), result.stderr)
+
+    def space(self, text, name="space.lua"):
+        (self.work / name).write_text(text)
+        return ["--space", name]
+
+    def test_a_space_file_that_cannot_be_used_ends_the_run_before_the_start(self):
+        self.assertIn("nowhere.lua: cannot open the space file: No such file",
+                      self.refusal("--space", "nowhere.lua"))
+        self.assertIn("is a folder, not a space file", self.refusal("--space", "."))
+        broken = self.space('kernel "attend" {\n  apply = \n}\n')
+        self.assertIn("space.lua:3:", self.refusal(*broken))
+        self.assertIn("space.lua:3:", self.refusal(CONTEXTUNE_SPACE="space.lua"))
+        self.assertIn("space.lua:1:", self.refusal(*self.space("while true do end\n")))
+        good = self.space('kernel "a" { space = { block = {64, 128} }, '
+                          "apply = function(c, l) l.block.x = c.block end }\n", "good.lua")
+        self.assertIn("space.lua:1:", self.refusal("--space", f"{good[1]}:space.lua"))
+        self.accept(*good)
+
+    def test_a_space_file_that_only_this_gpu_may_refuse_is_left_to_the_program(self):
+        self.accept(*self.space('if device.num_sms ~= 7 then error("for a GPU of 7 SMs") end\n'))
+
+    def test_a_log_folder_that_cannot_be_written_ends_the_run_before_the_start(self):
+        (self.work / "in_the_way").write_text("")
+        said = self.refusal("--log-dir", "in_the_way/logs")
+        self.assertIn("in_the_way/logs cannot be written (Not a directory)", said)
+        self.assertIn("--log-dir", said)
+        self.refusal(CONTEXTUNE_LOG_DIR="in_the_way")
+
+    def test_variables_that_make_no_sense_end_the_run_before_the_start(self):
+        self.assertIn('"decode" is no mark; use nvtx:NAME', self.refusal(CONTEXTUNE_REGION="decode"))
+        self.assertIn("CONTEXTUNE_N_REPEAT: option n_repeat is 'none'",
+                      self.refusal(CONTEXTUNE_N_REPEAT="none"))
+        self.assertIn('the regular expression "(" cannot be read', self.refusal(CONTEXTUNE_ONLY="("))
+        self.accept("--n-repeat", "3", CONTEXTUNE_N_REPEAT="none")
+        self.accept(CONTEXTUNE_N_REPEAT="none", CONTEXTUNE_DISABLE="1")
+
+    def test_names_that_leave_nothing_end_the_run_before_the_start(self):
+        for everything in (".", "", "[a-zA-Z_]"):
+            flags = ["--exclude", everything or "x*"]
+            self.assertIn("leaves no kernel and no collective", self.refusal(*flags))
+        self.assertIn("leaves no kernel", self.refusal("--only", "saxpy", "--exclude", "saxpy"))
+        self.accept("--exclude", "[a-z]")
+        self.accept("--only", "saxpy")
+        space = self.space('kernel "gemm<64, 64>" { space = { block = {64, 128} }, '
+                           "apply = function(c, l) l.block.x = c.block end }\n"
+                           'collective "all_gather" { space = { channels = {0, 16} } }\n')
+        self.assertIn("--only 'saxpy' leaves nothing of what the space files declare: gemm<64, 64>, "
+                      "all_gather", self.refusal(*space, "--only", "saxpy"))
+        self.refusal(*space, "--exclude", "gemm|gather")
+        for only in ("gemm", "gemm<64,64>", "^all_", "ncclAllGather"):
+            self.accept(*space, "--only", only)
+        self.accept(*space, "--only", "saxpy", "--auto")
+        self.accept(*space, "--only", "saxpy", "--discover")
+
     def test_a_missing_library_is_said_before_the_program_starts(self):
         self.preload.unlink()
         result = self.run_program("sh", "-c", "echo started")

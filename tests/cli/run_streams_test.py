@@ -15,19 +15,42 @@ class Streams(CommandTest):
         program = ["sh", "-c", "printf 'a\\0b\\n'; printf 'c\\033[1md' >&2; cat; exit 3"]
         options = dict(input=b"\x00\x01in\xff", capture_output=True, cwd=self.work, timeout=20)
         bare = subprocess.run(program, env=self.environment, **options)
-        tuned = subprocess.run(self.argv("run", "--", *program), env=self.environment, **options)
+        tuned = subprocess.run(self.argv("run", "--quiet", "--", *program), env=self.environment,
+                               **options)
         self.assertEqual((bare.returncode, bare.stdout, bare.stderr),
                          (tuned.returncode, tuned.stdout, tuned.stderr))
 
     def test_a_tuned_program_s_redirected_output_is_byte_identical(self):
         program = self.script("writes_log.py", WRITES_LOG)
-        result = self.run_program(*program, input=golden_log())
-        self.assertEqual((result.stdout, result.stderr), ("done\n", ""))
+        for quiet, variables in ((["--quiet"], {}), ([], {"CONTEXTUNE_QUIET": "1"}),
+                                 (["--report", "report.txt"], {})):
+            result = self.run_program(*program, input=golden_log(), flags=quiet,
+                                      env=self.environment | variables)
+            self.assertEqual((result.stdout, result.stderr), ("done\n", ""))
 
-    def test_an_unwritable_log_folder_leaves_the_output_alone(self):
-        (self.work / "in_the_way").write_text("")
-        result = self.run_program("echo", "hello", flags=["--log-dir", "in_the_way/logs"])
+    def test_a_log_that_cannot_be_written_leaves_the_output_alone(self):
+        logs = self.work / ".autotune_logs"
+        logs.mkdir()
+        (logs / "rank-0.log").symlink_to("/dev/full")
+        result = self.run_program("echo", "hello", flags=["--quiet"])
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "hello\n", ""))
+
+    def test_a_standard_error_that_nobody_reads_keeps_nothing_waiting(self):
+        program = self.script("writes_log.py", WRITES_LOG)
+        read_end, write_end = os.pipe()
+        os.set_blocking(write_end, False)
+        try:
+            while os.write(write_end, b"x" * 4096):
+                pass
+        except BlockingIOError:
+            os.set_blocking(write_end, True)
+        result = self.run_program(*program, input=golden_log(), capture_output=False,
+                                  stdout=subprocess.PIPE, stderr=write_end)
+        self.assertEqual((result.returncode, result.stdout), (0, "done\n"))
+        os.close(read_end)
+        result = self.run_program("sh", "-c", "exit 3", capture_output=False, stderr=write_end)
+        self.assertEqual(result.returncode, 3)
+        os.close(write_end)
 
     def test_standard_input_reaches_the_program(self):
         result = self.run_program("wc", "-c", input="x" * 1000000)
@@ -122,11 +145,13 @@ class Variables(CommandTest):
         self.assertEqual(self.variables("--confirm", CONTEXTUNE_CONFIRM="0")["CONTEXTUNE_CONFIRM"], "on")
 
     def test_folders_and_files_do_not_move_with_the_program(self):
-        seen = self.variables("--space", "a.lua", "--space", "/b.lua", "--cache-dir", "cache")
+        for name in ("a.lua", "b.lua"):
+            (self.work / name).write_text("")
+        seen = self.variables("--space", "a.lua", "--space", self.work / "b.lua", "--cache-dir", "cache")
         self.assertEqual(seen["CONTEXTUNE_CACHE_DIR"], str(self.work / "cache"))
         self.assertNotIn("CONTEXTUNE_CACHE_DIR", self.variables())
         self.assertEqual(seen["CONTEXTUNE_LOG_DIR"], str(self.work / ".autotune_logs"))
-        self.assertEqual(seen["CONTEXTUNE_SPACE"], f"{self.work / 'a.lua'}:/b.lua")
+        self.assertEqual(seen["CONTEXTUNE_SPACE"], f"{self.work / 'a.lua'}:{self.work / 'b.lua'}")
 
     def test_an_empty_log_folder_is_the_default(self):
         for environment in ({}, {"CONTEXTUNE_LOG_DIR": "elsewhere"}):

@@ -135,10 +135,29 @@ class Summary(CommandTest):
         self.assertIn("nothing was tuned", report)
         self.assertIn("ended before it had started CUDA, or it does not use it", report)
 
-    def test_an_unwritable_log_folder_is_told(self):
-        (self.work / "in_the_way").write_text("")
-        self.run_program("true", flags=["--report", "report.txt", "--log-dir", "in_the_way/x"])
-        self.assertIn("cannot be written (Not a directory)", (self.work / "report.txt").read_text())
+    def test_without_a_terminal_the_summary_goes_to_standard_error(self):
+        result = self.run_program(*self.program, input=golden_log())
+        self.assertEqual((result.returncode, result.stdout), (0, "done\n"))
+        self.assertIn("the winners are kept", result.stderr)
+        self.assertNotIn("\x1b", result.stderr)
+        self.assertNotIn("\r", result.stderr)
+        self.assertTrue(result.stderr.startswith("contextune: ./engine, run "), result.stderr)
+
+    def test_problems_go_to_standard_error(self):
+        self.assertIn("nothing was tuned", self.run_program("true").stderr)
+        failed = self.run_program("sh", "-c", "exit $RANK", flags=["-n", "2", "--kill-on-failure"])
+        self.assertIn("nothing was tuned", failed.stderr)
+
+    def test_a_report_takes_what_standard_error_would_get(self):
+        result = self.run_program("true", flags=["--report", "report.txt", "--quiet"])
+        self.assertEqual(result.stderr, "")
+        self.assertIn("nothing was tuned", (self.work / "report.txt").read_text())
+
+    def test_a_log_that_cannot_be_written_is_told(self):
+        logs = self.work / ".autotune_logs"
+        logs.mkdir()
+        (logs / "rank-0.log").symlink_to("/dev/full")
+        self.assertIn("cannot be written (No space left on device)", self.run_program("true").stderr)
 
     def test_nothing_in_a_log_reaches_the_terminal_as_a_command(self):
         evil = 'event=fault text="\\u001b]0;owned\\u0007 a.lua:3"\n'
