@@ -1,7 +1,6 @@
 // A libcuda.so.1 in front of the driver's, which notes the block of every launch that is handed to it.
 // It needs the driver under the name driver_behind_spy.so: whatever it does not define itself is found
 // there by whoever looks things up in this library.
-#include <cuda.h>
 #include <elf.h>
 #include <link.h>
 
@@ -12,12 +11,14 @@
 #include <string_view>
 #include <vector>
 
+#include "launch_spy.hpp"
+
 #define EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace {
 
 std::mutex mutex;
-std::vector<unsigned> blocks;
+std::vector<SpiedLaunch> launches;
 
 struct Symbol {
   const char* name;
@@ -67,9 +68,9 @@ Function* in_driver(const char* name) {
   return reinterpret_cast<Function*>(symbol.address);
 }
 
-void note(unsigned block) {
+void note(CUfunction function, unsigned threads) {
   const std::lock_guard lock(mutex);
-  blocks.push_back(block);
+  launches.push_back({function, threads});
 }
 
 // What cuGetProcAddress answers for a function that stands here.
@@ -77,11 +78,10 @@ void* spy_on(std::string_view name, void* found);
 
 }  // namespace
 
-/// Threads of the block of each launch, in their order; valid until the next launch.
-EXPORT const unsigned* launch_spy_blocks(std::size_t* num_launches) {
+EXPORT const SpiedLaunch* launch_spy_launches(std::size_t* num_launches) {
   const std::lock_guard lock(mutex);
-  *num_launches = blocks.size();
-  return blocks.data();
+  *num_launches = launches.size();
+  return launches.data();
 }
 
 EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
@@ -91,7 +91,7 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned gr
   static const auto real = in_driver<decltype(cuLaunchKernel)>("cuLaunchKernel");
   const CUresult result = real(function, grid_x, grid_y, grid_z, block_x, block_y, block_z,
                                shared_bytes, stream, arguments, extra);
-  if (result == CUDA_SUCCESS) note(block_x * block_y * block_z);
+  if (result == CUDA_SUCCESS) note(function, block_x * block_y * block_z);
   return result;
 }
 
@@ -99,7 +99,8 @@ EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction functi
                                  void** arguments, void** extra) {
   static const auto real = in_driver<decltype(cuLaunchKernelEx)>("cuLaunchKernelEx");
   const CUresult result = real(config, function, arguments, extra);
-  if (result == CUDA_SUCCESS) note(config->blockDimX * config->blockDimY * config->blockDimZ);
+  if (result == CUDA_SUCCESS)
+    note(function, config->blockDimX * config->blockDimY * config->blockDimZ);
   return result;
 }
 

@@ -1,9 +1,11 @@
 // The driver's stand-in tells (launch_spy.cpp): what a kernel writes is put back by a replay.
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <string>
 
+#include "gpu/launch_spy.hpp"
 #include "multi_rank/launched_blocks.hpp"
 
 CUmodule load_kernels(std::size_t) {
@@ -15,11 +17,17 @@ CUmodule load_kernels(std::size_t) {
   return nullptr;
 }
 
-std::vector<unsigned> launched_blocks() {
-  using Blocks = const unsigned*(std::size_t*);
-  auto* blocks = reinterpret_cast<Blocks*>(dlsym(RTLD_DEFAULT, "launch_spy_blocks"));
-  if (blocks == nullptr) return {};
+std::vector<unsigned> launched_blocks(const std::vector<CUfunction>& kernels) {
+  auto* launches =
+      reinterpret_cast<decltype(&launch_spy_launches)>(dlsym(RTLD_DEFAULT, "launch_spy_launches"));
+  if (launches == nullptr) return {};
   std::size_t num_launches = 0;
-  const unsigned* first = blocks(&num_launches);
-  return {first, first + num_launches};
+  const SpiedLaunch* first = launches(&num_launches);
+  std::vector<unsigned> blocks;
+  for (const SpiedLaunch* launch = first; launch != first + num_launches; ++launch) {
+    // Between two repetitions contextune restores memory with kernels of its own.
+    if (std::find(kernels.begin(), kernels.end(), launch->function) != kernels.end())
+      blocks.push_back(launch->threads);
+  }
+  return blocks;
 }

@@ -73,7 +73,8 @@ class IterationTable(unittest.TestCase):
         variables = LATE | {"CONTEXTUNE_SPACE": "table.lua"} | (driver_behind_spy() if ON_GPU else {})
         with job.Job(num_ranks, mode, 0, variables, program=program, declared=num_ranks > 1) as ranks:
             for rank in range(num_ranks):
-                self.assertTrue(ranks.reaches(rank, "stage=finished"), ranks.log(rank))
+                self.assertTrue(ranks.reaches(rank, "stage=finished"),
+                                ranks.log(rank) + ranks.errors(rank).read_text())
             (ranks.folder / "stop").touch()
             self.assertEqual(ranks.unfinished(range(num_ranks)), [])
             results = []

@@ -10,5 +10,5 @@
 /// Arguments: the number of elements, a value, an int buffer.
 CUmodule load_kernels(std::size_t num_kernels);
 
-/// Threads of each launch's block, in the order of the launches, as they came to the driver.
-std::vector<unsigned> launched_blocks();
+/// Threads of the block of each launch of these kernels, in the order in which they came to the driver.
+std::vector<unsigned> launched_blocks(const std::vector<CUfunction>& kernels);

@@ -43,4 +43,4 @@ CUmodule load_kernels(std::size_t num_kernels) {
   return module;
 }
 
-std::vector<unsigned> launched_blocks() { return blocks; }
+std::vector<unsigned> launched_blocks(const std::vector<CUfunction>&) { return blocks; }

@@ -62,11 +62,11 @@ struct Program {
   std::vector<CUdeviceptr> buffers;
 };
 
-void write(const char* path, std::size_t num_kernels) {
-  const std::vector<unsigned> blocks = launched_blocks();
+void write(const char* path, const std::vector<CUfunction>& kernels) {
+  const std::vector<unsigned> blocks = launched_blocks(kernels);
   std::ofstream file(path);
   for (std::size_t i = 0; i < blocks.size(); ++i)
-    file << blocks[i] / threads_a_config - 1 << ((i + 1) % num_kernels == 0 ? '\n' : ' ');
+    file << blocks[i] / threads_a_config - 1 << ((i + 1) % kernels.size() == 0 ? '\n' : ' ');
 }
 
 }  // namespace
@@ -77,8 +77,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   const std::string how = argv[2];
-  const auto num_kernels = static_cast<std::size_t>(argc - 3);
-  Program program(num_kernels);
+  Program program(static_cast<std::size_t>(argc - 3));
   if (how == "body") {
     CONTEXTUAL_AUTOTUNE("table", {.repeatable = true}) {
       program.launch_all();
@@ -91,7 +90,7 @@ int main(int argc, char** argv) {
     }
   }
   CHECK(cuCtxSynchronize());
-  write(argv[1], num_kernels);
+  write(argv[1], program.functions);
   std::puts("done");
   return 0;
 }
