@@ -17,6 +17,7 @@
 #include "cli/store_folder.hpp"
 #include "core/option_table.hpp"
 #include "gpu/cupti_library.hpp"
+#include "log/log_folder.hpp"
 #include "log/logfmt.hpp"
 #include "store/folder.hpp"
 
@@ -124,6 +125,14 @@ void examine_tools(const Environment& environment, Findings& findings) {
   }
 }
 
+// What a process that is tuned would find; empty where the folder is still to be made.
+std::string why_not_trusted(const std::string& log_dir) {
+  const int folder = log::open_log_folder(log_dir);
+  if (folder < 0) return errno == ENOENT ? std::string() : log::why_not_written(errno);
+  close(folder);
+  return {};
+}
+
 void examine_options(const Environment& environment, Findings& findings) {
   std::string faults;
   const Options options = options_of_environment(environment, faults);
@@ -151,7 +160,8 @@ void examine_options(const Environment& environment, Findings& findings) {
     findings.push_back({Verdict::Missing, "options",
                         "CONTEXTUNE_DISABLE is set: every program runs untouched; unset it"});
   }
-  const std::string why = why_not_writable(options.log_dir);
+  std::string why = why_not_writable(options.log_dir);
+  if (why.empty()) why = why_not_trusted(options.log_dir);
   if (why.empty()) {
     findings.push_back({Verdict::Good, "log folder", options.log_dir + " can be written"});
   } else {

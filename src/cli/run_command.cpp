@@ -25,6 +25,7 @@
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
 #include "log/events.hpp"
+#include "log/log_folder.hpp"
 #include "log/rank_of_environment.hpp"
 #include "store/cache_folder.hpp"
 #include "store/trial_journal.hpp"
@@ -59,7 +60,7 @@ std::string why_silent(const RunSetup& setup, const std::string& program, int lo
   std::string text = "contextune: nothing was tuned: the rank log in " + setup.log_folder +
                      " has no line of the program.\n";
   if (log_error != 0) {
-    return text + "  It cannot be written (" + std::strerror(log_error) +
+    return text + "  It cannot be written (" + log::why_not_written(log_error) +
            "): give another folder with --log-dir. The program may have been tuned all the same.\n";
   }
   const std::vector<std::string> obstacles = preload_obstacles(program);

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "log/log_folder.hpp"
+
 namespace contextune::log {
 namespace {
 
@@ -60,6 +62,21 @@ bool ends_in_newline(int fd, off_t size) {
   char last = '\n';
   if (size > 0 && pread(fd, &last, 1, size - 1) != 1) return true;  // not readable: believe it
   return last == '\n';
+}
+
+int open_in_folder(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::size_t name = slash == std::string::npos ? 0 : slash + 1;
+  const std::string above = slash == std::string::npos ? "."
+                            : slash == 0               ? "/"
+                                                       : path.substr(0, slash);
+  const int folder = open_log_folder(above);
+  if (folder < 0) return -1;
+  const int fd = open_log_file(folder, path.substr(name));
+  const int error = errno;
+  ::close(folder);
+  errno = error;
+  return fd;
 }
 
 std::string absolute(const std::string& path) {
@@ -137,10 +154,7 @@ bool LogFile::open() noexcept {
 bool LogFile::open_now() noexcept try {
   error_ = make_folders(path_);
   if (error_ != 0) return false;
-  // Read access tells whether a killed process left half a line; on a pipe it also keeps us from
-  // waiting for a reader and from SIGPIPE. Without O_NONBLOCK a full pipe would hold the program.
-  const int fd =
-      ::open(path_.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+  const int fd = open_in_folder(path_);
   if (fd < 0) {
     error_ = errno;
     return false;

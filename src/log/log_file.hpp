@@ -11,7 +11,8 @@ namespace contextune::log {
 
 /// A text file to which lines are appended, each with one write(2), by several processes at once.
 /// It and its folder appear with the first line. A line that cannot be written is lost and counted;
-/// nothing is thrown, printed or signalled, and `errno` stays as it was.
+/// nothing is thrown, printed or signalled, and `errno` stays as it was. Nobody else can have lines
+/// go elsewhere (log_folder.hpp).
 /// Made to live in a process that knows nothing of it: the descriptor is closed on exec, takes no
 /// low number, and is checked before each line, because the program may have closed it and opened
 /// a file of its own in its place.
@@ -30,7 +31,7 @@ class LogFile {
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::uint64_t lines_written() const noexcept { return written_; }
   [[nodiscard]] std::uint64_t lines_lost() const noexcept { return lost_; }
-  /// `errno` of the last failure; 0 if there was none.
+  /// `errno` of the last failure; 0 if there was none. `why_not_written` has words for it.
   [[nodiscard]] int last_error() const noexcept { return error_; }
 
  private:

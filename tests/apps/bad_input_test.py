@@ -113,11 +113,28 @@ class BadInputTest(unittest.TestCase):
 
     def test_a_disk_that_is_full(self):
         self.logs.mkdir()
-        (self.logs / "rank-0.log").symlink_to("/dev/full")
+        variables = environment()
+        bare = self.execute(SHORT_DEMO, variables)
+        # A pipe that nobody reads takes as little as a full disk, and needs no mount.
+        os.mkfifo(self.logs / "rank-0.log")
+        pipe = os.open(self.logs / "rank-0.log", os.O_RDWR | os.O_NONBLOCK)
+        self.addCleanup(os.close, pipe)
+        with self.assertRaises(BlockingIOError):
+            while True:
+                os.write(pipe, bytes(4096))
+        self.assertEqual(self.execute(self.under(SHORT_DEMO, QUICK), variables), bare)
+        self.assertIn("Resource temporarily unavailable", self.report.read_text())
+
+    def test_a_log_that_another_user_has_led_elsewhere(self):
+        self.logs.mkdir()
+        precious = self.folder / "precious"
+        precious.write_text("a line of the user's\n")
+        (self.logs / "rank-0.log").symlink_to(precious)
         variables = environment()
         bare = self.execute(SHORT_DEMO, variables)
         self.assertEqual(self.execute(self.under(SHORT_DEMO, QUICK), variables), bare)
-        self.assertIn("No space left on device", self.report.read_text())
+        self.assertEqual(precious.read_text(), "a line of the user's\n")
+        self.assertEqual(self.report.read_text().count("a link stands in its way"), 1)
 
     def test_a_space_file_that_is_missing(self):
         log = self.unchanged_when_preloaded(self.folder / "nowhere.lua")

@@ -93,6 +93,10 @@ class Doctor(CommandTest):
         (self.work / "in_the_way").write_text("")
         output = self.doctor(CONTEXTUNE_LOG_DIR="in_the_way/x").stdout
         self.assertIn("in_the_way/x cannot be written (Not a directory)", output)
+        (self.work / "open_to_all").mkdir()
+        (self.work / "open_to_all").chmod(0o777)
+        output = self.doctor(CONTEXTUNE_LOG_DIR="open_to_all").stdout
+        self.assertIn("everybody may write the folder", output)
 
     def test_the_store_is_judged_without_making_it(self):
         store = self.work / "store"

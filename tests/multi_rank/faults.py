@@ -215,8 +215,7 @@ def with_a_child_of_its_own(seconds):
 def on_a_full_disk(mode, num_ranks, victim, steps=None, variables=None, program=None):
     start = time.monotonic()
     ranks = Job(num_ranks, mode, steps or STEPS[mode], variables, program=program)
-    (ranks.logs / f"rank-{victim}.log").symlink_to("/dev/full")
-    with ranks:
+    with job.full_file(ranks.logs / f"rank-{victim}.log"), ranks:
         outcome = judge(ranks, others(num_ranks, victim), start)
         if ranks.unfinished([victim]):
             outcome.wrong.append(f"rank {victim} did not end")

@@ -3,6 +3,7 @@
 A rank is a process of its own that a test starts with the variables of the shim, as a launcher would.
 Nothing here waits without a limit, and whatever is left of a job is killed in the end."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -232,7 +233,7 @@ class Job:
 
     def log(self, rank):
         file = self.logs / f"rank-{rank}.log"
-        return file.read_text(errors="replace") if file.is_file() else ""  # not of /dev/full
+        return file.read_text(errors="replace") if file.is_file() else ""  # not a full one
 
     def reaches(self, rank, moment, limit=LIMIT):
         """Whether the rank's log says so before the rank ends; `moment` is a pattern."""
@@ -283,6 +284,20 @@ class Job:
         if self.program.without_times(err):
             wrong.append(f"rank {rank} printed the errors {err!r}")
         return wrong
+
+
+@contextlib.contextmanager
+def full_file(path):
+    """A file that takes no byte, as on a full disk: a pipe that nobody reads."""
+    os.mkfifo(path)
+    pipe = os.open(path, os.O_RDWR | os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(pipe, bytes(4096))
+    try:
+        yield
+    finally:
+        os.close(pipe)
 
 
 def lines(log, event):
