@@ -127,9 +127,9 @@ contextune_kernel DeclaredRule::declaration(std::vector<const char*>& configs) c
   return declared;
 }
 
-void DeclaredRule::refuse(const char* callback, const char* text) const {
-  throw Error(origin_ + ": " + callback + " of kernel '" + name_ + "' failed" +
-              (*text != '\0' ? ": " + std::string(text) : std::string(" without saying why")));
+std::string DeclaredRule::failure_of(const char* callback, const char* text) const {
+  return origin_ + ": " + callback + " of kernel '" + name_ + "' failed" +
+         (*text != '\0' ? ": " + std::string(text) : std::string(" without saying why"));
 }
 
 std::size_t DeclaredRule::number_of(const Config& config) const {
@@ -148,7 +148,7 @@ Key DeclaredRule::key(const LaunchView& launch, LaunchReads& reads) {
   const int status =
       callbacks_.key(callbacks_.user, &callback.view, text, key_bytes, error, error_bytes);
   reads.merge(callback.reads());
-  if (status != 0) refuse("key", error);
+  if (status != 0) throw Error(failure_of("key", error));
   text[key_bytes - 1] = '\0';
   return parse_key(text);
 }
@@ -161,7 +161,7 @@ std::vector<Config> DeclaredRule::configs(const LaunchView& launch) {
     char error[error_bytes] = "";
     int keep = 1;
     if (callbacks_.prune(callbacks_.user, i, &callback.view, &keep, error, error_bytes) != 0) {
-      refuse("prune", error);
+      throw Error(failure_of("prune", error));
     }
     if (keep != 0) kept.push_back(configs_[i]);
   }
@@ -181,7 +181,7 @@ LaunchChange DeclaredRule::apply(const Config& config, const LaunchView& launch,
   const int status = callbacks_.apply(callbacks_.user, number_of(config), &callback.view, &change,
                                       error, error_bytes);
   reads.merge(callback.reads());
-  if (status != 0) refuse("apply", error);
+  if (status != 0) throw ConfigError(failure_of("apply", error));
 
   LaunchChange result;
   result.grid = set_of(change.grid, launch.grid, reads.grid);

@@ -33,7 +33,7 @@ class DeclaredRule final : public KernelRule {
   [[nodiscard]] contextune_kernel declaration(std::vector<const char*>& configs) const;
 
  private:
-  [[noreturn]] void refuse(const char* callback, const char* text) const;
+  [[nodiscard]] std::string failure_of(const char* callback, const char* text) const;
   [[nodiscard]] std::size_t number_of(const Config& config) const;
 
   contextune_kernel callbacks_;

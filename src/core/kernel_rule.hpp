@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <contextune/config.hpp>
+#include <contextune/error.hpp>
 #include <contextune/key.hpp>
 #include <contextune/unseen_size.hpp>
 
@@ -53,6 +54,12 @@ struct LaunchReads {
     everything |= other.everything;
     arguments |= other.arguments;
   }
+};
+
+/// A config makes no launch that a device could have: that costs the config, not the kernel.
+class ConfigError : public Error {
+ public:
+  using Error::Error;
 };
 
 /// What one config makes of a launch. Absent: as the program wrote it.
@@ -112,7 +119,7 @@ class KernelRule {
   /// The configs for this launch, pruned, without the default.
   [[nodiscard]] virtual std::vector<Config> configs(const LaunchView& launch) = 0;
 
-  /// What `config` makes of the launch.
+  /// What `config` makes of the launch. @throws ConfigError: nothing, and others may make one
   [[nodiscard]] virtual LaunchChange apply(const Config& config, const LaunchView& launch,
                                            LaunchReads& reads) = 0;
 

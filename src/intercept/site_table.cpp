@@ -290,8 +290,21 @@ SiteTable::Offer SiteTable::make_offer(const KernelLaunch& at, KnobProvider& pro
   offer.configs.emplace_back();  // the launch as written
   offer.changes.emplace_back();
   offer.variants.emplace_back();
-  for (Config& config : provider.configs(at)) {
-    const VariantSpec spec = provider.apply(config, at, reads);
+  std::vector<Config> configs = provider.configs(at);
+  std::string first_error;
+  std::size_t failed = 0;
+  for (Config& config : configs) {
+    VariantSpec spec;
+    try {
+      spec = provider.apply(config, at, reads);
+    } catch (const ConfigError& error) {
+      if (failed++ == 0) first_error = error.what();
+      offer.unusable.push_back(static_cast<std::uint32_t>(offer.configs.size()));
+      offer.configs.push_back(std::move(config));
+      offer.changes.emplace_back();
+      offer.variants.emplace_back(Variant{.why = error.what()});
+      continue;
+    }
     if (is_as_written(spec, at)) {
       if (offer.configs.front().empty()) offer.configs.front() = std::move(config);
       continue;
@@ -304,6 +317,8 @@ SiteTable::Offer SiteTable::make_offer(const KernelLaunch& at, KnobProvider& pro
     offer.changes.push_back(spec.change);
     offer.variants.push_back(std::move(variant));
   }
+  // Where none makes a launch, the declaration is at fault, and said once.
+  if (failed != 0 && failed == configs.size()) throw Error(first_error);
   return offer;
 }
 
@@ -337,6 +352,8 @@ const Variant* SiteTable::make_slowly(const Found& found, std::uint32_t config,
     *variant = std::move(*made);
     resolved = remember(binding, launch, site, reads);
     if (resolved == nullptr) return nullptr;
+  } catch (const ConfigError& error) {
+    variant->why = error.what();
   } catch (const std::exception& error) {
     services_.log.fallback(FallbackReason::RuleError, region_, site.label(), error.what());
     variant->why = error.what();

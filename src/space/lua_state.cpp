@@ -129,14 +129,18 @@ void LuaState::run(const Task& task) {
 
 ScriptFault LuaState::take_fault(int status) {
   if (exceeded_) {
-    return {fault_line_, "did not end within " + std::to_string(limits_.steps) +
-                             " steps; look for a loop that never ends"};
+    return {fault_line_,
+            "did not end within " + std::to_string(limits_.steps) +
+                " steps; look for a loop that never ends",
+            true};
   }
   if (status == LUA_ERRMEM) {
-    return {fault_line_, "asked for more memory than a space file may have (" +
-                             std::to_string(limits_.memory_bytes >> 20) + " MiB in all, " +
-                             std::to_string(limits_.block_bytes >> 20) +
-                             " MiB for one text or table); look for what grows without end"};
+    return {fault_line_,
+            "asked for more memory than a space file may have (" +
+                std::to_string(limits_.memory_bytes >> 20) + " MiB in all, " +
+                std::to_string(limits_.block_bytes >> 20) +
+                " MiB for one text or table); look for what grows without end",
+            true};
   }
   if (lua_type(lua_, -1) != LUA_TSTRING) {
     return {fault_line_, std::string("raised a ") + luaL_typename(lua_, -1) +

@@ -31,6 +31,7 @@ namespace contextune::space {
 struct ScriptFault {
   int line = 0;  ///< 0: not known
   std::string text;
+  bool ran_away = false;  ///< it used up its steps or memory: calling it again would cost as much
 };
 
 /// What one call into a script may use.

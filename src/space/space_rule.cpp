@@ -72,6 +72,24 @@ class SpaceRule::Call {
     }
   }
 
+  /// The same of one config; `reads` gets what was read. @throws Error, and ConfigError where only
+  /// this config is at fault
+  template <class Body>
+  void run_apply(LaunchReads& reads, Body&& body) {
+    try {
+      body();
+      reads.merge(scene().reads);
+    } catch (const ScriptFault& fault) {
+      reads.merge(scene().reads);
+      if (fault.ran_away) fail(fault, "apply");
+      try {
+        fail(fault, "apply");
+      } catch (const Error& error) {
+        throw ConfigError(error.what());
+      }
+    }
+  }
+
   [[noreturn]] void fail(const ScriptFault& fault, const char* activity = nullptr) const {
     const KernelDeclaration& declaration = rule_.declaration_;
     std::string who = "kernel '" + declaration.name + "'";
@@ -231,21 +249,19 @@ LaunchChange SpaceRule::apply(const Config& config, const LaunchView& launch, La
   scene.config = &config;
   scene.writable = true;
   if (declaration_.has_variants) scene.edit.function = config.get_string(variant_parameter);
-  if (declaration_.apply) {
-    call.run("apply", [&](lua_State* lua) {
-      lua_rawgeti(lua, LUA_REGISTRYINDEX, declaration_.apply.reference);
-      push_config(lua);
-      push_launch(lua);
-      lua_call(lua, 2, 0);
-    });
-  }
-  try {
-    LaunchChange change = finish_launch(scene, script_->folder());
-    reads.merge(scene.reads);
-    return change;
-  } catch (const ScriptFault& fault) {
-    call.fail(fault, "apply");
-  }
+  LaunchChange change;
+  call.run_apply(reads, [&] {
+    if (declaration_.apply) {
+      script_->state().protect([&](lua_State* lua) {
+        lua_rawgeti(lua, LUA_REGISTRYINDEX, declaration_.apply.reference);
+        push_config(lua);
+        push_launch(lua);
+        lua_call(lua, 2, 0);
+      });
+    }
+    change = finish_launch(scene, script_->folder());
+  });
+  return change;
 }
 
 }  // namespace contextune::space

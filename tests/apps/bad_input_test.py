@@ -157,6 +157,15 @@ class BadInputTest(unittest.TestCase):
         self.assertIn("reason=rule_error", log)
         self.assertIn("space.lua:4:", log)
 
+    def test_one_config_that_no_device_could_launch_costs_that_config(self):
+        log = self.unchanged(flags=self.space(
+            'kernel "attend" {\n  space = { block = {128, 2048, 512} },\n'
+            "  apply = function(config, launch) launch.block.x = config.block end,\n}\n"))
+        self.assertRegex(log, r"reason=build_failed .*Config \d \(block=2048\): .*space.lua:3: ")
+        self.assertNotIn("reason=rule_error", log)
+        for block in 128, 512:
+            self.assertRegex(log, f"event=trial .*site=attend.* block={block}")
+
     def test_a_config_that_cannot_be_launched(self):
         log = self.unchanged(flags=self.space(
             'kernel "attend" {\n  space = { cluster = {1, 2, 16} },\n'

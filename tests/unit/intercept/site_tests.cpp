@@ -299,6 +299,43 @@ TEST_CASE("Another function of the same module may be a config", "[site]") {
       program.said("fallback", {"reason=build_failed", "there is no kernel nothing", "add_twin"}));
 }
 
+TEST_CASE("A config that makes no launch costs that config, and not the kernel", "[site]") {
+  Program program;
+  auto rule = rule_of("add", values_of("block", {2048, 64, 32}));
+  rule->make = [](const Config& config, const LaunchView&, LaunchReads&) {
+    const auto block = static_cast<std::uint32_t>(config.get_int("block"));
+    if (block > 1024) throw ConfigError("space.lua:3: launch.block.x = 2048 is too many");
+    LaunchChange change;
+    change.block = {block, 1, 1};
+    return change;
+  };
+  program.runtime().declare(rule);
+  Adder adder(100);
+  program.steps(8, [&] { adder.run(program); });
+  adder.holds(8);
+  std::set<std::uint32_t> blocks;
+  for (const SeenLaunch& one : take_seen()) blocks.insert(one.block);
+  CHECK(blocks == std::set<std::uint32_t>{128, 64, 32});
+  CHECK(program.said("fallback", {"reason=build_failed", "block=2048", "space.lua:3"}));
+  CHECK(program.lines("site").size() == 1);
+}
+
+TEST_CASE(
+    "A rule whose every config makes no launch leaves its kernel as written, and is named once",
+    "[site]") {
+  Program program;
+  auto rule = rule_of("add", values_of("block", {64, 32}));
+  rule->make = [](const Config&, const LaunchView&, LaunchReads&) -> LaunchChange {
+    throw ConfigError("space.lua:12: kernel 'add': apply: boom");
+  };
+  program.runtime().declare(rule);
+  Adder adder(100);
+  program.steps(5, [&] { adder.run(program); });
+  for (const SeenLaunch& one : take_seen()) CHECK(one.block == 128);
+  CHECK(program.said("fallback", {"reason=rule_error", "space.lua:12"}));
+  CHECK(program.lines("site").empty());
+}
+
 TEST_CASE("A rule that throws leaves its kernel as written, and is named", "[site]") {
   Program program;
   auto rule = rule_of("add", values_of("block", {64}));
