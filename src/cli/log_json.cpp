@@ -67,6 +67,17 @@ Json to_json(const log::ConfirmReport& confirm) {
           {"tries", confirm.tries}};
 }
 
+Json to_json(const log::LeftOutReport& left_out) {
+  return {{"site", left_out.site},
+          {"key", left_out.key},
+          {"verdict", left_out.verdict},
+          {"before_seconds", number(left_out.before_seconds)},
+          {"after_seconds", number(left_out.after_seconds)},
+          {"gain", number(left_out.gain)},
+          {"bound", number(left_out.bound)},
+          {"pairs", left_out.pairs}};
+}
+
 Json to_json(const log::ReplayReport& replay) {
   return {{"visit", replay.visit},
           {"operations", replay.operations},
@@ -113,11 +124,13 @@ Json to_json(const log::ProcessReport& process, const log::RegionReport& region)
                {"tuning_seconds", number(region.tuning_seconds)},
                {"replays", Json::array()},
                {"confirms", Json::array()},
+               {"left_out", Json::array()},
                {"sites", Json::array()},
                {"kernels", Json::array()},
                {"table", to_json(iteration_table(region))}};
   for (const auto& replay : region.replays) json["replays"].push_back(to_json(replay));
   for (const auto& confirm : region.confirms) json["confirms"].push_back(to_json(confirm));
+  for (const auto& left_out : region.left_out) json["left_out"].push_back(to_json(left_out));
   for (const auto& site : region.sites) json["sites"].push_back(to_json(site));
   for (const auto& kernel : region.kernels) json["kernels"].push_back(to_json(kernel));
   return json;

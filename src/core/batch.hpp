@@ -105,7 +105,8 @@ struct FallbackEvent {
   SiteIndex site = no_site;
   std::string text;
 };
-using TuningEvent = std::variant<StageEvent, TrialEvent, WinnerEvent, ConfirmEvent, FallbackEvent>;
+using TuningEvent =
+    std::variant<StageEvent, TrialEvent, WinnerEvent, ConfirmEvent, FallbackEvent, LeftOutEvent>;
 
 /// What all ranks run next.
 struct Batch {

@@ -151,6 +151,8 @@ class Decoder {
         return one(event.emplace<ConfirmEvent>());
       case 4:
         return one(event.emplace<FallbackEvent>());
+      case 5:
+        return one(event.emplace<LeftOutEvent>());
       default:
         wrong_ = true;
     }
@@ -159,7 +161,7 @@ class Decoder {
   ByteReader from_;
   bool wrong_ = false;
 };
-static_assert(std::variant_size_v<TuningEvent> == 5);
+static_assert(std::variant_size_v<TuningEvent> == 6);
 
 template <class Wire>
 void travel(Wire& wire, SharedSite& site) {
@@ -236,6 +238,11 @@ template <class Wire>
 void travel(Wire& wire, ConfirmEvent& event) {
   wire(event.verdict, event.before_seconds, event.after_seconds, event.gain, event.bound,
        event.pairs, event.tries);
+}
+template <class Wire>
+void travel(Wire& wire, LeftOutEvent& event) {
+  wire(event.site, event.config, event.kept, event.without_seconds, event.with_seconds, event.gain,
+       event.bound, event.pairs);
 }
 template <class Wire>
 void travel(Wire& wire, FallbackEvent& event) {

@@ -38,6 +38,7 @@ class BatchPlanner {
     void trial(const TrialEvent& event) override { list.emplace_back(event); }
     void winner(const WinnerEvent& event) override { list.emplace_back(event); }
     void confirm(const ConfirmEvent& event) override { list.emplace_back(event); }
+    void left_out(const LeftOutEvent& event) override { list.emplace_back(event); }
     void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
 
     std::vector<TuningEvent> list;

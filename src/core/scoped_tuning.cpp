@@ -27,6 +27,12 @@ void ScopedTuning::Reports::winner(const WinnerEvent& event) {
   to_.winner(own);
 }
 
+void ScopedTuning::Reports::left_out(const LeftOutEvent& event) {
+  LeftOutEvent own = event;
+  own.site = outer(event.site);
+  to_.left_out(own);
+}
+
 void ScopedTuning::Reports::fallback(FallbackReason reason, SiteIndex site,
                                      const std::string& text) {
   to_.fallback(reason, outer(site), text);

@@ -69,6 +69,7 @@ class ScopedTuning final : public RegionTuning {
     void trial(const TrialEvent& event) override;
     void winner(const WinnerEvent& event) override;
     void confirm(const ConfirmEvent& event) override { to_.confirm(event); }
+    void left_out(const LeftOutEvent& event) override;
     void sync(const SyncEvent& event) override { to_.sync(event); }
     void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
 

@@ -221,6 +221,12 @@ void SharedTuning::mirror(const TuningEvent& event) {
     }
   } else if (const auto* confirm = std::get_if<ConfirmEvent>(&event)) {
     observer_.confirm(*confirm);
+  } else if (const auto* left_out = std::get_if<LeftOutEvent>(&event)) {
+    const SiteIndex here = local(left_out->site);
+    if (here == no_site) return;
+    LeftOutEvent own = *left_out;
+    own.site = here;
+    observer_.left_out(own);
   } else if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
     const SiteIndex here = fallback->site == no_site ? no_site : local(fallback->site);
     if (fallback->site == no_site || here != no_site) {

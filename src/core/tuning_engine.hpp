@@ -182,8 +182,15 @@ class Tuning::Engine {
   void take_refined();
   void start_confirm();
   void skip_failed_slots();
+  [[nodiscard]] ConfirmLimits confirm_limits() const;
   void try_winners();
   void finish_try();
+  /// Every winner of those that were shown together is left out once.
+  void start_leaving_out();
+  void leave_out_next();
+  void finish_left_out();
+  /// Nothing more is compared: what was shown stays.
+  void cut_confirm_short();
   void drop_least_gain();
   void finish_confirm(ConfirmVerdict verdict);
   [[nodiscard]] bool experiment_advances();
@@ -206,6 +213,11 @@ class Tuning::Engine {
   Experiment experiment_;
   ConfirmEvent confirm_event_;
   std::vector<SiteIndex> tried_sites_;
+  bool shown_ = false;      ///< the region was, with the winners together
+  bool has_less_ = false;   ///< than what was shown together
+  int left_out_pairs_ = 0;  ///< most for one site
+  std::deque<SiteIndex> to_leave_out_;
+  std::optional<SiteIndex> left_out_;  ///< what is compared is the region without this winner
   bool said_over_budget_ = false;
   bool overran_ = false;  ///< a pass did not end in time: nothing more is tried
 

@@ -40,6 +40,9 @@ constexpr double most_passes_at_once = 16;
 /// four to eight pairs show a gain of 1.2 in 28 % of all comparisons; this time in the region makes
 /// it 5 % (simulated).
 constexpr double least_compared_seconds = 5e-3;
+/// Leaving out every winner may take so many passes, by fewer pairs for each where there are many
+/// sites.
+constexpr std::size_t most_left_out_passes = 512;
 
 }  // namespace
 
@@ -135,11 +138,15 @@ bool Tuning::Engine::experiment_advances() {
   }
   const Assignment winners = known_configs();
   Assignment defaults = winners;
-  for (const SiteIndex index : changed_sites()) defaults[index] = sites_[index].base();
+  if (left_out_) {
+    defaults[*left_out_] = sites_[*left_out_].base();
+  } else {
+    for (const SiteIndex index : changed_sites()) defaults[index] = sites_[index].base();
+  }
   for (const bool with_winners : comparison_->batch())
     batch.push_back(with_winners ? winners : defaults);
   if (batch.empty()) return false;
-  const bool first = comparison_->pairs() == 0;
+  const bool first = comparison_->pairs() == 0 && !left_out_;
   if (first) batch.insert(batch.begin(), winners);
   experiment_.start(std::move(batch), first ? 1 : 0);
   return true;
@@ -161,6 +168,8 @@ void Tuning::Engine::take_refined() {
 
 void Tuning::Engine::start_confirm() {
   confirm_event_ = {};
+  shown_ = has_less_ = false;
+  left_out_.reset();
   if (!options_.confirm || changed_sites().empty()) {
     observer_.confirm(confirm_event_);
     finish_generation();
@@ -183,15 +192,20 @@ void Tuning::Engine::skip_failed_slots() {
   }
 }
 
-void Tuning::Engine::try_winners() {
-  ++confirm_event_.tries;
-  tried_sites_ = changed_sites();
+ConfirmLimits Tuning::Engine::confirm_limits() const {
   ConfirmLimits limits{options_.confirm_min_pairs, options_.confirm_max_pairs};
   if (options_.look_seconds > 0)
     limits.min_pairs = std::max(limits.min_pairs, limits.max_pairs / 4);
   // A program's own entries are apart by what else it does, and each that is compared is one that
   // it does not have the winners in.
   if (!bounded_ && options_.max_passes == 0) limits.min_seconds = least_compared_seconds;
+  return limits;
+}
+
+void Tuning::Engine::try_winners() {
+  ++confirm_event_.tries;
+  tried_sites_ = changed_sites();
+  ConfirmLimits limits = confirm_limits();
   limits.least_gain = options_.least_gain;
   comparison_.emplace(limits);
   (void)experiment_advances();
@@ -204,7 +218,12 @@ void Tuning::Engine::finish_try() {
   confirm_event_.bound = comparison_->bound();
   confirm_event_.pairs = comparison_->pairs();
   if (comparison_->verdict() == Comparison::Verdict::Faster) {
-    finish_confirm(confirm_event_.tries > 1 ? ConfirmVerdict::Reduced : ConfirmVerdict::Kept);
+    has_less_ = false;
+    if (!std::exchange(shown_, true) && tried_sites_.size() > 1) {
+      start_leaving_out();
+    } else {
+      cut_confirm_short();
+    }
     return;
   }
   // One that could not be launched any more has left by itself.
@@ -214,6 +233,67 @@ void Tuning::Engine::finish_try() {
   } else {
     try_winners();
   }
+}
+
+void Tuning::Engine::start_leaving_out() {
+  std::vector<SiteIndex> order = changed_sites();
+  // What seems to gain least is the likeliest to be of no use, and those after it are compared
+  // without it.
+  std::stable_sort(order.begin(), order.end(), [&](SiteIndex a, SiteIndex b) {
+    return own_gain(sites_[a]) < own_gain(sites_[b]);
+  });
+  left_out_pairs_ = static_cast<int>(most_left_out_passes / (2 * order.size()));
+  to_leave_out_.assign(order.begin(), order.end());
+  leave_out_next();
+}
+
+void Tuning::Engine::leave_out_next() {
+  left_out_.reset();
+  tried_sites_ = changed_sites();
+  std::erase_if(to_leave_out_, [&](SiteIndex index) {
+    return std::find(tried_sites_.begin(), tried_sites_.end(), index) == tried_sites_.end();
+  });
+  if (tried_sites_.size() > 1 && !to_leave_out_.empty()) {
+    left_out_ = to_leave_out_.front();
+    ConfirmLimits limits = confirm_limits();
+    limits.max_pairs = std::min(limits.max_pairs, left_out_pairs_);
+    comparison_.emplace(limits);
+    (void)experiment_advances();
+  } else if (tried_sites_.empty()) {
+    finish_confirm(ConfirmVerdict::Defaults);
+  } else if (has_less_) {
+    try_winners();
+  } else {
+    cut_confirm_short();
+  }
+}
+
+void Tuning::Engine::finish_left_out() {
+  if (changed_sites() != tried_sites_) {
+    // One that could not be launched any more has left, and with it what this was compared with.
+    has_less_ = true;
+    leave_out_next();
+    return;
+  }
+  const SiteIndex index = *left_out_;
+  TuningSite& site = sites_[index];
+  // Together they were shown to be faster: a share of that which only noise keeps from being shown
+  // is one all the same.
+  const bool kept = comparison_->gain() > 0 || comparison_->pairs() < 2;
+  observer_.left_out({index, site.known, kept, comparison_->before(), comparison_->after(),
+                      comparison_->gain(), comparison_->bound(), comparison_->pairs()});
+  to_leave_out_.pop_front();
+  if (!kept) {
+    site.drop_to_base();
+    winners_[index] = site.known;
+    has_less_ = true;
+  }
+  leave_out_next();
+}
+
+void Tuning::Engine::cut_confirm_short() {
+  const bool is_less = confirm_event_.tries > 1 || has_less_;
+  finish_confirm(is_less ? ConfirmVerdict::Reduced : ConfirmVerdict::Kept);
 }
 
 void Tuning::Engine::drop_least_gain() {

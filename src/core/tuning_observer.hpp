@@ -75,6 +75,18 @@ struct ConfirmEvent {
   int tries = 0;
 };
 
+/// What became of a winner that was left out of those that were shown together.
+struct LeftOutEvent {
+  SiteIndex site = 0;
+  std::uint32_t config = 0;    ///< its winner
+  bool kept = false;           ///< else its site goes back to its default
+  double without_seconds = 0;  ///< region with the default here and all other winners
+  double with_seconds = 0;     ///< region with all winners
+  double gain = 0;             ///< share of `without_seconds` saved; mean of the pairs
+  double bound = 0;            ///< its one-sided 95 % lower bound
+  int pairs = 0;
+};
+
 /// One question that ranks decided together, or did not.
 struct SyncEvent {
   std::uint64_t group = 0;       ///< names the ranks that were asked, the same on all of them
@@ -97,6 +109,8 @@ class TuningObserver {
   /// One for each site of a generation when the generation is through.
   virtual void winner(const WinnerEvent& /*event*/) {}
   virtual void confirm(const ConfirmEvent& /*event*/) {}
+  /// Before the generation's `confirm`.
+  virtual void left_out(const LeftOutEvent& /*event*/) {}
   virtual void sync(const SyncEvent& /*event*/) {}
   /// `site` is no_site where the whole region is meant. `text`: a sentence about this case.
   virtual void fallback(FallbackReason /*reason*/, SiteIndex /*site*/,

@@ -130,9 +130,14 @@ void Tuning::Engine::advance() {
       case Stage::Confirm:
         if (experiment_.complete()) {
           comparison_->complete(experiment_.samples());
-          if (!experiment_advances()) finish_try();
+          if (experiment_advances()) break;
+          left_out_ ? finish_left_out() : finish_try();
         } else if ((overran_ || experiment_.has_next()) && over_budget(true)) {
-          finish_confirm(ConfirmVerdict::Defaults);
+          if (shown_ && !overran_) {
+            cut_confirm_short();
+          } else {
+            finish_confirm(ConfirmVerdict::Defaults);
+          }
         } else {
           return;
         }

@@ -83,6 +83,7 @@ class SearchResults final : public TuningObserver {
   void trial(const TrialEvent& event) override;
   void winner(const WinnerEvent& event) override;
   void confirm(const ConfirmEvent& event) override;
+  void left_out(const LeftOutEvent& event) override { next_.left_out(event); }
   void sync(const SyncEvent& event) override { next_.sync(event); }
   void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
     next_.fallback(reason, site, text);

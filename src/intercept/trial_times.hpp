@@ -35,6 +35,7 @@ class TrialTimes final : public TuningObserver {
   }
   void winner(const WinnerEvent& event) override { next_.winner(event); }
   void confirm(const ConfirmEvent& event) override { next_.confirm(event); }
+  void left_out(const LeftOutEvent& event) override { next_.left_out(event); }
   void sync(const SyncEvent& event) override { next_.sync(event); }
   void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
     next_.fallback(reason, site, text);

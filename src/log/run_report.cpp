@@ -242,6 +242,14 @@ std::string ReportBuilder::add_confirm(const Record& record) {
   if (record.find("region") == nullptr) return missing("confirm", "region");
   if (record.find("verdict") == nullptr) return missing("confirm", "verdict");
   RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  if (record.find("left_out") != nullptr) {
+    region.left_out.push_back(
+        {std::string(record.text("left_out")), std::string(record.text("key")),
+         std::string(record.text("verdict")), seconds_of(record, "before_us"),
+         seconds_of(record, "after_us"), record.number("gain").value_or(not_known),
+         record.number("bound").value_or(not_known), record.count("pairs").value_or(0)});
+    return {};
+  }
   region.confirms.push_back({std::string(record.text("verdict")), std::string(record.text("site")),
                              seconds_of(record, "before_us"), seconds_of(record, "after_us"),
                              record.number("gain").value_or(not_known),

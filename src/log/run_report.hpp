@@ -57,6 +57,18 @@ struct SiteReport {
   std::optional<WinnerReport> winner;
 };
 
+/// A winner that was left out of those that were shown together.
+struct LeftOutReport {
+  std::string site;
+  std::string key;
+  std::string verdict;  ///< kept, or dropped
+  double before_seconds = not_known;  ///< the region without this winner
+  double after_seconds = not_known;   ///< with all of them
+  double gain = not_known;            ///< share of the time before
+  double bound = not_known;           ///< its lower bound at 95 %
+  std::uint64_t pairs = 0;
+};
+
 struct ConfirmReport {
   std::string verdict;
   std::string site;  ///< that was compared alone; empty: the region was
@@ -103,6 +115,7 @@ struct RegionReport {
   std::vector<SiteReport> sites;
   std::vector<ReplayReport> replays;    ///< more than one where new sites came later
   std::vector<ConfirmReport> confirms;  ///< one a generation
+  std::vector<LeftOutReport> left_out;
   std::vector<KernelReport> kernels;    ///< from --discover
   std::string stage;                    ///< the last one that was reported
   bool is_in_table = false;             ///< then not all that sites ran is written yet

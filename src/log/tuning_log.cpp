@@ -170,6 +170,24 @@ void TuningLog::confirm(const ConfirmEvent& event) {
   log_.write(LogLevel::Info, "confirm", fields);
 }
 
+void TuningLog::left_out(const LeftOutEvent& event) {
+  std::vector<Field> fields = {{"region", region_}};
+  const bool known = event.site < sites_.size();
+  fields.emplace_back("left_out", known ? std::string_view(sites_[event.site].name) : "unnamed");
+  fields.emplace_back("key", known ? std::string_view(sites_[event.site].key) : "");
+  append_config(fields, event.site, event.config);
+  fields.emplace_back("verdict", event.kept ? "kept" : "dropped");
+  if (event.pairs > 0) {
+    append_time(fields, "before_us", event.without_seconds);
+    append_time(fields, "after_us", event.with_seconds);
+    fields.emplace_back("gain", event.gain);
+    fields.emplace_back("bound", event.bound);
+  }
+  fields.emplace_back("pairs", event.pairs);
+  append_simulated(fields);
+  log_.write(LogLevel::Info, "confirm", fields);
+}
+
 void TuningLog::sync(const SyncEvent& event) {
   write_sync(log_, region_, event);
 }

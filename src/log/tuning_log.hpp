@@ -69,6 +69,7 @@ class TuningLog final : public TuningObserver {
   void trial(const TrialEvent& event) override;
   void winner(const WinnerEvent& event) override;
   void confirm(const ConfirmEvent& event) override;
+  void left_out(const LeftOutEvent& event) override;
   void sync(const SyncEvent& event) override;
   void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override;
 

@@ -49,7 +49,7 @@ class PartlyStoredTest(StoredRuns):
         again, same = self.run_program("--mode", "replay", "--confirm-min-pairs", "2", program=ONCE,
                                        variables={"CUDA_SCALE_LAUNCH_QUEUES": "4x"})
         self.assertEqual((again.of("trial"), same), ([], out))
-        self.assertEqual(len(again.of("confirm")), 1)
+        self.assertEqual(len(again.confirmations()), 1)
         self.assertNotIn("skipped", {line["verdict"] for line in again.of("confirm")})
 
 

@@ -46,6 +46,10 @@ class Log:
         return [line for lines in self.ranks for line in lines if line.get("event") == event and
                 all(line.get(name) == value for name, value in wanted.items())]
 
+    def confirmations(self):
+        """Of all winners together; beside them stand those of what one is worth."""
+        return [line for line in self.of("confirm") if "left_out" not in line]
+
     def winners(self, rank=0):
         return {(line["site"], line["key"]): line["config"] for line in self.ranks[rank]
                 if line.get("event") == "winner"}

@@ -53,7 +53,7 @@ class StoredWinnersTest(StoredRuns):
         other = {"CUDA_SCALE_LAUNCH_QUEUES": "4x"}
         confirmed, _ = self.run_program("--confirm-min-pairs", "2", variables=other)
         self.assertEqual(confirmed.of("trial"), [])
-        (line,) = confirmed.of("confirm")
+        (line,) = confirmed.confirmations()
         if line["verdict"] == "kept":
             self.assertEqual(confirmed.winners(), first.winners())
         self.assertEqual([line["same_software"] for line in confirmed.of("store", action="found")],

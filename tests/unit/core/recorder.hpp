@@ -22,6 +22,7 @@ class Recorder : public TuningObserver {
   void trial(const TrialEvent& event) override { trials.push_back(event); }
   void winner(const WinnerEvent& event) override { winners.push_back(event); }
   void confirm(const ConfirmEvent& event) override { confirms.push_back(event); }
+  void left_out(const LeftOutEvent& event) override { left_out_events.push_back(event); }
   void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
     fallbacks.push_back({reason, site, text});
   }
@@ -41,6 +42,7 @@ class Recorder : public TuningObserver {
   std::vector<TrialEvent> trials;
   std::vector<WinnerEvent> winners;
   std::vector<ConfirmEvent> confirms;
+  std::vector<LeftOutEvent> left_out_events;
   std::vector<Fallback> fallbacks;
 };
 

@@ -126,6 +126,11 @@ TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of t
   CHECK(last() ==
         "event=confirm region=decode verdict=kept before_us=124 after_us=110 gain=0.1125 "
         "bound=0.101 pairs=8 tries=1 simulated=yes");
+  tuning.left_out({0, 1, false, 110e-6, 112e-6, -0.0182, -0.03, 8});
+  CHECK(last() ==
+        "event=confirm region=decode left_out=saxpy key=\"n=1048576\" config=1 block=256 "
+        "param.iter=\"two words\" verdict=dropped before_us=110 after_us=112 gain=-0.0182 "
+        "bound=-0.03 pairs=8 simulated=yes");
   tuning.set_site_alone();
   tuning.confirm({contextune::ConfirmVerdict::Kept, 124e-6, 110e-6, 0.1125, 0.101, 8, 1});
   CHECK(last() ==
