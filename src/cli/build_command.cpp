@@ -4,31 +4,13 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <contextune/error.hpp>
 #include <csignal>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
-#include <sstream>
 
+#include "gpu/regular_file.hpp"
 #include "gpu/source_build.hpp"
 
 namespace contextune::cli {
-namespace {
-
-std::string text_of(const std::string& path) {
-  if (std::filesystem::is_directory(path)) throw Error(path + ": is a folder, not a source");
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file) throw Error(path + ": cannot be read: " + std::strerror(errno));
-  return text.str();
-}
-
-}  // namespace
-
 int build_command(const BuildRequest& request) {
   // Nobody waits for the answer once the program that asked for it has ended.
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -36,9 +18,9 @@ int build_command(const BuildRequest& request) {
   std::string answer;
   int status = 0;
   try {
-    const gpu::CompiledSource compiled =
-        gpu::NvrtcLibrary(&dlsym).compile(request.source, text_of(request.source), request.options,
-                                          request.kernel, request.compute_capability);
+    const gpu::CompiledSource compiled = gpu::NvrtcLibrary(&dlsym).compile(
+        request.source, gpu::read_regular_file(request.source, gpu::most_source_bytes),
+        request.options, request.kernel, request.compute_capability);
     answer = for_a_reader ? compiled.symbol + ": " + std::to_string(compiled.image.size()) +
                                 " bytes of code\n"
                           : gpu::build_reply(compiled);

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <contextune/error.hpp>
 #include <map>
 #include <optional>
 

@@ -1,6 +1,5 @@
 #include "gpu/byte_source.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -10,6 +9,8 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+
+#include "gpu/regular_file.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -85,7 +86,7 @@ std::size_t MemorySource::read_some(std::uint64_t offset, void* to,
 }
 
 FileSource::FileSource(const std::string& path) noexcept
-    : descriptor_(open(path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+    : descriptor_(open_regular_file(path)) {}
 
 FileSource::~FileSource() {
   if (descriptor_ >= 0) (void)close(descriptor_);

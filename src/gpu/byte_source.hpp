@@ -63,7 +63,7 @@ class MemorySource final : public ByteSource {
   const void* address_;
 };
 
-/// A file, open as long as this lives.
+/// A regular file, open as long as this lives.
 class FileSource final : public ByteSource {
  public:
   explicit FileSource(const std::string& path) noexcept;

@@ -1,30 +1,21 @@
 #include "gpu/kernel_code.hpp"
 
 #include <array>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include <contextune/error.hpp>
 
+#include "gpu/byte_source.hpp"
 #include "gpu/device_facts.hpp"
 #include "gpu/kernel_identity.hpp"
+#include "gpu/regular_file.hpp"
 #include "gpu/source_build.hpp"
 #include "gpu/text_excerpt.hpp"
 
 namespace contextune::gpu {
 namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || file.bad()) {
-    throw Error(path + ": cannot be read: " + std::strerror(errno) +
-                "; check the path, which is relative to where the program started");
-  }
-  std::string content = text.str();
+std::string read_image(const std::string& path) {
+  std::string content = read_regular_file(path, most_image_bytes);
   if (content.empty()) throw Error(path + ": is empty");
   return content;
 }
@@ -77,7 +68,7 @@ CUfunction KernelCode::find(CUlibrary library, std::string_view name,
 CUfunction KernelCode::from_file(const std::string& path, std::string_view name) {
   const std::lock_guard lock(mutex_);
   auto known = files_.find(path);
-  if (known == files_.end()) known = files_.emplace(path, load(read_file(path), path)).first;
+  if (known == files_.end()) known = files_.emplace(path, load(read_image(path), path)).first;
   return find(known->second, name, path);
 }
 

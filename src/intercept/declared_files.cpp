@@ -1,6 +1,5 @@
 #include "intercept/declared_files.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 
 #include "core/hexadecimal.hpp"
 #include "core/stable_hash.hpp"
+#include "gpu/regular_file.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Read where the program launches for the first time.
-constexpr off_t most_bytes_read = off_t{64} << 20;
+constexpr off_t most_bytes_read = gpu::most_source_bytes;
 // Of a source and all that it includes: beyond that it is a library's, which nobody edits.
 constexpr std::size_t most_files_of_a_source = 256;
 
@@ -30,10 +30,10 @@ constexpr std::string_view blanks = " \t";
 /// Its bytes, or of a large one how large it is and when it was written; `text` gets the bytes.
 /// False: it is no file that can be read, or one that is read only once, as a pipe is.
 bool add_file(const std::string& path, StableHash& hash, std::string& text) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int file = gpu::open_regular_file(path);
   if (file < 0) return false;
   struct stat status {};
-  bool is_read = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
+  bool is_read = fstat(file, &status) == 0;
   if (is_read && status.st_size > most_bytes_read) {
     hash.add(static_cast<std::uint64_t>(status.st_size));
     hash.add(static_cast<std::uint64_t>(status.st_mtim.tv_sec));
@@ -41,7 +41,9 @@ bool add_file(const std::string& path, StableHash& hash, std::string& text) {
   } else if (is_read) {
     std::array<char, 65536> block{};
     ssize_t size = 0;
-    while ((size = ::read(file, block.data(), block.size())) > 0) {
+    // Not beyond it either where the file grows meanwhile.
+    while (text.size() <= most_bytes_read &&
+           (size = ::read(file, block.data(), block.size())) > 0) {
       const std::string_view piece(block.data(), static_cast<std::size_t>(size));
       hash.add(piece);
       text += piece;

@@ -3,10 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
+#include <contextune/error.hpp>
 #include <contextune/version.hpp>
 
 #include "core/batch_planner.hpp"
@@ -18,6 +17,7 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/region_companions.hpp"
 #include "log/rank_of_environment.hpp"
+#include "space/file_text.hpp"
 #include "rank/make_coordinator.hpp"
 
 namespace contextune::intercept {
@@ -45,6 +45,15 @@ class NoCoordinator final : public Coordinator {
 };
 
 /// The space files as they are: ranks that read others would mean other configs.
+// "" for one that cannot be used, which its rules say.
+std::string text_of_space_file(const std::string& path) {
+  try {
+    return space::read_space_file(path);
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 std::uint64_t hash_of_inputs(const Options& options) {
   StableHash hash;
   hash.add(CONTEXTUNE_VERSION);
@@ -62,8 +71,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(static_cast<std::uint64_t>(options.align));
   for (std::size_t start = 0; start < options.space.size();) {
     const std::size_t end = std::min(options.space.find(':', start), options.space.size());
-    std::ifstream file(options.space.substr(start, end - start), std::ios::binary);
-    hash.add(std::string(std::istreambuf_iterator<char>(file), {}));
+    hash.add(text_of_space_file(options.space.substr(start, end - start)));
     start = end + 1;
   }
   return hash.value();

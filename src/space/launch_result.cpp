@@ -90,7 +90,7 @@ std::string existing_file(const std::string& written, const char* what,
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) {
     throw ScriptFault{line, std::string(what) + " = \"" + written + "\": there is no file " +
-                                path.string() +
+                                path.string() + ", or it is a folder, pipe or device" +
                                 "; give a path relative to the space file, or an absolute one"};
   }
   return path.string();

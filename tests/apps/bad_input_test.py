@@ -3,6 +3,7 @@ program bare and under the real shim, and compares output and status.
 
 On the simulated driver by default; with CONTEXTUNE_TEST_GPU=1 on this machine's GPU."""
 
+import itertools
 import os
 import pathlib
 import shutil
@@ -140,6 +141,27 @@ class BadInputTest(unittest.TestCase):
         log = self.unchanged_when_preloaded(self.folder / "nowhere.lua")
         self.assertIn("reason=space_file", log)
         self.assertIn("nowhere.lua", log)
+
+    def test_a_space_file_that_is_a_pipe_or_has_no_end(self):
+        os.mkfifo(self.folder / "pipe.lua")
+        for path in (self.folder / "pipe.lua", "/dev/zero"):
+            with self.subTest(path=path):
+                log = self.unchanged_when_preloaded(path)
+                self.assertIn(f"{path}: is not a regular file", log)
+                self.assertIn("reason=space_file", log)
+
+    def test_a_module_or_source_that_is_a_pipe_or_has_no_end(self):
+        os.mkfifo(self.folder / "pipe")
+        for kind, path in itertools.product(("module", "source"), ("pipe", "/dev/zero")):
+            with self.subTest(kind=kind, path=path):
+                shutil.rmtree(self.logs, ignore_errors=True)
+                file = self.folder / "space.lua"
+                file.write_text(
+                    'kernel "attend" {\n  space = { block = {64, 128} },\n'
+                    "  apply = function(config, launch)\n    launch.block.x = config.block\n"
+                    f'    launch.{kind} = "{path}"\n  end,\n}}\n')
+                log = self.unchanged_when_preloaded(file)
+                self.assertRegex(log, f"reason=rule_error .*launch.{kind} = .*there is no file")
 
     def test_a_space_file_that_is_broken(self):
         log = self.unchanged_when_preloaded(self.space('kernel "attend" {\n  apply = \n}\n')[1])

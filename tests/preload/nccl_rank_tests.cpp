@@ -191,6 +191,10 @@ TEST_CASE("What the user wrote into NCCL's file counts as well", "[nccl_ranks]")
   std::filesystem::remove(file);
 }
 
+TEST_CASE("A file of NCCL's settings that has no end is not read", "[nccl_ranks]") {
+  CHECK(count_with(recorded(linked, {{"NCCL_CONF_FILE", "/dev/zero"}}), "tuner begin") == 4);
+}
+
 TEST_CASE("Of a plugin in the program's own scope the user's comes before ours", "[nccl_ranks]") {
   const Environment environment = {{"NCCL_TUNER_PLUGIN", "STATIC_PLUGIN"},
                                    {"LD_PRELOAD", users_tuner(5)}};
