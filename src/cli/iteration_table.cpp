@@ -54,13 +54,27 @@ std::map<Pass, std::string> cells_of(const log::SiteReport& site) {
   return cells;
 }
 
-/// Up to which pass the log says what the site ran, and whether it says all.
-bool is_told(const log::RegionReport& region, const log::SiteReport& site, const Pass& pass) {
-  const auto tells = [](const log::SiteReport& one) { return !one.passes.empty(); };
-  if (!region.is_in_table && std::any_of(region.sites.begin(), region.sites.end(), tells))
-    return true;
-  if (site.passes.empty()) return false;
-  return pass <= Pass{site.passes.back().agreed, site.passes.back().last};
+/// Whether the log says of all passes which sites ran.
+bool tells_all(const log::RegionReport& region) {
+  return !region.is_in_table &&
+         std::any_of(region.sites.begin(), region.sites.end(),
+                     [](const log::SiteReport& site) { return !site.passes.empty(); });
+}
+
+/// Whether it says so of this site up to this pass.
+bool is_told(const log::SiteReport& site, const Pass& pass) {
+  return !site.passes.empty() && pass <= Pass{site.passes.back().agreed, site.passes.back().last};
+}
+
+/// Passes of all sites of which the log has a line: at least as many as the table has cells that are
+/// not empty.
+std::uint64_t num_lines_told(const log::RegionReport& region) {
+  std::uint64_t lines = 0;
+  for (const log::SiteReport& site : region.sites) {
+    lines += site.trials.size();
+    for (const log::PassesReport& passes : site.passes) lines += passes.last - passes.first + 1;
+  }
+  return lines;
 }
 
 std::string padded(const std::string& text, std::size_t width) {
@@ -81,18 +95,25 @@ IterationTable iteration_table(const log::RegionReport& region) {
   IterationTable table;
   const std::size_t num_sites = region.sites.size();
   table.sites = site_labels(region, 40);
+  // A trial and what ran in its pass are two lines of one cell.
+  table.is_too_large = num_lines_told(region) > 2 * most_cells;
+  if (table.is_too_large) return table;
+  std::vector<std::map<Pass, std::string>> cells_of_sites;
   std::map<Pass, std::vector<std::string>> passes;
-  for (std::size_t i = 0; i < num_sites; ++i) {
-    for (auto& [pass, cell] : cells_of(region.sites[i])) {
-      auto& cells = passes[pass];
-      cells.resize(num_sites);
-      cells[i] = std::move(cell);
-    }
+  for (const log::SiteReport& site : region.sites) {
+    for (const auto& [pass, cell] : cells_of_sites.emplace_back(cells_of(site))) passes[pass];
   }
+  table.is_too_large = passes.size() * num_sites > most_cells;
+  if (table.is_too_large) return table;
+  for (auto& [pass, cells] : passes) cells.resize(num_sites);
+  for (std::size_t i = 0; i < num_sites; ++i) {
+    for (auto& [pass, cell] : cells_of_sites[i]) passes[pass][i] = std::move(cell);
+  }
+  const bool all_told = tells_all(region);
   const bool any_agreed = !passes.empty() && passes.rbegin()->first.first;
   for (auto& [pass, cells] : passes) {
     for (std::size_t i = 0; i < num_sites; ++i)
-      if (cells[i].empty()) cells[i] = is_told(region, region.sites[i], pass) ? "-" : "?";
+      if (cells[i].empty()) cells[i] = all_told || is_told(region.sites[i], pass) ? "-" : "?";
     const bool alone = any_agreed && !pass.first;
     table.rows.push_back({std::to_string(pass.second) + (alone ? " (alone)" : ""), cells});
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,11 @@ struct IterationTable {
   };
   std::vector<std::string> sites;
   std::vector<Row> rows;
+  bool is_too_large = false;  ///< then it has no rows: nobody could read it
 };
+
+/// Of a table; one with more is not made.
+inline constexpr std::uint64_t most_cells = 1'000'000;
 
 /// Passes in which no site was tried (refining, confirming) have no row.
 [[nodiscard]] IterationTable iteration_table(const log::RegionReport& region);

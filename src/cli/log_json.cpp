@@ -106,6 +106,7 @@ Json to_json(const log::KernelReport& kernel) {
 }
 
 Json to_json(const IterationTable& table) {
+  if (table.is_too_large) return nullptr;
   Json json = {{"sites", table.sites}, {"rows", Json::array()}};
   for (const auto& row : table.rows) {
     json["rows"].push_back({{"pass", row.pass}, {"cells", row.cells}});
@@ -113,8 +114,8 @@ Json to_json(const IterationTable& table) {
   return json;
 }
 
-Json to_json(const log::ProcessReport& process, const log::RegionReport& region) {
-  const RegionMode mode = region_mode(process, region);
+Json to_json(const RegionModes& modes, const log::RegionReport& region) {
+  const RegionMode mode = modes.of(region);
   Json json = {{"name", region.name},
                {"mode", mode.word.empty() ? Json(nullptr) : Json(mode.word)},
                {"why_live", mode.why != nullptr ? Json(mode.why->reason) : Json(nullptr)},
@@ -222,7 +223,8 @@ Json to_json(const log::ProcessReport& process) {
                {"fallbacks", Json::array()},
                {"faults", process.faults}};
   if (process.launches_outside) json["launches_outside"] = *process.launches_outside;
-  for (const auto& region : process.regions) json["regions"].push_back(to_json(process, region));
+  const RegionModes modes(process);
+  for (const auto& region : process.regions) json["regions"].push_back(to_json(modes, region));
   for (const auto& sync : process.syncs) json["syncs"].push_back(to_json(sync));
   for (const auto& fallback : process.fallbacks) {
     json["fallbacks"].push_back({{"reason", fallback.reason},
@@ -251,8 +253,9 @@ std::string to_json(const LogContents& contents) {
   for (const auto& bad : contents.bad_lines) {
     json["bad_lines"].push_back({{"file", bad.file}, {"line", bad.line}, {"reason", bad.reason}});
   }
-  // A log may hold bytes that are not UTF-8; JSON may not.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  // A log may hold bytes that are not UTF-8, which JSON may not, and characters that a terminal takes
+  // for commands: all but ASCII is escaped.
+  return json.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace contextune::cli

@@ -58,7 +58,7 @@ LogContents read_logs(const std::string& folder) {
     contents.num_bad_lines += tail.lines().num_bad() + (error != 0 ? 1 : 0);
     contents.num_records += tail.lines().num_records();
   }
-  contents.processes = builder.processes();
+  contents.processes = builder.take_processes();
   return contents;
 }
 
@@ -104,6 +104,10 @@ void print_configs(const log::RegionReport& region) {
 // What every site ran in every pass.
 void print_table(const log::ProcessReport& process, const log::RegionReport& region) {
   const IterationTable table = iteration_table(region);
+  if (table.is_too_large) {
+    std::cout << "\n  the table of " << region_title(process, region) << " has more than "
+              << most_cells << " cells and is not shown; --json has what every site ran\n";
+  }
   if (table.rows.empty()) return;
   std::cout << "\n  what every site of " << region_title(process, region)
             << " ran in every pass\n\n"

@@ -9,25 +9,28 @@ using log::ProcessReport;
 using log::RegionReport;
 using log::SyncReport;
 
-std::vector<GroupAgreements> agreements_of(const std::string& region,
-                                           const std::map<int, const ProcessReport*>& ranks) {
-  std::map<std::string, GroupAgreements> groups;
-  std::map<int, const ProcessReport*> entered;
+std::map<std::string, std::vector<GroupAgreements>> agreements_of(
+    const std::map<int, const ProcessReport*>& ranks) {
+  std::map<std::string, std::map<std::string, GroupAgreements>> groups;  // by region, then by name
   for (const auto& [rank, process] : ranks) {
-    if (std::any_of(process->regions.begin(), process->regions.end(),
-                    [&](const RegionReport& r) { return r.name == region; }))
-      entered[rank] = process;
     for (const SyncReport& sync : process->syncs) {
-      if (sync.region != region) continue;
-      GroupAgreements& group = groups[sync.group];
+      GroupAgreements& group = groups[sync.region][sync.group];
       group.members[rank] = process;
       group.questions[sync.question][rank] = &sync;
     }
   }
-  if (groups.size() == 1) groups.begin()->second.members.merge(entered);
-  std::vector<GroupAgreements> list;
-  for (auto& [name, group] : groups) list.push_back(std::move(group));
-  return list;
+  for (const auto& [rank, process] : ranks) {
+    for (const RegionReport& region : process->regions) {
+      const auto asked = groups.find(region.name);
+      if (asked != groups.end() && asked->second.size() == 1)
+        asked->second.begin()->second.members.emplace(rank, process);
+    }
+  }
+  std::map<std::string, std::vector<GroupAgreements>> lists;
+  for (auto& [region, named] : groups) {
+    for (auto& [name, group] : named) lists[region].push_back(std::move(group));
+  }
+  return lists;
 }
 
 bool was_committed(const std::map<int, const SyncReport*>& by_rank) {

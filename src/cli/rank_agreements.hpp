@@ -16,10 +16,10 @@ struct GroupAgreements {
   std::map<std::uint64_t, std::map<int, const log::SyncReport*>> questions;  ///< number -> by rank
 };
 
-/// One for each group that has asked something for `region`. Where there is but one, all of `ranks`
-/// that entered the region are in it; else those that have a line of it.
-[[nodiscard]] std::vector<GroupAgreements> agreements_of(
-    const std::string& region, const std::map<int, const log::ProcessReport*>& ranks);
+/// By region, one for each group that has asked something for it. Where there is but one, all of
+/// `ranks` that entered the region are in it; else those that have a line of it.
+[[nodiscard]] std::map<std::string, std::vector<GroupAgreements>> agreements_of(
+    const std::map<int, const log::ProcessReport*>& ranks);
 
 /// Whether any rank committed it.
 [[nodiscard]] bool was_committed(const std::map<int, const log::SyncReport*>& by_rank);

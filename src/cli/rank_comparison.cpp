@@ -79,8 +79,8 @@ void add_up(TimesOfRanks& sum, const TimesOfRanks& part) {
   for (const auto& [rank, seconds] : part.seconds) sum.seconds[rank] += seconds;
 }
 
-void count_batches(RegionOfRanks& compared, const std::map<int, const ProcessReport*>& ranks) {
-  for (const GroupAgreements& group : agreements_of(compared.name, ranks)) {
+void count_batches(RegionOfRanks& compared, const std::vector<GroupAgreements>& groups) {
+  for (const GroupAgreements& group : groups) {
     for (const auto& [question, by_rank] : group.questions) {
       if (was_committed(by_rank)) ++compared.batches;
       if (was_agreed_on(by_rank, group)) ++compared.same_batches;
@@ -127,9 +127,10 @@ void compare_regions(RankComparison& comparison) {
       regions[region.name][rank] = &region;
     }
   }
+  auto agreements = agreements_of(comparison.ranks);
   for (const std::string& name : order)
     count_batches(comparison.regions.emplace_back(compare_region(name, regions[name])),
-                  comparison.ranks);
+                  agreements[name]);
 }
 
 void sum_up_waits(RankComparison& comparison) {

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <string_view>
+#include <unordered_map>
 
 #include "cli/rank_comparison.hpp"
 #include "cli/text.hpp"
@@ -109,11 +111,13 @@ std::string slowest_text(const RegionOfRanks& region) {
 std::string regions_text(const RankComparison& comparison, const ProcessReport& shown,
                          std::size_t width) {
   std::string text;
+  const RegionModes modes(shown);
+  std::unordered_map<std::string_view, const RegionReport*> own_regions;
+  for (const RegionReport& region : shown.regions) own_regions.emplace(region.name, &region);
   for (const RegionOfRanks& region : comparison.regions) {
-    const auto own = std::find_if(shown.regions.begin(), shown.regions.end(),
-                                  [&](const RegionReport& r) { return r.name == region.name; });
-    if (comparison.together && own != shown.regions.end()) {
-      text += region_lines(shown, *own);
+    const auto own = own_regions.find(region.name);
+    if (comparison.together && own != own_regions.end()) {
+      text += region_lines(shown, modes, *own->second);
     } else {
       text += "\n  region " + printable(region.name) + mark(comparison) + "\n";
     }

@@ -198,12 +198,13 @@ void compare_regions(Sentences& sentences, const Ranks& ranks) {
   for (const auto& [rank, process] : ranks) {
     for (const RegionReport& region : process->regions) regions[region.name][rank] = &region;
   }
+  auto agreements = agreements_of(ranks);
   for (const auto& [name, by_rank] : regions) {
     note_absence(sentences, "region " + name, ranks, by_rank);
     Ranks those;
     for (const auto& [rank, region] : by_rank) those[rank] = ranks.at(rank);
     compare_sites(sentences, name, those, by_rank);
-    for (const GroupAgreements& group : agreements_of(name, ranks))
+    for (const GroupAgreements& group : agreements[name])
       compare_group(sentences, name, group);
     compare_ends(sentences, name, by_rank);
   }

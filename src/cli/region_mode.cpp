@@ -1,7 +1,5 @@
 #include "cli/region_mode.hpp"
 
-#include <algorithm>
-
 #include "core/fallback_reason.hpp"
 
 namespace contextune::cli {
@@ -20,18 +18,20 @@ bool explains_live(FallbackReason reason) {
 
 }  // namespace
 
-RegionMode region_mode(const log::ProcessReport& process, const log::RegionReport& region) {
+RegionModes::RegionModes(const log::ProcessReport& process) : asked_live_(process.mode == "live") {
+  for (const log::FallbackReport& fallback : process.fallbacks) {
+    const FallbackInfo* const info = find_fallback(fallback.reason);
+    // Early visits may be declined for a while; what counts is the reason that stayed.
+    if (fallback.site.empty() && info != nullptr && explains_live(info->reason))
+      why_live_[fallback.region] = &fallback;
+  }
+}
+
+RegionMode RegionModes::of(const log::RegionReport& region) const {
   if (!region.replays.empty()) return {"replay", nullptr};
-  if (process.mode == "live") return {"live", nullptr};
-  // Early visits may be declined for a while; what counts is the reason that stayed.
-  const auto why = std::find_if(process.fallbacks.rbegin(), process.fallbacks.rend(),
-                                [&](const log::FallbackReport& f) {
-                                  const FallbackInfo* info = find_fallback(f.reason);
-                                  return f.region == region.name && f.site.empty() &&
-                                         info != nullptr && explains_live(info->reason);
-                                });
-  if (why != process.fallbacks.rend()) return {"live", &*why};
-  return {};
+  if (asked_live_) return {"live", nullptr};
+  const auto why = why_live_.find(region.name);
+  return why == why_live_.end() ? RegionMode{} : RegionMode{"live", why->second};
 }
 
 }  // namespace contextune::cli

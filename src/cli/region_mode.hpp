@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string_view>
+#include <unordered_map>
 
 #include "log/run_report.hpp"
 
@@ -12,7 +13,16 @@ struct RegionMode {
   const log::FallbackReport* why = nullptr;  ///< why not in a better way; null: as asked
 };
 
-[[nodiscard]] RegionMode region_mode(const log::ProcessReport& process,
-                                     const log::RegionReport& region);
+/// How the regions of one process were tuned. Points into its report.
+class RegionModes {
+ public:
+  explicit RegionModes(const log::ProcessReport& process);
+
+  [[nodiscard]] RegionMode of(const log::RegionReport& region) const;
+
+ private:
+  bool asked_live_;
+  std::unordered_map<std::string_view, const log::FallbackReport*> why_live_;  ///< by region
+};
 
 }  // namespace contextune::cli

@@ -118,7 +118,7 @@ std::string comparison_json(const StoreComparison& comparison) {
                                    {"a", text_or_null(difference.winner_a)},
                                    {"b", text_or_null(difference.winner_b)}});
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', true) + "\n";
 }
 
 }  // namespace contextune::cli

@@ -95,7 +95,7 @@ std::string t4_json(const store::Entry& entry, const std::string& site, std::siz
       json["results"].push_back(result_json(known.site, trial));
   }
   results = json["results"].size();
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', true) + "\n";
 }
 
 std::string stored_nccl_csv(const store::Entry& entry, const std::string& site, std::size_t& rows,

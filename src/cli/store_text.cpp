@@ -184,7 +184,7 @@ std::string store_list_json(const std::string& folder, const Listing& listing) {
   }
   for (const std::string& problem : problems_of(listing))
     json["problems"].push_back(store::to_json_text(problem));
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', true) + "\n";
 }
 
 std::string stored_title(const ListedFile& file) {
@@ -229,7 +229,7 @@ std::string entries_json(const std::vector<const ListedFile*>& files) {
     json["entries"].push_back(
         {{"file", file->place()}, {"entry", Json::parse(store::to_text(file->content.entry))}});
   }
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', true) + "\n";
 }
 
 std::vector<std::string> problems_of(const Listing& listing) {
@@ -257,7 +257,7 @@ std::string check_json(const std::string& folder, const Listing& listing) {
     json["folder_problems"].push_back(store::to_json_text(problem));
   for (const std::string& path : listing.set_aside)
     json["set_aside"].push_back(store::to_json_text(path));
-  return json.dump(2) + "\n";
+  return json.dump(2, ' ', true) + "\n";
 }
 
 }  // namespace contextune::cli

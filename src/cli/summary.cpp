@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
-#include "cli/region_mode.hpp"
 #include "cli/text.hpp"
 #include "log/logfmt.hpp"
 
@@ -93,16 +95,17 @@ std::string live_line(const RegionReport& region, const log::FallbackReport* why
   return "    " + text + "\n";
 }
 
-std::string mode_line(const ProcessReport& process, const RegionReport& region) {
-  const RegionMode mode = region_mode(process, region);
+std::string mode_line(const ProcessReport& process, const RegionMode& mode,
+                      const RegionReport& region) {
   if (mode.word == "replay") return replay_line(process, region);
   return mode.word == "live" ? live_line(region, mode.why) : std::string();
 }
 
-std::string cost_line(const ProcessReport& process, const RegionReport& region) {
+std::string cost_line(const ProcessReport& process, const RegionMode& mode,
+                      const RegionReport& region) {
   std::string text = "    " + count_text(region.passes, "pass", "passes");
   // Where the mode is told, so are the visits.
-  if (region.entries > 0 && region_mode(process, region).word.empty()) {
+  if (region.entries > 0 && mode.word.empty()) {
     text += " of " + count_text(region.entries, "entry", "entries");
   }
   if (std::isfinite(region.tuning_seconds)) {
@@ -158,9 +161,9 @@ std::vector<std::string> site_row(const SiteReport& site, const std::string& lab
   return row;
 }
 
-std::string region_text(const ProcessReport& process, const RegionReport& region,
-                        std::size_t width) {
-  std::string text = region_lines(process, region);
+std::string region_text(const ProcessReport& process, const RegionModes& modes,
+                        const RegionReport& region, std::size_t width) {
+  std::string text = region_lines(process, modes, region);
   if (region.sites.empty()) return text;
   TextTable table({2, 4, 5});
   table.add({"site", "default", "time", "winner", "time", "less"});
@@ -172,11 +175,10 @@ std::string region_text(const ProcessReport& process, const RegionReport& region
 }
 
 // Fallbacks that the lines of the regions tell.
-std::vector<const log::FallbackReport*> told_above(const ProcessReport& process) {
-  std::vector<const log::FallbackReport*> told;
-  for (const RegionReport& region : process.regions) {
-    told.push_back(region_mode(process, region).why);
-  }
+std::unordered_set<const log::FallbackReport*> told_above(const ProcessReport& process) {
+  const RegionModes modes(process);
+  std::unordered_set<const log::FallbackReport*> told;
+  for (const RegionReport& region : process.regions) told.insert(modes.of(region).why);
   return told;
 }
 
@@ -197,21 +199,22 @@ std::string region_title(const ProcessReport& process, const RegionReport& regio
 }
 
 std::vector<std::string> site_labels(const RegionReport& region, std::size_t width) {
+  struct Named {
+    std::size_t sites = 0;
+    std::unordered_map<std::string, std::size_t> parts;  ///< of their keys: how often each is there
+  };
+  std::unordered_map<std::string_view, Named> by_name;
+  for (const SiteReport& site : region.sites) {
+    Named& named = by_name[site.name];
+    ++named.sites;
+    for (std::string& part : words_of(site.key)) ++named.parts[std::move(part)];
+  }
   std::vector<std::string> labels;
   for (const SiteReport& site : region.sites) {
-    std::vector<std::string> others;  // parts of the keys of all sites of that name
-    std::size_t num_same = 0;
-    for (const SiteReport& other : region.sites) {
-      if (other.name != site.name) continue;
-      ++num_same;
-      const auto parts = words_of(other.key);
-      others.insert(others.end(), parts.begin(), parts.end());
-    }
+    const Named& named = by_name[site.name];
     std::string label = site.name;
-    for (const std::string& part : words_of(site.key)) {
-      const auto shared = std::count(others.begin(), others.end(), part);
-      if (static_cast<std::size_t>(shared) < num_same) label += " " + part;
-    }
+    for (const std::string& part : words_of(site.key))
+      if (named.parts.at(part) < named.sites) label += " " + part;
     labels.push_back(shortened(printable(label), std::max<std::size_t>(width, 20)));
   }
   return labels;
@@ -244,7 +247,8 @@ std::vector<std::string> regions_never_entered(const ProcessReport& process) {
   return missing;
 }
 
-std::string region_lines(const ProcessReport& process, const RegionReport& region) {
+std::string region_lines(const ProcessReport& process, const RegionModes& modes,
+                         const RegionReport& region) {
   std::string text = "\n  region " + region_title(process, region) + "\n";
   const auto stored = static_cast<std::uint64_t>(std::count_if(
       region.sites.begin(), region.sites.end(),
@@ -254,7 +258,8 @@ std::string region_lines(const ProcessReport& process, const RegionReport& regio
             count_text(stored, "site", "sites") + "\n";
   for (const ConfirmReport& confirm : region.confirms)
     if (stored == 0 || confirm.verdict != "skipped") text += confirm_line(process, confirm);
-  return text + mode_line(process, region) + cost_line(process, region);
+  const RegionMode mode = modes.of(region);
+  return text + mode_line(process, mode, region) + cost_line(process, mode, region);
 }
 
 std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
@@ -264,7 +269,7 @@ std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
   std::map<std::string, int> shown;
   const auto told = told_above(process);
   for (const log::FallbackReport& fallback : process.fallbacks) {
-    if (std::find(told.begin(), told.end(), &fallback) != told.end()) continue;
+    if (told.contains(&fallback)) continue;
     if (++shown[fallback.reason] > most_of_a_reason) continue;
     text += "    " + printable(fallback.reason);
     if (!fallback.region.empty()) text += ", " + printable(fallback.region);
@@ -287,7 +292,9 @@ std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
 
 std::string process_summary(const ProcessReport& process, std::size_t width, Fallbacks fallbacks) {
   std::string text = heading(process);
-  for (const RegionReport& region : process.regions) text += region_text(process, region, width);
+  const RegionModes modes(process);
+  for (const RegionReport& region : process.regions)
+    text += region_text(process, modes, region, width);
   text += troubles(process, fallbacks);
   if (process.launches_outside.value_or(0) > 0) {
     text += "\n  " + count_text(*process.launches_outside, "launch", "launches") +

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/region_mode.hpp"
 #include "log/run_report.hpp"
 
 namespace contextune::cli {
@@ -18,7 +19,7 @@ enum class Fallbacks { Few, All };
 /// Its parts: the GPU and what times launches, one line; empty if the log does not say.
 [[nodiscard]] std::string device_line(const log::ProcessReport& process);
 /// What a region won, how and at what cost, without its sites.
-[[nodiscard]] std::string region_lines(const log::ProcessReport& process,
+[[nodiscard]] std::string region_lines(const log::ProcessReport& process, const RegionModes& modes,
                                        const log::RegionReport& region);
 /// What was not tuned, or not as asked; empty if there is nothing.
 [[nodiscard]] std::string troubles(const log::ProcessReport& process, Fallbacks fallbacks);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <limits>
 #include <string_view>
 #include <utility>
@@ -40,10 +41,14 @@ std::string process_key(const Record& record) {
   return process_key(record, record.rank);
 }
 
-template <class List, class Match>
-auto* find_or_null(List& list, Match match) {
-  const auto found = std::find_if(list.begin(), list.end(), match);
-  return found == list.end() ? nullptr : &*found;
+std::string joined(std::initializer_list<std::string_view> parts) {
+  std::string key;
+  for (const std::string_view part : parts) key.append(part).append(1, '\0');
+  return key;
+}
+
+std::string fallback_key(const FallbackReport& fallback) {
+  return joined({fallback.reason, fallback.region, fallback.site});
 }
 
 }  // namespace
@@ -74,37 +79,40 @@ std::string ReportBuilder::add(const Record& record) {
   return "event=" + record.event + " is not known to this version";
 }
 
-ProcessReport& ReportBuilder::process_of(const Record& record) {
-  const auto [place, fresh] = process_index_.emplace(process_key(record), processes_.size());
+std::size_t ReportBuilder::place_of(const Record& record) {
+  const auto [place, fresh] = process_places_.emplace(process_key(record), processes_.size());
   if (fresh) {
     ProcessReport& process = processes_.emplace_back();
     process.run = record.run;
     process.pid = record.pid;
     process.rank = record.rank;
     process.first_time = record.time;
+    indexes_.emplace_back();
   }
   ProcessReport& process = processes_[place->second];
   process.last_time = record.time;
   if (record.text("simulated") == "yes") process.simulated = true;
-  return process;
+  return place->second;
 }
 
-RegionReport& ReportBuilder::region_of(ProcessReport& process, const std::string& name) {
-  auto* region =
-      find_or_null(process.regions, [&](const RegionReport& r) { return r.name == name; });
-  if (region != nullptr) return *region;
-  process.regions.emplace_back().name = name;
-  return process.regions.back();
+ProcessReport& ReportBuilder::process_of(const Record& record) {
+  return processes_[place_of(record)];
+}
+
+RegionReport& ReportBuilder::region_of(const Record& record) {
+  const std::size_t process = place_of(record);
+  std::vector<RegionReport>& regions = processes_[process].regions;
+  const auto [place, fresh] =
+      indexes_[process].regions.emplace(record.text("region"), regions.size());
+  if (fresh) regions.emplace_back().name = record.text("region");
+  return regions[place->second];
 }
 
 SiteReport& ReportBuilder::site_of(const Record& record) {
-  ProcessReport& process = process_of(record);
-  RegionReport& region = region_of(process, std::string(record.text("region")));
-  std::string index_key = process_key(record);
-  for (const std::string_view part : {"region", "site", "key"}) {
-    index_key.append(1, '\0').append(record.text(part));
-  }
-  const auto [place, fresh] = site_index_.emplace(std::move(index_key), region.sites.size());
+  RegionReport& region = region_of(record);
+  const auto [place, fresh] = indexes_[place_of(record)].sites.emplace(
+      joined({record.text("region"), record.text("site"), record.text("key")}),
+      region.sites.size());
   if (fresh) {
     SiteReport& site = region.sites.emplace_back();
     site.name = record.text("site");
@@ -132,16 +140,16 @@ std::string ReportBuilder::add_start(const Record& record) {
 std::string ReportBuilder::add_rank(const Record& record) {
   const auto rank = record.count("becomes", std::numeric_limits<int>::max());
   if (!rank) return missing("rank", "becomes");
-  const auto before = process_index_.find(process_key(record));
-  if (before == process_index_.end()) return {};
+  const auto before = process_places_.find(process_key(record));
+  if (before == process_places_.end()) return {};
   const std::size_t place = before->second;
   ProcessReport& old = processes_[place];
   const std::string key = process_key(record, static_cast<int>(*rank));
-  const auto known = process_index_.find(key);
-  process_index_.erase(before);
-  if (known == process_index_.end()) {
+  const auto known = process_places_.find(key);
+  process_places_.erase(before);
+  if (known == process_places_.end()) {
     old.rank = static_cast<int>(*rank);
-    process_index_.emplace(key, place);
+    process_places_.emplace(key, place);
     return {};
   }
   // Its other file was read first. No region has been entered here.
@@ -149,20 +157,25 @@ std::string ReportBuilder::add_rank(const Record& record) {
   process.first_time = old.first_time;
   process.fallbacks.insert(process.fallbacks.begin(), old.fallbacks.begin(), old.fallbacks.end());
   process.faults.insert(process.faults.begin(), old.faults.begin(), old.faults.end());
+  Places& fallbacks = indexes_[known->second].fallbacks;
+  fallbacks.clear();
+  for (std::size_t i = 0; i < process.fallbacks.size(); ++i)
+    fallbacks.emplace(fallback_key(process.fallbacks[i]), i);
   processes_.erase(processes_.begin() + static_cast<std::ptrdiff_t>(place));
-  for (auto& [name, index] : process_index_) index -= index > place ? 1U : 0U;
+  indexes_.erase(indexes_.begin() + static_cast<std::ptrdiff_t>(place));
+  for (auto& [name, index] : process_places_) index -= index > place ? 1U : 0U;
   return {};
 }
 
 std::string ReportBuilder::add_region(const Record& record) {
   if (record.find("region") == nullptr) return missing("region", "region");
-  region_of(process_of(record), std::string(record.text("region")));
+  region_of(record);
   return {};
 }
 
 std::string ReportBuilder::add_stage(const Record& record) {
   if (record.find("region") == nullptr) return missing("stage", "region");
-  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  RegionReport& region = region_of(record);
   region.stage = record.text("stage");
   region.is_in_table = region.stage == "table";
   return {};
@@ -201,7 +214,7 @@ std::string ReportBuilder::add_trial(const Record& record) {
   trial.agreed = record.text("agreed") == "yes";
   if (const auto mhz = record.number("sm_mhz")) trial.sm_clock_hz = *mhz * 1e6;
   site.configs[trial.config] = parameters_of(record);
-  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  RegionReport& region = region_of(record);
   region.passes = std::max(region.passes, trial.pass + 1);
   return {};
 }
@@ -241,7 +254,7 @@ std::string ReportBuilder::add_winner(const Record& record) {
 std::string ReportBuilder::add_confirm(const Record& record) {
   if (record.find("region") == nullptr) return missing("confirm", "region");
   if (record.find("verdict") == nullptr) return missing("confirm", "verdict");
-  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  RegionReport& region = region_of(record);
   if (record.find("left_out") != nullptr) {
     region.left_out.push_back(
         {std::string(record.text("left_out")), std::string(record.text("key")),
@@ -260,19 +273,18 @@ std::string ReportBuilder::add_confirm(const Record& record) {
 
 std::string ReportBuilder::add_fallback(const Record& record) {
   if (record.find("reason") == nullptr) return missing("fallback", "reason");
-  ProcessReport& process = process_of(record);
-  const auto same = [&](const FallbackReport& f) {
-    return f.reason == record.text("reason") && f.region == record.text("region") &&
-           f.site == record.text("site");
-  };
-  if (FallbackReport* known = find_or_null(process.fallbacks, same)) {
-    ++known->count;
-    known->text = record.text("text");
-    return {};
+  FallbackReport told{std::string(record.text("reason")), std::string(record.text("region")),
+                      std::string(record.text("site")), std::string(record.text("text")), 1};
+  const std::size_t process = place_of(record);
+  std::vector<FallbackReport>& fallbacks = processes_[process].fallbacks;
+  const auto [place, fresh] =
+      indexes_[process].fallbacks.emplace(fallback_key(told), fallbacks.size());
+  if (fresh) {
+    fallbacks.push_back(std::move(told));
+  } else {
+    ++fallbacks[place->second].count;
+    fallbacks[place->second].text = std::move(told.text);
   }
-  process.fallbacks.push_back({std::string(record.text("reason")),
-                               std::string(record.text("region")), std::string(record.text("site")),
-                               std::string(record.text("text")), 1});
   return {};
 }
 
@@ -285,12 +297,11 @@ std::string ReportBuilder::add_fault(const Record& record) {
 std::string ReportBuilder::add_kernel(const Record& record) {
   const auto seconds = record.number("time_s");
   if (record.find("kernel") == nullptr) return missing("kernel", "kernel");
-  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
-  const auto same = [&](const KernelReport& k) {
-    return k.name == record.text("kernel") && k.key == record.text("key");
-  };
-  KernelReport* kernel = find_or_null(region.kernels, same);
-  if (kernel == nullptr) kernel = &region.kernels.emplace_back();
+  std::vector<KernelReport>& kernels = region_of(record).kernels;
+  const auto [place, fresh] = indexes_[place_of(record)].kernels.emplace(
+      joined({record.text("region"), record.text("kernel"), record.text("key")}), kernels.size());
+  if (fresh) kernels.emplace_back();
+  KernelReport* const kernel = &kernels[place->second];
   kernel->name = record.text("kernel");
   kernel->key = record.text("key");
   kernel->launches = record.count("launches").value_or(0);
@@ -310,7 +321,7 @@ std::string ReportBuilder::add_replay(const Record& record) {
   if (record.find("region") == nullptr) return missing("replay", "region");
   if (!visit) return missing("replay", "visit");
   if (!replays) return missing("replay", "replays");
-  RegionReport& region = region_of(process_of(record), std::string(record.text("region")));
+  RegionReport& region = region_of(record);
   ReplayReport& replay = region.replays.emplace_back();
   replay.visit = *visit;
   replay.operations = record.count("operations").value_or(0);
@@ -345,7 +356,7 @@ std::string ReportBuilder::add_summary(const Record& record) {
   ProcessReport& process = process_of(record);
   if (const auto outside = record.count("launches_outside")) process.launches_outside = outside;
   if (record.find("region") == nullptr) return {};
-  RegionReport& region = region_of(process, std::string(record.text("region")));
+  RegionReport& region = region_of(record);
   region.passes = record.count("passes").value_or(region.passes);
   region.entries = record.count("entries").value_or(region.entries);
   region.tuning_seconds = record.number("tuning_s").value_or(region.tuning_seconds);

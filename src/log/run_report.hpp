@@ -6,6 +6,9 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "log/record.hpp"
@@ -178,10 +181,22 @@ class ReportBuilder {
 
   /// In the order of their first lines.
   [[nodiscard]] const std::vector<ProcessReport>& processes() const { return processes_; }
+  /// The same; no line can be added afterwards.
+  [[nodiscard]] std::vector<ProcessReport> take_processes() { return std::move(processes_); }
 
  private:
+  /// Where things stand in the lists of one process, by what tells them apart.
+  using Places = std::unordered_map<std::string, std::size_t>;
+  struct Index {
+    Places regions;
+    Places sites;
+    Places kernels;
+    Places fallbacks;
+  };
+
+  std::size_t place_of(const Record& record);
   ProcessReport& process_of(const Record& record);
-  RegionReport& region_of(ProcessReport& process, const std::string& name);
+  RegionReport& region_of(const Record& record);
   SiteReport& site_of(const Record& record);
 
   std::string add_site(const Record& record);
@@ -201,8 +216,8 @@ class ReportBuilder {
   std::string add_stage(const Record& record);
 
   std::vector<ProcessReport> processes_;
-  std::map<std::string, std::size_t> process_index_;
-  std::map<std::string, std::size_t> site_index_;
+  std::vector<Index> indexes_;  ///< one a process
+  Places process_places_;
 };
 
 }  // namespace contextune::log

@@ -2,6 +2,7 @@
 
 import json
 import re
+import resource
 import subprocess
 import unittest
 
@@ -219,6 +220,53 @@ class Logs(CommandTest):
         found = self.contextune("logs", "--passes", cwd="/",
                                 env=self.environment | {"CONTEXTUNE_LOG_DIR": str(self.logs)})
         self.assertIn(GOLDEN_TABLE, found.stdout)
+
+    def work_of(self, text, *flags):
+        """User time that the command takes for a log: how it grows with the log is its shape."""
+        (self.logs / "rank-0.log").write_text(lines(text=text))
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        result = self.contextune("logs", *flags, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                                 capture_output=False, timeout=100)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    def test_the_work_grows_with_the_log_and_not_with_its_square(self):
+        def log(count, region, site, key):
+            return "".join(
+                f'event=trial region={region.format(i)} pass=0 site={site.format(i)} '
+                f'key="{key.format(i)}" config=0 block=64 iter=0 launches=1 time_us=1 timer=cupti\n'
+                f'event=fallback reason=host_memory region={region.format(i)} text="Kernel x."\n'
+                f'event=fallback reason=launch_failed region={region.format(i)} '
+                f'site={site.format(i)} text="Too many threads."\n' for i in range(count))
+
+        few, factor = 3000, 4
+        for shape in (("r", "kernel-{}", ""), ("r", "kernel", "code=aa n={}"), ("r-{}", "kernel", "")):
+            for flags in ([], ["--json"]):
+                with self.subTest(shape=shape, flags=flags):
+                    # The square would take 16 times as much; what else runs here disturbs both.
+                    growths = []
+                    while len(growths) < 5 and (not growths or growths[-1] > 8):
+                        growths.append(self.work_of(log(factor * few, *shape), *flags) /
+                                       max(self.work_of(log(few, *shape), *flags), 0.01))
+                    self.assertLess(min(growths), 8, growths)
+
+    def test_a_table_that_nobody_could_read_is_left_out(self):
+        text = "".join(
+            f'event=passes region=r pass=0 last_pass=9999 site=kernel-{i} key="" config=0\n'
+            for i in range(201))
+        self.write(lines(text=text))
+        self.assertIn("the table of r has more than 1000000 cells and is not shown",
+                      self.contextune("logs", "--passes").stdout)
+        region = json.loads(self.contextune("logs", "--json").stdout)["processes"][0]["regions"][0]
+        self.assertIsNone(region["table"])
+        self.assertEqual(region["sites"][200]["passes"][0]["last"], 9999)
+
+    def test_json_holds_no_character_that_a_terminal_takes_for_a_command(self):
+        evil = "a\x9b31m b\u202e c\u2066 \u00e9"
+        self.write(lines(text=f'event=fault text="{evil}"'))
+        result = self.contextune("logs", "--json", text=False)
+        self.assertTrue(result.stdout.isascii(), result.stdout)
+        self.assertEqual(json.loads(result.stdout)["processes"][0]["faults"], [evil])
 
     def test_many_sites_are_shown_in_pieces(self):
         text = "".join(
