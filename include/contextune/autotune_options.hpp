@@ -34,8 +34,11 @@ struct AutotuneOptions {
   bool allow_override = false;
   /// Says on std::clog what each problem was tuned to.
   bool verbose = false;
-  /// An ncclComm_t whose ranks tune the function together: contextune::join() is called with it
-  /// once, at the first call, which all of its ranks have to make.
+  /// An ncclComm_t whose ranks tune the function by themselves, some of the job or all, one a
+  /// process; it has winners of its own for each such group. All of them have to call it alike.
+  /// Where the ranks do not know one another yet, contextune::join() is called with it at the first
+  /// call. Where they cannot be found the default runs, and contextune_error() says why after each
+  /// call.
   void* communicator = nullptr;
   /// Further options of the regions in which problems are tuned. By default each config is timed in
   /// a row (table), judged by the median of its runs, and kept only where alternating runs confirm
@@ -51,7 +54,7 @@ struct CallOptions {
   bool verbose = false;  ///< says on std::clog which config it runs
   /// Parameters of the config to run, in place of what was tuned.
   Config set = {};
-  void* communicator = nullptr;  ///< as AutotuneOptions::communicator
+  void* communicator = nullptr;  ///< in place of AutotuneOptions::communicator
 };
 
 }  // namespace contextune

@@ -94,11 +94,15 @@ class AutotunedBase {
   [[nodiscard]] contextune_tunable* handle() const noexcept {
     return shared_->tunable.load(std::memory_order_relaxed);
   }
-  [[nodiscard]] RegionOptions region_options() const;
+  [[nodiscard]] RegionOptions region_options(void* communicator) const;
   /// What `config` becomes with those parameters set.
   /// @throws Error unless overriding is allowed and the config has all of them
   [[nodiscard]] Config override_of(const Config& config, const Config& set) const;
-  void join(void* communicator) const;
+  /// The ranks of a communicator, as part of a key: empty: all of the job, or this one alone.
+  /// @return false: they were not found, and `text` says why
+  [[nodiscard]] static bool find_group(void* communicator, std::string& text);
+  /// Where the ranks of the problem were not found: says so, as the call's contextune_error() too.
+  void say_untuned(const Problem& problem, bool verbose) const;
   void say(const Problem& problem, const std::string& what) const;
   /// True: the caller is to measure the hints now, which nobody has yet.
   [[nodiscard]] bool claim_hints() noexcept;

@@ -72,6 +72,7 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   using Problems::refuse;
   using Problems::region_options;
   using Problems::say;
+  using Problems::say_untuned;
   using Problems::settled;
   using Problems::space_;
   using Problems::without_default;
@@ -120,7 +121,8 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
   ///         threw last is nested in it
   template <class... Args>
   decltype(auto) operator()(Args&&... args) {
-    if (Problem* const problem = find_problem(args...); problem != nullptr) {
+    Problem* const problem = find_problem(options().communicator, args...);
+    if (problem != nullptr && problem->why_untuned.empty()) {
       const std::uint32_t config = settled(*problem);
       if (config != CONTEXTUNE_UNSETTLED) return run_settled(*problem, config, args...);
     }
@@ -147,16 +149,19 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
     auto arguments = std::invoke(callables_.inputs, size);
     return std::apply(
         [&](auto&... args) {
-          if (!prepare(nullptr)) return false;
-          Problem& problem = problem_of(args...);
+          if (!prepare()) return false;
+          void* const communicator = options().communicator;
+          Problem& problem = problem_of(communicator, args...);
+          say_untuned(problem, options().verbose);
           // What a near size lends it is no winner of its own.
           const auto is_tuned = [this](const Problem& one) {
             return contextune_tunable_settled(handle(), one.number) != CONTEXTUNE_UNSETTLED;
           };
           if (is_tuned(problem)) return true;
           static_cast<void>(tune_now(problem, args...), 0);
-          if (options().verbose) say_settled(args...);
-          return is_tuned(problem_of(args...));  // another one, where the default cannot run
+          if (options().verbose) say_settled(communicator, args...);
+          return is_tuned(
+              problem_of(communicator, args...));  // another one, where the default cannot run
         },
         arguments);
   }
@@ -216,10 +221,14 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
 
   template <class... Args>
   ResultOf<Args...> call_slowly(const CallOptions& call, Args&... args) {
-    if (!prepare(call.communicator)) return run_undeclared(args...);
+    if (!prepare()) return run_undeclared(args...);
     if (call.tune) measure_hints();
-    if (is_full() && find_problem(args...) == nullptr) return run(default_of(args...), args...);
-    Problem& problem = problem_of(args...);
+    void* const communicator =
+        call.communicator != nullptr ? call.communicator : options().communicator;
+    if (is_full() && find_problem(communicator, args...) == nullptr)
+      return run(default_of(args...), args...);
+    Problem& problem = problem_of(communicator, args...);
+    say_untuned(problem, call.verbose || options().verbose);
     const std::uint32_t known = call.tune ? settled(problem) : problem.kept.front();
     if (!call.set.empty()) {
       const std::uint32_t base = known == CONTEXTUNE_UNSETTLED ? problem.kept.front() : known;
@@ -282,20 +291,24 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
       const std::uint32_t near = settled(problem);
       if (near != CONTEXTUNE_UNSETTLED) return run_settled(problem, told(near), args...);
     }
+    // Once it is tuned it may be another problem's place, where the default cannot run.
+    void* const communicator = problem.communicator;
     if constexpr (std::is_void_v<ResultOf<Args...>>) {
       tune_now(problem, args...);
-      if (verbose || options().verbose) say_settled(args...);
+      if (verbose || options().verbose) say_settled(communicator, args...);
     } else {
       ResultOf<Args...> value = tune_now(problem, args...);
-      if (verbose || options().verbose) say_settled(args...);
+      if (verbose || options().verbose) say_settled(communicator, args...);
       return static_cast<ResultOf<Args...>&&>(value);
     }
   }
   template <class... Args>
-  void say_settled(Args&... args) {
-    const Problem& problem = problem_of(args...);
+  void say_settled(void* communicator, Args&... args) {
+    const Problem& problem = problem_of(communicator, args...);
     const std::uint32_t config = settled(problem);
-    if (config != CONTEXTUNE_UNSETTLED)
+    if (problem.is_disagreed.load(std::memory_order_relaxed))
+      say(problem, std::string("was not tuned: ") + contextune_error());
+    else if (config != CONTEXTUNE_UNSETTLED)
       say(problem, "was tuned, and runs " + configs()[config].to_string());
   }
 
@@ -317,18 +330,19 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
               return attempt(config, is_default ? &default_ran : nullptr, failures, args...);
             });
       };
-      const auto finish = [&] {
+      const auto finish = [&](const RegionLoop& loop) {
+        problem.is_disagreed.store(loop.is_untuned(), std::memory_order_relaxed);
         if (rest) publish(first, std::move(rest));
         note_settled();
       };
       try {
-        RegionLoop loop(handle(), problem.number, region_options());
+        RegionLoop loop(handle(), problem.number, region_options(problem.communicator));
         if constexpr (std::is_void_v<ResultOf<Args...>>) {
           detail::run_loop(loop, body);
-          return finish();
+          return finish(loop);
         } else {
           ResultOf<Args...> value = detail::run_loop(loop, body);
-          finish();
+          finish(loop);
           return static_cast<ResultOf<Args...>&&>(value);
         }
       } catch (const DefaultFailed& failed) {

@@ -52,6 +52,14 @@ CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
  * destroyed any more. */
 CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
 
+/* Which ranks of the job an NCCL communicator has, "0-3+6": they tune by themselves what they alone
+ * do. `text` gets at most `size` bytes of that and a zero byte: "" where they are the whole job, or
+ * nothing is tuned here. Each of them calls it, as it would contextune_join, which is done first where
+ * the ranks do not know one another yet; a communicator that was asked for is known at once. Waits for
+ * the others as long as a region does.
+ * Fails where they are not found: what they would do together runs its default. */
+CONTEXTUNE_EXPORT int contextune_communicator_ranks(void* communicator, char* text, size_t size);
+
 /* --- Regions ------------------------------------------------------------------------------------
  *
  *   contextune_entry entry;
@@ -88,6 +96,16 @@ CONTEXTUNE_EXPORT int contextune_region_restore_buffer(contextune_entry* entry, 
  * the search then ends and the body does not run again. */
 CONTEXTUNE_EXPORT int contextune_region_restore_call(contextune_entry* entry,
                                                      int (*restore)(void* user), void* user);
+
+/* The body is done by the ranks of an NCCL communicator, one a process, which tune it by themselves and
+ * wait for nobody else; see contextune_communicator_ranks. Some of the job have winners of their own in
+ * it, as "decode{group=0-1}". Between begin and the first next, at each entry. Fails where they are not
+ * found: the body then runs once, as it is. */
+CONTEXTUNE_EXPORT int contextune_region_communicator(contextune_entry* entry, void* communicator);
+
+/* 1: this entry was to find out what is best, and no agreement was reached with the other ranks, so
+ * that defaults run; contextune_error() then says why. Between the last next and end. */
+CONTEXTUNE_EXPORT int contextune_region_untuned(const contextune_entry* entry);
 
 /* 1: run the body (again). 0: done; what the body has left is the result. */
 CONTEXTUNE_EXPORT int contextune_region_next(contextune_entry* entry);

@@ -46,9 +46,7 @@ class FunctionProblems : public AutotunedBase {
 
   /// Everything that comes before a problem can be looked for.
   /// @return false: nothing is known of the device that the space depends on
-  bool prepare(void* communicator) {
-    join(communicator);
-    join(options().communicator);
+  bool prepare() {
     if (is_declared()) return true;
     const std::lock_guard lock(mutex());
     if (is_declared()) return true;
@@ -65,8 +63,9 @@ class FunctionProblems : public AutotunedBase {
   }
 
   template <class... Args>
-  Lookup lookup(Args&... args) {
+  Lookup lookup(void* communicator, Args&... args) {
     Lookup found;
+    if (communicator != nullptr) found.words.add(reinterpret_cast<std::uintptr_t>(communicator));
     if constexpr (Callables::has_key) {
       const auto result = std::invoke(callables_.key, args...);
       if constexpr (are_whole<decltype(result)>) {
@@ -85,15 +84,15 @@ class FunctionProblems : public AutotunedBase {
         static_cast<std::uint64_t>(std::invoke(callables_.size, args...)));
   }
   template <class... Args>
-  Problem* find_problem(Args&... args) {
-    const Lookup at = lookup(args...);
+  Problem* find_problem(void* communicator, Args&... args) {
+    const Lookup at = lookup(communicator, args...);
     return find(at.words, at.authors ? &*at.authors : nullptr);
   }
 
   /// @throws Error if no config is left
   template <class... Args>
-  Problem& problem_of(Args&... args) {
-    Lookup at = lookup(args...);
+  Problem& problem_of(void* communicator, Args&... args) {
+    Lookup at = lookup(communicator, args...);
     Problem* problem = find(at.words, at.authors ? &*at.authors : nullptr);
     if (problem == nullptr) {
       auto made = std::make_unique<Problem>();
@@ -105,10 +104,22 @@ class FunctionProblems : public AutotunedBase {
         made->size = bucket_of(args...).typical();
         made->key.add("size", options().buckets.key_part(*made->size));
       }
+      made->communicator = communicator;
+      if (communicator != nullptr) add_group(*made);
       problem = &add(std::move(made), prune(args...));
     }
     if (problem->kept.empty()) throw Error(problem->failure);
     return *problem;
+  }
+
+  /// Some ranks of the job have winners of their own.
+  static void add_group(Problem& made) {
+    std::string text;
+    if (!find_group(made.communicator, text)) {
+      made.why_untuned = std::move(text);
+    } else if (!text.empty()) {
+      made.key.add("group", std::move(text));
+    }
   }
 
   /// The config of a problem that nothing is kept of.

@@ -29,6 +29,8 @@ struct FunctionProblem {
   std::vector<std::uint32_t> kept;      ///< configs, the default first; empty: `failure` says why
   std::uint32_t num_failed = 0;         ///< defaults that could not run before the one of now
   std::string failure;                  ///< what every call throws
+  void* communicator = nullptr;         ///< whose ranks do it
+  std::string why_untuned = {};         ///< with no number: its ranks were not found, a sentence
   std::optional<std::uint64_t> size{};  ///< the largest of its bucket, to find near ones by
 
   /// Whose winner it runs, while it has none of its own; looked for when problems_settled() was
@@ -36,6 +38,9 @@ struct FunctionProblem {
   std::atomic<const FunctionProblem*> near{nullptr};
   std::atomic<std::uint64_t> near_as_of{0};
   std::atomic<bool> takes_near{true};  ///< false: what was near could not be launched here
+
+  /// Its ranks did not agree when it was to be tuned.
+  std::atomic<bool> is_disagreed{false};
 
   [[nodiscard]] bool keeps(std::uint32_t config) const noexcept {
     return std::find(kept.begin(), kept.end(), config) != kept.end();

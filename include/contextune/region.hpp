@@ -35,6 +35,10 @@ class RegionLoop {
   /// Throws nothing but what the restore callable throws; the region is then left.
   [[nodiscard]] bool next();
 
+  /// Whether this entry was to find out what is best, and its ranks did not agree; the thread's
+  /// contextune_error() says why. After the last next().
+  [[nodiscard]] bool is_untuned() const noexcept { return contextune_region_untuned(&entry_) != 0; }
+
  private:
   void configure(const RegionOptions& options);
   void configure_or_leave(const RegionOptions& options);

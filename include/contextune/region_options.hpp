@@ -12,15 +12,19 @@ namespace contextune {
 ///
 ///     {.repeatable = true, .n_warmup = 1, .schedule = ScheduleKind::Racing}
 ///
-/// Below `restore` follow the options of options.def that a region may have, in their order there:
-/// mode, n_warmup, n_repeat, schedule, selection, margin, refine, ... What is not set follows the
-/// process. A flag or a CONTEXTUNE_ variable wins over what is set here. The options count at the
-/// first entry of a region; `repeatable` and `restore` at each.
+/// Below `communicator` follow the options of options.def that a region may have, in their order
+/// there: mode, n_warmup, n_repeat, schedule, selection, margin, refine, ... What is not set
+/// follows the process. A flag or a CONTEXTUNE_ variable wins over what is set here. The options
+/// count at the first entry of a region; `repeatable`, `restore` and `communicator` at each.
 struct RegionOptions {
   /// Running the body several times leaves the same as running it once.
   bool repeatable = false;
   /// How to make it so where it does not.
   Restore restore = {};
+  /// An ncclComm_t whose ranks do it, one a process: they tune it by themselves, and wait for
+  /// nobody else. All of them have to enter the region alike. Absent: those of the job that a region
+  /// is tuned with by itself.
+  void* communicator = nullptr;
 
 #define CONTEXTUNE_FIELD_Region(type, name) std::optional<type> name = {};
 #define CONTEXTUNE_FIELD_Process(type, name)

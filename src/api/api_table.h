@@ -41,6 +41,9 @@ struct contextune_api {
   int (*tunable_span)(contextune_tunable* tunable);
   /* Says in the log that a choice of the copy whose file that is runs its default. */
   void (*choice_runs_default)(const char* name, const char* file);
+  int (*communicator_ranks)(void* communicator, char* text, size_t size);
+  int (*region_communicator)(contextune_entry* entry, void* communicator);
+  int (*region_untuned)(const contextune_entry* entry);
 };
 
 /* Exported; never NULL. */

@@ -5,6 +5,7 @@
 
 #include "api/api_table.h"
 #include "api/choice_registry.hpp"
+#include "api/communicator_group.hpp"
 #include "api/declared_kernel.hpp"
 #include "api/entry.hpp"
 #include "api/join.hpp"
@@ -50,6 +51,9 @@ constexpr contextune_api table{
     .current_place = &current_place,
     .tunable_span = &time_tunable_as_span,
     .choice_runs_default = &say_runs_default,
+    .communicator_ranks = &communicator_ranks,
+    .region_communicator = &set_region_communicator,
+    .region_untuned = &region_untuned,
 };
 
 /// Of an entry or call that was begun; one that is all zeros goes to this copy, which passes it
@@ -119,6 +123,16 @@ int contextune_region_restore_call(contextune_entry* entry, int (*restore)(void*
                                    void* user) {
   const contextune_api& api = api_of(entry->opaque[0]);
   return forwarded(api, api.region_restore_call(entry, restore, user));
+}
+
+int contextune_region_communicator(contextune_entry* entry, void* communicator) {
+  const contextune_api& api = api_of(entry->opaque[0]);
+  return forwarded(api, api.region_communicator(entry, communicator));
+}
+
+int contextune_region_untuned(const contextune_entry* entry) {
+  const contextune_api& api = api_of(entry->opaque[0]);
+  return forwarded(api, api.region_untuned(entry));
 }
 
 int contextune_region_next(contextune_entry* entry) {
@@ -233,6 +247,11 @@ int contextune_declare_kernel(const contextune_kernel* kernel) {
 int contextune_join(void* communicator, double seconds) {
   const contextune_api* api = active_api();
   return forwarded(*api, api->join(communicator, seconds));
+}
+
+int contextune_communicator_ranks(void* communicator, char* text, size_t size) {
+  const contextune_api* api = active_api();
+  return forwarded(*api, api->communicator_ranks(communicator, text, size));
 }
 
 }  // extern "C"

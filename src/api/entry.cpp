@@ -11,12 +11,14 @@
 
 #include <contextune/error.hpp>
 
+#include "api/communicator_group.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/region_table.hpp"
 #include "api/snapshot.hpp"
 #include "api/tunable_record.hpp"
 #include "core/option_table.hpp"
+#include "core/rank_list.hpp"
 
 namespace contextune::api {
 namespace {
@@ -71,6 +73,7 @@ struct Entry {
   Region* region;
   Search* search;  ///< null once nothing is searched
   State state;
+  bool untuned = false;  ///< it was to be tuned with other ranks, and last_error() says why not
 };
 static_assert(sizeof(Entry) <= sizeof(contextune_entry) - sizeof(std::uint64_t));
 
@@ -138,12 +141,24 @@ void report_unprepared(Runtime& runtime, const Search& search, const std::except
                        kind + " a coarser key, or buckets of sizes.");
 }
 
+void note_untuned(Entry& entry) noexcept {
+  try {
+    const std::string why = entry.region->why_untuned();
+    if (why.empty()) return;
+    entry.untuned = true;
+    fail("region '" + entry.region->name() + "' is not tuned: " + why);
+  } catch (const std::exception&) {
+    // No memory to say it.
+  }
+}
+
 /// Starts a pass, or the last run of the body.
 int start_run(Entry& entry, bool may_be_pass) noexcept {
   if (may_be_pass && entry.region->begin_pass()) {
     entry.state = State::Pass;
     return 1;
   }
+  if (may_be_pass) note_untuned(entry);
   forget_search(entry);
   entry.region->begin_entry();
   entry.state = State::Last;
@@ -224,19 +239,19 @@ int set(contextune_entry* entry, const Set& call) noexcept {
 }  // namespace
 
 void begin_region(contextune_entry* entry, const char* name) noexcept {
-  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
+  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun, false};
   if (runtime() == nullptr || name == nullptr) return;
   enter(mine, name, {}, nullptr);
 }
 
 void begin_region_as(contextune_entry* entry, std::string_view name, const StoredAs& as,
                      std::atomic<bool>& refused) noexcept {
-  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
+  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun, false};
   if (runtime() != nullptr) enter(mine, name, as, &refused);
 }
 
 void begin_region_of(contextune_entry* entry, contextune_tunable* tunable, uint32_t key) noexcept {
-  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun};
+  Entry& mine = *new (&entry->opaque[1]) Entry{nullptr, nullptr, State::Begun, false};
   TunableProblem* problem = tunable == nullptr ? nullptr : tunable->problem(key);
   if (problem == nullptr || runtime() == nullptr) return;
   try {
@@ -290,6 +305,37 @@ int set_restore_call(contextune_entry* entry, int (*restore)(void* user), void* 
     search.restore_user = user;
     return 0;
   });
+}
+
+int set_region_communicator(contextune_entry* entry, void* communicator) noexcept {
+  return set(entry, [&](Search& search) {
+    Runtime* const now = runtime();
+    if (now == nullptr || communicator == nullptr) return 0;
+    Entry& mine = of(entry);
+    intercept::RankGroup group = group_of(*now, communicator);
+    if (!group.is_whole_job && group.ranks.empty()) {
+      const std::string text =
+          "region '" + search.name + "' is not tuned: its ranks were not found: " + group.why;
+      now->fallback(group.reason, search.name, "Its body runs once, as it is: " + group.why + ".");
+      mine.region = nullptr;
+      mine.untuned = true;
+      mine.state = State::Begun;
+      forget_search(mine);
+      return fail(text);
+    }
+    // A problem of a function has its group in its key.
+    if (!group.is_whole_job && search.as.kind == StoredKind::Region) {
+      search.name += "{group=" + text_of_ranks(group.ranks) + "}";
+      mine.region = find_region(search.name, search.device);
+    }
+    search.together = group.is_whole_job ? std::vector<std::uint32_t>() : std::move(group.ranks);
+    if (mine.region != nullptr && mine.region->finished()) forget_search(mine);
+    return 0;
+  });
+}
+
+int region_untuned(const contextune_entry* entry) noexcept {
+  return of(entry).untuned ? 1 : 0;
 }
 
 void make_passes_together(contextune_entry* entry, std::vector<std::uint32_t> ranks) noexcept {

@@ -91,12 +91,17 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
   RankGroup group;
   Coordinator* const all = others(options, group.why);
   if (all == nullptr) return group;
+  group.knows_job = true;
   // While this one waits, ranks of its other communicators need not look for it.
   announce_communicators();
   const auto known = collective_calls().find(communicator);
   if (known && known->ranks > 0 && static_cast<std::uint32_t>(known->ranks) != ranks) {
     group.why = "it is said to be done by " + std::to_string(ranks) +
                 " ranks, and its communicator has " + std::to_string(known->ranks);
+    return group;
+  }
+  if (ranks == 0) {
+    group.why = "its communicator was not seen when it was made, so nobody knows its ranks";
     return group;
   }
   if (all->num_ranks() == ranks) {

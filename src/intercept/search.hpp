@@ -107,6 +107,10 @@ class Search {
   void pause();
   /// As RegionTuning says.
   void repeat_together(std::span<const std::uint32_t> ranks);
+  /// No ranks have agreed, for that reason, a sentence.
+  void say_untuned(FallbackReason reason, const std::string& text);
+  /// As Region says.
+  [[nodiscard]] std::string why_untuned() const;
   /// Something takes a while before the next pass; `why` is a clause for the other ranks.
   void occupied(double seconds, const std::string& why);
   /// The entry ends: all its work was issued. Without a begin it does nothing.

@@ -230,6 +230,14 @@ void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCo
   }
 }
 
+void SearchResults::note_untuned(FallbackReason reason, const std::string& text) {
+  const bool is_of_ranks =
+      reason == FallbackReason::NoAgreement || reason == FallbackReason::NoRendezvous;
+  if (!is_of_ranks || !why_untuned_.empty()) return;
+  why_untuned_ = text;
+  if (why_untuned_.ends_with('.')) why_untuned_.pop_back();
+}
+
 void SearchResults::trial(const TrialEvent& event) {
   next_.trial(event);
   if (event.site >= sites_.size() || event.config >= sites_[event.site].trials.size()) return;

@@ -87,7 +87,12 @@ class SearchResults final : public TuningObserver {
   void sync(const SyncEvent& event) override { next_.sync(event); }
   void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
     next_.fallback(reason, site, text);
+    if (site == no_site) note_untuned(reason, text);
   }
+  /// Nothing is found out, for that reason, a sentence.
+  void note_untuned(FallbackReason reason, const std::string& text);
+  /// As Region says.
+  [[nodiscard]] const std::string& why_untuned() const noexcept { return why_untuned_; }
 
  private:
   /// One config.
@@ -148,6 +153,7 @@ class SearchResults final : public TuningObserver {
   std::optional<StoredConfirm> confirm_;
   Trials in_flight_;
   bool has_noted_ = false;
+  std::string why_untuned_;
   bool is_outdated_ = false;
 };
 

@@ -136,6 +136,17 @@ void Search::repeat_together(std::span<const std::uint32_t> ranks) {
   if (!stopped_) tuning_->repeat_together(ranks);
 }
 
+void Search::say_untuned(FallbackReason reason, const std::string& text) {
+  log_.fallback(reason, region_, {}, text);
+  const std::lock_guard lock(mutex_);
+  results_.note_untuned(reason, text);
+}
+
+std::string Search::why_untuned() const {
+  const std::lock_guard lock(mutex_);
+  return results_.why_untuned();
+}
+
 void Search::occupied(double seconds, const std::string& why) {
   const std::lock_guard lock(mutex_);
   if (!stopped_) tuning_->occupied(seconds, why);
@@ -151,6 +162,7 @@ void Search::stop(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return;
   log_.fallback(reason, region_, {}, text);
+  results_.note_untuned(reason, text);
   leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
   drop_open_entry();
   pending_.clear();

@@ -159,12 +159,13 @@ bool TunedRegion::synchronise() {
 
 bool TunedRegion::may_repeat() noexcept {
   // What the body has in common with other processes they have to repeat as often.
-  if (collectives_ == nullptr || !collective_calls().has_peers()) return true;
+  // Those whom the author named have been found.
+  if (together_ || collectives_ == nullptr || !collective_calls().has_peers()) return true;
   try {
     if (!collectives_->may_repeat()) {
-      services().log.fallback(FallbackReason::NoRendezvous, name(), {},
-                              "The program has communicators with other processes, which do not "
-                              "tune the region together: its body is not repeated.");
+      search_.say_untuned(FallbackReason::NoRendezvous,
+                          "The program has communicators with other processes, which do not tune "
+                          "the region together: its body is not repeated.");
       return false;
     }
     search_.repeat_together({});
@@ -176,6 +177,7 @@ bool TunedRegion::may_repeat() noexcept {
 }
 
 void TunedRegion::repeat_together(std::span<const std::uint32_t> ranks) noexcept {
+  together_ = true;
   try {
     search_.repeat_together(ranks);
   } catch (const std::exception& error) {

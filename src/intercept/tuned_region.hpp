@@ -21,6 +21,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
   void repeat_together(std::span<const std::uint32_t> ranks) noexcept override;
+  [[nodiscard]] std::string why_untuned() const override { return search_.why_untuned(); }
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
@@ -69,6 +70,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   const bool repeated_;
   const bool flush_l2_;
+  bool together_ = false;  ///< the ranks that repeat it are known
   const Align align_;
   const double trial_timeout_;
   Search search_;

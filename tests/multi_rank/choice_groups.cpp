@@ -1,7 +1,9 @@
 // Ranks of which some do an operation together, and others do it among themselves. Prints a hash of
 // what is left, which is the same whatever ran.
 //   choice_groups PATH WHERE GROUPS [WORD...]
-// WHERE: alone (outside of a region), region (in one that is repeated) or live. GROUPS: ranks that
+// WHERE: alone (outside of a region), region (in one that is repeated) or live; or, in place of
+// choices, function (of each group) or stage (a region of each group, with a tunable). Writes what
+// contextune_error() says of these to PATH.asked.<rank>. GROUPS: ranks that
 // have a communicator, "0-1 2-3": of two. Groups of even places are fastest with one
 // implementation, the others with another. Words, of the ranks whose number follows:
 //   wrong R       what is the fastest in groups of even places computes something else there
@@ -15,6 +17,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -50,12 +53,45 @@ class Pair {
 
   void run() {
     if (wanted_.says("absent")) return with(256);
+    if (wanted_.where == "function") return call_function();
+    if (wanted_.where == "stage") return run_stage();
     for (const auto& one : choices_) (*one)();
   }
   void finish() const { CHECK(cuStreamSynchronize(stream_)); }
   [[nodiscard]] std::uint64_t hash() const { return hash_of(out_); }
 
+  std::string said;  ///< by contextune_error(), of functions and stages
+
  private:
+  /// What is the fastest differs by group.
+  [[nodiscard]] unsigned block_of(const Config& config) const {
+    const auto block = static_cast<unsigned>(config.get_int("block"));
+    return number_ % 2 == 0 || block == 256 ? block : 192 - block;
+  }
+  static contextune::ConfigSpace blocks() {
+    return contextune::ConfigSpace().parameter("block", {256, 64, 128});
+  }
+  static void run_in(Pair& pair, const Config& config) { pair.with(pair.block_of(config)); }
+
+  void call_function() {
+    static auto sum = contextune::autotune(
+        "sum", blocks(), [](Pair&) { return 1; },
+        [](const Config& config, Pair& pair) { run_in(pair, config); });
+    sum.with({.communicator = communicator_})(*this);
+    said = contextune_error();
+  }
+
+  void run_stage() {
+    static contextune::Tunable sum("sum", blocks(), [](const Config& config, Pair& pair) {
+      return pair.launch(pair.block_of(config), 7);
+    });
+    CONTEXTUAL_AUTOTUNE("stage", {.repeatable = true, .communicator = communicator_}) {
+      reduce();
+      sum(*this);
+    }
+    said = contextune_error();
+  }
+
   std::unique_ptr<Sum> make() {
     const bool is_even = number_ % 2 == 0;
     const auto claimed = wanted_.words.find("claims");
@@ -83,12 +119,18 @@ class Pair {
     const auto slow = wanted_.words.find("slow");
     if (number_ == 0 && slow != wanted_.words.end())
       std::this_thread::sleep_for(std::chrono::milliseconds(slow->second));
+    reduce();
+    CHECK(launch(block, value));
+  }
+  void reduce() {
     CHECK(ncclAllReduce(reinterpret_cast<const void*>(in_), reinterpret_cast<void*>(out_),
                         elements_, ncclUint32, ncclSum, communicator_, stream_));
+  }
+  CUresult launch(unsigned block, unsigned value) {
     int n = static_cast<int>(elements_);
     CUdeviceptr y = out_;
     void* arguments[] = {&n, &value, &y};
-    CHECK(cuLaunchKernel(function_, 1, 1, 1, block, 1, 1, 0, stream_, arguments, nullptr));
+    return cuLaunchKernel(function_, 1, 1, 1, block, 1, 1, 0, stream_, arguments, nullptr);
   }
 
   const Wanted& wanted_;
@@ -180,13 +222,16 @@ int main(int argc, char** argv) {
   };
   if (wanted.words.contains("threads")) wait_for_all(all);  // they begin at one time
   for (int i = 0; i < 3; ++i) {
-    if (wanted.where == "alone") {
+    if (wanted.where != "region" && wanted.where != "live") {
       run();
     } else {
       CONTEXTUAL_AUTOTUNE("sums", {.repeatable = wanted.where == "region"}) run();
     }
     for (const auto& pair : pairs) pair->finish();
   }
+  std::ofstream asked(wanted.path + ".asked." + std::to_string(place.rank));
+  for (const auto& pair : pairs) asked << pair->said << '\n';
+  asked.close();
   wait_for_all(all);
   for (const auto& pair : pairs) hashes += " " + std::to_string(pair->hash());
   std::printf("rank %d:%s\n", place.rank, hashes.c_str());

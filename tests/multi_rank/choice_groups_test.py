@@ -26,6 +26,59 @@ def seconds_searched(log):
     return max(float(seconds) for seconds in re.findall(r" event=summary .*tuning_s=([0-9.]+)", log))
 
 
+def blocks_of(log):
+    """Of each group that this rank is in, the winner's block."""
+    found = {}
+    for line in job.winners(log):
+        if " site=sum " not in line:
+            continue  # a stage's collective
+        group = re.search(r"group=([0-9+-]+)", line).group(1)
+        found.setdefault(group, []).append(int(re.search(r" block=(\d+) ", line).group(1)))
+    return found
+
+
+class Groups(choice_job.ChoiceTestCase):
+    """Functions, and regions with tunables, of some of the job's ranks."""
+
+    program = "choice_groups"
+    kinds = ("function", "stage")
+
+    def assert_blocks(self, logs, expected):
+        for rank, log in enumerate(logs):
+            own = {group: [winner] for group, winner in expected.items()
+                   if str(rank) in re.split("[-+]", group)}
+            self.assertEqual(blocks_of(log), own, log)
+            self.assertEqual(job.told(log), [])
+        self.assertEqual("".join(self.asked).strip(), "")
+
+    def test_each_group_has_winners_of_its_own(self):
+        for where in self.kinds:
+            for declared in (True, False):
+                with self.subTest(where=where, declared=declared):
+                    logs = self.run_job(4, where, PAIRS, declared=declared)
+                    self.assert_blocks(logs, {"0-1": 128, "2-3": 64})
+
+    def test_a_rank_may_be_in_several_groups(self):
+        for where in self.kinds:
+            with self.subTest(where=where):
+                self.assert_blocks(self.run_job(4, where, CHAIN), {"0-1": 128, "1-2": 64, "2-3": 128})
+
+    def test_ranks_that_are_in_no_group_are_not_waited_for(self):
+        for where in self.kinds:
+            with self.subTest(where=where):
+                logs = self.run_job(4, where, "0-2", variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
+                self.assert_blocks(logs, {"0+2": 128})
+
+    def test_what_is_not_tuned_says_so_at_the_call(self):
+        for where in self.kinds:
+            with self.subTest(where=where):
+                logs = self.run_job(4, where, PAIRS, "absent", 3,
+                                    variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "1"})
+                self.assertEqual([blocks_of(log) for log in logs], [{"0-1": [128]}] * 2 + [{}, {}])
+                self.assertEqual([said.strip() for said in self.asked[:2]], ["", ""])
+                self.assertIn("came to it in time", self.asked[2])
+
+
 class ChoiceGroups(choice_job.ChoiceTestCase):
     program = "choice_groups"
 

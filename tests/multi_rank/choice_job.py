@@ -25,9 +25,11 @@ class ChoiceTestCase(unittest.TestCase):
     maxDiff = None
     program = None
 
-    def run_job(self, num_ranks, *words, survivors=None, variables=None, peculiar=None):
+    def run_job(self, num_ranks, *words, survivors=None, variables=None, peculiar=None,
+                declared=True):
         start = time.monotonic()
-        with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Choices(self.program, *words), True) as ranks:
+        with job.Job(num_ranks, "body", 0, variables or {}, peculiar, Choices(self.program, *words),
+                     declared) as ranks:
             outcome = faults.judge(ranks, range(num_ranks) if survivors is None else survivors, start)
             logs = [ranks.log(rank) for rank in range(num_ranks)]
             self.ran, self.asked = ([path.read_text() for path in sorted(ranks.folder.glob(f"meet.{what}.*"))]

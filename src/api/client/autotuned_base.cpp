@@ -1,12 +1,11 @@
 #include <contextune/autotuned_base.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iostream>
-#include <set>
 
 #include <contextune/error.hpp>
-#include <contextune/join.hpp>
 
 namespace contextune {
 namespace {
@@ -15,16 +14,6 @@ std::string device_text(const Device& device) {
   if (!device.name.empty()) return device.name;
   if (device.num_sms == 0) return "unknown device";
   return "device with " + std::to_string(device.num_sms) + " SMs";
-}
-
-/// Never destroyed: functions may be called until the process is gone.
-struct Joined {
-  std::mutex mutex;
-  std::set<void*> communicators;
-};
-Joined& joined() {
-  static Joined* const kept = new Joined;
-  return *kept;
 }
 
 }  // namespace
@@ -75,7 +64,7 @@ AutotunedBase::Problem& AutotunedBase::add(std::unique_ptr<Problem> problem, Pru
     problem->failure = failure_of(problem->key, pruning);
   } else {
     problem->kept = std::move(pruning.kept);
-    number(*problem, pruning.pruned);
+    if (problem->why_untuned.empty()) number(*problem, pruning.pruned);
   }
   return shared_->problems.add(std::move(problem));
 }
@@ -109,6 +98,7 @@ std::unique_ptr<AutotunedBase::Problem> AutotunedBase::without_default(
   rest->words = problem.words;
   rest->authors = problem.authors;
   rest->key = problem.key;
+  rest->communicator = problem.communicator;
   rest->size = problem.size;
   rest->kept.assign(problem.kept.begin() + 1, problem.kept.end());
   rest->num_failed = problem.num_failed + 1;
@@ -151,8 +141,9 @@ void AutotunedBase::drop(Problem& problem, std::uint32_t config) const noexcept 
   static_cast<void>(contextune_tunable_end(&call, same ? 0 : 1));
 }
 
-RegionOptions AutotunedBase::region_options() const {
+RegionOptions AutotunedBase::region_options(void* communicator) const {
   RegionOptions chosen = options().region;
+  chosen.communicator = communicator;
   chosen.repeatable = true;
   if (!options().restore.empty()) chosen.restore = options().restore;
   if (!chosen.n_warmup) chosen.n_warmup = options().n_warmup;
@@ -179,15 +170,18 @@ Config AutotunedBase::override_of(const Config& config, const Config& set) const
   return changed;
 }
 
-void AutotunedBase::join(void* communicator) const {
-  if (communicator == nullptr) return;
-  {
-    Joined& all = joined();
-    const std::lock_guard lock(all.mutex);
-    if (!all.communicators.insert(communicator).second) return;
-  }
-  // Where they do not meet, the rank log says why, and the function is tuned by this rank alone.
-  static_cast<void>(contextune::join(communicator));
+bool AutotunedBase::find_group(void* communicator, std::string& text) {
+  std::array<char, 4096> ranks{};
+  const bool found = contextune_communicator_ranks(communicator, ranks.data(), ranks.size()) == 0;
+  text = found ? ranks.data() : contextune_error();
+  return found;
+}
+
+void AutotunedBase::say_untuned(const Problem& problem, bool verbose) const {
+  if (problem.why_untuned.empty()) return;
+  std::string again;
+  static_cast<void>(find_group(problem.communicator, again));
+  if (verbose) say(problem, "runs its default: " + problem.why_untuned);
 }
 
 void AutotunedBase::say(const Problem& problem, const std::string& what) const {

@@ -47,6 +47,10 @@ RegionLoop::~RegionLoop() {
 }
 
 void RegionLoop::configure(const RegionOptions& options) {
+  // Where they are not found the body runs once, and contextune_error() says why.
+  if (options.communicator != nullptr &&
+      contextune_region_communicator(&entry_, options.communicator) != 0)
+    return;
   Options scratch;
 #define CONTEXTUNE_GIVE_Region(name) give(entry_, #name, options.name, scratch, &Options::name);
 #define CONTEXTUNE_GIVE_Process(name)

@@ -231,6 +231,7 @@ int main(void) {
   CHECK(contextune_region_option(&entry, "n_warmup", "1") == 0);
   CHECK(contextune_region_option(&entry, "n_repeat", "2") == 0);
   CHECK(contextune_region_restore_call(&entry, restore, &user_data) == 0);
+  CHECK(contextune_region_untuned(&entry) == 0);
   while (contextune_region_next(&entry)) {
     int n = 7;
     void* arguments[] = {&n};
