@@ -28,7 +28,7 @@ CONTEXTUNE_EXPORT const char* contextune_error(void);
 /* What contextune can do in this process. */
 enum contextune_state {
   contextune_state_off = 0,      /* nothing: disabled, or there is no usable GPU driver */
-  contextune_state_tunables = 1, /* loaded late, or without the frontend: tunables alone are tuned */
+  contextune_state_tunables = 1, /* loaded late, or linked wrongly: launches are not seen */
   contextune_state_full = 2      /* launches are seen as well */
 };
 CONTEXTUNE_EXPORT enum contextune_state contextune_current_state(void);

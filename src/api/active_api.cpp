@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "api/process.hpp"
+#include "intercept/link_fault.hpp"
 
 namespace contextune::api {
 namespace {
@@ -61,7 +62,7 @@ const contextune_api* active_api() noexcept {
     decided.store(own_api(), std::memory_order_release);
     return own_api();
   }
-  if (!has_frontend() || !worth_looking()) return own_api();
+  if (!intercept::has_frontend() || !worth_looking()) return own_api();
   const contextune_api* other = find_attached_copy();
   if (other == nullptr) return own_api();
   decided.store(other, std::memory_order_release);

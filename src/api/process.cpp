@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "api/declared_kernel.hpp"
+#include "intercept/link_fault.hpp"
 
 namespace contextune::api {
 namespace {
@@ -15,7 +16,10 @@ using intercept::Runtime;
 
 Runtime* start_without_frontend() noexcept {
   static std::atomic<bool> tried{false};
-  if (tried.load(std::memory_order_acquire) || has_frontend() || !driver_in_use()) return nullptr;
+  if (tried.load(std::memory_order_acquire)) return nullptr;
+  // The frontend attaches this library as soon as it sees a call, unless the calls pass it by.
+  if (intercept::has_frontend() && !intercept::driver_comes_first()) return nullptr;
+  if (!driver_in_use()) return nullptr;
   if (tried.exchange(true, std::memory_order_acq_rel)) return nullptr;
   return Runtime::start(nullptr);
 }
@@ -31,13 +35,6 @@ bool driver_in_use() noexcept {
                      reinterpret_cast<decltype(&cuCtxGetCurrent)>(found)(&context) == CUDA_SUCCESS;
   dlclose(library);
   return ready;
-}
-
-bool has_frontend() noexcept {
-  // What the frontend wraps it exports under a version of its own, which only a lookup that names
-  // the version finds.
-  static const bool found = dlvsym(RTLD_DEFAULT, "cuInit", "CONTEXTUNE_1") != nullptr;
-  return found;
 }
 
 Runtime* runtime() noexcept {

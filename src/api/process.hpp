@@ -13,12 +13,9 @@ namespace contextune::api {
 /// own. A few nanoseconds once it is decided.
 [[nodiscard]] const contextune_api* active_api() noexcept;
 
-/// This copy's runtime, or null while there is none. Where no frontend is in the process, it is
-/// started here as soon as the program has initialised CUDA.
+/// This copy's runtime, or null while there is none. Where no frontend sees the
+/// program's calls, it is started here as soon as the program has initialised CUDA.
 [[nodiscard]] intercept::Runtime* runtime() noexcept;
-
-/// Whether the frontend is in this process, linked or preloaded.
-[[nodiscard]] bool has_frontend() noexcept;
 
 /// The driver's own entry points, or null. Only with a runtime.
 [[nodiscard]] const gpu::Driver* driver() noexcept;

@@ -12,6 +12,7 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/discovered_region.hpp"
 #include "intercept/environment_options.hpp"
+#include "intercept/link_fault.hpp"
 #include "intercept/nccl_caller.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/process_collectives.hpp"
@@ -131,7 +132,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
     start_marks();
     for (const RegionMark& mark : marks_) marked.push_back(mark.name);
   } else {
-    log_.fallback(FallbackReason::LoadedLate, {}, {}, {});
+    const LinkFault fault = find_link_fault();
+    log_.fallback(fault.reason, {}, {}, fault.sentence);
   }
   if (!options_.discover) store_.prepare(marked);
 }

@@ -10,6 +10,7 @@
 #include "gpu/process_exit.hpp"
 #include "intercept/environment_options.hpp"
 #include "intercept/hot_words.hpp"
+#include "intercept/link_fault.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/process_runtime.hpp"
 #include "intercept/signal_frame.hpp"
@@ -58,9 +59,8 @@ ProcessRuntime* start_once(const contextune_frontend* frontend) {
   auto* made = new ProcessRuntime(frontend, options, faults);
   limited.store(frontend != nullptr
                     ? ""
-                    : "the frontend is not in this process, so launches are not seen and only "
-                      "tunables are tuned: link contextune::contextune, or start the program "
-                      "with `contextune run`");
+                    : for_ever("Launches are not seen, and only tunables are tuned. " +
+                               find_link_fault().sentence));
   (void)pthread_atfork(nullptr, nullptr, in_forked_child);
   (void)on_exit(at_exit, nullptr);
   gpu::set_before_exit(before_exit);

@@ -36,7 +36,7 @@ class TooManyRegions : public Error {
 class Runtime {
  public:
   /// The process's runtime, made at the first call: with the frontend's driver pointers, or without
-  /// a frontend (launches are then not seen, and only tunables are tuned). Null: there is no usable
+  /// a frontend that sees launches (only tunables are then tuned). Null: there is no usable
   /// driver, contextune is disabled, or it could not start; `why_off` says why.
   static Runtime* start(const contextune_frontend* frontend) noexcept;
 
@@ -60,7 +60,7 @@ class Runtime {
   /// Options of the process: defaults, then CONTEXTUNE_* variables.
   [[nodiscard]] virtual const Options& options() const noexcept = 0;
 
-  /// Whether the frontend is there, so that launches are seen.
+  /// Whether the frontend attached it, so that launches are seen.
   [[nodiscard]] virtual bool sees_launches() const noexcept = 0;
 
   /// The region of that name; made at first use with `author` as defaults under the variables.
