@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- before it is decided: a core that forwards, remembers, and attaches the real one ---- */
@@ -166,7 +165,7 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
 /* The words that the core's options know; with any other it starts, and says that it is none. */
 bool contextune_is_switched_off(void) {
   static const char* const yes[] = {"1", "on", "true", "yes"};
-  const char* disable = getenv("CONTEXTUNE_DISABLE");
+  const char* disable = contextune_variable(contextune_variable_disable);
   for (size_t i = 0; disable != NULL && i < sizeof yes / sizeof yes[0]; ++i) {
     if (strcasecmp(disable, yes[i]) == 0) {
       return true;
@@ -176,6 +175,7 @@ bool contextune_is_switched_off(void) {
 }
 
 static const struct contextune_core* start_core(void) {
+  contextune_keep_variables();
   /* The memory sanitizer takes whatever code without it writes for uninitialised. */
   if (contextune_is_switched_off() || program_has("__msan_init")) {
     return NULL;

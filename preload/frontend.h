@@ -145,6 +145,19 @@ static inline void contextune_leave(int error) {
   errno = error;
 }
 
+/* ---- the environment (variables.c) ---- */
+
+enum contextune_variable {
+  contextune_variable_disable,
+  contextune_variable_nvtx_chain,
+  contextune_variable_region,
+  contextune_variable_count
+};
+/* Its value, as it was when it was kept, if that is so already; NULL: not set. */
+const char* contextune_variable(enum contextune_variable which);
+/* Once, by whoever attaches the core. */
+void contextune_keep_variables(void);
+
 /* ---- the loaded driver (driver.c) ---- */
 
 extern void* contextune_libcuda;                    /* our handle; NULL until it was seen loaded */

@@ -7,7 +7,6 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define NVTX_NO_IMPL
@@ -259,7 +258,7 @@ static void install(const struct module* module, unsigned int id, uintptr_t* the
 
 /* An entry point of the user's tool, or NULL. */
 static void* find_in_chain(const char* name, void** library) {
-  const char* path = getenv("CONTEXTUNE_NVTX_CHAIN");
+  const char* path = contextune_variable(contextune_variable_nvtx_chain);
   if (path == NULL || path[0] == '\0') {
     return NULL;
   }
@@ -287,8 +286,8 @@ static void start_chain(NvtxGetExportTableFunc_t get_export_table, const struct 
 /* NCCL marks each of its calls, with a payload that is made only where a tool is there. Without one
  * the ranges of its image stay as they are without us, unless regions are marked by them. */
 static bool nobody_wants(NvtxGetExportTableFunc_t of_image) {
-  const char* chain = getenv("CONTEXTUNE_NVTX_CHAIN");
-  const char* regions = getenv("CONTEXTUNE_REGION");
+  const char* chain = contextune_variable(contextune_variable_nvtx_chain);
+  const char* regions = contextune_variable(contextune_variable_region);
   Dl_info image;
   return (chain == NULL || chain[0] == '\0') &&
          (regions == NULL || strcasestr(regions, "nccl") == NULL) &&

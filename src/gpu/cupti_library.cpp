@@ -2,9 +2,9 @@
 
 #include <dlfcn.h>
 #include <array>
-#include <cstdlib>
 #include <utility>
 
+#include "environment/variables.hpp"
 #include "gpu/loaded_library.hpp"
 
 namespace contextune::gpu {
@@ -76,7 +76,7 @@ std::string profiler_in_process() {
   for (const auto& [library, tool] : tools) {
     if (!loaded_libraries(library).empty()) return tool;
   }
-  const char* injection = std::getenv("CUDA_INJECTION64_PATH");
+  const char* injection = variable("CUDA_INJECTION64_PATH");
   if (injection != nullptr && *injection != '\0') {
     return std::string("the tool in CUDA_INJECTION64_PATH (") + injection + ")";
   }

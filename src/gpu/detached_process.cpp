@@ -20,6 +20,8 @@
 
 #include <contextune/error.hpp>
 
+#include "environment/variables.hpp"
+
 namespace contextune::gpu {
 namespace {
 
@@ -134,11 +136,11 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 }  // namespace
 
 std::vector<std::string> environment_for_detached() {
-  std::vector<std::string> variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    if (!stays_here(*entry)) variables.emplace_back(*entry);
+  std::vector<std::string> handed_on;
+  for (const std::string_view entry : variables()) {
+    if (!stays_here(entry)) handed_on.emplace_back(entry);
   }
-  return variables;
+  return handed_on;
 }
 
 std::string output_of_detached(const std::vector<std::string>& command,

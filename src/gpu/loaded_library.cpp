@@ -4,7 +4,8 @@
 #include <link.h>
 #include <unistd.h>
 #include <algorithm>
-#include <cstdlib>
+
+#include "environment/variables.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -51,8 +52,8 @@ std::vector<std::string> cuda_library_folders(std::string_view package) {
     if (std::find(folders.begin(), folders.end(), folder) == folders.end())
       folders.push_back(folder);
   };
-  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
-    const char* root = std::getenv(variable);
+  for (const char* name : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* root = variable(name);
     if (root == nullptr || *root == '\0') continue;
     add(std::string(root) + "/lib64");
     add(std::string(root) + "/extras/CUPTI/lib64");

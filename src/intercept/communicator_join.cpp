@@ -1,12 +1,12 @@
 #include "intercept/communicator_join.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <utility>
 #include <vector>
 
+#include "environment/variables.hpp"
 #include "intercept/communicator_gather.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/uncancelled.hpp"
@@ -18,7 +18,7 @@ constexpr double most_seconds = 1e8;  // of what a clock holds
 
 /// Whatever the configurations of communicators say.
 bool all_share_with_splits() noexcept {
-  const char* value = std::getenv("NCCL_COMM_SPLIT_SHARE_RESOURCES");
+  const char* value = variable("NCCL_COMM_SPLIT_SHARE_RESOURCES");
   return value != nullptr && *value != '\0' && std::strcmp(value, "0") != 0;
 }
 

@@ -1,14 +1,12 @@
 #include "intercept/environment_options.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <numeric>
 #include <string_view>
 #include <utility>
 
 #include "core/option_table.hpp"
+#include "environment/variables.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -54,7 +52,7 @@ std::string_view meant(std::string_view name) {
 Options options_from_environment(const Options& defaults, std::vector<std::string>& faults) {
   Options options = defaults;
   for (const OptionInfo& info : option_table()) {
-    const char* text = std::getenv(info.variable.c_str());
+    const char* text = variable(info.variable);
     if (text == nullptr || *text == '\0') continue;
     const std::string wrong = parse_option(options, info.name, text);
     if (wrong.empty()) continue;
@@ -65,8 +63,7 @@ Options options_from_environment(const Options& defaults, std::vector<std::strin
 }
 
 void find_misspelt_variables(std::vector<std::string>& faults) {
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
+  for (const std::string_view text : variables()) {
     const std::string_view name = text.substr(0, text.find('='));
     if (!name.starts_with("CONTEXTUNE_")) continue;
     if (const std::string_view option = meant(name); !option.empty()) {

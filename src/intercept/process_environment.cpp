@@ -1,15 +1,13 @@
 // Where this process is, as far as winners depend on it.
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include <contextune/version.hpp>
 
 #include "core/launcher.hpp"
+#include "environment/variables.hpp"
 #include "gpu/device_facts.hpp"
 #include "gpu/environment_facts.hpp"
 #include "intercept/nccl_caller.hpp"
@@ -28,10 +26,9 @@ constexpr std::string_view harmless[] = {
     "NCCL_HOSTID",      "NCCL_CONF_FILE",    "NCCL_HOME",          "NCCL_ROOT",
     "NCCL_INCLUDE_DIR", "NCCL_LIB_DIR",      "NCCL_TOPO_DUMP_FILE"};
 
-Facts variables() {
+Facts settings() {
   Facts found;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
+  for (const std::string_view text : variables()) {
     const auto end = text.find('=');
     const std::string_view name = text.substr(0, end);
     if (end == std::string_view::npos ||
@@ -56,9 +53,6 @@ std::string nccl_release() {
 /// As far as the launcher says. Ranks without a launcher meet on one host, and so do those that
 /// meet at a Unix socket.
 std::string ranks_on_host(std::uint32_t ranks) {
-  const VariableLookup variable = [](std::string_view name) {
-    return std::getenv(std::string(name).c_str());
-  };
   const Launched launched = launched_by(variable);
   if (launched.by == nullptr) return std::to_string(ranks);
   if (const char* const size = first_set(variable, launched.by->local_size)) return size;
@@ -91,7 +85,7 @@ TuningEnvironment ProcessRuntime::environment() {
   if (ranks > 1) here.hardware.emplace_back("ranks_on_host", ranks_on_host(ranks));
   here.software.emplace_back("contextune", CONTEXTUNE_VERSION);
   here.software.emplace_back("nccl", nccl_release());
-  const Facts set = variables();
+  const Facts set = settings();
   here.software.insert(here.software.end(), set.begin(), set.end());
   return here;
 }

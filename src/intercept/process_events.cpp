@@ -1,7 +1,7 @@
 // What happens to the process as a whole: things go away, break, end.
-#include <cstdlib>
 #include <exception>
 
+#include "environment/variables.hpp"
 #include "gpu/process_exit.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/communicator_join.hpp"
@@ -137,7 +137,7 @@ std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
     const std::string text = "The region was never entered. ";
     const std::string ranges = seen_ranges_.text();
     if (!ranges.empty()) return text + "NVTX ranges that were seen: " + ranges + ".";
-    const char* const injection = std::getenv("NVTX_INJECTION64_PATH");
+    const char* const injection = variable("NVTX_INJECTION64_PATH");
     if (injection != nullptr && *injection != '\0') return text + "No NVTX range was seen.";
     return text +
            "No NVTX range was seen, since NVTX_INJECTION64_PATH is not set: set it to "

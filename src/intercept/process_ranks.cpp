@@ -1,7 +1,6 @@
 #include "intercept/process_ranks.hpp"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -14,6 +13,7 @@
 #include "core/scoped_tuning.hpp"
 #include "core/shared_tuning.hpp"
 #include "core/stable_hash.hpp"
+#include "environment/variables.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/region_companions.hpp"
 #include "log/rank_of_environment.hpp"
@@ -78,7 +78,7 @@ std::uint64_t hash_of_inputs(const Options& options) {
 }
 
 std::optional<std::uint32_t> declared_ranks() {
-  const char* const text = std::getenv("CONTEXTUNE_WORLD_SIZE");
+  const char* const text = variable("CONTEXTUNE_WORLD_SIZE");
   if (text == nullptr) return std::nullopt;
   return whole_number(text).value_or(0);
 }

@@ -5,6 +5,7 @@
 
 #include <contextune/error.hpp>
 
+#include "environment/variables.hpp"
 #include "gpu/activity_timer.hpp"
 #include "gpu/clock_monitor.hpp"
 #include "gpu/context_idle.hpp"
@@ -42,11 +43,11 @@ bool has_several_devices(const gpu::Driver& driver) noexcept {
 
 std::string store_folder(const Options& options) {
   // Those of a program that runs for another user name no folder of ours.
-  const auto variable = [](const char* name) {
-    const char* const value = secure_getenv(name);
+  const auto text = [](const char* name) {
+    const char* const value = trusted_variable(name);
     return std::string_view(value == nullptr ? "" : value);
   };
-  return store::cache_folder(options.cache_dir, variable("XDG_CACHE_HOME"), variable("HOME"));
+  return store::cache_folder(options.cache_dir, text("XDG_CACHE_HOME"), text("HOME"));
 }
 
 std::unique_ptr<Store> open_store(const Options& options, EventLog& log) {
@@ -57,7 +58,7 @@ std::unique_ptr<Store> open_store(const Options& options, EventLog& log) {
 }
 
 log::RankLog::Settings log_settings(const Options& options) {
-  const char* run = std::getenv("CONTEXTUNE_RUN_ID");
+  const char* run = variable("CONTEXTUNE_RUN_ID");
   return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run,
           options.log_level};
 }

@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 
+#include "environment/variables.hpp"
 #include "gpu/process_exit.hpp"
 #include "intercept/environment_options.hpp"
 #include "intercept/hot_words.hpp"
@@ -49,6 +50,7 @@ void at_exit(int, void*) {
 }
 
 ProcessRuntime* start_once(const contextune_frontend* frontend) {
+  keep_variables();
   std::vector<std::string> faults;
   const Options options = options_from_environment(Options{}, faults);
   if (options.disable) {

@@ -8,12 +8,14 @@
 #include <array>
 #include <atomic>
 #include <charconv>
+#include <chrono>
 #include <cmath>
 #include <deque>
 #include <filesystem>
 #include <mutex>
 
 #include "core/option_table.hpp"
+#include "core/utc_time.hpp"
 #include "log/log_file.hpp"
 #include "log/logfmt.hpp"
 #include "log/run_id.hpp"
@@ -45,6 +47,15 @@ class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::deque<LogFile> files_;  // one that was left is still looked at by others
   std::atomic<LogFile*> file_{nullptr};
 };
+
+// To the millisecond. Not by spdlog, which asks C for the parts of the time (utc_time.hpp).
+std::string time_now() {
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+  const auto second = std::chrono::floor<std::chrono::seconds>(now);
+  const std::string rest = std::to_string(1000 + (now - second).count());  // "1053"
+  return utc_text(second) + '.' + rest.substr(1) + 'Z';
+}
 
 std::string name_of_file(int rank) {
   return "rank-" + std::to_string(rank) + ".log";
@@ -91,8 +102,8 @@ class RankLog::Writer {
         owner_(getpid()),
         sink_(std::make_shared<LineSink>(settings.folder + "/" + name_of_file(settings.rank))),
         logger_("contextune", sink_) {
-    logger_.set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        "%Y-%m-%dT%H:%M:%S.%eZ %v", spdlog::pattern_time_type::utc, "\n"));
+    logger_.set_formatter(
+        std::make_unique<spdlog::pattern_formatter>("%v", spdlog::pattern_time_type::utc, "\n"));
     logger_.set_level(spdlog_level(settings.level));
     logger_.set_error_handler([](const std::string&) {});
   }
@@ -101,7 +112,7 @@ class RankLog::Writer {
     // A child of fork shares the file but not the story; it may also have been forked while
     // another thread held the sink's lock.
     if (!wants(level) || getpid() != owner_) return;
-    std::string line;
+    std::string line = time_now();
     line.reserve(256);
     append_field(line, "run", run_);
     append_value(line, Field("pid", owner_));

@@ -1,15 +1,13 @@
 #include "log/rank_of_environment.hpp"
 
-#include <cstdlib>
-#include <string>
-
 #include "core/launcher.hpp"
+#include "environment/variables.hpp"
 
 namespace contextune::log {
 namespace {
 
 Launched launched_here() {
-  return launched_by([](std::string_view name) { return std::getenv(std::string(name).c_str()); });
+  return launched_by(variable);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "rank/rendezvous.hpp"
 
-#include <cstdlib>
 #include <utility>
 
 #include "core/hexadecimal.hpp"
 #include "core/launcher.hpp"
+#include "environment/variables.hpp"
 #include "rank/handshake.hpp"
 #include "rank/surroundings.hpp"
 #include "rank/unique_id.hpp"
@@ -15,10 +15,6 @@ namespace {
 std::string text_of(const VariableLookup& variable, std::string_view name) {
   const char* value = variable(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-const char* variable_of_process(std::string_view name) {
-  return std::getenv(std::string(name).c_str());
 }
 
 Rendezvous failed(std::string error) {
@@ -200,7 +196,7 @@ Rendezvous communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks, 
 
 Rendezvous find_communicator_rendezvous(std::uint32_t rank, std::uint32_t num_ranks,
                                         std::uint64_t id) {
-  const char* const runtime_folder = std::getenv("XDG_RUNTIME_DIR");
+  const char* const runtime_folder = variable("XDG_RUNTIME_DIR");
   const std::string folder = private_folder(runtime_folder == nullptr ? "" : runtime_folder);
   if (rank == 0 && !folder.empty()) remove_leftovers(folder);
   return communicator_rendezvous(rank, num_ranks, id, folder);
@@ -237,17 +233,17 @@ Rendezvous rendezvous_of(const VariableLookup& variable, const Surroundings& sur
 Rendezvous find_communicator_rendezvous_between_hosts(std::uint32_t rank, std::uint32_t num_ranks,
                                                       std::uint64_t id,
                                                       std::span<const std::byte> first_id) {
-  return communicator_rendezvous_between_hosts(variable_of_process, rank, num_ranks, id, first_id);
+  return communicator_rendezvous_between_hosts(variable, rank, num_ranks, id, first_id);
 }
 
 Rendezvous find_rendezvous() {
-  const VariableLookup variable = variable_of_process;
+  const VariableLookup of_process = variable;
   std::string folder;
   const auto find_folder = [&] {
-    folder = private_folder(text_of(variable, "XDG_RUNTIME_DIR"));
+    folder = private_folder(text_of(of_process, "XDG_RUNTIME_DIR"));
     return folder;
   };
-  Rendezvous found = rendezvous_of(variable, {find_folder, starter_of_ranks});
+  Rendezvous found = rendezvous_of(of_process, {find_folder, starter_of_ranks});
   if (found.rank == 0 && !folder.empty()) remove_leftovers(folder);
   return found;
 }

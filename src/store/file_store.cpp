@@ -1,7 +1,6 @@
 #include "store/file_store.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstdio>
 #include <ctime>
@@ -10,6 +9,7 @@
 #include <contextune/error.hpp>
 
 #include "core/stored_winner.hpp"
+#include "core/utc_time.hpp"
 #include "store/entry_file.hpp"
 #include "store/host_state.hpp"
 #include "store/identity.hpp"
@@ -43,12 +43,8 @@ constexpr std::int64_t last_second = 253402300799;  // of 9999
 }  // namespace
 
 std::string timestamp(std::int64_t seconds_since_1970) {
-  const std::time_t time = std::clamp<std::int64_t>(seconds_since_1970, 0, last_second);
-  std::tm parts{};
-  ::gmtime_r(&time, &parts);
-  std::array<char, 32> text{};
-  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return {text.data(), size};
+  const std::int64_t seconds = std::clamp<std::int64_t>(seconds_since_1970, 0, last_second);
+  return utc_text(std::chrono::sys_seconds(std::chrono::seconds(seconds))) + 'Z';
 }
 
 FileStore::FileStore(const std::string& folder, Say say, Settings settings)

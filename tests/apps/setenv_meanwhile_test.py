@@ -1,0 +1,73 @@
+"""Programs may call setenv on any thread while they are tuned: nothing of contextune reads the
+environment once it is attached."""
+
+import os
+import pathlib
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ.get(
+    "CONTEXTUNE_TEST_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
+PROGRAM = BUILD / "apps" / "setenv_meanwhile"
+SHIM = BUILD / "lib" / "libcontextune_preload.so"
+SPACE = pathlib.Path(__file__).resolve().parent / "awkward_programs.lua"
+PATIENCE = 100
+
+
+def plain_environment():
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))}
+    kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
+    return kept
+
+
+class SetenvMeanwhileTest(unittest.TestCase):
+    def run_program(self, folder, **more):
+        return subprocess.run([PROGRAM], env=plain_environment() | more, cwd=folder, text=True,
+                              capture_output=True, timeout=PATIENCE)
+
+    def readers(self, **more):
+        """Who read the environment of a tuned run, and its log."""
+        with tempfile.TemporaryDirectory(prefix="contextune-apps-") as folder:
+            bare = self.run_program(folder)
+            self.assertEqual(bare.returncode, 0, bare.stderr)
+            self.assertNotIn("read by", bare.stderr)
+            shimmed = {
+                "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
+                "CONTEXTUNE_REGION": "nvtx:R", "CONTEXTUNE_SPACE": str(SPACE),
+                "CONTEXTUNE_CACHE_DIR": folder + "/store", "CONTEXTUNE_LOG_DIR": folder,
+                "CONTEXTUNE_LOG_LEVEL": "debug"}
+            tuned = self.run_program(folder, **shimmed | more)
+            log = "".join(file.read_text() for file in pathlib.Path(folder).glob("rank-*.log"))
+            self.assertEqual((tuned.returncode, tuned.stdout), (0, bare.stdout), tuned.stderr)
+            return [line for line in tuned.stderr.splitlines() if line.startswith("read by")], log
+
+    def none_of_ours(self, readers):
+        self.assertEqual([reader for reader in readers if "libcontextune" in reader], [])
+
+    def test_a_replayed_region(self):
+        readers, log = self.readers(CONTEXTUNE_MODE="replay")
+        self.assertIn("event=winner", log)
+        self.none_of_ours(readers)
+
+    def test_a_region_that_is_tuned_live(self):
+        readers, log = self.readers(CONTEXTUNE_MODE="live")
+        self.assertIn("event=winner", log)
+        self.none_of_ours(readers)
+
+    def test_a_program_without_a_region(self):
+        readers, _ = self.readers(CONTEXTUNE_REGION="process")
+        self.none_of_ours(readers)
+
+    def test_a_rank_that_looks_for_others(self):
+        with tempfile.TemporaryDirectory() as meeting:
+            readers, log = self.readers(
+                CONTEXTUNE_RANK="0", CONTEXTUNE_WORLD_SIZE="2", CONTEXTUNE_DISTRIBUTED="on",
+                CONTEXTUNE_ADDRESS=f"unix:{meeting}/socket", CONTEXTUNE_PRESYNC_TIMEOUT="0.2")
+        self.assertIn("world_size=2", log)
+        self.none_of_ours(readers)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
