@@ -243,8 +243,8 @@ also be the file that `list` shows.
     --nccl-csv FILE the winners of collectives for NCCL's example tuner plugin, as `contextune logs
                     --nccl-csv` writes them
 
-  blamed          configs that have taken down the process that tried them, and are not tried any
-                  more; --forget: they may be again
+  blamed          configs that have taken down the process that tried them, or have not ended there,
+                  and are not tried any more; --forget: they may be again
 
   --cache-dir FOLDER  the store
   --json              list, show, diff, check: for programs; times in seconds

@@ -238,7 +238,7 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
 
 bool BatchPlanner::overrun_on(std::size_t pass, std::span<const std::uint32_t> ranks,
                               std::span<const BatchReport> reports) {
-  if (!overran_on_.empty()) return false;  // the first one is to blame
+  if (!overran_on_.empty()) return true;  // the first one is to blame, and what came after it waited
   for (std::size_t r = 0; r < reports.size(); ++r)
     if (reports[r].overran && reports[r].passes[pass].lost) overran_on_ = name_of_rank(ranks[r]);
   return !overran_on_.empty();

@@ -8,6 +8,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/confirm.hpp"
@@ -137,6 +138,8 @@ class Tuning::Engine {
   bool give_up_config(SiteIndex index, std::uint32_t config);
   /// @param seconds NaN: it has not ended
   void time_out(SiteIndex index, std::uint32_t config, int iteration, double seconds);
+  /// What passes try whose results have not come, and which no result has come of before.
+  [[nodiscard]] std::vector<std::pair<SiteIndex, std::uint32_t>> under_way() const;
   [[nodiscard]] static double took(const SiteResult& seen);
   [[nodiscard]] bool took_too_long(const SiteResult& seen) const;
   void give_up_waiting();

@@ -86,21 +86,54 @@ void Tuning::Engine::overrun(double now) {
   last_now_ = std::max(last_now_, now);
   if (stage_ == Stage::Finished) return;
   overran_ = said_over_budget_ = true;
-  // Whatever came after it had to wait for it.
-  const std::vector<std::uint32_t> tried =
-      pending_.empty() ? std::vector<std::uint32_t>() : pending_.begin()->second.configs;
-  for (SiteIndex index = 0; index < tried.size(); ++index) {
-    const TuningSite& site = sites_[index];
-    if (site.generation == generation_ && !site.trivial && tried[index] != site.known)
-      time_out(index, tried[index], 0, no_sample);
+  const auto tried = under_way();
+  std::string blame;
+  if (tried.size() == 1) {
+    const auto [index, config] = tried.front();
+    time_out(index, config, 0, no_sample);
+    TrialEvent event;
+    event.pass = pending_.begin()->first;
+    event.site = index;
+    event.config = config;
+    event.seconds = no_sample;
+    event.status = TrialStatus::TimedOut;
+    observer_.trial(event);
+  } else if (!tried.empty()) {
+    blame = " Of the " + std::to_string(tried.size()) +
+            " configs that were under way none is blamed for it yet.";
   }
   observer_.fallback(FallbackReason::TrialTimeout, no_site,
                      "A pass had not ended after trial_timeout, " +
                          text_of(options_.trial_timeout) +
                          ", so the search ends with what it knows; nothing of contextune waits "
-                         "for it any more.");
-  while (!pending_.empty()) resolve(pending_.begin(), nullptr);
+                         "for it any more." +
+                         blame);
+  // Nothing is known of what they tried, and to the next run it is as if it had not been tried.
+  pending_.clear();
   advance();
+}
+
+std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() const {
+  std::vector<std::pair<SiteIndex, std::uint32_t>> tried;
+  for (const auto& [number, pass] : pending_) {
+    for (SiteIndex index = 0; index < pass.configs.size(); ++index) {
+      const TuningSite& site = sites_[index];
+      const std::uint32_t config = pass.configs[index];
+      if (site.generation != generation_ || site.trivial || config == 0 || config == site.known)
+        continue;
+      // What has ended once is not the first to think of.
+      const auto came = [](double sample) { return !std::isnan(sample); };
+      if (site.progress) {
+        const Trial& trial = site.progress->trials()[config];
+        if (std::any_of(trial.samples.begin(), trial.samples.end(), came) ||
+            std::any_of(trial.warmup.begin(), trial.warmup.end(), came))
+          continue;
+      }
+      const std::pair one{index, config};
+      if (std::find(tried.begin(), tried.end(), one) == tried.end()) tried.push_back(one);
+    }
+  }
+  return tried;
 }
 
 void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config,

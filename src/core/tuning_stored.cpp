@@ -23,10 +23,14 @@ void Tuning::Engine::take_suspicions(SiteIndex index) {
     if (config == 0 || config >= site.spec.configs.size()) continue;
     site.crashed.insert(config);
     if (!give_up_config(index, config)) continue;
+    // Where the ranks' configs are only numbered, whoever knows their values adds them.
+    const Config& values = site.spec.configs[config];
     observer_.fallback(FallbackReason::ConfigCrashed, index,
-                       "Config " + std::to_string(config) + " (" +
-                           site.spec.configs[config].to_string() + ") of '" + site.spec.name +
-                           "' has taken down the process that tried it; it is not tried again.");
+                       "Config " + std::to_string(config) +
+                           (values.empty() ? "" : " (" + values.to_string() + ")") + " of '" +
+                           site.spec.name +
+                           "' has taken down the process that tried it, or has not ended there; it "
+                           "is not tried again.");
   }
 }
 

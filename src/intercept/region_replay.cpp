@@ -277,10 +277,17 @@ void RegionReplay::vote(const Recording& recording, std::optional<Recording::Obs
   throw Declined{std::move(*own)};
 }
 
+Replayer::Patience RegionReplay::patience() const {
+  // With others, one of them may be late for reasons of its own.
+  constexpr double allowance = 10;
+  return together_ ? Replayer::Patience{together_seconds, allowance * options_.trial_timeout}
+                   : Replayer::Patience{step_seconds, options_.trial_timeout};
+}
+
 void RegionReplay::carry_out(Recording recording) {
   const double begin = now_seconds();
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording), tolerance_,
-                    together_ ? together_seconds : step_seconds);
+                    patience());
   told_to_stop_ = false;
   if (together_) search_.repeat_together({});
   std::exception_ptr failure;

@@ -139,6 +139,7 @@ class RegionReplay {
   [[nodiscard]] std::optional<Recording::Obstacle> look_at(const KnownKernel& kernel);
   [[nodiscard]] std::vector<gpu::MemoryRange> footprint();
   [[nodiscard]] gpu::BlockStore::Limits copy_limits() const;
+  [[nodiscard]] Replayer::Patience patience() const;
 
   LaunchRegion& region_;
   const RegionServices& services_;

@@ -170,10 +170,12 @@ void RegionReplay::memory_is_lost(const std::string& why) noexcept {
     return decline({FallbackReason::ReplayFailed,
                     "The program ended, and the driver with it, before the replay did.", false});
   }
-  const std::string text = "contextune: the replay of region '" + region_.name() +
-                           "' failed and the program's memory cannot be put back: " + why +
-                           "; the program is stopped here, since its results would be wrong. Run "
-                           "it with --mode live.\n";
+  std::string text = "contextune: the replay of region '" + region_.name() +
+                     "' failed and the program's memory cannot be put back: " + why +
+                     "; the program is stopped here, since its results would be wrong.";
+  // Its process ends by our own hand, whoever looks after it.
+  const std::string next = services_.store.journal().hung();
+  text += next.empty() ? " Run it with --mode live.\n" : " " + next + "\n";
   services_.log.fault(text);
   (void)!write(STDERR_FILENO, text.data(), text.size());
   std::abort();

@@ -23,7 +23,7 @@ constexpr double long_seconds = 0.1;
 
 Replayer::Replayer(LaunchRegion& region, const RegionServices& services, Search& search,
                    SiteTable& table, CUcontext context, Recording recording,
-                   const ResultTolerance& tolerance, double seconds)
+                   const ResultTolerance& tolerance, Patience patience)
     : region_(region),
       services_(services),
       search_(search),
@@ -31,7 +31,7 @@ Replayer::Replayer(LaunchRegion& region, const RegionServices& services, Search&
       trial_(region, services, table),
       recording_(std::move(recording)),
       tolerance_(tolerance),
-      seconds_(seconds),
+      patience_(patience),
       pinned_(services.driver, context),
       host_(recording_.operations.size()),
       results_(recording_.operations.size()) {
@@ -87,18 +87,27 @@ void Replayer::meet(const Site& site) {
 }
 
 void Replayer::run(const Choice& choice) {
+  const double begin = now_seconds();
+  tries_ = false;
   const Choice noted = [&](const Site& site) {
     meet(site);
-    return choice(site);
+    const std::uint32_t config = choice(site);
+    tries_ = tries_ || (config != 0 && !site.pinned);
+    return config;
   };
   issue(&noted);
   wait_for_all();
+  if (!tries_) defaults_seconds_ = std::max(defaults_seconds_, now_seconds() - begin);
+  tries_ = false;
 }
 
 void Replayer::run_pass(const std::function<void()>& issued) {
+  tries_ = std::any_of(sites_.begin(), sites_.end(),
+                       [](const Site* site) { return site->planned() != 0 && !site->pinned; });
   issue(nullptr);
   issued();
   wait_for_all();
+  tries_ = false;
 }
 
 void Replayer::issue(const Choice* choice) {
@@ -187,14 +196,16 @@ void Replayer::issue_collective(const contextune_nccl_call& call, bool counts) {
 void Replayer::wait_for(CUstream stream) {
   check(services_.driver.cuEventRecord(done_, stream), "recording an event");
   const double begin = now_seconds();
+  const double most = tries_ ? std::min(patience_.seconds, patience_.trial + 2 * defaults_seconds_)
+                             : patience_.seconds;
   for (;;) {
     const CUresult result = services_.driver.cuEventQuery(done_);
     if (result == CUDA_SUCCESS) return;
     if (result != CUDA_ERROR_NOT_READY) check(result, "waiting for a replay");
     const double waited = now_seconds() - begin;
-    if (waited > seconds_) {
+    if (waited > most) {
       throw StuckReplay("the GPU was still at work on a replay after " +
-                        std::to_string(static_cast<int>(seconds_)) + " s");
+                        std::to_string(static_cast<int>(waited)) + " s");
     }
     if (waited > spin_seconds) std::this_thread::sleep_for(nap);
     if (waited > long_seconds) services_.gate.let_fatal_signals_through();

@@ -30,10 +30,16 @@ class Replayer {
   /// Which config a site launches.
   using Choice = std::function<std::uint32_t(const Site&)>;
 
+  /// For how long the GPU may be at a run.
+  struct Patience {
+    double seconds = 0;  ///< with the defaults
+    double trial = 0;    ///< the same with something else, beyond twice what the defaults took
+  };
+
   /// @throws Error if the driver has no events or host memory for it
   Replayer(LaunchRegion& region, const RegionServices& services, Search& search, SiteTable& table,
            CUcontext context, Recording recording, const ResultTolerance& tolerance,
-           double seconds);
+           Patience patience);
   ~Replayer();
   Replayer(const Replayer&) = delete;
   Replayer& operator=(const Replayer&) = delete;
@@ -78,7 +84,9 @@ class Replayer {
   TrialLaunch trial_;
   Recording recording_;
   ResultTolerance tolerance_;
-  double seconds_;
+  const Patience patience_;
+  bool tries_ = false;           ///< something else than the defaults is under way
+  double defaults_seconds_ = 0;  ///< that they took
   std::vector<CUevent> events_;
   CUevent done_ = nullptr;
   std::vector<const Site*> sites_;

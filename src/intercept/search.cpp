@@ -160,6 +160,9 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (watch == Watch::Count && open_probe()) watch = Watch::Span;
   watch_.store(watch, std::memory_order_release);
   settled_changed();
+  if (begun_ != 0 && results_.in_flight().empty())
+    quiet_period_ = std::max(quiet_period_, now - begun_);
+  begun_ = now;
   note_tried();
   return plan;
 }

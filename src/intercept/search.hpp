@@ -151,6 +151,13 @@ class Search {
   /// It has ended.
   void end_screening();
 
+  /// In how many seconds what is in flight has been so for longer than `timeout` and twice what an
+  /// entry takes with nothing new in flight. Absent: nothing is, or its hanging was said.
+  [[nodiscard]] std::optional<double> overdue_in(double timeout, double now) const;
+  /// The GPU is not through with it, and perhaps never will be: says so, and what later runs make
+  /// of it.
+  void hangs();
+
   /// Makes no pass of the entry under way, for that reason.
   void spoil(FallbackReason reason, const std::string& text);
 
@@ -257,6 +264,8 @@ class Search {
   void note_tried();
   void note_survived(const Trials& trials);
   void note_in_flight();
+  /// What is waited for has not ended in time, so the search ends.
+  void overrun();
   [[nodiscard]] bool is_used(SiteIndex site) const;
   void note_used(SiteIndex site);
   void note_used();
@@ -302,6 +311,10 @@ class Search {
   std::vector<Prospect> prospects_;  ///< by site
   Trials screened_;                  ///< of the run between entries that goes on
   Trials used_;                      ///< winners on probation
+  Trials stuck_;                     ///< were in flight when the GPU did not get through
+  double in_flight_since_ = 0;       ///< those that are; 0: none are, or it was said that they hang
+  double begun_ = 0;                 ///< the entry before this one
+  double quiet_period_ = 0;          ///< from one entry with nothing in flight to the next
   std::optional<Probe> probe_;
   std::uint64_t probes_ = 0;
   std::atomic<bool> finished_{false};

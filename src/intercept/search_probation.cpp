@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "gpu/span_timer.hpp"
+#include "intercept/clock.hpp"
 #include "intercept/search.hpp"
 
 namespace contextune::intercept {
@@ -28,6 +29,7 @@ void Search::note_used(SiteIndex index) {
   on_probation_.store(true, std::memory_order_relaxed);
   if (used_.size() == 1) store_.probation_begins();
   results_.add_in_flight(index, sites_[index]->settled());
+  in_flight_since_ = now_seconds();
 }
 
 void Search::note_used() {

@@ -1,7 +1,9 @@
 #include "intercept/search_results.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <limits>
+#include <string_view>
 
 #include "core/grown_space.hpp"
 #include "core/statistics.hpp"
@@ -182,8 +184,8 @@ void SearchResults::leave_out(SiteIndex site, std::span<const std::uint32_t> con
       trials[config] = {TrialStatus::Untried, {}, true};
 }
 
-void SearchResults::set_in_flight(const Trials& trials) {
-  if (trials == in_flight_) return;
+bool SearchResults::set_in_flight(const Trials& trials) {
+  if (trials == in_flight_) return false;
   in_flight_ = trials;
   std::vector<store::TrialJournal::Trial> all;
   for (const auto& [index, config] : trials) {
@@ -191,6 +193,7 @@ void SearchResults::set_in_flight(const Trials& trials) {
     all.push_back(named(sites_[index], config));
   }
   store_.journal().set(this, std::move(all));
+  return true;
 }
 
 void SearchResults::add_in_flight(SiteIndex index, std::uint32_t config) {
@@ -274,6 +277,17 @@ void SearchResults::winner(const WinnerEvent& heard) {
   }
   const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm || was_tried;
   site.saved = !is_found || !is_news || site.is_pinned;
+}
+
+std::string SearchResults::with_values(SiteIndex site, const std::string& text) const {
+  constexpr std::string_view subject = "Config ";
+  const std::size_t end = text.find(" of '");
+  std::uint32_t config = 0;
+  if (site >= sites_.size() || !text.starts_with(subject) || end == text.npos) return text;
+  const auto read = std::from_chars(text.data() + subject.size(), text.data() + end, config);
+  if (read.ptr != text.data() + end || config >= sites_[site].configs.size()) return text;
+  return text.substr(0, end) + " (" + sites_[site].configs[config].to_string() + ")" +
+         text.substr(end);
 }
 
 bool SearchResults::has_winner(SiteIndex site) const noexcept {

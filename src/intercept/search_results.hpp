@@ -54,7 +54,9 @@ class SearchResults final : public TuningObserver {
 
   /// All that is in flight and has not been survived before: sites and configs.
   using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
-  void set_in_flight(const Trials& trials);
+  /// False: they were before.
+  bool set_in_flight(const Trials& trials);
+  [[nodiscard]] const Trials& in_flight() const noexcept { return in_flight_; }
   /// One more is.
   void add_in_flight(SiteIndex site, std::uint32_t config);
   /// It computes what the default does: the two were compared.
@@ -86,7 +88,7 @@ class SearchResults final : public TuningObserver {
   void left_out(const LeftOutEvent& event) override { next_.left_out(event); }
   void sync(const SyncEvent& event) override { next_.sync(event); }
   void fallback(FallbackReason reason, SiteIndex site, const std::string& text) override {
-    next_.fallback(reason, site, text);
+    next_.fallback(reason, site, with_values(site, text));
     if (site == no_site) note_untuned(reason, text);
   }
   /// Nothing is found out, for that reason, a sentence.
@@ -138,6 +140,8 @@ class SearchResults final : public TuningObserver {
   [[nodiscard]] const StoredSite* find_stored(const std::string& name, const Key& stored_key,
                                               std::span<const Config> configs) const;
   /// What is stored of a config of a site; null: nothing.
+  /// The core numbers configs; people know them by their values.
+  [[nodiscard]] std::string with_values(SiteIndex site, const std::string& text) const;
   [[nodiscard]] const StoredTrial* known_trial(const Site& site, std::size_t config) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
   [[nodiscard]] static StoredSite note_of(const Site& site);

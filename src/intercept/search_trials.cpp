@@ -1,6 +1,8 @@
 // What is in flight, for the journal: it may be the last thing that this process tries.
 #include <algorithm>
+#include <mutex>
 
+#include "intercept/clock.hpp"
 #include "intercept/search.hpp"
 
 namespace contextune::intercept {
@@ -36,7 +38,40 @@ void Search::note_in_flight() {
     for (const PassRecord& record : pending_) add(record);
     if (open_ != nullptr) add(*open_);
   }
-  results_.set_in_flight(all);
+  for (const auto& trial : stuck_)
+    if (!prospects_[trial.first].survived[trial.second]) add_one(trial);
+  if (!results_.set_in_flight(all)) return;
+  in_flight_since_ = all.empty() ? 0 : now_seconds();
+}
+
+std::optional<double> Search::overdue_in(double timeout, double now) const {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return timeout;  // it is at work
+  if (in_flight_since_ == 0) return std::nullopt;
+  return std::max(0.0, in_flight_since_ + timeout + 2 * quiet_period_ - now);
+}
+
+void Search::hangs() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return;
+  drain(false, now_seconds());  // what has come meanwhile
+  if (in_flight_since_ == 0) return;
+  in_flight_since_ = 0;
+  log_.fallback(FallbackReason::TrialTimeout, region_, {},
+                "The GPU is not through with a trial after trial_timeout, and only the end of its "
+                "process ends a kernel. " +
+                    store_.journal().hung());
+}
+
+void Search::overrun() {
+  drain(false, now_seconds());
+  stuck_ = results_.in_flight();
+  const std::string next = store_.journal().hung();
+  pending_.clear();
+  tuning_->overrun(now_seconds());
+  if (!next.empty()) log_.fallback(FallbackReason::TrialTimeout, region_, {}, next);
+  note_in_flight();
+  in_flight_since_ = 0;
 }
 
 bool Search::may_try(const Site& site, std::uint32_t config) const {

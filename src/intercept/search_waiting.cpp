@@ -82,8 +82,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
       note_survived(used_);
       drain(true, now_seconds());
     } else {
-      pending_.clear();
-      tuning_->overrun(now_seconds());
+      overrun();
     }
     after_change();
   }
@@ -113,8 +112,7 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
   const std::lock_guard lock(mutex_);
   drop_open_entry();
   if (outcome == Outcome::Overran) {
-    pending_.clear();
-    tuning_->overrun(now_seconds());
+    overrun();
   } else {
     tuning_->cut_short();
   }

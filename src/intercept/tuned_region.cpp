@@ -1,5 +1,6 @@
 #include "intercept/tuned_region.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "gpu/l2_flush.hpp"
@@ -7,6 +8,7 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/idle_wait.hpp"
 #include "intercept/own_arithmetic.hpp"
+#include "intercept/trial_watch.hpp"
 #include "intercept/tunable_launch.hpp"
 
 namespace contextune::intercept {
@@ -60,6 +62,10 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
   }
 }
 
+TunedRegion::~TunedRegion() {
+  TrialWatch::get().forget(this);
+}
+
 bool TunedRegion::finished() const noexcept {
   return search_.finished() || services().stopped.load(std::memory_order_acquire);
 }
@@ -83,6 +89,7 @@ void TunedRegion::entered(bool thread_bound) noexcept {
     table_.finish_builds();
     // A pass must not fall into a capture: nothing may be asked of the driver there.
     if (!services().captures.any()) search_.begin(now_seconds());
+    watch_trials();
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }
@@ -157,6 +164,39 @@ bool TunedRegion::synchronise() {
   return true;
 }
 
+void TunedRegion::watch_trials() noexcept {
+  if (watched_.load(std::memory_order_relaxed) || services().captures.any()) return;
+  try {
+    const auto seconds = search_.overdue_in(trial_timeout_, now_seconds());
+    if (!seconds) return;
+    CUcontext context = nullptr;
+    if (services().driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return;
+    watched_context_.store(context);
+    if (watched_.exchange(true)) return;
+    const auto look = [this] { return look_after_trials(); };
+    if (!TrialWatch::get().watch(this, *seconds, look)) watched_.store(false);
+  } catch (const std::exception&) {
+    watched_.store(false);  // no memory
+  }
+}
+
+double TunedRegion::look_after_trials() noexcept {
+  constexpr double longest_look_seconds = 1;
+  // First: an entry that begins now has itself looked after.
+  watched_.store(false);
+  try {
+    const auto seconds = search_.overdue_in(trial_timeout_, now_seconds());
+    if (!seconds || services().stopped.load() || watched_.exchange(true)) return 0;
+    if (*seconds > 0) return *seconds;
+    if (services().captures.any()) return trial_timeout_;
+    const double most = std::min(trial_timeout_, longest_look_seconds);
+    if (!end_within(services().driver, watched_context_.load(), most)) search_.hangs();
+    return trial_timeout_;
+  } catch (const std::exception&) {
+    return 0;  // no memory, or no thread to wait with
+  }
+}
+
 bool TunedRegion::may_repeat() noexcept {
   // What the body has in common with other processes they have to repeat as often.
   // Those whom the author named have been found.
@@ -206,6 +246,7 @@ bool TunedRegion::begin_pass() noexcept {
       counts = begins();
     } while (counts && align_ != Align::None && !search_.begin_together(is_ready, trial_timeout_));
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
+    watch_trials();
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }

@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <exception>
@@ -76,7 +77,8 @@ std::map<std::string, TryingFile> ended_in(const Folder& folder) {
   return ended;
 }
 
-void change_known(const Folder& folder, const std::function<void(KnownFile&)>& change) {
+void change_known(const Folder& folder, const std::function<void(KnownFile&)>& change,
+                  const std::function<void()>& afterwards = {}) {
   const auto deadline = std::chrono::steady_clock::now() +
                         std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                             std::chrono::duration<double>(most_wait_seconds));
@@ -84,21 +86,47 @@ void change_known(const Folder& folder, const std::function<void(KnownFile&)>& c
   KnownFile known = known_in(folder);
   change(known);
   lock.replace(known.to_text());
+  if (afterwards) afterwards();
 }
 
 /// All that is known, with what processes leave that have ended since.
 KnownFile take_in_ended(const Folder& folder) {
   if (ended_in(folder).empty()) return known_in(folder);
   KnownFile all;
-  change_known(folder, [&](KnownFile& known) {
-    const auto ended = ended_in(folder);  // again: another process may have been faster
-    std::set<TriedConfig> counted;
-    for (const auto& [name, trying] : ended) known.add(trying, counted);
-    all = known;
-    // Here, where nobody else counts them: should this process end now, nothing was written yet.
-    for (const auto& [name, trying] : ended) (void)::unlinkat(folder.number(), name.c_str(), 0);
-  });
+  std::vector<std::string> taken_in;
+  change_known(
+      folder,
+      [&](KnownFile& known) {
+        const auto ended = ended_in(folder);  // again: another process may have been faster
+        std::set<TriedConfig> counted;
+        for (const auto& [name, trying] : ended) known.add(trying, counted);
+        all = known;
+        for (const auto& [name, trying] : ended) taken_in.push_back(name);
+      },
+      [&] {
+        // Where nobody else counts them, and not before: whoever finds none of them believes what
+        // is known.
+        for (const std::string& name : taken_in) (void)::unlinkat(folder.number(), name.c_str(), 0);
+      });
   return all;
+}
+
+/// A sentence about configs that were in flight at an end that one of them may have caused.
+std::string what_comes_next(const std::map<TriedConfig, std::string>& in_flight, bool blamed,
+                            bool is_kept) {
+  constexpr std::size_t most_named = 12;
+  std::string names;
+  std::size_t named = 0;
+  for (const auto& [config, text] : in_flight) {
+    if (named++ == most_named) {
+      names += " and " + std::to_string(in_flight.size() - most_named) + " more";
+      break;
+    }
+    names += (names.empty() ? "" : "; ") + text;
+  }
+  if (!is_kept) return "In flight, which is kept nowhere for the next run: " + names + ".";
+  return blamed ? "Later runs leave out what was alone in flight: " + names + "."
+                : "The next run tries each config alone that was in flight: " + names + ".";
 }
 
 }  // namespace
@@ -222,8 +250,9 @@ void TrialJournal::set(const void* owner, std::vector<Trial> trials) {
   std::vector<TriedConfig> survivors;
   for (const Trial& trial : before) {
     const auto known = known_.find(trial.config);
-    if (known != known_.end() && known->second == Suspicion::Suspect && !is_in_flight(trial.config))
-      survivors.push_back(trial.config);
+    const bool is_cleared = known != known_.end() &&
+                            (known->second == Suspicion::Suspect || hung_.contains(trial.config));
+    if (is_cleared && !is_in_flight(trial.config)) survivors.push_back(trial.config);
   }
   if (!survivors.empty()) forget(survivors);
 }
@@ -247,6 +276,36 @@ void TrialJournal::forget(const std::vector<TriedConfig>& survivors) {
   } catch (const std::exception& error) {
     say(error.what());
   }
+}
+
+std::string TrialJournal::hung() {
+  const std::lock_guard lock(mutex_);
+  if (broken_) return {};
+  std::map<TriedConfig, std::string> all;
+  for (const auto& [owner, trials] : in_flight_)
+    for (const Trial& trial : trials) all.emplace(trial.config, trial.text);
+  if (all.empty()) return {};
+  const Suspicion suspicion = all.size() == 1 ? Suspicion::Blamed : Suspicion::Suspect;
+  for (const auto& [config, text] : all) {
+    hung_.insert(config);
+    Suspicion& known = known_[config];
+    known = std::max(known, suspicion);
+  }
+  if (!path_.empty() && !failed_) {
+    const HostState kept;
+    try {
+      change_known(Folder::create(path_), [&](KnownFile& known) {
+        for (const auto& [config, text] : all) {
+          KnownFile::Entry& entry = known.entries[config];
+          entry.suspicion = std::max(entry.suspicion, suspicion);
+          entry.text = text;
+        }
+      });
+    } catch (const std::exception& error) {
+      say(error.what());
+    }
+  }
+  return what_comes_next(all, suspicion == Suspicion::Blamed, !path_.empty() && !failed_);
 }
 
 void TrialJournal::prepare() {

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,8 +39,8 @@ struct TriedConfig {
 ///
 /// A process that ends by exit() takes its file away. What was in flight at any other end are
 /// suspects. One that was alone in flight is blamed: at once where it is known that the process
-/// crashed or its CUDA context broke, else when that happens a third time. A suspect that was tried
-/// and survived is one no longer.
+/// crashed, its CUDA context broke or the config did not end, else when that happens a third time. A
+/// suspect that was tried and survived is one no longer.
 ///
 /// Nothing throws but std::bad_alloc, and `errno` stays as it was. Any thread.
 class TrialJournal {
@@ -75,6 +76,11 @@ class TrialJournal {
   /// Does now what the first add() or set() would have to do before it can write.
   void prepare();
 
+  /// The GPU does not get through with what is in flight. That is known to later processes from now
+  /// on, however this one ends: what is alone in flight is blamed, of several each is a suspect.
+  /// What is survived after all is neither. @return what they will do, in a sentence
+  std::string hung();
+
   /// The CUDA context is in error: whatever is in flight may have done that.
   void broke();
 
@@ -99,6 +105,7 @@ class TrialJournal {
   bool said_ = false;
   bool broken_ = false;
   std::map<TriedConfig, Suspicion> known_;
+  std::set<TriedConfig> hung_;
   std::map<const void*, std::vector<Trial>> in_flight_;
   MappedFile own_;
   std::string own_name_;

@@ -66,6 +66,21 @@ TEST_CASE("a pass that does not end stops the search with what it knows") {
   CHECK(region.recorder.fallbacks[0].text.find("Config 2 of 'late' had not ended") == 0);
 }
 
+TEST_CASE("where several configs are under way in a pass that does not end, none is blamed") {
+  FakeRegion region(with_timeout(ancestor(0, 2), 5));
+  region.sites.push_back({"one", {4, 1, 3}});
+  region.sites.push_back({"other", {4, 3, 1}});
+  region.lost_passes = {2, 3};
+  for (int entry = 0; entry < 4; ++entry) region.entry();
+  region.tuning.overrun(40);
+  CHECK(region.tuning.finished());
+  REQUIRE(region.recorder.count(FallbackReason::TrialTimeout) == 1);
+  CHECK(region.recorder.fallbacks[0].text.find("none is blamed") != std::string::npos);
+  // What was not measured is as if it had not been tried.
+  for (const TrialEvent& trial : region.recorder.trials)
+    CHECK((trial.config == 0 && trial.status == TrialStatus::Measured));
+}
+
 TEST_CASE("where a pass does not end on one rank, all keep the winners so far, the same ones") {
   for (const std::size_t hanging : {0U, 1U}) {
     SeveralRanks ranks(2, with_timeout(ancestor(0, 2), 5));

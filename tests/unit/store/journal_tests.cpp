@@ -191,6 +191,56 @@ TEST_CASE("Several that crashed together are suspects, none is blamed", "[journa
   CHECK(runs.suspicion(second) == Suspicion::Suspect);
 }
 
+TEST_CASE("A config that hung alone is blamed however its process ends, and named", "[journal]") {
+  Runs runs;
+  judge_end(runs.folder,
+            runs.run({first},
+                     [&](TrialJournal& journal) {
+                       const std::string next = journal.hung();
+                       if (next.find("leave out what was alone in flight: config 10") ==
+                           std::string::npos)
+                         ::_exit(1);
+                       ::raise(SIGKILL);
+                     }),
+            ProcessEnd::Nobodys);
+  CHECK(runs.suspicion(first) == Suspicion::Blamed);
+}
+
+TEST_CASE("Of several configs in flight at a hang each is a suspect, until it hangs alone",
+          "[journal]") {
+  Runs runs;
+  const auto hang = [](TrialJournal& journal) {
+    (void)journal.hung();
+    ::raise(SIGKILL);
+  };
+  judge_end(runs.folder, runs.run({first, second}, hang), ProcessEnd::Nobodys);
+  CHECK(runs.suspicion(first) == Suspicion::Suspect);
+  CHECK(runs.suspicion(second) == Suspicion::Suspect);
+  // Each alone: run() has tried the first one for itself.
+  runs.run({first}, [&](TrialJournal& journal) {
+    journal.set(&runs, {{second, "second"}});
+    hang(journal);
+  });
+  CHECK(runs.suspicion(first) == Suspicion::None);
+  CHECK(runs.suspicion(second) == Suspicion::Blamed);
+}
+
+TEST_CASE("What ended after all is neither blamed nor a suspect for having been slow",
+          "[journal]") {
+  Runs runs;
+  const bool alone = GENERATE(true, false);
+  runs.run({}, [&](TrialJournal& journal) {
+    std::vector<TrialJournal::Trial> trials{{first, "first"}};
+    if (!alone) trials.push_back({second, "second"});
+    journal.set(&runs, trials);
+    (void)journal.hung();
+    journal.set(&runs, {});
+    ::raise(SIGKILL);
+  });
+  CHECK(runs.suspicion(first) == Suspicion::None);
+  CHECK(runs.suspicion(second) == Suspicion::None);
+}
+
 TEST_CASE("An end that somebody wanted blames nobody, however often", "[journal]") {
   Runs runs;
   for (int i = 0; i < 3; ++i) judge_end(runs.folder, runs.die({first}), ProcessEnd::Nobodys);

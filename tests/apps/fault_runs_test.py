@@ -1,0 +1,103 @@
+"""Configs that hang, abort or break the CUDA context, each in the first, the middle and the last config of
+one of three sites: after three runs at the most the next one is tuned, the log names the config that did
+it, and no other one is lost. Usage: fault_runs_test.py replay|live|body 1|2. Prints a table."""
+
+import json
+import os
+import signal
+import sys
+import time
+import unittest
+
+from stored_runs import BUILD, PATIENCE, Log, StoredRuns
+
+PROGRAM = BUILD / "apps" / "fault_sites"
+MODE, RANKS = sys.argv[1], int(sys.argv[2])
+KINDS = {"hang": "hang", "abort": "abort", "illegal address": "sticky"}
+SITES = ("first", "second", "third")
+BLOCKS = (64, 128, 512)  # the default is 256
+POSITIONS = ("first", "middle", "last")
+MOST_RUNS = 3  # that end badly
+SPACE = "".join(f'kernel "{site}" {{\n  space = {{ block = {{ {", ".join(map(str, BLOCKS))} }} }},\n'
+                "  apply = function(config, launch) launch.block.x = config.block end,\n}\n" for site in SITES)
+QUICK = ("--trial-timeout", "0.5", "--no-confirm", "--max-slowdown", "0")
+
+
+class FaultRunsTest(StoredRuns):
+    def setUp(self):
+        super().setUp()
+        self.space = self.work / "space.lua"
+        self.space.write_text(SPACE)
+
+    def log_text(self):
+        return "".join(path.read_text() for path in sorted(self.folder.glob("rank-*.log")))
+
+    def run_once(self, fault):
+        """Status of a run, which is interrupted as from a terminal where a trial is said to hang."""
+        program = (PROGRAM, "body") if MODE == "body" else (PROGRAM, "loop", "1500")  # its winners are stored meanwhile
+        ranks = () if RANKS == 1 else ("-n", RANKS, "--kill-on-failure")
+        mode = () if MODE == "body" else ("--mode", MODE)
+        variables = {"SIMCUDA_FAULT": fault} if fault else {}
+        process = self.start(*QUICK, *mode, *ranks, program=program, region="nvtx:step", space=self.space,
+                             variables=variables)
+        deadline = time.monotonic() + PATIENCE
+        while process.poll() is None:
+            self.assertLess(time.monotonic(), deadline, self.log_text())
+            if self.is_said_to_hang() and process.poll() is None:
+                time.sleep(0.2)  # a replay ends itself
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGINT)
+                    self.end(process)
+                break
+            time.sleep(0.02)
+        return self.end(process)
+
+    def is_said_to_hang(self):
+        said = [line for line in self.log_text().splitlines() if "reason=trial_timeout" in line and
+                ("leave out" in line or "tries each" in line)]
+        return len({line.split(" rank=")[1].split()[0] for line in said}) == RANKS
+
+    def trials(self):
+        """What is stored of each site: status by block."""
+        (path,) = (self.work / "store" / "step").glob("*.json")
+        return {site["name"]: {trial["config"].get("block"): trial["status"] for trial in site["trials"]}
+                for site in json.loads(path.read_text())["sites"]}
+
+    def run_until_tuned(self, fault):
+        ends = []
+        for _ in range(MOST_RUNS + 1):
+            status, _, errors = self.run_once(fault)
+            log = Log(self.folder)
+            if status == 0 and {line["site"] for line in log.of("winner")} == set(SITES):
+                return ends, log
+            ends.append(status)
+        self.fail(f"not tuned after {ends}: {errors}\n{self.log_text()}")
+
+    def test_each_fault_in_each_place(self):
+        status, bare, _ = self.end(self.start("--disable", program=(PROGRAM, "loop", "1"),
+                                              region="nvtx:step", space=self.space))
+        self.assertEqual(status, 0)
+        print(f"\n{MODE}, {RANKS} rank{'s' * (RANKS > 1)} (simulated)\n"
+              f"{'fault':16} {'site':8} {'config':8} {'block':>6} {'ended badly':>12}  named  innocent lost")
+        wrong = []
+        for kind, word in KINDS.items():
+            for position, site, block in zip(POSITIONS, SITES, BLOCKS):
+                self.environment["CONTEXTUNE_CACHE_DIR"] = str(self.work / "store")
+                (self.work / "store").exists() and __import__("shutil").rmtree(self.work / "store")
+                ends, log = self.run_until_tuned(f"{word}:{site}:block={block}")
+                named = {line["text"].split(" of '")[1].split("'")[0] + " " +
+                         line["text"].split("(")[1].split(")")[0]
+                         for line in log.of("fallback", reason="config_crashed")}
+                trials = self.trials()
+                lost = [f"{one} {b}" for one in SITES for b in BLOCKS if (one, b) != (site, block) and
+                        trials[one].get(b) not in ("measured", "cutoff")]
+                right = named == {f"{site} block={block}"}
+                print(f"{kind:16} {site:8} {position:8} {block:6} {len(ends):12}  {'yes' if right else named}"
+                      f"    {', '.join(lost) or 'none'}", flush=True)
+                if not right or lost or not ends:
+                    wrong.append((kind, site, block, ends, named, lost, self.log_text()))
+        self.assertEqual(wrong, [])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
