@@ -10,7 +10,7 @@ enum class Selection { Median, Mean, Min };
 enum class TimerKind { Auto, Cupti, Events };
 enum class Distributed { Auto, Off, On };
 /// Who decides on the kernels of a region that several ranks have; see the option.
-enum class Scope { Global, Local };
+enum class Scope { Auto, Global, Local };
 /// Where ranks wait for one another before a pass; see the option.
 enum class Align { None, Pass, Sample };
 /// How far from its default a collective's result may be led; see the option.

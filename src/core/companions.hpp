@@ -21,7 +21,7 @@ struct Companions {
   State state = State::Alone;
   Coordinator* coordinator = nullptr;  ///< if they are known; outlives the tuning
   SharedTuningSettings settings;       ///< the same
-  Scope scope = Scope::Global;         ///< the same
+  Scope scope = Scope::Auto;           ///< the same
 };
 
 /// Whoever finds them, for one region; a port. Called under the region's lock, and waits for nobody

@@ -119,9 +119,9 @@ void JoiningTuning::join(Companions&& companions) {
   companions.settings.entries_before = entries_ - 1;
   companions.settings.is_late = with_collectives_ > 1;
   std::unique_ptr<RegionTuning> shared;
-  if (companions.scope == Scope::Local) {
+  if (companions.scope != Scope::Global) {
     shared = std::make_unique<ScopedTuning>(options_, std::move(companions.settings),
-                                            *companions.coordinator, observer_);
+                                            *companions.coordinator, observer_, companions.scope);
   } else {
     shared = std::make_unique<SharedTuning>(options_, std::move(companions.settings),
                                             *companions.coordinator, observer_);

@@ -40,7 +40,7 @@ struct Words<Distributed> {
 };
 template <>
 struct Words<Scope> {
-  static constexpr std::array<std::string_view, 2> list{"global", "local"};
+  static constexpr std::array<std::string_view, 3> list{"auto", "global", "local"};
 };
 template <>
 struct Words<Align> {

@@ -202,6 +202,11 @@ class RegionTuning {
   /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
   virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
 
+  /// The ranks that make the passes with this one have been lost, for that reason, a clause: no
+  /// pass that was agreed on is made any more.
+  /// @return whether the search goes on without them
+  virtual bool go_on_alone(const std::string& /*why*/) { return false; }
+
   /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
   /// question back, or waits for the verdict where that is too late, which others' programs cannot
   /// delay.

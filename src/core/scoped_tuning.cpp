@@ -7,7 +7,7 @@ namespace contextune {
 namespace {
 
 // Passes that are agreed on count from here, to be told from those that are not.
-constexpr std::uint64_t first_shared_pass = std::uint64_t{1} << 30U;
+constexpr std::uint64_t first_shared_pass = std::uint64_t{1} << 28U;
 
 }  // namespace
 
@@ -61,12 +61,55 @@ std::string ScopedTuning::Decisions::commit(const DecisionLease& lease) {
 }
 
 ScopedTuning::ScopedTuning(const TuningOptions& options, SharedTuningSettings settings,
-                           Coordinator& coordinator, TuningObserver& observer)
+                           Coordinator& coordinator, TuningObserver& observer, Scope scope)
     : local_reports_(local_half_, observer),
       shared_reports_(shared_half_, observer),
       local_(options, &local_reports_),
-      shared_(options, std::move(settings), coordinator, shared_reports_),
-      decisions_(*this) {}
+      shared_(options, with_outcome(std::move(settings), *this), coordinator, shared_reports_),
+      decisions_(*this),
+      scope_(scope),
+      together_(scope == Scope::Auto) {}
+
+SharedTuningSettings ScopedTuning::with_outcome(SharedTuningSettings settings,
+                                                const ScopedTuning& of) {
+  settings.outcome = [&of] { return of.outcome(); };
+  return settings;
+}
+
+std::string ScopedTuning::outcome() const {
+  if (scope_ == Scope::Local && !together_) return "Its collectives run their default";
+  return may_part() ? "With --scope auto this rank tunes its kernels and functions by itself, and "
+                      "collectives keep their default"
+                    : "All sites run their default, because what is repeated waits for other ranks";
+}
+
+bool ScopedTuning::may_part() const {
+  const auto collective = [](const Site& site) { return site.spec.collective; };
+  const bool waits = waits_for_ranks_ || std::any_of(sites_.begin(), sites_.end(), collective);
+  return scope_ == Scope::Auto && !(repeated_ && waits);
+}
+
+void ScopedTuning::part() {
+  parted_ = true;
+  together_ = false;
+  for (SiteIndex outer = 0; outer < sites_.size(); ++outer) {
+    Site& site = sites_[outer];
+    if (site.spec.collective) continue;
+    SiteSpec spec = site.spec;
+    spec.ready = site.spec.ready && site.unusable.empty();
+    site.shared = false;
+    site.inner = add_to_half(spec, outer, false);
+    if (site.inner == no_site) continue;
+    if (site.spec.ready && !spec.ready) local_.site_ready(site.inner, site.unusable);
+    for (const std::uint32_t config : site.wrong) local_.reject_config(site.inner, config, {});
+  }
+}
+
+bool ScopedTuning::go_on_alone(const std::string& why) {
+  if (!in_shared_ || !may_part()) return false;
+  shared_.give_up(why);
+  return true;
+}
 
 RegionTuning& ScopedTuning::half_of(bool shared) {
   return shared ? static_cast<RegionTuning&>(shared_) : local_;
@@ -128,9 +171,10 @@ void ScopedTuning::reject_config(SiteIndex index, std::uint32_t config, const st
 
 PassPlan ScopedTuning::begin_pass(double now, bool bounded) {
   const auto collective = [](const Site& site) { return site.shared; };
+  repeated_ = !bounded;
+  if (is_to_part()) part();
   const bool any_shared = std::any_of(sites_.begin(), sites_.end(), collective);
   if (!bounded && any_shared) decide_together();
-  repeated_ = !bounded;
   // What was begun together is ended together: the others count on it. Afterwards the kernels'
   // search looks for new ones.
   const bool shared_open = any_shared && !shared_.finished();
@@ -138,6 +182,11 @@ PassPlan ScopedTuning::begin_pass(double now, bool bounded) {
   shared_begun_ = in_shared_;
   if (!in_shared_) shared_.pass_by(now);
   PassPlan plan = half_of(in_shared_).begin_pass(now, bounded);
+  if (in_shared_ && is_to_part()) {
+    part();
+    in_shared_ = shared_begun_ = false;
+    plan = local_.begin_pass(now, bounded);
+  }
   const auto winners = this->winners();
   plan_.assign(winners.begin(), winners.end());
   const std::vector<SiteIndex>& outer = (in_shared_ ? shared_half_ : local_half_).outer;
@@ -200,8 +249,9 @@ void ScopedTuning::explain_unfinished() {
 }
 
 bool ScopedTuning::finished() const {
-  const bool shared = !shared_half_.outer.empty();
-  return (together_ || local_.finished()) && (!shared || shared_.finished());
+  if (is_to_part()) return false;
+  if (together_) return shared_.finished();
+  return local_.finished() && (shared_half_.outer.empty() || shared_.finished());
 }
 
 Stage ScopedTuning::stage() const {

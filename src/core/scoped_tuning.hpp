@@ -6,21 +6,29 @@
 #include <string>
 #include <vector>
 
+#include <contextune/options.hpp>
+
 #include "core/shared_tuning.hpp"
 #include "core/tuning.hpp"
 
 namespace contextune {
 
-/// The search in a region of `scope = local`: its kernels are decided by this rank alone, whatever
-/// the others do, and its collectives with all ranks together, once the kernels are through. Where
-/// the region is repeated for us and has collectives, ranks have to repeat it alike: then all of it
-/// is decided together, from the first pass on, or the one in which the first collective came up.
+/// The search in a region of which a part is decided by this rank alone.
+///
+/// With `scope = local` these are its kernels, whatever the others do; its collectives are decided
+/// with all ranks together, once the kernels are through. Where the region is repeated for us and
+/// has collectives, ranks have to repeat it alike: then all of it is decided together, from the
+/// first pass on, or the one in which the first collective came up.
+///
+/// With `scope = auto` all is decided together, until the ranks do not agree: from then on this
+/// rank decides on its kernels by itself, and collectives keep what they had, unless the region is
+/// repeated for us and waits for other ranks.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
 class ScopedTuning final : public RegionTuning {
  public:
   ScopedTuning(const TuningOptions& options, SharedTuningSettings settings,
-               Coordinator& coordinator, TuningObserver& observer);
+               Coordinator& coordinator, TuningObserver& observer, Scope scope);
 
   SiteIndex add_site(SiteSpec spec) override;
   [[nodiscard]] Key public_key(const Key& key) const override { return shared_.public_key(key); }
@@ -45,7 +53,11 @@ class ScopedTuning final : public RegionTuning {
   void pause() override;
   void leave(const std::string& why) override { shared_.leave(why); }
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
-  void repeat_together(std::span<const std::uint32_t> /*ranks*/) override { decide_together(); }
+  void repeat_together(std::span<const std::uint32_t> /*ranks*/) override {
+    waits_for_ranks_ = true;
+    decide_together();
+  }
+  bool go_on_alone(const std::string& why) override;
   bool settle(double now) override { return shared_.settle(now); }
   bool settle_entry(double now) override { return shared_.settle_entry(now); }
   void explain_unfinished() override;
@@ -102,6 +114,14 @@ class ScopedTuning final : public RegionTuning {
   [[nodiscard]] RegionTuning& half_of(bool shared);
   SiteIndex add_to_half(const SiteSpec& spec, SiteIndex outer, bool shared);
   void decide_together();
+  /// Whether it may be repeated by this rank alone.
+  [[nodiscard]] bool may_part() const;
+  /// The ranks have not agreed, and this one has not gone on by itself yet.
+  [[nodiscard]] bool is_to_part() const { return !parted_ && shared_.has_failed() && may_part(); }
+  void part();
+  [[nodiscard]] std::string outcome() const;
+  [[nodiscard]] static SharedTuningSettings with_outcome(SharedTuningSettings settings,
+                                                         const ScopedTuning& of);
   [[nodiscard]] std::vector<SiteIndex> inner_of(std::span<const SiteIndex> outer) const;
 
   Half local_half_;
@@ -112,8 +132,11 @@ class ScopedTuning final : public RegionTuning {
   SharedTuning shared_;
   Decisions decisions_;
   std::vector<Site> sites_;
+  const Scope scope_;
   bool repeated_ = false;  ///< the region's entries are made for us
-  bool together_ = false;
+  bool together_;
+  bool parted_ = false;
+  bool waits_for_ranks_ = false;  ///< what is done in it does
   bool shared_begun_ = false;
   bool in_shared_ = false;  ///< whose the entry is
   std::vector<std::uint32_t> plan_;

@@ -271,6 +271,12 @@ void SharedTuning::mirror(const TuningEvent& event) {
   }
 }
 
+void SharedTuning::give_up(const std::string& why) {
+  if (failed_) return;
+  leave(why);
+  fail(why);
+}
+
 void SharedTuning::close(const std::string& why) {
   closed_ = true;
   engagement_.end();
@@ -289,9 +295,10 @@ void SharedTuning::fail(const std::string& why) {
   batch_.passes.clear();
   seen_.clear();
   next_ = 0;
-  observer_.fallback(
-      FallbackReason::NoAgreement, no_site,
-      "All sites run their default: " + (why.empty() ? "the ranks could not agree" : why) + ".");
+  const std::string outcome =
+      settings_.outcome ? settings_.outcome() : "All sites run their default";
+  observer_.fallback(FallbackReason::NoAgreement, no_site,
+                     outcome + ": " + (why.empty() ? "the ranks could not agree" : why) + ".");
   observer_.stage(Stage::Finished, 0);
 }
 

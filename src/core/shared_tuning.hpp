@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -28,6 +29,8 @@ struct SharedTuningSettings {
   double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
   std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
   bool is_late = false;              ///< collectives were made in more than one of them
+  /// What becomes of its sites where the ranks do not agree; a sentence without its end.
+  std::function<std::string()> outcome{};
 };
 
 /// The search in one region, decided for all ranks together: every rank runs the same batches of
@@ -71,6 +74,9 @@ class SharedTuning final : public RegionTuning {
   void pause() override;
   void leave(const std::string& why) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
+  /// There is no agreement any more, for that reason, a clause.
+  void give_up(const std::string& why);
+  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
   bool settle(double now) override;
   bool settle_entry(double now) override;
   void explain_unfinished() override;

@@ -17,8 +17,8 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/region_companions.hpp"
 #include "log/rank_of_environment.hpp"
-#include "space/file_text.hpp"
 #include "rank/make_coordinator.hpp"
+#include "space/file_text.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -139,8 +139,9 @@ std::unique_ptr<RegionTuning> ProcessRanks::tuning_of(const std::string& region,
   }
   SharedTuningSettings settings = settings_of(number_of_region(region), options);
   add_all_ranks(settings, others->num_ranks());
-  if (options.scope == Scope::Local)
-    return std::make_unique<ScopedTuning>(tuning, std::move(settings), *others, observer);
+  if (options.scope != Scope::Global)
+    return std::make_unique<ScopedTuning>(tuning, std::move(settings), *others, observer,
+                                          options.scope);
   return std::make_unique<SharedTuning>(tuning, std::move(settings), *others, observer);
 }
 

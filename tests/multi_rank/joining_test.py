@@ -158,8 +158,8 @@ class Joining(unittest.TestCase):
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root")
     def test_ranks_that_share_no_user_meet_over_tcp(self):
         """As ranks of several hosts do: no Unix socket of one user lets another in."""
-        os.chmod(self.folder, 0o777)
-        os.chmod(self.folder / "logs", 0o777)
+        os.chmod(self.folder, 0o1777)
+        os.chmod(self.folder / "logs", 0o1777)
         before = {1: ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]}
         self.assert_tuned_together(self.start(2, before=before))
 

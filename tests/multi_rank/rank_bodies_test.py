@@ -182,6 +182,28 @@ class RankBodies(unittest.TestCase):
                     reasons = {reason for reason, _ in job.told(log)}
                     self.assertTrue(reasons & {"no_rendezvous", "no_agreement"}, log)
 
+    def test_with_scope_auto_ranks_that_do_not_agree_tune_what_is_theirs_alone(self):
+        cases = {
+            "other options": (Bodies(2, 0), {1: {"CONTEXTUNE_N_REPEAT": "3"}}, 2),
+            "one disabled": (Bodies(2, 0), {1: {"CONTEXTUNE_DISABLE": "true"}}, 2),
+            "a function": (Bodies(1, 0, "function"), {1: {"CONTEXTUNE_N_REPEAT": "3"}}, 2),
+            "collectives": (Bodies(2, 1), {1: {"CONTEXTUNE_N_REPEAT": "3"}}, 0),
+        }
+        auto = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
+        for name, (program, of_ranks, num_winners) in cases.items():
+            with self.subTest(name):
+                peculiar = {rank: job.Peculiar(variables=own) for rank, own in of_ranks.items()}
+                with job.Job(2, "body", 0, auto, peculiar, program) as ranks:
+                    self.assertEqual(ranks.unfinished(range(2)), [])
+                    self.assertEqual(ranks.faults_of(0) + ranks.faults_of(1), [])
+                    log = ranks.log(0)
+                winners = job.winners(log)
+                self.assertEqual(len(winners), num_winners, log)
+                for line in winners:
+                    self.assertIn("block=128", line)
+                texts = [text for reason, text in job.told(log) if reason == "no_agreement"]
+                self.assertEqual({"With --scope auto" in text for text in texts}, {num_winners > 0}, log)
+
     def test_kernels_of_scope_local_beside_collectives_are_repeated_together(self):
         _, logs = self.run_job(Bodies(2, 1), 2, {"CONTEXTUNE_SCOPE": "local"})
         for log in logs:

@@ -42,6 +42,69 @@ TEST_CASE("kernels of scope local are tuned on a rank that no other answers") {
   CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
 }
 
+TEST_CASE("with scope auto all ranks have the winners that they found together") {
+  SeveralRanks ranks(2, ancestor(0, 2), Scope::Auto);
+  // Each rank alone would take another one.
+  ranks.add("kernel", {{4, 1, 2}, {4, 3, 2}});
+  ranks.run();
+  for (std::size_t rank = 0; rank < 2; ++rank) CHECK(ranks[rank].winner(0) == 2);
+  require_same_passes(ranks);
+}
+
+TEST_CASE("with scope auto a rank that no other answers tunes its kernels by itself") {
+  for (const bool live : {false, true}) {
+    SeveralRanks ranks(2, ancestor(0, 2), Scope::Auto);
+    ranks.add("kernel", {{4, 1}, {4, 1}});
+    if (live) add_collective(ranks, "all_gather");
+    ranks.meeting.lose(1);
+    for (int entry = 0; entry < 3000 && !ranks[0].tuning.finished(); ++entry) ranks[0].entry(live);
+    REQUIRE(ranks[0].tuning.finished());
+    CHECK(ranks[0].winner(0) == 1);
+    CHECK(ranks[0].winner(1) == 0);
+    CHECK(ranks[0].decisions.leases == 0);
+    REQUIRE(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
+    CHECK(ranks[0].recorder.fallbacks[0].text ==
+          "With --scope auto this rank tunes its kernels and functions by itself, and collectives "
+          "keep their default: a rank was lost.");
+  }
+}
+
+TEST_CASE("with scope auto a rank that loses the others in mid-tuning goes on by itself") {
+  for (const int passes : {1, 3, 5}) {
+    SeveralRanks ranks(2, ancestor(0, 2), Scope::Auto);
+    ranks.add("kernel", {{4, 1, 3}, {4, 3, 1}});
+    for (int pass = 0; pass < passes; ++pass)
+      for (int tries = 0; tries < 2; ++tries)
+        for (auto& rank : ranks.ranks) rank->entry(false);
+    ranks.meeting.lose(1);
+    for (int entry = 0; entry < 100 && !ranks[0].tuning.finished(); ++entry) ranks[0].entry(false);
+    REQUIRE(ranks[0].tuning.finished());
+    CHECK(ranks[0].winner(0) == 1);
+  }
+}
+
+TEST_CASE("with scope auto what is repeated and waits for other ranks runs its default") {
+  for (const bool has_collective : {false, true}) {
+    SeveralRanks ranks(2, ancestor(0, 2), Scope::Auto);
+    ranks.add("kernel", {{4, 1}, {4, 1}});
+    if (has_collective) {
+      add_collective(ranks, "all_gather");
+      for (int tries = 0; tries < 3; ++tries)
+        for (auto& rank : ranks.ranks) rank->entry(false);
+    } else {
+      ranks[0].tuning.repeat_together({});
+    }
+    ranks.meeting.lose(1);
+    for (int entry = 0; entry < 100 && !ranks[0].tuning.finished(); ++entry) ranks[0].entry(false);
+    REQUIRE(ranks[0].tuning.finished());
+    CHECK(ranks[0].winner(0) == 0);
+    REQUIRE(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);
+    CHECK(ranks[0].recorder.fallbacks[0].text ==
+          "All sites run their default, because what is repeated waits for other ranks: a rank was "
+          "lost.");
+  }
+}
+
 TEST_CASE("live, collectives beside kernels of scope local are tuned by all ranks together") {
   // The ranks' kernels take another number of passes: they come to the collectives at other times.
   SeveralRanks ranks(2, ancestor(1, 2), Scope::Local);

@@ -140,9 +140,9 @@ class FakeRank {
   FakeRank(Meeting& meeting, std::uint32_t rank, std::uint32_t num_ranks,
            const TuningOptions& options, Scope scope = Scope::Global)
       : seat(meeting, rank),
-        made(scope == Scope::Local
-                 ? std::unique_ptr<RegionTuning>(
-                       std::make_unique<ScopedTuning>(options, settings(num_ranks), seat, recorder))
+        made(scope != Scope::Global
+                 ? std::unique_ptr<RegionTuning>(std::make_unique<ScopedTuning>(
+                       options, settings(num_ranks), seat, recorder, scope))
                  : std::make_unique<SharedTuning>(options, settings(num_ranks), seat, recorder)),
         tuning(*made),
         decisions(tuning, num_ranks) {
