@@ -11,7 +11,10 @@ namespace contextune::gpu {
 namespace {
 
 // A call of the driver takes as long as copying this much.
-constexpr std::size_t large_bytes = std::size_t{8} << 20U;
+constexpr std::size_t large_for_driver = std::size_t{8} << 20U;
+
+// Of a cache nothing is left beside this much, whoever copies it.
+constexpr std::size_t large_for_cache = std::size_t{1} << 30U;
 
 // So few small ones are the driver's too: they need no kernel to be loaded.
 constexpr std::size_t few = 16;
@@ -30,15 +33,17 @@ BlockCopier::~BlockCopier() {
   if (stuck()) work_.abandon();
 }
 
-void BlockCopier::start(std::size_t num_blocks, std::string_view what) {
+void BlockCopier::start(std::size_t num_blocks, std::string_view what, Large large) {
   what_ = what;
   if (stuck()) throw Error(std::string(what_) + ": an earlier copy has not ended yet");
   num_blocks_ = num_blocks;
   large_.clear();
   small_.clear();
-  many_ = false;
   launched_ = written_ = 0;
   slice_ = first_slice;
+  large_bytes_ = large == Large::ByKernel ? large_for_cache : large_for_driver;
+  many_ = large == Large::ByKernel && load_kernel();
+  if (!many_) large_bytes_ = large_for_driver;
 }
 
 bool BlockCopier::load_kernel() {
@@ -54,7 +59,7 @@ bool BlockCopier::load_kernel() {
 
 void BlockCopier::add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
   const Copy copy{to, from, bytes};
-  const bool large = bytes >= large_bytes || (many_ && !use_kernel_);
+  const bool large = bytes >= large_bytes_ || (many_ && !use_kernel_);
   if (large) large_.push_back(copy);
   if (large) return copy_by_driver(copy);
   if (many_) return copy_by_kernel(copy);

@@ -17,6 +17,12 @@ namespace contextune::gpu {
 /// of device memory or of pinned host memory. One thread at a time; goes before its context does.
 class BlockCopier {
  public:
+  /// Who copies what is large, where there is a choice.
+  enum class Large : std::uint8_t {
+    ByDriver,  ///< at the full speed of the memory
+    ByKernel   ///< leaves in the cache what is there
+  };
+
   /// @param kernels outlives the copier
   /// @throws Error if the driver refuses a stream
   BlockCopier(const Driver& driver, CUcontext context, BlockKernels& kernels);
@@ -27,7 +33,7 @@ class BlockCopier {
   /// Between this and finish() or give_up(), adds may start copies at once.
   /// @param num_blocks at least as many as the copies have blocks of 64 KiB, begun ones included
   /// @param what       names the work in errors
-  void start(std::size_t num_blocks, std::string_view what);
+  void start(std::size_t num_blocks, std::string_view what, Large large = Large::ByDriver);
   /// @throws Error if the driver refuses
   void add(CUdeviceptr to, CUdeviceptr from, std::size_t bytes);
   /// Instead of start() and add(): the copies of last time, which have all succeeded. Starts sooner
@@ -61,6 +67,7 @@ class BlockCopier {
   std::vector<Copy> large_;     ///< the driver's
   std::vector<Copy> small_;     ///< not yet given to anyone
   bool use_kernel_ = true;      ///< for small ones, if they become many
+  std::size_t large_bytes_ = 0;
   bool many_ = false;
   std::size_t launched_ = 0;  ///< blocks that the kernel was told of
   std::size_t written_ = 0;   ///< blocks in `work_`

@@ -51,7 +51,7 @@ class BlockStore {
   /// All blocks.
   void save(const Footprint& footprint, Deadline deadline);
 
-  /// Puts back some of what was saved.
+  /// Puts back some of what was saved. Up to 1 GiB from the device passes by the cache.
   /// @param blocks ascending, all of them saved
   /// @throws Error if a block was not saved, the driver fails, or the deadline passes; the memory
   /// is

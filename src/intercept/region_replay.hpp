@@ -106,6 +106,8 @@ class RegionReplay {
   void screen(Replayer& replayer);
   void screen_suspects(Replayer& replayer);
   void screen_pass(Replayer& replayer);
+  /// Runs what the pass will run, so that the pass comes after it as entries of the program do.
+  void follow_itself(Replayer& replayer);
   [[nodiscard]] Trials trials_of(const Replayer& replayer,
                                  const std::function<std::uint32_t(const Site&)>& config_of) const;
   /// Finds out which of the configs that a wrong pass ran are wrong, and rejects them.

@@ -61,6 +61,7 @@ void RegionReplay::screen_pass(Replayer& replayer) {
       if (site->planned() != 0) tried.emplace_back(site, site->planned());
   }
   memory_->restore_initial();
+  follow_itself(replayer);
   await_ranks(ReplayRanks::Run::Pass);
   replayer.run_pass([this] { search_.end(now_seconds()); });
   ++replays_;

@@ -71,10 +71,9 @@ TEST_CASE("Winners that each help are kept, each after it was left out once, in 
   const Configs none{0, 0};
   const Configs much{1, 0};
   const Configs little{0, 1};
-  CHECK(ran == std::vector<Configs>{all,  none,   all,    all,    none,  none,   all,
-                                    all,  none,   much,   all,    all,   much,   much,
-                                    all,  all,    much,   little, all,   all,    little,
-                                    little, all,  all,    little});
+  CHECK(ran == std::vector<Configs>{all,  none, all,    all,    none, none, all,   all,  none,
+                                    much, all,  all,    much,   much, all,  all,   much, little,
+                                    all,  all,  little, little, all,  all,  little});
   CHECK(region.winner(0) == 1);
   CHECK(region.winner(1) == 1);
   REQUIRE(region.recorder.left_out_events.size() == 2);
@@ -122,8 +121,7 @@ TEST_CASE("Leaving out many winners takes a bounded number of passes", "[left_ou
   for (std::size_t i = 0; i < num_sites; ++i)
     region.sites.push_back({"kernel-" + std::to_string(i), {10e-6, 9.7e-6}});
   std::size_t passes = 0;
-  while (!region.tuning.finished())
-    passes += region.entry().stage == Stage::Confirm ? 1U : 0U;
+  while (!region.tuning.finished()) passes += region.entry().stage == Stage::Confirm ? 1U : 0U;
   CHECK(region.recorder.left_out_events.size() > 10);
   CHECK(passes <= 2 * 4 * num_sites + 3 * 65);
 }

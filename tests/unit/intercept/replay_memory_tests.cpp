@@ -20,6 +20,7 @@ TEST_CASE("Memory that cannot be put back for want of host memory is mixed, as f
           "[replay]") {
   Simulation& simulation = Simulation::get();
   gpu::Driver driver = simulation.driver;
+  driver.cuLibraryLoadData = nullptr;  // it copies by itself
   gpu::BlockKernels kernels(driver);
   constexpr std::size_t num_bytes = 100'000;
   const CUdeviceptr memory = simulation.memory(num_bytes / sizeof(float));
