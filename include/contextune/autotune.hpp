@@ -26,8 +26,9 @@ namespace contextune {
 ///              Struct&)` (the function is then given the struct), or a callable of `const Device&`
 ///              that gives one of these and is asked once, at the first call. The first config that
 ///              is kept is the default.
-/// @param key   what makes two calls the same problem, from the arguments: a whole number, an enum,
-///              a pair, tuple or array of these; texts and Keys as well, which are dearer
+/// @param key   what makes two calls the same problem, from the arguments: whole numbers, enums,
+///              and optionals, pairs, tuples and arrays of these, or within one another; texts,
+///              vectors and Keys as well, which are dearer
 /// @param prune true keeps a config for a problem; from config and arguments
 /// @param function from config and arguments
 /// @throws Error if the space is empty or names a config twice, or an option is out of range

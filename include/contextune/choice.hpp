@@ -20,6 +20,7 @@
 #include <contextune/config.hpp>
 #include <contextune/config_space.hpp>
 #include <contextune/key.hpp>
+#include <contextune/key_words.hpp>
 
 namespace contextune {
 
@@ -183,14 +184,17 @@ class Choice<Result(Args...)> : public ChoiceBase {
     type_ = std::move(type);
     return *this;
   }
-  /// What else makes two calls different problems: a Key, or one whole number, which costs less.
+  /// What else makes two calls different problems, as key_words.hpp says; one whole number costs
+  /// least.
   template <class KeyFunction>
   Choice& key(KeyFunction key) {
     using Given = std::invoke_result_t<KeyFunction&, std::add_lvalue_reference_t<Args>...>;
     if constexpr (std::is_integral_v<Given>) {
       number_ = std::move(key);
     } else {
-      key_ = std::move(key);
+      key_ = [key = std::move(key)](std::add_lvalue_reference_t<Args>... args) mutable {
+        return detail::key_of_result(std::invoke(key, args...));
+      };
     }
     return *this;
   }

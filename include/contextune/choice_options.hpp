@@ -10,28 +10,19 @@
 #include <contextune/contextune.h>
 #include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
+#include <contextune/options.hpp>
 #include <contextune/restore.hpp>
 #include <contextune/unseen_size.hpp>
 
 namespace contextune {
 
-/// When a choice is searched.
-enum class Select {
-  Deferred,  ///< in the passes of the region around its call; outside of one at once
-  Immediate  ///< at once and alone, wherever it is called
-};
-
-/// Which implementations may run, where some are fused with what else is done and others are not.
-enum class Fusion {
-  Auto,  ///< all
-  On,    ///< none that is unfused, where a fused one can do the problem
-  Off    ///< none that is fused
-};
-
-/// What the author of a choice says of it. Designated initialisers, in this order.
+/// What the author of a choice says of it. Designated initialisers, in this order. The first three
+/// are options of options.def: a flag or a CONTEXTUNE_ variable wins over what is set here.
 struct ChoiceOptions {
   Select select = Select::Deferred;
   Fusion fusion = Fusion::Auto;
+  /// Names of those that may run, separated by commas; empty: all.
+  std::string implementations = {};
   /// Processes that do the operation together, waiting for one another; each calls the choice for
   /// the same problems in the same order. All of the job, unless there is a communicator. 1: this
   /// process alone. 0: as many as `communicator` has.

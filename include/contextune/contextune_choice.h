@@ -31,6 +31,7 @@ enum contextune_fusion {
   contextune_fusion_off = 2 /* none that is fused */
 };
 
+/* CONTEXTUNE_SELECT, CONTEXTUNE_FUSION and CONTEXTUNE_IMPLEMENTATIONS win over what is set here. */
 typedef struct contextune_choice_options {
   size_t size;
   enum contextune_select select;
@@ -52,6 +53,7 @@ typedef struct contextune_choice_options {
   int calls_per_pass;      /* one after the other, where it is searched alone: what it takes in a row
                               and not by itself. More than 1 only with `repeatable`; 0: 1.
                               One more, untimed, leads in where passes are compared as a whole */
+  const char* implementations; /* names of those that may run, "nccl,ring"; NULL: all */
 } contextune_choice_options;
 
 /* What is to be done. Equal problems get one implementation. */

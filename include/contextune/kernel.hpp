@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <contextune/buckets.hpp>
@@ -17,6 +18,7 @@
 #include <contextune/dim3.hpp>
 #include <contextune/kernel_name.hpp>
 #include <contextune/key.hpp>
+#include <contextune/key_words.hpp>
 #include <contextune/unseen_size.hpp>
 
 struct contextune_launch_view;
@@ -95,7 +97,6 @@ class LaunchEdit : public LaunchInfo {
 /// one is for one thread.
 class Kernel {
  public:
-  using KeyFunction = std::function<Key(const LaunchInfo&)>;
   using Size = std::function<std::uint64_t(const LaunchInfo&)>;
   using Prune = std::function<bool(const Config&, const LaunchInfo&)>;
   using Apply = std::function<void(const Config&, LaunchEdit&)>;
@@ -109,8 +110,13 @@ class Kernel {
 
   Kernel& space(ConfigSpace space);
   /// What, beside kernel, device, grid, block and shared memory, makes two launches the same
-  /// problem.
-  Kernel& key(KeyFunction key);
+  /// problem, as key_words.hpp says.
+  template <class KeyFunction>
+  Kernel& key(KeyFunction of_launch) {
+    return set_key([of_launch = std::move(of_launch)](const LaunchInfo& launch) mutable {
+      return detail::key_of_result(std::invoke(of_launch, launch));
+    });
+  }
   /// How large the problem of a launch is: launches whose sizes are in one bucket are one problem,
   /// whatever their grids.
   Kernel& size(Size size);
@@ -131,6 +137,9 @@ class Kernel {
   void declare();
 
  private:
+  using KeyOfLaunch = std::function<Key(const LaunchInfo&)>;
+  Kernel& set_key(KeyOfLaunch key);
+
   struct Rule;
   std::unique_ptr<Rule> rule_;
 };

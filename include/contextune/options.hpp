@@ -15,6 +15,17 @@ enum class Scope { Auto, Global, Local };
 enum class Align { None, Pass, Sample };
 /// How far from its default a collective's result may be led; see the option.
 enum class Exactness { Exact, SameAlgorithm, Any };
+/// When a choice is searched.
+enum class Select {
+  Deferred,  ///< in the passes of the region around its call; outside of one at once
+  Immediate  ///< at once and alone, wherever it is called
+};
+/// Which implementations may run, where some are fused with what else is done and others are not.
+enum class Fusion {
+  Auto,  ///< all
+  On,    ///< none that is unfused, where a fused one can do the problem
+  Off    ///< none that is fused
+};
 /// What the winners of earlier runs are used for; see the option.
 enum class StoreUse { Tune, Stored, Off };
 enum class LogLevel { Debug, Info, Warn };

@@ -27,12 +27,14 @@ struct RegionOptions {
   void* communicator = nullptr;
 
 #define CONTEXTUNE_FIELD_Region(type, name) std::optional<type> name = {};
+#define CONTEXTUNE_FIELD_Choice(type, name)
 #define CONTEXTUNE_FIELD_Process(type, name)
 #define CONTEXTUNE_OPTION(type, name, default_value, scope, meaning) \
   CONTEXTUNE_FIELD_##scope(type, name)
 #include <contextune/options.def>
 #undef CONTEXTUNE_OPTION
 #undef CONTEXTUNE_FIELD_Process
+#undef CONTEXTUNE_FIELD_Choice
 #undef CONTEXTUNE_FIELD_Region
 };
 

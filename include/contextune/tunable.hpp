@@ -107,8 +107,8 @@ class Tunable : public TunableBase {
           Launch launch) requires std::is_same_v<KeyFunction, NoKey> : TunableBase(name, space),
                                                                        launch_(std::move(launch)) {}
 
-  /// @param key gives what makes two calls the same problem, from the arguments of the call: a Key,
-  ///            or a whole number, an enum, a text, a pair, tuple or array of these
+  /// @param key gives what makes two calls the same problem, from the arguments of the call, as
+  ///            key_words.hpp says
   /// @throws Error if the space is empty, or its default is ruled out
   Tunable(const std::string& name, const ConfigSpace& space, KeyFunction key, Launch launch)
       : TunableBase(name, space), launch_(std::move(launch)), key_(std::move(key)) {}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "api/named_values.hpp"
 #include "api/process.hpp"
@@ -20,6 +21,19 @@ Struct whole(const Struct& given) {
   std::memcpy(&copy, &given, std::min(given.size, sizeof(Struct)));
   copy.size = sizeof(Struct);
   return copy;
+}
+
+/// Of a list that commas separate.
+std::vector<std::string> listed_names(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::string_view one = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), one.size() + 1));
+    const std::size_t first = one.find_first_not_of(' ');
+    if (first != one.npos)
+      names.emplace_back(one.substr(first, one.find_last_not_of(' ') + 1 - first));
+  }
+  return names;
 }
 
 }  // namespace
@@ -50,6 +64,7 @@ TunableSite* ChoiceProblem::find_settled(int device) const noexcept {
 using contextune::api::ChoiceCandidate;
 using contextune::api::ChoiceProblem;
 using contextune::api::Implementation;
+using contextune::api::listed_names;
 
 void contextune_choice::close() {
   // Of each name the sets of implementations that there are, in the order of their first calls.
@@ -175,7 +190,10 @@ std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
 void contextune_choice::make_ready(ChoiceProblem& problem,
                                    contextune::intercept::Runtime& runtime) {
   if (problem.is_ready.load(std::memory_order_relaxed)) return;  // another thread was faster
-  if (!knows_rule_) read_rule(runtime);
+  if (!std::exchange(knows_operator_, true)) {
+    read_options(runtime);
+    read_rule(runtime);
+  }
   problem.candidates.clear();  // what is left where memory was short
   problem.unsupported.clear();
   find_candidates(problem);
@@ -216,14 +234,40 @@ std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProble
 
 bool contextune_choice::is_wanted(const Implementation& one) const {
   if (!pin_.empty()) return one.name == pin_;
+  if (!only_.empty() && std::find(only_.begin(), only_.end(), one.name) == only_.end())
+    return false;
   if (std::find(exclude_.begin(), exclude_.end(), one.name) != exclude_.end()) return false;
   if (options.fusion == contextune_fusion_on) return one.fusion != contextune_fusion_off;
   if (options.fusion == contextune_fusion_off) return one.fusion != contextune_fusion_on;
   return true;
 }
 
+void contextune_choice::read_options(contextune::intercept::Runtime& runtime) {
+  contextune::Options author;
+  author.select = options.select == contextune_select_immediate ? contextune::Select::Immediate
+                                                                : contextune::Select::Deferred;
+  author.fusion = static_cast<contextune::Fusion>(options.fusion);
+  author.implementations = only;
+  const contextune::Options wanted = runtime.options_over(author);
+  options.select = static_cast<contextune_select>(wanted.select);
+  options.fusion = static_cast<contextune_fusion>(wanted.fusion);
+  std::string missing;
+  for (const std::string& named : listed_names(wanted.implementations)) {
+    const bool has_it = std::any_of(implementations.begin(), implementations.end(),
+                                    [&](const Implementation& one) { return one.name == named; });
+    if (has_it) only_.push_back(named);
+    if (!has_it) missing += (missing.empty() ? "'" : ", '") + named + "'";
+  }
+  if (missing.empty()) return;
+  std::vector<std::string_view> known;
+  for (const Implementation& one : implementations) known.push_back(one.name);
+  runtime.fault("option implementations names " + missing + ", and choice '" + name +
+                "' has no such implementation: its own are " +
+                contextune::space::enumeration(known) +
+                (only_.empty() ? "; all of them may run" : "; the others that are named may run"));
+}
+
 void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
-  knows_rule_ = true;
   const contextune::space::ChoiceDeclaration* const rule = runtime.choice_rule(name);
   if (rule == nullptr) return;
   std::vector<std::string_view> known;

@@ -99,7 +99,9 @@ struct contextune_choice {
   std::string name;       ///< as given
   std::string site_name;  ///< told apart from choices of that name with other implementations
   std::string build;      ///< of the program file that made it; empty: not known
+  /// As its author gave them; from its first problem that is ready on, as the operator wants them.
   contextune_choice_options options{};
+  std::string only;  ///< names of the implementations that may run, separated by commas; empty: all
   contextune::ResultTolerance tolerance;
   contextune::Buckets buckets;
   std::vector<contextune::api::Implementation> implementations;
@@ -159,13 +161,16 @@ struct contextune_choice {
   void find_candidates(contextune::api::ChoiceProblem& problem) const;
   /// Whether the options and the operator let it run.
   [[nodiscard]] bool is_wanted(const contextune::api::Implementation& implementation) const;
+  /// What the operator says of it, by options and in space files.
+  void read_options(contextune::intercept::Runtime& runtime);
   void read_rule(contextune::intercept::Runtime& runtime);
   [[nodiscard]] bool can_do(const contextune::api::Implementation& implementation,
                             const contextune::api::ChoiceProblem& problem) const;
 
   std::string pin_;  ///< by the operator; empty: none
   std::vector<std::string> exclude_;
-  bool knows_rule_ = false;
+  std::vector<std::string> only_;  ///< names of its own; empty: all may run
+  bool knows_operator_ = false;
   std::mutex mutex_;
   std::map<std::string, std::uint32_t> numbers_;
   std::atomic<std::uint32_t> num_problems_{0};

@@ -284,8 +284,8 @@ int set_region_option(contextune_entry* entry, const char* name, const char* val
     }
     for (const OptionInfo& info : option_table()) {
       if (info.name != option || info.scope == OptionScope::Region) continue;
-      return fail("option " + option + " is one of the whole process; set it with " +
-                  info.variable + ", not for region '" + search.name + "'");
+      return fail("option " + option + " is none of a region; set it with " + info.variable +
+                  ", not for region '" + search.name + "'");
     }
     search.author = changed;
     return 0;

@@ -47,6 +47,14 @@ struct Words<Align> {
   static constexpr std::array<std::string_view, 3> list{"none", "pass", "sample"};
 };
 template <>
+struct Words<Select> {
+  static constexpr std::array<std::string_view, 2> list{"deferred", "immediate"};
+};
+template <>
+struct Words<Fusion> {
+  static constexpr std::array<std::string_view, 3> list{"auto", "on", "off"};
+};
+template <>
 struct Words<Exactness> {
   static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
 };

@@ -8,7 +8,7 @@
 
 namespace contextune {
 
-enum class OptionScope { Region, Process };
+enum class OptionScope { Region, Choice, Process };
 
 /// One row of the options table, as documentation, `--help` and the environment parser see it.
 struct OptionInfo {

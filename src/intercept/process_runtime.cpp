@@ -277,13 +277,17 @@ LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
   }
 }
 
+Options ProcessRuntime::options_over(const Options& author) const {
+  std::vector<std::string> said_already;
+  return options_from_environment(author, said_already);
+}
+
 Region& ProcessRuntime::region(std::string_view name, const Options& author, const StoredAs& as) {
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
   }
-  std::vector<std::string> said_already;
-  Options options = options_from_environment(author, said_already);
+  Options options = options_over(author);
   options.mode = author.mode;  // the author knows whether the body may run again
   return find_or_make(std::string(name), options, false, as);
 }

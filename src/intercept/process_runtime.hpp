@@ -32,6 +32,7 @@ class ProcessRuntime final : public Runtime {
                  const std::vector<std::string>& faults);
 
   [[nodiscard]] const Options& options() const noexcept override { return options_; }
+  [[nodiscard]] Options options_over(const Options& author) const override;
   [[nodiscard]] bool sees_launches() const noexcept override { return frontend_ != nullptr; }
   using Runtime::region;
   [[nodiscard]] Region& region(std::string_view name, const Options& author,

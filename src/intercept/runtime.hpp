@@ -60,6 +60,9 @@ class Runtime {
   /// Options of the process: defaults, then CONTEXTUNE_* variables.
   [[nodiscard]] virtual const Options& options() const noexcept = 0;
 
+  /// What an author says, under the CONTEXTUNE_* variables.
+  [[nodiscard]] virtual Options options_over(const Options& author) const = 0;
+
   /// Whether the frontend attached it, so that launches are seen.
   [[nodiscard]] virtual bool sees_launches() const noexcept = 0;
 

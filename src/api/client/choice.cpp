@@ -60,6 +60,7 @@ ChoiceBase::ChoiceBase(std::string name, const ChoiceOptions& options)
   given.fusion = options.fusion == Fusion::On    ? contextune_fusion_on
                  : options.fusion == Fusion::Off ? contextune_fusion_off
                                                  : contextune_fusion_auto;
+  given.implementations = options.implementations.c_str();
   given.ranks = options.ranks;
   given.communicator = options.communicator;
   given.tolerance = options.tolerance.c_str();

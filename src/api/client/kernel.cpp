@@ -13,7 +13,7 @@ struct Kernel::Rule {
   std::string name;
   ConfigSpace space;
   std::vector<Config> configs;
-  KeyFunction key;
+  KeyOfLaunch key;
   Size size;
   Buckets buckets;
   UnseenSize unseen = UnseenSize::Tune;
@@ -100,7 +100,7 @@ Kernel& Kernel::space(ConfigSpace space) {
   rule_->space = std::move(space);
   return *this;
 }
-Kernel& Kernel::key(KeyFunction key) {
+Kernel& Kernel::set_key(KeyOfLaunch key) {
   rule_->key = std::move(key);
   return *this;
 }

@@ -53,11 +53,13 @@ void RegionLoop::configure(const RegionOptions& options) {
     return;
   Options scratch;
 #define CONTEXTUNE_GIVE_Region(name) give(entry_, #name, options.name, scratch, &Options::name);
+#define CONTEXTUNE_GIVE_Choice(name)
 #define CONTEXTUNE_GIVE_Process(name)
 #define CONTEXTUNE_OPTION(type, name, default_value, scope, meaning) CONTEXTUNE_GIVE_##scope(name)
 #include <contextune/options.def>
 #undef CONTEXTUNE_OPTION
 #undef CONTEXTUNE_GIVE_Process
+#undef CONTEXTUNE_GIVE_Choice
 #undef CONTEXTUNE_GIVE_Region
   if (options.repeatable) check(contextune_region_option(&entry_, "repeatable", "true"));
   for (const DeviceSpan& span : options.restore.buffers())

@@ -2,9 +2,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <contextune/contextune.hpp>
@@ -139,7 +142,17 @@ TEST_CASE("A key may be numbers, enums, texts, several of them, or a Key", "[aut
   CHECK(tuned("of_text", [](int n) { return std::to_string(n); }) == 2);
   CHECK(tuned("of_mixture", [](int n) { return std::tuple(n, "row major", true); }) == 2);
   CHECK(tuned("of_key", [](int n) { return Key{{"half", n / 2}}; }) == 2);
+  CHECK(tuned("of_nested", [](std::size_t n) {
+          return std::tuple(std::pair(n, Layout::Row), std::optional<int>());
+        }) == 2);
+  CHECK(tuned("of_size", [](std::size_t n) { return n; }) == 2);
+  CHECK(tuned("of_optional", [](int n) { return std::optional<int>(n); }) == 2);
+  CHECK(tuned("of_vector", [](int n) { return std::vector<int>{n, 8}; }) == 2);
+  CHECK(tuned("of_lists", [](int n) {
+          return std::pair(std::string("f16"), std::vector{std::pair(n, n), std::pair(8, 8)});
+        }) == 2);
   CHECK(log_lines({"event=winner", "key1=2048", "key2=3"}).size() == 1);
+  CHECK(log_lines({"event=winner", "key=[2048:8]"}).size() == 1);
 }
 
 namespace tiles {

@@ -138,6 +138,42 @@ TEST_CASE("Fusion limits what may run", "[choice]") {
   CHECK(winner_with(contextune::Fusion::Auto, "fusion_auto") == "unfused");
 }
 
+TEST_CASE("A choice may say by name which implementations may run", "[choice]") {
+  const CUdeviceptr y = Program::on().floats(64);
+  const auto winner_of = [&](const char* name, const char* implementations) {
+    std::vector<std::string> ran;
+    Add add(name, quick({.implementations = implementations}));
+    add.buffers(memory_of)
+        .add("plain", adding(ran, "plain", 256))
+        .add("fast", adding(ran, "fast", 128))
+        .add("middle", adding(ran, "middle", 64));
+    add(y, 64);
+    return ran.back();
+  };
+  CHECK(winner_of("all_by_name", "") == "fast");
+  CHECK(winner_of("two_by_name", "plain, middle") == "middle");
+  CHECK(winner_of("one_by_name", "plain") == "plain");
+  CHECK(winner_of("none_by_name", "rign") == "fast");
+  CHECK(log_lines({"event=fault", "'rign'", "choice 'none_by_name'", "plain, fast and middle"})
+            .size() == 1);
+}
+
+TEST_CASE("A choice's key may be anything that a key function returns", "[choice]") {
+  const CUdeviceptr y = Program::on().floats(64);
+  std::vector<std::string> ran;
+  Add add("keyed_by_list", quick());
+  add.key([](CUdeviceptr, int n) {
+       return std::tuple(std::vector<int>{n, 8}, std::string("f32"));
+     })
+      .buffers(memory_of)
+      .add("plain", adding(ran, "plain", 256))
+      .add("fast", adding(ran, "fast", 128));
+  add(y, 64);
+  add(y, 32);
+  CHECK(log_lines({"event=winner", "keyed_by_list", "key1=[32:8]", "key2=f32"}).size() == 1);
+  CHECK(log_lines({"event=winner", "keyed_by_list", "key1=[64:8]", "key2=f32"}).size() == 1);
+}
+
 TEST_CASE("Configs of an implementation are searched with it", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
