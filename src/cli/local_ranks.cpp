@@ -53,12 +53,23 @@ std::vector<Environment> environments_of_ranks(const Environment& base, int num_
   return environments;
 }
 
-std::string end_of_rank(std::size_t rank, int wait_status) {
-  const std::string who = "rank " + std::to_string(rank);
+namespace {
+
+std::string end_of(const std::string& who, int wait_status) {
   if (!WIFSIGNALED(wait_status))
     return who + " ended with status " + std::to_string(WEXITSTATUS(wait_status));
   const int signal = WTERMSIG(wait_status);
   return who + " was killed by signal " + std::to_string(signal) + " (" + strsignal(signal) + ")";
+}
+
+}  // namespace
+
+std::string end_of_rank(std::size_t rank, int wait_status) {
+  return end_of("rank " + std::to_string(rank), wait_status);
+}
+
+std::string end_of_process(pid_t process, int wait_status) {
+  return end_of("process " + std::to_string(process), wait_status);
 }
 
 }  // namespace contextune::cli

@@ -20,5 +20,6 @@ inline constexpr int most_local_ranks = 1024;
 
 /// "rank 2 was killed by signal 11 (Segmentation fault)", "rank 2 ended with status 3".
 [[nodiscard]] std::string end_of_rank(std::size_t rank, int wait_status);
+[[nodiscard]] std::string end_of_process(pid_t process, int wait_status);
 
 }  // namespace contextune::cli

@@ -18,9 +18,9 @@
 #include "cli/progress.hpp"
 #include "cli/rank_comparison.hpp"
 #include "cli/reporter.hpp"
+#include "cli/run_conditions.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/run_watch.hpp"
-#include "cli/run_conditions.hpp"
 #include "cli/space_files.hpp"
 #include "cli/summary.hpp"
 #include "cli/text.hpp"
@@ -95,9 +95,9 @@ void write_space_file(const RunRequest& request, const RunWatch& watch, Reporter
 // What was being tried is to blame for a crash, and not for an end that somebody wanted.
 store::ProcessEnd end_of(int wait_status) {
   constexpr int faults[] = {SIGSEGV, SIGBUS, SIGABRT, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
-  const bool crashed = WIFSIGNALED(wait_status) &&
-                       std::find(std::begin(faults), std::end(faults), WTERMSIG(wait_status)) !=
-                           std::end(faults);
+  const bool crashed =
+      WIFSIGNALED(wait_status) &&
+      std::find(std::begin(faults), std::end(faults), WTERMSIG(wait_status)) != std::end(faults);
   return crashed ? store::ProcessEnd::Crash : store::ProcessEnd::Nobodys;
 }
 
@@ -133,9 +133,16 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
   };
   const std::string stored = folder_of_store(setup.options);
   const auto ended = [&](pid_t process, int wait_status) {
-    if (!stored.empty()) store::judge_end(stored, process, end_of(wait_status));
+    if (stored.empty()) return;
+    const std::string judged = store::judge_end(stored, process, end_of(wait_status));
+    try {
+      if (!judged.empty())
+        reporter.say("contextune: " + end_of_process(process, wait_status) + ". " + judged + "\n");
+    } catch (const std::exception&) {  // no memory
+    }
   };
-  const int status = program.wait({reporter.shows_progress() ? look_period : 0, look, ended, failed});
+  const int status =
+      program.wait({reporter.shows_progress() ? look_period : 0, look, ended, failed});
   try {
     watch.finish();
     if (watch.num_lines() == 0) {

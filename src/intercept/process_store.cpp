@@ -211,8 +211,8 @@ void ProcessStore::write(const Job& job) noexcept {
     if (sites.empty() || !store_->save(job.identity, sites, job.confirm)) return;
     log::StoreEvent event;
     event.region = job.identity.name;
-    const bool is_news = std::any_of(sites.begin(), sites.end(), [](const StoredSite& site) {
-      return site.reason != WinnerReason::NoSamples;
+    const bool is_news = std::any_of(job.sites.begin(), job.sites.end(), [](const Saved& one) {
+      return one.site.reason != WinnerReason::NoSamples && !one.is_unfinished;
     });
     event.action = is_news ? "saved" : "noted";
     event.sites = event.same_software = sites.size();

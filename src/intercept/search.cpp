@@ -163,8 +163,17 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (begun_ != 0 && results_.in_flight().empty())
     quiet_period_ = std::max(quiet_period_, now - begun_);
   begun_ = now;
+  keep_so_far(now, false);
   note_tried();
   return plan;
+}
+
+void Search::keep_so_far(double now, bool at_once) {
+  constexpr double period_seconds = 1;
+  const bool is_due = keep_next_ != 0 && now >= keep_next_;
+  if (stopped_ || tuning_->finished() || (!is_due && keep_next_ != 0 && !at_once)) return;
+  if (is_due || at_once) (void)results_.save_so_far();
+  keep_next_ = now + period_seconds;
 }
 
 void Search::compare_without_cupti() {

@@ -264,6 +264,8 @@ class Search {
   void note_tried();
   void note_survived(const Trials& trials);
   void note_in_flight();
+  /// Has what was measured so far stored, once a second or at once.
+  void keep_so_far(double now, bool at_once);
   /// What is waited for has not ended in time, so the search ends.
   void overrun();
   [[nodiscard]] bool is_used(SiteIndex site) const;
@@ -314,7 +316,8 @@ class Search {
   Trials stuck_;                     ///< were in flight when the GPU did not get through
   double in_flight_since_ = 0;       ///< those that are; 0: none are, or it was said that they hang
   double begun_ = 0;                 ///< the entry before this one
-  double quiet_period_ = 0;          ///< from one entry with nothing in flight to the next
+  double keep_next_ = 0;     ///< when what was measured is stored next; 0: nothing was begun
+  double quiet_period_ = 0;  ///< from one entry with nothing in flight to the next
   std::optional<Probe> probe_;
   std::uint64_t probes_ = 0;
   std::atomic<bool> finished_{false};

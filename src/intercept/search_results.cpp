@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -413,6 +414,43 @@ bool SearchResults::note_unfinished() {
     StoredSite& note = sites.back().site;
     for (const std::uint32_t config : site.untried)
       note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
+  }
+  if (sites.empty()) return false;
+  store_.save(entry_.identity, std::move(sites), std::nullopt);
+  return true;
+}
+
+std::optional<SearchResults::Site> SearchResults::so_far(SiteIndex index, const Site& site,
+                                                         Selection selection) {
+  const std::size_t due = site.trials.front().seconds.size();
+  if (site.winner || site.is_pinned || site.objective == Objective::Region || due == 0)
+    return std::nullopt;
+  Site known = site;
+  std::vector<double> costs;
+  for (Samples& one : known.trials) {
+    const bool is_measured = one.status == TrialStatus::Measured && one.seconds.size() >= due;
+    costs.push_back(is_measured ? cost_of(one.seconds, selection)
+                                : std::numeric_limits<double>::infinity());
+    if (one.status == TrialStatus::NoSample ||
+        (one.status == TrialStatus::Measured && !is_measured))
+      one = {};
+  }
+  const auto best = static_cast<std::uint32_t>(std::ranges::min_element(costs) - costs.begin());
+  const bool any_other =
+      std::any_of(known.trials.begin() + 1, known.trials.end(), [](const auto& t) {
+        return t.status != TrialStatus::Untried && t.status != TrialStatus::Known;
+      });
+  if (!any_other || !std::isfinite(costs.front())) return std::nullopt;
+  known.winner = WinnerEvent{index, best, costs[best], costs.front(), WinnerReason::Fastest};
+  return known;
+}
+
+bool SearchResults::save_so_far() {
+  std::vector<ProcessStore::Saved> sites;
+  for (SiteIndex index = 0; index < sites_.size(); ++index) {
+    if (sites_[index].trials.empty()) continue;
+    if (const auto known = so_far(index, sites_[index], judging_.selection))
+      sites.push_back({.site = stored(*known), .code = known->code, .is_unfinished = true});
   }
   if (sites.empty()) return false;
   store_.save(entry_.identity, std::move(sites), std::nullopt);

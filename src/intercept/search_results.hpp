@@ -65,6 +65,9 @@ class SearchResults final : public TuningObserver {
   /// Has all winners written that were reported since.
   /// @return false: there were none
   bool save();
+  /// The same of what was measured of sites that have no winner yet: whatever ends this process,
+  /// the next run measures only the rest.
+  bool save_so_far();
 
   /// What was stored of a site, or would be, has failed: it is taken out of the store.
   /// @return false: it is nothing that the store has, or would get
@@ -139,11 +142,15 @@ class SearchResults final : public TuningObserver {
   /// What is stored of a site, if need be from before its space got more configs; null: nothing.
   [[nodiscard]] const StoredSite* find_stored(const std::string& name, const Key& stored_key,
                                               std::span<const Config> configs) const;
-  /// What is stored of a config of a site; null: nothing.
   /// The core numbers configs; people know them by their values.
   [[nodiscard]] std::string with_values(SiteIndex site, const std::string& text) const;
+  /// What is stored of a config of a site; null: nothing.
   [[nodiscard]] const StoredTrial* known_trial(const Site& site, std::size_t config) const;
   [[nodiscard]] StoredSite stored(const Site& site) const;
+  /// The site with the best of the configs that were measured as often as its default, and without
+  /// what was not. Absent: there is none.
+  [[nodiscard]] static std::optional<Site> so_far(SiteIndex index, const Site& site,
+                                                  Selection selection);
   [[nodiscard]] static StoredSite note_of(const Site& site);
   [[nodiscard]] static StoredSite note_of(const std::string& name, const Key& key);
 

@@ -57,6 +57,7 @@ void Search::hangs() {
   drain(false, now_seconds());  // what has come meanwhile
   if (in_flight_since_ == 0) return;
   in_flight_since_ = 0;
+  keep_so_far(now_seconds(), true);
   log_.fallback(FallbackReason::TrialTimeout, region_, {},
                 "The GPU is not through with a trial after trial_timeout, and only the end of its "
                 "process ends a kernel. " +
@@ -65,6 +66,7 @@ void Search::hangs() {
 
 void Search::overrun() {
   drain(false, now_seconds());
+  keep_so_far(now_seconds(), true);
   stuck_ = results_.in_flight();
   const std::string next = store_.journal().hung();
   pending_.clear();

@@ -134,8 +134,14 @@ void Search::leave_passes(const std::string& why) {
 }
 
 void Search::pause() {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->pause();
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    tuning_->pause();
+    keep_so_far(now_seconds(), true);
+  }
+  // A signal that waits for this may be the program's last.
+  store_.wait(most_noting_seconds);
 }
 
 void Search::repeat_together(std::span<const std::uint32_t> ranks) {

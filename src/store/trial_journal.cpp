@@ -111,9 +111,7 @@ KnownFile take_in_ended(const Folder& folder) {
   return all;
 }
 
-/// A sentence about configs that were in flight at an end that one of them may have caused.
-std::string what_comes_next(const std::map<TriedConfig, std::string>& in_flight, bool blamed,
-                            bool is_kept) {
+std::string names_of(const std::map<TriedConfig, std::string>& in_flight) {
   constexpr std::size_t most_named = 12;
   std::string names;
   std::size_t named = 0;
@@ -124,9 +122,32 @@ std::string what_comes_next(const std::map<TriedConfig, std::string>& in_flight,
     }
     names += (names.empty() ? "" : "; ") + text;
   }
+  return names;
+}
+
+/// A sentence about configs that were in flight at an end that one of them may have caused.
+std::string what_comes_next(const std::map<TriedConfig, std::string>& in_flight, bool blamed,
+                            bool is_kept) {
+  const std::string names = names_of(in_flight);
   if (!is_kept) return "In flight, which is kept nowhere for the next run: " + names + ".";
   return blamed ? "Later runs leave out what was alone in flight: " + names + "."
                 : "The next run tries each config alone that was in flight: " + names + ".";
+}
+
+/// The same where it is known how the process ended. Empty: nothing was in flight.
+std::string what_becomes_of(const TryingFile& ended, ProcessEnd end, const KnownFile& known) {
+  if (ended.in_flight.empty()) return {};
+  const bool is_alone = ended.in_flight.size() == 1;
+  if (end == ProcessEnd::Crash || ended.broken)
+    return what_comes_next(ended.in_flight, is_alone, true);
+  // It was said to hang before somebody ended it.
+  const auto first = known.entries.find(ended.in_flight.begin()->first);
+  if (first != known.entries.end()) {
+    const bool is_blamed = first->second.suspicion == TrialJournal::Suspicion::Blamed;
+    return what_comes_next(ended.in_flight, is_alone && is_blamed, true);
+  }
+  return "In flight was " + names_of(ended.in_flight) +
+         "; none is blamed for an end that somebody wanted, and the next run tries them again.";
 }
 
 }  // namespace
@@ -330,10 +351,11 @@ void TrialJournal::close() {
   failed_ = true;  // nothing more is kept
 }
 
-void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept try {
+std::string judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept try {
   const HostState kept;
   const auto journal = Folder::open(journal_in(folder), Trust::Own);
-  if (!journal) return;
+  if (!journal) return {};
+  std::string sentences;
   for (const std::string& name : journal->names()) {
     if (!name.starts_with(TryingFile::prefix_of(pid)) || !name.ends_with(TryingFile::suffix))
       continue;
@@ -341,6 +363,7 @@ void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noex
     auto trying = text ? TryingFile::parse(*text) : std::nullopt;
     // One of that number on another host is another one.
     if (!trying || presence_of(trying->process) != Presence::Gone) continue;
+    sentences = what_becomes_of(*trying, end, known_in(*journal));
     if (end == ProcessEnd::Nobodys && !trying->broken) {
       (void)::unlinkat(journal->number(), name.c_str(), 0);
       continue;
@@ -350,8 +373,9 @@ void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noex
     const Descriptor file = journal->open_file(name, O_WRONLY);
     if (file) (void)write_at(file.number(), 0, judged);
   }
+  return sentences;
 } catch (const std::exception&) {
-  // What was in flight stays a suspect, which is tried again.
+  return {};  // what was in flight stays a suspect, which is tried again
 }
 
 std::vector<std::string> blamed_configs(const std::string& folder) {

@@ -39,8 +39,8 @@ struct TriedConfig {
 ///
 /// A process that ends by exit() takes its file away. What was in flight at any other end are
 /// suspects. One that was alone in flight is blamed: at once where it is known that the process
-/// crashed, its CUDA context broke or the config did not end, else when that happens a third time. A
-/// suspect that was tried and survived is one no longer.
+/// crashed, its CUDA context broke or the config did not end, else when that happens a third time.
+/// A suspect that was tried and survived is one no longer.
 ///
 /// Nothing throws but std::bad_alloc, and `errno` stays as it was. Any thread.
 class TrialJournal {
@@ -120,7 +120,8 @@ enum class ProcessEnd {
 
 /// What its parent knows of a process that has ended: without it, what was in flight only may have
 /// done that. `folder` is that of the store.
-void judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept;
+/// @return what was in flight, and what the next run makes of it, in sentences; empty: nothing was
+std::string judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept;
 
 /// Texts of all configs that are blamed. @throws Error
 [[nodiscard]] std::vector<std::string> blamed_configs(const std::string& folder);

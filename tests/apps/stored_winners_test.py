@@ -24,7 +24,7 @@ class StoredWinnersTest(StoredRuns):
                 first, out = self.run_program("--mode", mode, "--max-slowdown", "0", program=program)
                 self.assertEqual({site for site, _ in first.winners()} - {"normalise"}, SITES)
                 self.assertNotEqual(first.of("trial"), [])
-                self.assertEqual([line["sites"] for line in first.of("store")], ["4"])
+                self.assertEqual([line["sites"] for line in first.of("store", action="saved")], ["4"])
                 again, same = self.run_program("--mode", mode, program=program)
                 self.assertEqual(out, same)
                 self.assert_starts_tuned(again, first.winners())
