@@ -177,7 +177,7 @@ bool contextune_is_switched_off(void) {
 static const struct contextune_core* start_core(void) {
   contextune_keep_variables();
   /* The memory sanitizer takes whatever code without it writes for uninitialised. */
-  if (contextune_is_switched_off() || program_has("__msan_init")) {
+  if (contextune_is_switched_off() || program_has("__msan_init") || !contextune_has_room()) {
     return NULL;
   }
   const contextune_core_v1_fn start = find_core();

@@ -145,6 +145,11 @@ static inline void contextune_leave(int error) {
   errno = error;
 }
 
+/* ---- memory (room.c) ---- */
+
+/* False: a limit leaves the program so little that it needs it itself. */
+bool contextune_has_room(void);
+
 /* ---- the environment (variables.c) ---- */
 
 enum contextune_variable {

@@ -13,6 +13,7 @@
 
 #include "cli/environment.hpp"
 #include "cli/findings.hpp"
+#include "cli/memory_limits.hpp"
 #include "cli/run_setup.hpp"
 #include "cli/store_folder.hpp"
 #include "core/option_table.hpp"
@@ -172,6 +173,11 @@ void examine_options(const Environment& environment, Findings& findings) {
   }
 }
 
+void examine_limits(Findings& findings) {
+  const std::string why = memory_obstacle();
+  if (!why.empty()) findings.push_back({Verdict::Missing, "memory", why});
+}
+
 void examine_store(const Environment& environment, Findings& findings) {
   const std::string folder = store_folder(environment);
   std::string why = folder.empty() ? "nothing names a folder" : "";
@@ -203,6 +209,7 @@ void examine_surroundings(Findings& findings) {
   examine_tools(environment, findings);
   examine_options(environment, findings);
   examine_store(environment, findings);
+  examine_limits(findings);
 }
 
 }  // namespace contextune::cli

@@ -13,6 +13,7 @@
 
 #include "cli/descriptors.hpp"
 #include "cli/local_ranks.hpp"
+#include "cli/memory_limits.hpp"
 #include "cli/program.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
@@ -63,7 +64,8 @@ std::string why_silent(const RunSetup& setup, const std::string& program, int lo
     return text + "  It cannot be written (" + log::why_not_written(log_error) +
            "): give another folder with --log-dir. The program may have been tuned all the same.\n";
   }
-  const std::vector<std::string> obstacles = preload_obstacles(program);
+  std::vector<std::string> obstacles = preload_obstacles(program);
+  if (std::string memory = memory_obstacle(); !memory.empty()) obstacles.push_back(memory);
   for (const std::string& obstacle : obstacles) text += "  " + obstacle + ".\n";
   if (!obstacles.empty()) return text;
   return text +

@@ -5,6 +5,9 @@
 
 #include <contextune/error.hpp>
 
+#include "intercept/pattern_size.hpp"
+#include "intercept/roomy_stack.hpp"
+
 namespace contextune::intercept {
 namespace {
 
@@ -19,10 +22,16 @@ bool has_back_reference(const std::string& expression) {
 }  // namespace
 
 NamePattern::NamePattern(const std::string& expression) {
-  const std::string what = "the regular expression \"" + expression + "\" cannot be read: ";
+  constexpr std::size_t most_shown = 200;
+  const std::string shown =
+      expression.size() > most_shown ? expression.substr(0, most_shown) + "..." : expression;
+  const std::string what = "the regular expression \"" + shown + "\" cannot be read: ";
   if (has_back_reference(expression)) throw Error(what + "it holds a back reference");
+  if (const std::string why = why_too_large(expression); !why.empty()) throw Error(what + why);
   auto compiled = std::make_unique<regex_t>();
-  const int result = regcomp(compiled.get(), expression.c_str(), REG_EXTENDED | REG_NOSUB);
+  // libc recurses while it compiles, and never while it matches.
+  const int result = on_roomy_stack(
+      [&] { return regcomp(compiled.get(), expression.c_str(), REG_EXTENDED | REG_NOSUB); });
   if (result != 0) {
     std::array<char, 128> text{};
     regerror(result, compiled.get(), text.data(), text.size());

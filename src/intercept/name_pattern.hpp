@@ -9,7 +9,8 @@ namespace contextune::intercept {
 
 /// A POSIX extended regular expression that looks for something in kernel names. libc's matcher
 /// neither recurses nor goes back: it runs on the program's threads, whose stacks may be small,
-/// over names that may have thousands of characters. Back references, the exception, are refused.
+/// over names that may have thousands of characters. Back references, the exception, are refused,
+/// and so is what takes long to compile (pattern_size.hpp).
 /// A value; any thread.
 class NamePattern {
  public:

@@ -4,6 +4,7 @@
 #include <contextune/error.hpp>
 
 #include "intercept/nccl_function.hpp"
+#include "intercept/roomy_stack.hpp"
 #include "space/kernel_name.hpp"
 #include "space/space_file.hpp"
 
@@ -52,7 +53,8 @@ void RuleBook::load(const std::string& paths, const DeviceFacts& device, EventLo
     start = end + 1;
     if (path.empty()) continue;
     try {
-      const auto file = space::SpaceFile::load(path, device);
+      // Lua's compiler recurses, and the program may have called cuInit on a small stack.
+      const auto file = on_roomy_stack([&] { return space::SpaceFile::load(path, device); });
       for (const auto& rule : file.rules()) declare(rule);
       for (const auto& one : file.collectives()) declare(one);
       for (const auto& one : file.choices()) choices_[one.name] = one;

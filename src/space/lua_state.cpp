@@ -108,6 +108,7 @@ void LuaState::run(const Task& task) {
   processor_deadline_ = 0.0;
   exceeded_ = false;
   fault_line_ = 0;
+  reading_line_ = 0;
   callbacks_ = 0;
   exception_ = nullptr;
 
@@ -128,6 +129,10 @@ void LuaState::run(const Task& task) {
 }
 
 ScriptFault LuaState::take_fault(int status) {
+  if (exceeded_ && reading_line_ != 0) {
+    return {reading_line_,
+            "takes too long to be read up to here; write less in one expression or function", true};
+  }
   if (exceeded_) {
     return {fault_line_,
             "did not end within " + std::to_string(limits_.steps) +
@@ -189,6 +194,12 @@ void LuaState::check_time() {
   const double now = processor_seconds();
   if (processor_deadline_ == 0.0) processor_deadline_ = now + limits_.seconds / 2;
   if (now >= processor_deadline_) exceed();
+}
+
+void LuaState::check_reading(int line) {
+  reading_line_ = line;
+  check_time();
+  reading_line_ = 0;
 }
 
 void LuaState::on_count(lua_State* lua, lua_Debug* /*where*/) {

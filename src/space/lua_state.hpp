@@ -74,6 +74,10 @@ class LuaState {
   /// only from functions that Lua called.
   void charge(std::int64_t steps);
 
+  /// Before a piece of a chunk is compiled, which begins in that line: compiling counts no steps.
+  /// May raise a Lua error: only from the reader of lua_load.
+  void check_reading(int line);
+
   /// Around a library function that calls the script back. Each such call takes stack of the
   /// program's thread, which may be small: too many inside of each other are a Lua error.
   void enter_callback();
@@ -109,6 +113,7 @@ class LuaState {
   bool bounded_ = false;             ///< inside `run`
   bool exceeded_ = false;
   int fault_line_ = 0;
+  int reading_line_ = 0;  ///< not 0: a chunk is being read
   int callbacks_ = 0;
   std::exception_ptr exception_;
 };

@@ -170,6 +170,15 @@ TEST_CASE("Deep nesting is refused by the parser, not by the stack") {
   CHECK(load_error(many("do ") + many("end ")) == refusal);
 }
 
+TEST_CASE("A file that Lua would compile for seconds is refused at the line that it got to") {
+  std::string chain;
+  for (int i = 0; i < 40'000; ++i) chain += i % 100 == 99 ? " and a\n" : " and a";
+  const std::string refusal = load_error("local a\nreturn a" + chain);
+  INFO(refusal);
+  CHECK(refusal.starts_with("FILE:"));
+  CHECK(contains(refusal, ": takes too long to be read up to here"));
+}
+
 TEST_CASE("pairs goes over a table in the same order in every process") {
   CHECK(load_error(R"(
     local order = ""

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace contextune::intercept {
+
+/// Why libc is not asked to compile that regular expression: it would take seconds, gigabytes or
+/// more stack than there is, since libc writes out what `{m,n}` repeats and goes down into groups
+/// by recursion. "" where it may be.
+[[nodiscard]] std::string why_too_large(std::string_view expression);
+
+}  // namespace contextune::intercept
