@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 
+#include "environment/root_folder.hpp"
 #include "environment/variables.hpp"
 #include "gpu/process_exit.hpp"
 #include "intercept/environment_options.hpp"
@@ -51,6 +52,7 @@ void at_exit(int, void*) {
 
 ProcessRuntime* start_once(const contextune_frontend* frontend) {
   keep_variables();
+  keep_root_folder();
   std::vector<std::string> faults;
   const Options options = options_from_environment(Options{}, faults);
   if (options.disable) {

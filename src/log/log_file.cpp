@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "environment/root_folder.hpp"
 #include "log/log_folder.hpp"
 
 namespace contextune::log {
@@ -152,7 +153,7 @@ bool LogFile::open() noexcept {
 }
 
 bool LogFile::open_now() noexcept try {
-  error_ = make_folders(path_);
+  error_ = root_folder_has_changed() ? EXDEV : make_folders(path_);
   if (error_ != 0) return false;
   const int fd = open_in_folder(path_);
   if (fd < 0) {

@@ -79,6 +79,8 @@ std::string why_not_written(int error) {
       return "a link stands in its way, and is not followed";
     case EPERM:
       return "the file or its folder belongs to another user, or everybody may write the folder";
+    case EXDEV:
+      return "the program has another root folder by now (chroot)";
     case EMLINK:
       return "the file has a second name, which may be another user's";
     default:

@@ -17,7 +17,7 @@ namespace contextune::log {
 ///   one that may be another's under another name
 [[nodiscard]] int open_log_file(int folder, const std::string& name) noexcept;
 
-/// For people: what such an `errno` means.
+/// For people: what such an `errno` means; EXDEV stands for a root folder that was changed.
 [[nodiscard]] std::string why_not_written(int error);
 
 }  // namespace contextune::log

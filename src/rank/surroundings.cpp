@@ -11,6 +11,7 @@
 #include <memory>
 #include <vector>
 
+#include "environment/root_folder.hpp"
 #include "rank/endpoint.hpp"
 
 namespace contextune::rank {
@@ -32,7 +33,7 @@ bool is_private(const std::string& folder) {
 }
 
 bool make_private(const std::string& folder) {
-  if (folder.size() + name_bytes > path_bytes) return false;
+  if (folder.size() + name_bytes > path_bytes || root_folder_has_changed()) return false;
   static_cast<void>(mkdir(folder.c_str(), 0700));
   return is_private(folder) && access(folder.c_str(), W_OK | X_OK) == 0;
 }

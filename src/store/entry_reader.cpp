@@ -32,6 +32,14 @@ Json parse_document(std::string_view text) {
     throw Error("the document has " + std::to_string(text.size()) + " bytes, more than the " +
                 std::to_string(max_file_bytes) + " that it may have");
   }
+  // Where the parser would take it for the end, whatever follows.
+  if (const std::size_t nul = text.find('\0'); nul != text.npos) {
+    const std::string_view before = text.substr(0, nul);
+    const std::size_t line = before.rfind('\n');
+    throw Error("line " + std::to_string(1 + std::ranges::count(before, '\n')) + ", column " +
+                std::to_string(line == before.npos ? nul + 1 : nul - line) +
+                ": a NUL byte, and the document is text");
+  }
   std::vector<std::set<std::string>> names;
   const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
     if (depth > max_depth)

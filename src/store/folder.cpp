@@ -12,6 +12,8 @@
 
 #include <contextune/error.hpp>
 
+#include "environment/root_folder.hpp"
+
 namespace contextune::store {
 namespace {
 
@@ -23,6 +25,12 @@ constexpr mode_t private_folder = 0700;  // as the XDG specification has it
 
 bool is_ours(uid_t user) {
   return user == ::geteuid() || user == 0;
+}
+
+void check_root(const std::string& path) {
+  if (root_folder_has_changed()) {
+    refuse(path, "is not looked for, since the program has another root folder by now (chroot)");
+  }
 }
 
 void check_link(const std::string& path) {
@@ -88,6 +96,7 @@ void check_trust(const std::string& path, const struct stat& status, Trust trust
 }
 
 std::optional<Folder> Folder::open(const std::string& path, Trust trust) {
+  check_root(path);
   Descriptor descriptor(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
   if (!descriptor) {
     if (errno == ENOENT) return std::nullopt;
@@ -99,6 +108,7 @@ std::optional<Folder> Folder::open(const std::string& path, Trust trust) {
 }
 
 Folder Folder::create(const std::string& path) {
+  check_root(path);
   make_folders(path);
   auto folder = open(path, Trust::Own);
   if (!folder) refuse(path, "was removed as soon as it was created");

@@ -15,6 +15,7 @@
 #include <contextune/error.hpp>
 
 #include "core/stable_hash.hpp"
+#include "environment/root_folder.hpp"
 #include "store/entry_lock.hpp"
 #include "store/folder.hpp"
 #include "store/host_state.hpp"
@@ -341,7 +342,7 @@ void TrialJournal::broke() {
 }
 
 void TrialJournal::remove_own() {
-  if (!own_name_.empty()) (void)::unlink((path_ + "/" + own_name_).c_str());
+  if (!own_name_.empty() && !root_folder_has_changed()) (void)::unlink((path_ + "/" + own_name_).c_str());
 }
 
 void TrialJournal::close() {

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,6 +11,7 @@
 #include <fstream>
 
 #include "catch.hpp"
+#include "environment/root_folder.hpp"
 #include "log/rank_log.hpp"
 #include "tests/file_text.hpp"
 #include "tests/scratch_folder.hpp"
@@ -95,6 +97,27 @@ TEST_CASE("A log that is another user's, or may be, is not written to", "[log_fo
     CHECK(error_in(folder) == EPERM);
   }
   CHECK(text_of(precious) == "a line of the user's\n");
+}
+
+TEST_CASE("Nothing is made in the jail of a program that has called chroot", "[log_folder]") {
+  if (!is_root()) return;
+  const ScratchFolder scratch;
+  const std::string jail = scratch.path("jail");
+  std::filesystem::create_directory(jail);
+  const pid_t child = fork();
+  if (child == 0) {
+    RankLog::Settings wanted;
+    wanted.folder = scratch.path("logs");
+    RankLog log(wanted);
+    contextune::keep_root_folder();
+    if (::chroot(jail.c_str()) != 0) _exit(1);
+    log.write(LogLevel::Info, "start", {});
+    _exit(log.last_error() == EXDEV ? 0 : 2);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(std::filesystem::is_empty(jail));
 }
 
 TEST_CASE("A second name of a log is the user's own where nobody else could have made it",

@@ -177,6 +177,10 @@ TEST_CASE("What only looks like a document is refused") {
   CHECK_FALSE(error_for(text + text).empty());
   CHECK_FALSE(error_for(std::string(1000, '\0')).empty());
   CHECK_FALSE(error_for("\xff\xfe{}").empty());
+  const std::string lines = text.substr(0, text.rfind('\n') + 1);
+  const auto last = std::to_string(1 + std::ranges::count(lines, '\n'));
+  CHECK(error_for(lines + '\0' + " and whatever else") ==
+        "line " + last + ", column 1: a NUL byte, and the document is text");
   CHECK(contains(error_for(std::string(100000, '[')), "nested deeper than 16"));
   CHECK(contains(error_for(std::string(max_file_bytes + 1, ' ')), "more than the 16777216"));
   CHECK(contains(error_for("{\"schema\": 1, \"schema\": 1}"), "two members 'schema'"));

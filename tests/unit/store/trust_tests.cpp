@@ -7,6 +7,8 @@
 #include <csignal>
 
 #include "catch.hpp"
+#include "environment/root_folder.hpp"
+#include "store/trial_journal.hpp"
 #include "store_fixture.hpp"
 
 using namespace contextune;
@@ -101,6 +103,23 @@ TEST_CASE("What root owns is trusted by a user") {
           if (test.store.save(identity(), {site()}, std::nullopt)) return 3;
           return contains(test.said.at(0).second, "Permission denied") ? 0 : 4;
         }) == 0);
+}
+
+TEST_CASE("Nothing is made in the jail of a program that has called chroot") {
+  if (!is_root()) return;
+  const ScratchFolder scratch;
+  const std::string jail = scratch.path("jail");
+  std::filesystem::create_directory(jail);
+  CHECK(in_process([&] {
+          TestStore test(scratch.path("store"));
+          TrialJournal journal(scratch.path("store"), [](const std::string&) {});
+          contextune::keep_root_folder();
+          if (::chroot(jail.c_str()) != 0) return 1;
+          if (test.store.save(identity(), {site()}, std::nullopt)) return 2;
+          journal.prepare();
+          return contains(test.said.at(0).second, "another root folder by now (chroot)") ? 0 : 3;
+        }) == 0);
+  CHECK(std::filesystem::is_empty(jail));
 }
 
 TEST_CASE("A folder or file that everybody may write is not used") {
