@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "cli/findings.hpp"
+#include "cli/needed_libraries.hpp"
 #include "cli/program_file.hpp"
 #include "cli/space_files.hpp"
 #include "cli/text.hpp"
@@ -18,6 +19,21 @@ void examine_space(const std::string& path, Findings& findings) {
   findings.push_back({check.valid ? Verdict::Good : Verdict::Missing, "space file", check.text});
 }
 
+// A filter of system calls that comes after the start cannot be asked about: the question is a
+// system call.
+void examine_sandbox(const std::string& program, Findings& findings) {
+  const std::vector<std::string> libraries =
+      needed_libraries(find_program(program).value_or(program));
+  const bool filters = std::any_of(libraries.begin(), libraries.end(), [](const std::string& name) {
+    return name.starts_with("libseccomp.so");
+  });
+  if (!filters) return;
+  findings.push_back(
+      {Verdict::Note, "seccomp",
+       program + " uses libseccomp: where its filter kills or traps, let pass what the README's "
+                 "limits name, let it refuse with an error, or set CONTEXTUNE_DISABLE=1"});
+}
+
 void examine_program(const std::string& program, Findings& findings) {
   const std::vector<std::string> obstacles = preload_obstacles(program);
   for (const std::string& obstacle : obstacles) {
@@ -28,6 +44,7 @@ void examine_program(const std::string& program, Findings& findings) {
         {Verdict::Good, "program",
          find_program(program).value_or(program) + ": a library can be preloaded into it"});
   }
+  examine_sandbox(program, findings);
 }
 
 std::string mark_of(Verdict verdict) {

@@ -126,6 +126,18 @@ void examine_tools(const Environment& environment, Findings& findings) {
   }
 }
 
+// What is in force here is in force in programs that are started from here.
+void examine_filter(Findings& findings) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (!line.starts_with("Seccomp:") || line.ends_with("\t0")) continue;
+    findings.push_back({Verdict::Note, "seccomp",
+                        "a filter of system calls is in force here, as in a container: what it "
+                        "refuses with an error is done without, and where it kills or traps, the "
+                        "README's limits say what it has to let pass"});
+  }
+}
+
 // What a process that is tuned would find; empty where the folder is still to be made.
 std::string why_not_trusted(const std::string& log_dir) {
   const int folder = log::open_log_folder(log_dir);
@@ -210,6 +222,7 @@ void examine_surroundings(Findings& findings) {
   examine_options(environment, findings);
   examine_store(environment, findings);
   examine_limits(findings);
+  examine_filter(findings);
 }
 
 }  // namespace contextune::cli

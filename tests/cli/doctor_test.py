@@ -33,6 +33,32 @@ class Doctor(CommandTest):
             program = self.compile("static", *flags)
             self.assertRegex(self.doctor("--", program).stdout, r"\[no\] +program .*statically linked")
 
+    def test_a_program_that_filters_system_calls_is_named(self):
+        self.compile("libseccomp.so.2", "-shared", "-fPIC", "-Wl,-soname,libseccomp.so.2")
+        program = self.compile("filters", "-Wl,--no-as-needed", self.work / "libseccomp.so.2")
+        output = self.doctor("--", program).stdout
+        self.assertRegex(output, r"\[ok\] +program")
+        self.assertRegex(output, r"\[--\] +seccomp +.*filters uses libseccomp")
+        self.assertNotIn("libseccomp", self.doctor("--", self.compile("plain")).stdout)
+
+    def test_a_filter_that_is_in_force_is_named(self):
+        (self.work / "filter.c").write_text("""
+            #include <linux/filter.h>
+            #include <linux/seccomp.h>
+            #include <sys/prctl.h>
+            #include <unistd.h>
+            int main(int argc, char** argv) {
+              struct sock_filter all = BPF_STMT(BPF_RET, SECCOMP_RET_ALLOW);
+              struct sock_fprog filter = {1, &all};
+              if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+                  prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 3;
+              return argc > 1 ? execv(argv[1], argv + 1) : 2;
+            }""")
+        subprocess.run(["cc", "-o", self.work / "filter", self.work / "filter.c"], check=True)
+        result = subprocess.run([self.work / "filter", self.command, "doctor"], text=True,
+                                env=self.environment, capture_output=True, check=False)
+        self.assertRegex(result.stdout, r"\[--\] +seccomp +a filter of system calls is in force")
+
     def test_a_script_is_judged_by_its_interpreter(self):
         script = self.work / "script"
         script.write_text("#!/usr/bin/env python3\n")
