@@ -5,6 +5,7 @@
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -27,28 +28,14 @@ namespace {
 
 constexpr int output = 3;  ///< descriptor of the program's output in the process between
 
-/// A file without a name.
-class Scratch {
- public:
-  Scratch() : number_(memfd_create("contextune", MFD_CLOEXEC)) {}
-  ~Scratch() {
-    if (number_ >= 0) (void)::close(number_);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  [[nodiscard]] int number() const noexcept { return number_; }
-
- private:
-  int number_;
-};
-
 struct Run {
   const char* path = nullptr;
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
-  int file = -1;
   double seconds = 0;
   int error = 0;
+  const char* output = nullptr;  ///< mapped
+  std::size_t output_bytes = 0;
 };
 
 int spawn(const Run& run, pid_t& pid) {
@@ -74,16 +61,33 @@ int spawn(const Run& run, pid_t& pid) {
   return error;
 }
 
+// What it shares with us outlives it, and its descriptors do not.
+void map_output(Run& run) {
+  struct stat status {};
+  if (fstat(output, &status) != 0 || status.st_size == 0) return;
+  const auto bytes = static_cast<std::size_t>(status.st_size);
+  void* const text = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, output, 0);
+  if (text == MAP_FAILED) {
+    run.error = errno;
+    return;
+  }
+  run.output = static_cast<const char*>(text);
+  run.output_bytes = bytes;
+}
+
 // In a process of its own, the program's parent, which shares our memory while our thread stands
 // still. Its descriptors are copies: none may keep a pipe of the program that we are in open.
 int between(void* given) {
   auto& run = *static_cast<Run*>(given);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-  (void)dup2(run.file, output);
+  // Made here, where the program can neither close it nor open a file of its own under its number.
+  const int file = memfd_create("contextune", MFD_CLOEXEC);
+  if (file < 0) run.error = errno;
+  (void)dup2(file, output);
   (void)syscall(SYS_close_range, 0U, 2U, 0U);
   (void)syscall(SYS_close_range, static_cast<unsigned>(output + 1), ~0U, 0U);
   pid_t pid = 0;
-  run.error = spawn(run, pid);
+  if (run.error == 0) run.error = spawn(run, pid);
   constexpr double poll_seconds = 2e-3;
   const timespec pause{0, static_cast<long>(poll_seconds * 1e9)};
   for (double waited = 0; run.error == 0; waited += poll_seconds) {
@@ -96,6 +100,7 @@ int between(void* given) {
     }
     (void)nanosleep(&pause, nullptr);
   }
+  if (run.error == 0) map_output(run);
   _exit(0);
 }
 
@@ -146,11 +151,9 @@ std::vector<std::string> environment_for_detached() {
 std::string output_of_detached(const std::vector<std::string>& command,
                                const std::vector<std::string>& environment, double seconds) {
   const std::string& path = command.front();
-  const Scratch file;
-  if (file.number() < 0) throw Error(path + ": no file for its output: " + std::strerror(errno));
   const std::vector<char*> arguments = pointers_to(command);
   const std::vector<char*> variables = pointers_to(environment);
-  Run run{path.c_str(), arguments.data(), variables.data(), file.number(), seconds};
+  Run run{path.c_str(), arguments.data(), variables.data(), seconds};
   run_detached(run);
   if (run.error == ETIMEDOUT) {
     throw Error(path + ": has not ended after " + std::to_string(static_cast<int>(seconds)) +
@@ -158,16 +161,10 @@ std::string output_of_detached(const std::vector<std::string>& command,
   }
   if (run.error != 0) throw Error(path + ": cannot be started: " + std::strerror(run.error));
 
-  std::string text;
-  std::array<char, 65536> piece{};
-  while (true) {
-    const ssize_t count =
-        pread(file.number(), piece.data(), piece.size(), static_cast<off_t>(text.size()));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) throw Error(path + ": cannot be read: " + std::strerror(errno));
-    if (count == 0) return text;
-    text.append(piece.data(), static_cast<std::size_t>(count));
-  }
+  if (run.output == nullptr) return {};
+  std::string text(run.output, run.output_bytes);
+  (void)munmap(const_cast<char*>(run.output), run.output_bytes);
+  return text;
 }
 
 }  // namespace contextune::gpu

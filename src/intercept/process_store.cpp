@@ -11,6 +11,7 @@
 #include "core/stable_hash.hpp"
 #include "core/stored_winner.hpp"
 #include "gpu/environment_facts.hpp"
+#include "host/own_descriptors.hpp"
 #include "intercept/thread_census.hpp"
 #include "log/events.hpp"
 
@@ -185,6 +186,7 @@ void ProcessStore::start_thread() {
 
 void ProcessStore::work() noexcept {
   name_this_thread("contextune-save");
+  (void)host::own_descriptors();
   std::unique_lock lock(mutex_);
   while (!jobs_.empty()) {
     const Job job = std::move(jobs_.front());

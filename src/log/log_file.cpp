@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "environment/root_folder.hpp"
+#include "host/host_state.hpp"
 #include "log/log_folder.hpp"
 
 namespace contextune::log {
@@ -26,23 +27,6 @@ double steady_seconds() {
   clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
-
-// Keeps errno, and keeps open and write from being cancellation points: a thread that the program
-// cancels must not unwind through a hook.
-class HostState {
- public:
-  HostState() noexcept : error_(errno) { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_); }
-  ~HostState() {
-    pthread_setcancelstate(cancel_, nullptr);
-    errno = error_;
-  }
-  HostState(const HostState&) = delete;
-  HostState& operator=(const HostState&) = delete;
-
- private:
-  int error_;
-  int cancel_ = 0;
-};
 
 // Creates the folders above `path`, each 0755 before the umask.
 int make_folders(const std::string& path) {
@@ -95,7 +79,7 @@ LogFile::~LogFile() {
 }
 
 bool LogFile::append(std::string_view line) noexcept try {
-  const HostState host_state;
+  const host::HostState host_state;
   if (!usable(line.size() + 1) && !open()) return fail(error_);
   if (!usable(line.size() + 1)) return fail(error_);
   if (torn_) {

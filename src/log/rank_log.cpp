@@ -10,12 +10,12 @@
 #include <charconv>
 #include <chrono>
 #include <cmath>
-#include <deque>
 #include <filesystem>
 #include <mutex>
 
 #include "core/option_table.hpp"
 #include "core/utc_time.hpp"
+#include "log/line_writer.hpp"
 #include "log/log_file.hpp"
 #include "log/logfmt.hpp"
 #include "log/run_id.hpp"
@@ -25,26 +25,26 @@ namespace {
 
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  explicit LineSink(const std::string& path) { file_ = &files_.emplace_back(path); }
+  explicit LineSink(const std::string& path) { file_ = &writer_.add(path); }
   [[nodiscard]] const LogFile& file() const { return *file_.load(); }
 
   /// To a file of that name beside the one that it was.
   void move_to(const std::string& name) {
     const std::lock_guard lock(mutex_);
     const std::filesystem::path folder = std::filesystem::path(file().path()).parent_path();
-    file_ = &files_.emplace_back((folder / name).string());
+    file_ = &writer_.add((folder / name).string());
   }
 
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    file_.load()->append(std::string_view(line.data(), line.size()));
+    writer_.append(*file_.load(), std::string_view(line.data(), line.size()));
   }
   void flush_() override {}
 
  private:
-  std::deque<LogFile> files_;  // one that was left is still looked at by others
+  LineWriter writer_;  // with a file that was left, which is still looked at by others
   std::atomic<LogFile*> file_{nullptr};
 };
 

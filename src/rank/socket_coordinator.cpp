@@ -5,9 +5,15 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
+#include "host/own_descriptors.hpp"
+#include "rank/listener.hpp"
 #include "rank/socket_star.hpp"
 #include "rank/standard_descriptors.hpp"
 
@@ -17,7 +23,49 @@ namespace {
 // For what the destructor waits: the control thread has nothing to do then but to close.
 constexpr double stop_seconds = 0.5;
 
-void start_control_thread(const std::shared_ptr<SocketStar>& star) {
+// For its start.
+constexpr std::chrono::seconds most_start{5};
+
+/// What the control thread and the one that started it have in common.
+struct Start {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ready = false;
+  bool own_descriptors = false;
+  bool released = false;  ///< nobody uses the star any more
+  SocketStar* star = nullptr;
+};
+
+// The star is made, and ends, where its descriptors are.
+void control(const std::shared_ptr<Start>& start, SocketSettings settings, Deciders deciders,
+             int listener) noexcept {
+  (void)pthread_setname_np(pthread_self(), "contextune-rank");
+  const bool own = host::own_descriptors(listener);
+  std::unique_ptr<SocketStar> star;
+  try {
+    if (listener >= 0) settings.listener = std::make_shared<Listener>(listener);
+    std::optional<StandardDescriptorsTaken> taken;
+    if (!own) taken.emplace();
+    star = std::make_unique<SocketStar>(settings, std::move(deciders), own);
+  } catch (...) {
+    star = nullptr;
+  }
+  std::unique_lock lock(start->mutex);
+  start->star = star.get();
+  start->own_descriptors = own;
+  start->ready = true;
+  start->changed.notify_all();
+  const bool runs = star != nullptr && !start->released;
+  lock.unlock();
+  if (runs) star->run();
+  lock.lock();
+  start->changed.wait(lock, [&] { return start->released; });
+  lock.unlock();
+  star.reset();
+}
+
+void start_control_thread(const std::shared_ptr<Start>& start, SocketSettings settings,
+                          Deciders deciders, int listener) {
   // The program's signal handlers must not run on a thread that it does not know.
   sigset_t all;
   sigset_t before;
@@ -25,9 +73,9 @@ void start_control_thread(const std::shared_ptr<SocketStar>& star) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     // It ends by itself once it is asked to; what it uses lives as long as it does.
-    std::thread([star] {
-      pthread_setname_np(pthread_self(), "contextune-rank");
-      star->run();
+    std::thread([start, settings = std::move(settings), deciders = std::move(deciders),
+                 listener]() mutable {
+      control(start, std::move(settings), std::move(deciders), listener);
     }).detach();
   } catch (...) {
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -36,15 +84,35 @@ void start_control_thread(const std::shared_ptr<SocketStar>& star) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+/// Null: it cannot be made.
+std::shared_ptr<SocketStar> start_star(const SocketSettings& settings, Deciders deciders) {
+  const auto start = std::make_shared<Start>();
+  const int listener = settings.listener ? settings.listener->take() : -1;
+  start_control_thread(start, settings, std::move(deciders), listener);
+  std::unique_lock lock(start->mutex);
+  const bool ready = start->changed.wait_for(lock, most_start, [&] { return start->ready; });
+  // The thread has it under the same number, in a table of its own.
+  if (ready && start->own_descriptors && listener >= 0) close(listener);
+  const auto release = [start](SocketStar*) {
+    const std::lock_guard its_lock(start->mutex);
+    start->released = true;
+    start->changed.notify_all();
+  };
+  if (start->star != nullptr) {
+    lock.unlock();
+    return {start->star, release};
+  }
+  start->released = true;
+  start->changed.notify_all();
+  return nullptr;
+}
+
 }  // namespace
 
 SocketCoordinator::SocketCoordinator(const SocketSettings& settings, Deciders deciders) noexcept
     : rank_(settings.rank), num_ranks_(settings.num_ranks), process_(getpid()) {
   try {
-    const StandardDescriptorsTaken taken;
-    auto star = std::make_shared<SocketStar>(settings, std::move(deciders));
-    start_control_thread(star);
-    star_ = std::move(star);
+    star_ = start_star(settings, std::move(deciders));
   } catch (...) {
     star_ = nullptr;
   }

@@ -31,10 +31,11 @@ std::chrono::steady_clock::duration to_duration(double seconds) {
 
 }  // namespace
 
-SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders)
+SocketStar::SocketStar(const SocketSettings& settings, Deciders deciders, bool own_descriptors)
     : settings_(settings),
       self_{key_of_secret(settings.secret), number_of_job(settings.job), settings.rank,
             settings.num_ranks},
+      own_descriptors_(own_descriptors),
       may_spin_(settings.may_spin),
       member_(settings.rank, settings.num_ranks, settings.recovery_seconds),
       peer_calls_(
@@ -65,6 +66,7 @@ double SocketStar::now() const {
 void SocketStar::run() noexcept {
   std::string why = "this process stopped agreeing";
   try {
+    if (own_descriptors_) doorbell_.start();
     start();
     run_loop();
   } catch (const std::exception& error) {
@@ -83,12 +85,18 @@ void SocketStar::run() noexcept {
   } catch (...) {
     ended_ = true;
   }
+  doorbell_.stop();
   tell_waiting();
 }
 
 void SocketStar::post(Outbox out) {
   if (ended_) return;
-  asio::post(loop_, [this, out = std::move(out)]() mutable { dispatch(std::move(out), {}); });
+  have_done([this, out = std::move(out)]() mutable { dispatch(std::move(out), {}); });
+}
+
+void SocketStar::have_done(std::function<void()> work) {
+  if (own_descriptors_) return doorbell_.ring(std::move(work));
+  asio::post(loop_, std::move(work));
 }
 
 void SocketStar::wait_for(const Topic& topic, double seconds) {
@@ -120,7 +128,7 @@ bool SocketStar::stop(double seconds) noexcept {
   try {
     std::unique_lock lock(mutex_);
     if (ended_) return true;
-    asio::post(loop_, [this] { close_all(); });
+    have_done([this] { close_all(); });
     return changed_.wait_until(lock, Clock::now() + to_duration(seconds), [&] { return ended_; });
   } catch (...) {
     return false;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "rank/agreement_hub.hpp"
 #include "rank/agreement_member.hpp"
 #include "rank/connection.hpp"
+#include "rank/doorbell.hpp"
 #include "rank/peer_calls.hpp"
 #include "rank/socket_coordinator.hpp"
 
@@ -26,7 +28,9 @@ namespace contextune::rank {
 /// otherwise belong to the control thread, which runs run().
 class SocketStar final : public ConnectionOwner {
  public:
-  SocketStar(const SocketSettings& settings, Deciders deciders);
+  /// On the control thread, and so is its end.
+  /// @param own_descriptors that thread has some that others do not
+  SocketStar(const SocketSettings& settings, Deciders deciders, bool own_descriptors);
   SocketStar(const SocketStar&) = delete;
   SocketStar& operator=(const SocketStar&) = delete;
   ~SocketStar() = default;
@@ -63,6 +67,7 @@ class SocketStar final : public ConnectionOwner {
   static constexpr std::chrono::microseconds spin_time{300};
 
   void post(Outbox out);
+  void have_done(std::function<void()> work);
   void run_loop();
   void tell_waiting() noexcept;
   void start();
@@ -95,6 +100,8 @@ class SocketStar final : public ConnectionOwner {
   SocketSettings settings_;
   Identity self_;
   asio::io_context loop_{1};
+  Doorbell doorbell_{loop_};
+  const bool own_descriptors_;
   asio::steady_timer timer_{loop_};
   asio::posix::stream_descriptor listener_{loop_};
 

@@ -19,6 +19,7 @@ void SocketStar::run_loop() {
   while (!loop_.stopped()) {
     const bool spins = may_spin_ && waiting_.load(std::memory_order_relaxed) > 0 &&
                        Clock::now() - last < spin_time;
+    if (spins) doorbell_.answer();
     if ((spins ? loop_.poll() : loop_.run_one()) > 0) {
       last = Clock::now();
     } else {

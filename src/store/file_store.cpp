@@ -10,8 +10,8 @@
 
 #include "core/stored_winner.hpp"
 #include "core/utc_time.hpp"
+#include "host/host_state.hpp"
 #include "store/entry_file.hpp"
-#include "store/host_state.hpp"
 #include "store/identity.hpp"
 #include "store/merge.hpp"
 #include "store/refuted_winners.hpp"
@@ -53,7 +53,7 @@ FileStore::FileStore(const std::string& folder, Say say, Settings settings)
 }
 
 std::vector<StoredSite> FileStore::load(const StoreIdentity& identity) try {
-  const HostState host_state;
+  const host::HostState host_state;
   try {
     return load_now(identity);
   } catch (const Error& error) {
@@ -102,7 +102,7 @@ std::vector<StoredSite> FileStore::load_now(const StoreIdentity& identity) {
 
 bool FileStore::save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,
                      const std::optional<StoredConfirm>& confirm) try {
-  const HostState host_state;
+  const host::HostState host_state;
   if (sites.empty() && !confirm) return true;
   if (folder_.empty()) {
     say(FallbackReason::StoreUnwritable,

@@ -16,9 +16,9 @@
 
 #include "core/stable_hash.hpp"
 #include "environment/root_folder.hpp"
+#include "host/host_state.hpp"
 #include "store/entry_lock.hpp"
 #include "store/folder.hpp"
-#include "store/host_state.hpp"
 #include "store/journal_file.hpp"
 
 namespace contextune::store {
@@ -187,7 +187,7 @@ void TrialJournal::say(const std::string& sentence) noexcept {
 
 void TrialJournal::learn() {
   if (std::exchange(learnt_, true) || path_.empty()) return;
-  const HostState kept;
+  const host::HostState kept;
   try {
     const auto folder = Folder::open(path_, Trust::Own);
     if (!folder) return;
@@ -225,7 +225,7 @@ void TrialJournal::open_own() {
 
 void TrialJournal::write() {
   if (path_.empty() || failed_) return;
-  const HostState kept;
+  const host::HostState kept;
   try {
     open_own();
     TryingFile file;
@@ -245,7 +245,7 @@ void TrialJournal::write() {
 bool TrialJournal::append(const Trial& trial) {
   if (path_.empty() || failed_) return true;
   if (own_bytes_ == 0) return false;
-  const HostState kept;
+  const host::HostState kept;
   const std::string line = TryingFile::line_of(trial.config, trial.text);
   const std::string end = TryingFile::closing();
   if (own_.put(own_bytes_ - end.size(), line + end) != 0) return false;
@@ -287,7 +287,7 @@ bool TrialJournal::is_in_flight(const TriedConfig& config) const {
 }
 
 void TrialJournal::forget(const std::vector<TriedConfig>& survivors) {
-  const HostState kept;
+  const host::HostState kept;
   for (const TriedConfig& config : survivors) known_.erase(config);
   try {
     const auto folder = Folder::open(path_, Trust::Own);
@@ -314,7 +314,7 @@ std::string TrialJournal::hung() {
     known = std::max(known, suspicion);
   }
   if (!path_.empty() && !failed_) {
-    const HostState kept;
+    const host::HostState kept;
     try {
       change_known(Folder::create(path_), [&](KnownFile& known) {
         for (const auto& [config, text] : all) {
@@ -347,13 +347,13 @@ void TrialJournal::remove_own() {
 
 void TrialJournal::close() {
   const std::lock_guard lock(mutex_);
-  const HostState kept;
+  const host::HostState kept;
   if (!broken_ || in_flight_.empty()) remove_own();
   failed_ = true;  // nothing more is kept
 }
 
 std::string judge_end(const std::string& folder, std::int64_t pid, ProcessEnd end) noexcept try {
-  const HostState kept;
+  const host::HostState kept;
   const auto journal = Folder::open(journal_in(folder), Trust::Own);
   if (!journal) return {};
   std::string sentences;

@@ -35,9 +35,9 @@ RankLog::Settings settings(const std::string& folder) {
   return result;
 }
 
-// How often this thread has called write(2).
+// How often this process has called write(2).
 std::uint64_t write_calls() {
-  std::ifstream io("/proc/thread-self/io");
+  std::ifstream io("/proc/self/io");
   for (std::string name; io >> name;) {
     std::uint64_t value = 0;
     io >> value;
@@ -283,6 +283,25 @@ TEST_CASE("A descriptor that the program closed and reused is not written to", "
   for (int fd = 3; fd < 1024; ++fd) close(fd);
   CHECK(text_of(precious).empty());
   CHECK(lines_of(log.path()).size() == 2);
+}
+
+TEST_CASE("A log keeps no descriptor that a program could close and have again", "[rank_log]") {
+  ScratchFolder scratch;
+  const auto open_now = [] {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = open_now();
+  {
+    RankLog log(settings(scratch.path("logs")));
+    log.write(LogLevel::Info, "first", {});
+    CHECK(open_now() == before);
+    for (int fd = 3; fd < 1024; ++fd) (void)close(fd);
+    log.write(LogLevel::Info, "second", {});
+    CHECK(log.lines_written() == 2);
+    CHECK(log.lines_lost() == 0);
+  }
+  CHECK(open_now() <= before);
 }
 
 TEST_CASE("Half a line that a killed process left does not spoil the next one", "[rank_log]") {

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -29,6 +30,16 @@ using contextune::Topic;
 using contextune::Verdict;
 
 namespace {
+
+/// The control thread decides, and has no standard output of its own.
+std::atomic<bool> decides{false};
+
+void tell_of_decision() {
+  std::thread([] {
+    decides.wait(false);
+    std::cout << "deciding" << std::endl;
+  }).detach();
+}
 
 Payload joined(std::span<const Payload> said) {
   Payload all;
@@ -114,6 +125,7 @@ int main(int argc, char** argv) {
   if (argc < 5) return 2;
   const bool closed = argc == 6;
   const PutAway standard(closed);
+  if (!closed) tell_of_decision();
   contextune::rank::SocketSettings settings;
   settings.job = argv[1];
   settings.rank = static_cast<std::uint32_t>(std::stoul(argv[2]));
@@ -126,7 +138,8 @@ int main(int argc, char** argv) {
       settings,
       {{1, [](const Topic&, std::span<const Payload> said, std::string&) { return joined(said); }},
        {2, [](const Topic&, std::span<const Payload> said, std::string&) {
-          std::cout << "deciding" << std::endl;
+          decides = true;
+          decides.notify_all();
           std::this_thread::sleep_for(std::chrono::seconds(2));
           return joined(said);
         }}});

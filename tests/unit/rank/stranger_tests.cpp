@@ -122,6 +122,21 @@ TEST_CASE("Strangers that stay on the line take no more than a handful of descri
   for (const int fd : strangers) close(fd);
 }
 
+TEST_CASE("Ranks agree through no descriptor that the program could close and have again",
+          "[descriptors]") {
+  const SocketSettings settings = test_settings(2);
+  const std::size_t before = open_descriptors();
+  SocketCoordinator hub(of_rank(settings, 0), test_deciders());
+  SocketCoordinator member(of_rank(settings, 1), test_deciders());
+  check_they_agree(hub, member, 1);
+  CHECK(open_descriptors() == before);
+  std::vector<int> theirs;
+  for (int i = 0; i < 64; ++i) theirs.push_back(open("/dev/null", O_RDONLY));
+  check_they_agree(hub, member, 2);
+  for (const int fd : theirs) CHECK(close(fd) == 0);
+  CHECK(open_descriptors() == before);
+}
+
 TEST_CASE("A stranger that says nothing is hung up on, even if nobody else calls", "[stranger]") {
   const SocketSettings settings = test_settings(2);
   SocketCoordinator hub(of_rank(settings, 0), test_deciders());

@@ -4,7 +4,7 @@
 
 #include <cerrno>
 
-namespace contextune::store {
+namespace contextune::host {
 
 /// Keeps `errno` as the program has it, and lets nobody cancel this thread as long as it lives:
 /// files are opened, written and waited for, where pthread_cancel would take effect.
@@ -25,4 +25,4 @@ class HostState {
   int cancel_ = PTHREAD_CANCEL_ENABLE;
 };
 
-}  // namespace contextune::store
+}  // namespace contextune::host
