@@ -342,7 +342,8 @@ void TrialJournal::broke() {
 }
 
 void TrialJournal::remove_own() {
-  if (!own_name_.empty() && !root_folder_has_changed()) (void)::unlink((path_ + "/" + own_name_).c_str());
+  if (!own_name_.empty() && !root_folder_has_changed())
+    (void)::unlink((path_ + "/" + own_name_).c_str());
 }
 
 void TrialJournal::close() {

@@ -1,0 +1,105 @@
+// A program with three kernels, each on memory of its own, in a region that it repeats between NVTX
+// marks. FAULT_SITES="KIND:KERNEL:BLOCK" breaks one of them in blocks of that size: it never ends
+// (hang), traps (abort) or writes where nothing is (sticky). Prints a hash of all that is left.
+// tests/apps/fault_runs_test.py runs it, as it runs fault_sites.cpp on the simulated driver.
+#include <cuda_runtime.h>
+#include <nvtx3/nvToolsExt.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace {
+
+constexpr int elements = 4096;
+
+#define CHECK(call)                                                               \
+  do {                                                                            \
+    const cudaError_t result = (call);                                            \
+    if (result != cudaSuccess) {                                                  \
+      std::fprintf(stderr, "%s failed: %s\n", #call, cudaGetErrorString(result)); \
+      std::exit(1);                                                               \
+    }                                                                             \
+  } while (0)
+
+enum Kind { none, hang, trap, stray };
+
+struct Fault {
+  Kind kind = none;
+  int kernel = 0;
+  unsigned block = 0;
+};
+
+__device__ void fill(unsigned* y, int n, unsigned value, const Fault& fault, int kernel) {
+  if (fault.kernel == kernel && fault.block == blockDim.x) {
+    if (fault.kind == hang)
+      while (*static_cast<volatile unsigned*>(y) + 1 != 0) __nanosleep(1000);
+    if (fault.kind == trap) __trap();
+    if (fault.kind == stray) *reinterpret_cast<volatile unsigned*>(16) = value;
+  }
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    y[i] = value + i;
+}
+
+}  // namespace
+
+__global__ void first(unsigned* y, int n, unsigned value, Fault fault) {
+  fill(y, n, value, fault, 0);
+}
+__global__ void second(unsigned* y, int n, unsigned value, Fault fault) {
+  fill(y, n, value, fault, 1);
+}
+__global__ void third(unsigned* y, int n, unsigned value, Fault fault) {
+  fill(y, n, value, fault, 2);
+}
+
+namespace {
+
+Fault fault_of(const char* text) {
+  Fault fault;
+  if (text == nullptr) return fault;
+  const std::string all = text;
+  const std::size_t one = all.find(':');
+  const std::size_t two = all.find(':', one + 1);
+  const std::string kind = all.substr(0, one);
+  const std::string kernel = all.substr(one + 1, two - one - 1);
+  fault.kind = kind == "hang" ? hang : kind == "abort" ? trap : stray;
+  fault.kernel = kernel == "first" ? 0 : kernel == "second" ? 1 : 2;
+  fault.block = static_cast<unsigned>(std::atoi(all.c_str() + two + 1));
+  return fault;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3 || std::strcmp(argv[1], "loop") != 0) {
+    std::fputs("usage: fault_sites loop STEPS\n", stderr);
+    return 2;
+  }
+  const Fault fault = fault_of(std::getenv("FAULT_SITES"));
+  unsigned* y[3] = {};
+  for (unsigned*& one : y) {
+    CHECK(cudaMalloc(&one, elements * sizeof(unsigned)));
+    CHECK(cudaMemset(one, 0, elements * sizeof(unsigned)));
+  }
+  for (int step = std::atoi(argv[2]); step > 0; --step) {
+    nvtxRangePushA("step");
+    first<<<4, 256>>>(y[0], elements, 0, fault);
+    second<<<4, 256>>>(y[1], elements, 1, fault);
+    third<<<4, 256>>>(y[2], elements, 2, fault);
+    CHECK(cudaGetLastError());
+    nvtxRangePop();
+    CHECK(cudaDeviceSynchronize());
+  }
+  std::uint64_t hash = 14695981039346656037ULL;
+  std::vector<unsigned> values(elements);
+  for (const unsigned* one : y) {
+    CHECK(cudaMemcpy(values.data(), one, elements * sizeof(unsigned), cudaMemcpyDeviceToHost));
+    for (const unsigned value : values) hash = (hash ^ value) * 1099511628211ULL;
+  }
+  std::printf("%016llx\n", static_cast<unsigned long long>(hash));
+  return 0;
+}
