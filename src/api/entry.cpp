@@ -191,6 +191,7 @@ int start_first_run(Entry& entry) noexcept {
 
 int finish_pass(Entry& entry) noexcept {
   if (entry.region->end_pass()) {
+    note_untuned(entry);
     forget_search(entry);
     entry.state = State::Done;
     return 0;

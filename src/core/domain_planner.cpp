@@ -15,6 +15,7 @@ bool decode(const Payload& bytes, DomainReport& report) {
   ByteReader from(bytes);
   report.region = from.number<std::uint64_t>();
   report.num_ranks = from.number<std::uint32_t>();
+  report.attends = from.number<std::uint8_t>() != 0;
   report.waits_no_longer = from.number<std::uint8_t>() != 0;
   report.leaves = from.number<std::uint8_t>() != 0;
   const auto count = from.number<std::uint32_t>();
@@ -51,6 +52,7 @@ Payload encode(const DomainReport& report) {
   ByteWriter to(bytes);
   to.number(report.region);
   to.number(report.num_ranks);
+  to.number(static_cast<std::uint8_t>(report.attends));
   to.number(static_cast<std::uint8_t>(report.waits_no_longer));
   to.number(static_cast<std::uint8_t>(report.leaves));
   to.number(static_cast<std::uint32_t>(report.used.size()));
@@ -83,7 +85,8 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
     return {};
   }
   const std::uint32_t rank = topic.ranks.front();
-  Region& region = regions_[report.region];
+  const std::uint64_t number = report.region;
+  Region& region = regions_[number];
   for (const Ranks& domain : region.domains)
     if (std::binary_search(domain.begin(), domain.end(), rank)) return encode_domain(domain);
   if (report.leaves) {
@@ -95,10 +98,26 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   const bool waits_no_longer = report.waits_no_longer;
   region.reports[rank] = std::move(report);
   const Ranks ranks = connected(region, rank);
-  if (!waits_no_longer && !is_whole(region, ranks)) return encode_domain({});
+  if (!waits_no_longer && !is_whole(number, ranks)) return encode_domain({});
+  const bool is_complete = region.reports.at(rank).used.empty() && is_whole(number, ranks);
+  settle(region, ranks);
+  // All ranks wait somewhere: no other region gets more than it has either.
+  if (is_complete) settle_where_none_is_used();
+  return encode_domain(ranks);
+}
+
+void DomainPlanner::settle(Region& region, const Ranks& ranks) {
   for (const std::uint32_t one : ranks) region.reports.erase(one);
   region.domains.push_back(ranks);
-  return encode_domain(ranks);
+}
+
+void DomainPlanner::settle_where_none_is_used() {
+  for (auto& [number, region] : regions_) {
+    Ranks ranks;
+    for (const auto& [rank, report] : region.reports)
+      if (report.attends && report.used.empty()) ranks.push_back(rank);
+    if (!ranks.empty()) settle(region, ranks);
+  }
 }
 
 DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_t rank) {
@@ -112,13 +131,22 @@ DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_
   return {found.begin(), found.end()};
 }
 
-bool DomainPlanner::is_whole(const Region& region, const Ranks& ranks) {
-  const DomainReport& first = region.reports.at(ranks.front());
-  if (first.used.empty()) {
-    std::size_t spoken_for = ranks.size() + region.left.size();
-    for (const Ranks& domain : region.domains) spoken_for += domain.size();
-    return spoken_for >= first.num_ranks;
+std::set<std::uint32_t> DomainPlanner::accounted_for(std::uint64_t number) const {
+  std::set<std::uint32_t> ranks;
+  for (const auto& [other, region] : regions_) {
+    for (const auto& [rank, report] : region.reports)
+      if (report.attends || (other == number && report.used.empty())) ranks.insert(rank);
+    if (other != number) continue;
+    for (const auto& [rank, report] : region.left) ranks.insert(rank);
+    for (const Ranks& domain : region.domains) ranks.insert(domain.begin(), domain.end());
   }
+  return ranks;
+}
+
+bool DomainPlanner::is_whole(std::uint64_t number, const Ranks& ranks) const {
+  const Region& region = regions_.at(number);
+  const DomainReport& first = region.reports.at(ranks.front());
+  if (first.used.empty()) return accounted_for(number).size() >= first.num_ranks;
   std::map<std::uint64_t, DomainReport::Communicator> seen;
   for (const std::uint32_t rank : ranks) {
     for (const DomainReport::Communicator& one : region.reports.at(rank).used) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,6 +26,8 @@ struct DomainReport {
   std::uint32_t num_ranks = 0;  ///< of the job
   bool waits_no_longer = false;
   bool leaves = false;  ///< it is not tuned in the region any more: nobody waits for it
+  /// It waits in that region, where its body is repeated, and comes to no other one meanwhile.
+  bool attends = false;
 };
 
 [[nodiscard]] Payload encode(const DomainReport& report);
@@ -34,7 +37,8 @@ struct DomainReport {
 /// Finds out on rank 0 which ranks are to be tuned together in a region: those that are connected
 /// by communicators which they use in it. A domain is final as soon as all ranks of all its
 /// communicators have said so or left, or one of its ranks waits no longer; whoever comes later is
-/// not in it, and a communicator that is not in one domain as a whole is tuned by none.
+/// not in it, and a communicator that is not in one domain as a whole is tuned by none. Where none
+/// is used it is final as well once all other ranks of the job wait in other regions.
 ///
 /// Each question is one rank's alone, so nobody is kept waiting. Deterministic; not thread-safe.
 class DomainPlanner {
@@ -50,8 +54,13 @@ class DomainPlanner {
     std::vector<Ranks> domains;
   };
 
+  /// Which ranks of the job come to the region, or come to none for now.
+  [[nodiscard]] std::set<std::uint32_t> accounted_for(std::uint64_t region) const;
+  [[nodiscard]] bool is_whole(std::uint64_t region, const Ranks& ranks) const;
+  static void settle(Region& region, const Ranks& ranks);
+  /// Of all regions, those who wait in them.
+  void settle_where_none_is_used();
   [[nodiscard]] static Ranks connected(const Region& region, std::uint32_t rank);
-  [[nodiscard]] static bool is_whole(const Region& region, const Ranks& ranks);
 
   std::map<std::uint64_t, Region> regions_;
 };

@@ -47,6 +47,7 @@ class JoiningTuning final : public RegionTuning {
   void pause() override { inner_->pause(); }
   void leave(const std::string& why) override;
   void repeat_together(std::span<const std::uint32_t> ranks) override;
+  void limit_to(std::span<const std::uint32_t> ranks) override { source_->limit_to(ranks); }
   bool go_on_alone(const std::string& why) override { return inner_->go_on_alone(why); }
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override { return inner_->settle(now); }

@@ -202,6 +202,9 @@ class RegionTuning {
   /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
   virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
 
+  /// These ranks of the job tune it, and nobody else has to do with it. Before its first pass.
+  virtual void limit_to(std::span<const std::uint32_t> /*ranks*/) {}
+
   /// The ranks that make the passes with this one have been lost, for that reason, a clause: no
   /// pass that was agreed on is made any more.
   /// @return whether the search goes on without them

@@ -57,6 +57,7 @@ class ScopedTuning final : public RegionTuning {
     waits_for_ranks_ = true;
     decide_together();
   }
+  void limit_to(std::span<const std::uint32_t> ranks) override { shared_.limit_to(ranks); }
   bool go_on_alone(const std::string& why) override;
   bool settle(double now) override { return shared_.settle(now); }
   bool settle_entry(double now) override { return shared_.settle_entry(now); }

@@ -24,6 +24,22 @@ SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings se
       topic_{settings_.group, 0, settings_.ranks},
       entries_(settings_.entries_before) {}
 
+void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks) {
+  if (ranks == settings.ranks) return;
+  StableHash group;
+  group.add(settings.group);
+  for (const std::uint32_t rank : ranks) group.add(rank);
+  settings.group = group.value();
+  settings.ranks = std::move(ranks);
+}
+
+void SharedTuning::limit_to(std::span<const std::uint32_t> ranks) {
+  if (asked_ || batch_.number > 0 || failed_) return;
+  narrow(settings_, {ranks.begin(), ranks.end()});
+  topic_.group = settings_.group;
+  topic_.ranks = settings_.ranks;
+}
+
 Key SharedTuning::public_key(const Key& key) const {
   Key shared;
   for (const Key::Entry& entry : key.entries())

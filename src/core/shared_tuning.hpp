@@ -33,6 +33,9 @@ struct SharedTuningSettings {
   std::function<std::string()> outcome{};
 };
 
+/// The same for these ranks alone: several groups in one region ask questions of their own.
+void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks);
+
 /// The search in one region, decided for all ranks together: every rank runs the same batches of
 /// passes, reports what it measured, and is given the next. Agreed once a batch, not once a site or
 /// an entry.
@@ -73,6 +76,7 @@ class SharedTuning final : public RegionTuning {
   void occupied(double seconds, const std::string& why) override;
   void pause() override;
   void leave(const std::string& why) override;
+  void limit_to(std::span<const std::uint32_t> ranks) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   /// There is no agreement any more, for that reason, a clause.
   void give_up(const std::string& why);
@@ -167,7 +171,7 @@ class SharedTuning final : public RegionTuning {
   [[nodiscard]] SiteIndex local(SiteIndex shared) const;
 
   const TuningOptions options_;
-  const SharedTuningSettings settings_;
+  SharedTuningSettings settings_;
   Coordinator& coordinator_;
   TuningObserver& observer_;
   Engagement engagement_;  ///< in a batch whose passes are made for us

@@ -1,22 +1,14 @@
 #include "intercept/communicator_members.hpp"
 
-#include <algorithm>
-#include <chrono>
-#include <thread>
 #include <utility>
 
 #include "core/domain_planner.hpp"
 #include "core/stable_hash.hpp"
-#include "intercept/clock.hpp"
+#include "intercept/domain_question.hpp"
 #include "intercept/process_ranks.hpp"
 
 namespace contextune::intercept {
 namespace {
-
-// In which rank 0 answers once it is there. Of a short time, a quarter.
-constexpr double answer_seconds = 0.25;
-constexpr std::chrono::microseconds least_pause{100};
-constexpr std::chrono::microseconds most_pause{10'000};
 
 /// Of what one rank asks about a communicator: the others ask questions of their own.
 std::uint64_t group_of_question(std::uint64_t id, std::uint32_t rank) {
@@ -50,25 +42,6 @@ DomainReport report_of(const Coordinator& coordinator, std::uint64_t id, std::ui
   return report;
 }
 
-/// Asks rank 0 once. Empty ranks without a clause: it does not know them all yet.
-CommunicatorMembers::Members ask(Coordinator& coordinator, const Topic& topic,
-                                 const DomainReport& report, double seconds) {
-  CommunicatorMembers::Members found;
-  coordinator.say(topic, ProcessRanks::domain_kind, encode(report), seconds);
-  Agreement answer = coordinator.wait(topic, seconds);
-  if (answer.verdict == Verdict::Open) {
-    coordinator.withdraw(topic, "rank 0 did not answer");
-    answer = coordinator.wait(topic, std::min(seconds, answer_seconds));
-  }
-  auto ranks = answer.verdict == Verdict::Committed ? decode_domain(answer.decision) : std::nullopt;
-  if (ranks) {
-    found.ranks = *std::move(ranks);
-  } else {
-    found.why = answer.why.empty() ? "rank 0 did not answer" : std::move(answer.why);
-  }
-  return found;
-}
-
 }  // namespace
 
 CommunicatorMembers::Known& CommunicatorMembers::known(std::uint64_t id) {
@@ -85,7 +58,7 @@ void CommunicatorMembers::announce(Coordinator& coordinator, std::uint64_t id,
   Topic topic = topic_of(coordinator, id);
   topic.question = one.question++;
   coordinator.say(topic, ProcessRanks::domain_kind, encode(report_of(coordinator, id, ranks)),
-                  answer_seconds);
+                  domain_answer_seconds);
 }
 
 CommunicatorMembers::Members CommunicatorMembers::find(Coordinator& coordinator, std::uint64_t id,
@@ -102,20 +75,10 @@ CommunicatorMembers::Members CommunicatorMembers::ask_until(Coordinator& coordin
                                                             std::uint64_t& question) {
   Topic topic = topic_of(coordinator, id);
   DomainReport report = report_of(coordinator, id, ranks);
-  const double deadline = now_seconds() + seconds;
-  const double last_answer = std::min(seconds / 4, answer_seconds);
-  auto pause = least_pause;
-  Members found;
-  for (;;) {
-    topic.question = question++;
-    // Whoever asks later is to hear at once that this rank does not wait any more.
-    const double left = deadline - now_seconds();
-    report.leaves = left <= last_answer;
-    found = ask(coordinator, topic, report, std::max(left, last_answer));
-    if (!found.ranks.empty() || !found.why.empty() || report.leaves) break;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, most_pause);
-  }
+  topic.question = question;
+  Domain domain = ask_for_domain(coordinator, topic, std::move(report), seconds);
+  question = topic.question;
+  Members found{std::move(domain.ranks), std::move(domain.why)};
   if (found.why.empty() && found.ranks.size() != ranks) {
     found.ranks.clear();
     found.why =

@@ -17,7 +17,7 @@ constexpr const char* remedy =
     " Link what `pkg-config --libs contextune` says in front of the driver, or start the program "
     "with `contextune run`.";
 
-struct Object {
+struct ProgramFile {
   std::string name;  ///< empty: the program
   bool links_core = false;
   bool is_frontend = false;
@@ -69,14 +69,14 @@ ElfW(Addr) address_in_frontend() noexcept {
 
 struct Collected {
   ElfW(Addr) in_frontend = 0;
-  std::vector<Object> objects;
+  std::vector<ProgramFile> objects;
 };
 
 int collect(dl_phdr_info* info, std::size_t, void* data) {
   // Exceptions may not pass through libc; without memory the rest is not looked at.
   try {
     auto& collected = *static_cast<Collected*>(data);
-    Object object;
+    ProgramFile object;
     object.name = info->dlpi_name == nullptr ? "" : info->dlpi_name;
     object.links_core = links(*info, core);
     object.is_frontend = collected.in_frontend != 0 && contains(*info, collected.in_frontend);
@@ -91,22 +91,23 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
 
 /// In the order in which names are looked up in them; those loaded at the start end with the
 /// loader.
-std::vector<Object> loaded_objects() {
+std::vector<ProgramFile> loaded_objects() {
   Collected collected{.in_frontend = address_in_frontend(), .objects = {}};
   dl_iterate_phdr(&collect, &collected);
   return std::move(collected.objects);
 }
 
-using Found = std::vector<Object>::const_iterator;
-Found find(const std::vector<Object>& objects, bool Object::*what) {
-  return std::find_if(objects.begin(), objects.end(), [&](const Object& one) { return one.*what; });
+using Found = std::vector<ProgramFile>::const_iterator;
+Found find(const std::vector<ProgramFile>& objects, bool ProgramFile::*what) {
+  return std::find_if(objects.begin(), objects.end(),
+                      [&](const ProgramFile& one) { return one.*what; });
 }
 
-LinkFault fault_of(const std::vector<Object>& objects) {
-  const auto linking = find(objects, &Object::links_core);
-  const auto fronted = find(objects, &Object::is_frontend);
+LinkFault fault_of(const std::vector<ProgramFile>& objects) {
+  const auto linking = find(objects, &ProgramFile::links_core);
+  const auto fronted = find(objects, &ProgramFile::is_frontend);
   if (fronted != objects.end()) {
-    const bool at_start = fronted < find(objects, &Object::is_loader);
+    const bool at_start = fronted < find(objects, &ProgramFile::is_loader);
     return {at_start ? FallbackReason::LinkedWrongly : FallbackReason::LoadedLate,
             "libcuda.so " + std::string(at_start ? "is linked" : "was loaded") + " before " +
                 std::string(frontend) +
@@ -136,8 +137,8 @@ bool has_frontend() noexcept {
 bool driver_comes_first() noexcept {
   static const bool first = [] {
     try {
-      const std::vector<Object> objects = loaded_objects();
-      return find(objects, &Object::is_driver) < find(objects, &Object::is_frontend);
+      const std::vector<ProgramFile> objects = loaded_objects();
+      return find(objects, &ProgramFile::is_driver) < find(objects, &ProgramFile::is_frontend);
     } catch (...) {
       return false;
     }

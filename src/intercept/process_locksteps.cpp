@@ -5,6 +5,7 @@
 
 #include "core/stable_hash.hpp"
 #include "intercept/collective_hooks.hpp"
+#include "intercept/domain_question.hpp"
 #include "intercept/process_ranks.hpp"
 
 namespace contextune::intercept {
@@ -128,6 +129,60 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
   group.ranks = std::move(found.ranks);
   group.why = std::move(found.why);
   group.reason = FallbackReason::NoAgreement;
+  return group;
+}
+
+bool ProcessRanks::may_differ(const Options& options) {
+  if (options.scope != Scope::Auto || options.distributed == Distributed::Off) return false;
+  const bool has_peers = collective_calls().has_peers();
+  // Where all communicators have all ranks, it is not told apart who has to do with whom.
+  if (has_peers ? !has_parts() : !are_certain()) return false;
+  std::string why;
+  Coordinator* const all = others(options, why);
+  return all != nullptr && all->num_ranks() > 1;
+}
+
+RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void* const> used,
+                                 const Options& options) {
+  RankGroup group;
+  Coordinator* const all = others(options, group.why);
+  if (all == nullptr) return group;
+  group.knows_job = true;
+  group.reason = FallbackReason::NoAgreement;
+  DomainReport report;
+  for (const void* const communicator : used) {
+    const auto known = collective_calls().find(communicator);
+    const std::uint64_t id = known ? id_of(*known) : 0;
+    if (id == 0 || known->ranks <= 0) {
+      group.why = "it uses a communicator of which nobody knows the ranks";
+      return group;
+    }
+    const bool is_new = std::none_of(report.used.begin(), report.used.end(),
+                                     [&](const auto& one) { return one.id == id; });
+    if (known->ranks > 1 && is_new)
+      report.used.push_back({id, static_cast<std::uint32_t>(known->ranks), times_here(id)});
+  }
+  if (report.used.empty() && !are_certain() && options.distributed != Distributed::On) {
+    group.ranks = {all->rank()};
+    return group;
+  }
+  StableHash number;
+  number.add("at");
+  number.add(region);
+  report.region = number.value();
+  report.num_ranks = all->num_ranks();
+  report.attends = true;
+  number.add(all->rank());
+  Topic topic;
+  topic.group = number.value();
+  topic.ranks = {all->rank()};
+  Domain found = ask_for_domain(*all, topic, report, options.presync_timeout);
+  group.ranks = std::move(found.ranks);
+  group.is_whole_job = group.ranks.size() == all->num_ranks();
+  group.is_cut_short = found.is_cut_short;
+  group.why = std::move(found.why);
+  if (group.ranks.empty() && group.why.empty())
+    group.why = "not all ranks whose communicators it uses came to it in time";
   return group;
 }
 

@@ -97,6 +97,14 @@ class ProcessRanks {
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks,
                                   const Options& options);
   void announce_communicators() noexcept;
+  /// Whether ranks of the job may be at a region which others of it do not come to.
+  [[nodiscard]] bool may_differ(const Options& options);
+  /// The ranks of the job that repeat a region with this one. Waits for them, at most
+  /// presync_timeout.
+  /// @param used communicators that its body was seen to use: their ranks. None: those that come to
+  ///             it, where all of the job are tuned together, else this one
+  [[nodiscard]] RankGroup ranks_at(const std::string& region, std::span<const void* const> used,
+                                   const Options& options);
   /// For steps that are about no region. Null: they cannot be made, and `why` gets a clause.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_among(const std::string& of,
                                                          const RankGroup& group,

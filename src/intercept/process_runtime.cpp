@@ -339,6 +339,10 @@ void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   nccl_threads_.before(call);
   const ThreadState& thread = this_thread();
   LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  const bool communicates =
+      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+  if (communicates && region != nullptr && region->collectives() != nullptr)
+    region->collectives()->note_used(call.comm);
   // What an implementation of a choice does is judged as a whole. A site of its own in there would
   // be searched on a path that the next config may not take, and each rank would have to be on it
   // for the very same decisions.

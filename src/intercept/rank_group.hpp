@@ -12,7 +12,8 @@ namespace contextune::intercept {
 struct RankGroup {
   std::vector<std::uint32_t> ranks;  ///< ascending; empty: they are not known, see `why`
   bool is_whole_job = false;
-  bool knows_job = false;  ///< there is one, and this process is one of its ranks
+  bool is_cut_short = false;  ///< others of the job may have been on their way
+  bool knows_job = false;     ///< there is one, and this process is one of its ranks
   FallbackReason reason = FallbackReason::NoRendezvous;  ///< with `why`
   std::string why;                                       ///< a clause
 };

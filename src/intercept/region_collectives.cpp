@@ -212,6 +212,24 @@ bool RegionCollectives::has(const collective::LeaseKey& key) const noexcept {
                      [&](const Stream& stream) { return stream.key == key && !stream.is_gone; });
 }
 
+void RegionCollectives::note_used(const void* communicator) noexcept {
+  if (!looks_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  if (std::find(used_.begin(), used_.end(), communicator) != used_.end()) return;
+  try {
+    used_.push_back(communicator);
+  } catch (const std::exception&) {
+    // No memory. Nobody knows the ranks of what is not there, and nothing is repeated.
+    if (!used_.empty()) used_.front() = nullptr;
+  }
+}
+
+std::vector<const void*> RegionCollectives::end_look() {
+  looks_.store(false);
+  const std::lock_guard lock(mutex_);
+  return std::exchange(used_, {});
+}
+
 void RegionCollectives::too_many_at_once() noexcept {
   log_.fallback(FallbackReason::CollectiveFixed, region_, {},
                 "A group has more collectives than are told apart; they keep their default.");

@@ -37,6 +37,12 @@ class RegionCollectives final : public DecisionPort {
   /// The same, of a function about which NCCL asks no tuner.
   void saw_untunable(contextune_nccl_fn function) noexcept;
 
+  /// From now on the communicators are kept that the program's calls in the region work on.
+  void begin_look() noexcept { looks_.store(true); }
+  /// No longer. Gives those, each once.
+  [[nodiscard]] std::vector<const void*> end_look();
+  void note_used(const void* communicator) noexcept;
+
   /// Whether a body may be repeated whose collectives others would have to repeat as often.
   [[nodiscard]] bool may_repeat() const {
     return is_shared_ && ranks_.covers_all_peers(distributed_);
@@ -97,6 +103,8 @@ class RegionCollectives final : public DecisionPort {
   std::deque<Stream> streams_;
   /// By context: what took too much, and how much.
   std::map<std::pair<std::uint64_t, collective::Algorithm>, std::uint64_t> given_up_;
+  std::vector<const void*> used_;  ///< while it looks
+  std::atomic<bool> looks_{false};
   std::atomic<bool> holding_{false};
   std::atomic<bool> said_unasked_{false};
   std::array<std::atomic<bool>, contextune_nccl_count> said_untunable_{};

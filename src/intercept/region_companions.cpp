@@ -42,23 +42,14 @@ Companions RegionCompanions::all_of_job(std::span<const DecisionStanding> used, 
   Companions found = ranks_.companions(settings_, distributed_,
                                        only_devices ? used : std::span<const DecisionStanding>());
   found.scope = scope_;
-  if (found.state == Companions::State::Known && !members_.empty()) narrow(found, members_);
+  if (found.state == Companions::State::Known && !members_.empty())
+    narrow(found.settings, members_);
   return found;
 }
 
 bool RegionCompanions::are_sought(const Companions& found, bool bounded) const {
   return bounded && members_.empty() && found.state == Companions::State::Known &&
          found.coordinator->num_ranks() > 1 && ranks_.has_parts();
-}
-
-void RegionCompanions::narrow(Companions& found, std::vector<std::uint32_t> ranks) {
-  if (ranks == found.settings.ranks) return;
-  // Several domains of one region ask questions of their own.
-  StableHash group;
-  group.add(found.settings.group);
-  for (const std::uint32_t rank : ranks) group.add(rank);
-  found.settings.group = group.value();
-  found.settings.ranks = std::move(ranks);
 }
 
 Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::uint64_t entries,
@@ -92,7 +83,7 @@ Companions RegionCompanions::find(std::span<const DecisionStanding> used, std::u
     pause_ = std::min(2 * pause_, most_entries_between);
     return sought;
   }
-  narrow(found, *std::move(ranks));
+  narrow(found.settings, *std::move(ranks));
   return found;
 }
 
@@ -111,7 +102,7 @@ Companions RegionCompanions::leave(std::span<const DecisionStanding> used, bool 
   auto ranks =
       agreement.verdict == Verdict::Committed ? decode_domain(agreement.decision) : std::nullopt;
   if (!ranks || ranks->empty()) return {};
-  narrow(found, *std::move(ranks));
+  narrow(found.settings, *std::move(ranks));
   return found;
 }
 

@@ -33,7 +33,6 @@ class RegionCompanions final : public CompanionSource {
   void ask(const DomainReport& report);
   [[nodiscard]] bool are_sought(const Companions& found, bool bounded) const;
   [[nodiscard]] Companions all_of_job(std::span<const DecisionStanding> used, bool bounded);
-  static void narrow(Companions& found, std::vector<std::uint32_t> ranks);
 
   ProcessRanks& ranks_;
   const SharedTuningSettings settings_;

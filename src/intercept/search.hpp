@@ -107,6 +107,7 @@ class Search {
   void pause();
   /// As RegionTuning says.
   void repeat_together(std::span<const std::uint32_t> ranks);
+  void limit_to(std::span<const std::uint32_t> ranks);
   /// No ranks have agreed, for that reason, a sentence.
   void say_untuned(FallbackReason reason, const std::string& text);
   /// As Region says.

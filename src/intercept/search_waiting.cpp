@@ -149,6 +149,11 @@ void Search::repeat_together(std::span<const std::uint32_t> ranks) {
   if (!stopped_) tuning_->repeat_together(ranks);
 }
 
+void Search::limit_to(std::span<const std::uint32_t> ranks) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->limit_to(ranks);
+}
+
 void Search::say_untuned(FallbackReason reason, const std::string& text) {
   log_.fallback(reason, region_, {}, text);
   const std::lock_guard lock(mutex_);

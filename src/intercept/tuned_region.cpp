@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "core/rank_list.hpp"
 #include "gpu/l2_flush.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/collective_hooks.hpp"
@@ -34,6 +35,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
     : LaunchRegion(std::move(name), services),
       repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
+      options_(options),
       align_(options.align),
       trial_timeout_(options.trial_timeout),
       search_(
@@ -202,6 +204,7 @@ bool TunedRegion::may_repeat() noexcept {
   // Those whom the author named have been found.
   if (together_ || collectives_ == nullptr || !collective_calls().has_peers()) return true;
   try {
+    if (services().ranks.may_differ(options_)) return true;  // find_ranks() is to tell
     if (!collectives_->may_repeat()) {
       search_.say_untuned(FallbackReason::NoRendezvous,
                           "The program has communicators with other processes, which do not tune "
@@ -225,6 +228,43 @@ void TunedRegion::repeat_together(std::span<const std::uint32_t> ranks) noexcept
   }
 }
 
+bool TunedRegion::find_ranks(bool has_looked) noexcept {
+  together_ = true;
+  try {
+    ProcessRanks& ranks = services().ranks;
+    const std::vector<const void*> used = has_looked && collectives_ != nullptr
+                                              ? collectives_->end_look()
+                                              : std::vector<const void*>();
+    RankGroup group = ranks.ranks_at(name(), used, options_);
+    std::string why = group.why;
+    // None repeats what another one does not.
+    if (has_looked && group.ranks.size() > 1) {
+      const auto all = ranks.lockstep_among("look at " + name(), group, options_, why);
+      if (all == nullptr || !all->meet({})) {
+        if (all != nullptr) why = all->why();
+        group.reason = FallbackReason::NoAgreement;
+        group.ranks.clear();
+      }
+    }
+    if (group.ranks.empty()) {
+      stop(group.reason, "Its body is not repeated: " + why + ".");
+      return false;
+    }
+    if (!group.is_whole_job) search_.limit_to(group.ranks);
+    if (!group.is_whole_job && group.is_cut_short) {
+      services().log.fallback(FallbackReason::NoAgreement, name(), {},
+                              "With --scope auto the ranks that have come tune it by themselves, "
+                              "which are " +
+                                  text_of_ranks(group.ranks) + ": the others did not in time.");
+    }
+    if (!used.empty()) search_.repeat_together({});
+    return true;
+  } catch (const std::exception& error) {
+    stop(FallbackReason::InternalError, error.what());
+    return false;
+  }
+}
+
 bool TunedRegion::begin_pass() noexcept {
   services().measurement.release_when_idle();
   if (finished() && !table_.has_builds()) return false;
@@ -232,6 +272,18 @@ bool TunedRegion::begin_pass() noexcept {
   if (this_thread().is_in(this) || !claim_entry()) return false;
   const OwnArithmetic arithmetic;
   bool counts = false;
+  if (!together_ && !services().captures.any() && services().ranks.may_differ(options_)) {
+    if (collectives_ != nullptr && collective_calls().has_peers()) {
+      looks_at_ranks_ = true;
+      collectives_->begin_look();
+      begin_on_thread(api_mark, true);
+      return true;
+    }
+    if (!find_ranks(false)) {
+      release_entry();
+      return false;
+    }
+  }
   try {
     table_.finish_builds();
     const auto begins = [this] {
@@ -260,6 +312,7 @@ bool TunedRegion::begin_pass() noexcept {
 
 bool TunedRegion::end_pass() noexcept {
   end_on_thread(api_mark);
+  if (std::exchange(looks_at_ranks_, false)) return !find_ranks(true);
   return search_.has_run_winners();
 }
 
@@ -270,6 +323,7 @@ void TunedRegion::abandon_pass() noexcept {
     const CUresult state = services().driver.cuStreamQuery(CU_STREAM_LEGACY);
     if (is_sticky_error(state)) services().broke(state);
   }
+  looks_at_ranks_ = false;
   search_.leave_passes("the body was left early");
   stop(FallbackReason::BodyLeft, {});
   end_on_thread(api_mark);

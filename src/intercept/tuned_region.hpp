@@ -62,6 +62,10 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] double look_after_trials() noexcept;
   /// Whether the body may be run more than once.
   [[nodiscard]] bool may_repeat() noexcept;
+  /// Which ranks are to repeat the body with this one, where not all of the job may come to it.
+  /// @param has_looked the body has run, and what it uses was seen
+  /// @return false: it is not repeated
+  [[nodiscard]] bool find_ranks(bool has_looked) noexcept;
   /// False: work of the GPU has not ended within trial_timeout.
   [[nodiscard]] bool gpu_is_done();
   /// The same, and variants that are being built are waited for.
@@ -75,7 +79,9 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   const bool repeated_;
   const bool flush_l2_;
-  bool together_ = false;  ///< the ranks that repeat it are known
+  bool together_ = false;        ///< the ranks that repeat it are known
+  bool looks_at_ranks_ = false;  ///< its body runs once, to show whom it has to do with
+  const Options options_;
   const Align align_;
   const double trial_timeout_;
   Search search_;

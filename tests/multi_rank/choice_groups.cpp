@@ -2,7 +2,9 @@
 // what is left, which is the same whatever ran.
 //   choice_groups PATH WHERE GROUPS [WORD...]
 // WHERE: alone (outside of a region), region (in one that is repeated) or live; or, in place of
-// choices, function (of each group) or stage (a region of each group, with a tunable). Writes what
+// choices, function (of each group) or stage (a region of each group, with a tunable), of which
+// contextune is told the communicator; or, not told, own_function or own_stage, kernels (such a
+// stage without a collective) or sends (that gives something to the next rank as well). Writes what
 // contextune_error() says of these to PATH.asked.<rank>. GROUPS: ranks that
 // have a communicator, "0-1 2-3": of two. Groups of even places are fastest with one
 // implementation, the others with another. Words, of the ranks whose number follows:
@@ -36,8 +38,10 @@ using Sum = contextune::Choice<void()>;
 /// Two ranks that do it together, one of which is this one.
 class Pair {
  public:
-  Pair(const Wanted& wanted, ncclComm_t communicator, int number, CUfunction function)
+  Pair(const Wanted& wanted, ncclComm_t all, ncclComm_t communicator, int number,
+       CUfunction function)
       : wanted_(wanted),
+        all_(all),
         communicator_(communicator),
         number_(number),
         elements_(num_elements * (wanted.says("sizes") ? static_cast<std::size_t>(number) + 1 : 1)),
@@ -53,8 +57,10 @@ class Pair {
 
   void run() {
     if (wanted_.says("absent")) return with(256);
-    if (wanted_.where == "function") return call_function();
-    if (wanted_.where == "stage") return run_stage();
+    if (wanted_.where == "function") return call_function(communicator_);
+    if (wanted_.where == "own_function") return call_function(nullptr);
+    if (wanted_.where == "stage") return run_stage("stage", communicator_);
+    if (wanted_.is_own_stage()) return run_stage("stage" + std::to_string(number_), nullptr);
     for (const auto& one : choices_) (*one)();
   }
   void finish() const { CHECK(cuStreamSynchronize(stream_)); }
@@ -73,21 +79,26 @@ class Pair {
   }
   static void run_in(Pair& pair, const Config& config) { pair.with(pair.block_of(config)); }
 
-  void call_function() {
+  void call_function(ncclComm_t told) {
     static auto sum = contextune::autotune(
-        "sum", blocks(), [](Pair&) { return 1; },
+        "sum", blocks(), [](Pair& pair) { return pair.number_; },
         [](const Config& config, Pair& pair) { run_in(pair, config); });
-    sum.with({.communicator = communicator_})(*this);
+    sum.with({.communicator = told})(*this);
     said = contextune_error();
   }
 
-  void run_stage() {
+  void run_stage(const std::string& name, ncclComm_t told) {
     static contextune::Tunable sum("sum", blocks(), [](const Config& config, Pair& pair) {
       return pair.launch(pair.block_of(config), 7);
     });
-    CONTEXTUAL_AUTOTUNE("stage", {.repeatable = true, .communicator = communicator_}) {
-      reduce();
+    CONTEXTUAL_AUTOTUNE(name, {.repeatable = true, .communicator = told}) {
+      if (wanted_.where == "kernels") {
+        CHECK(cuMemsetD32Async(out_, 1, elements_, stream_));
+      } else {
+        reduce();
+      }
       sum(*this);
+      if (wanted_.where == "sends") give_on();
     }
     said = contextune_error();
   }
@@ -122,6 +133,14 @@ class Pair {
     reduce();
     CHECK(launch(block, value));
   }
+  /// To the next rank, or from the one before, whose stage is another one.
+  void give_on() {
+    const auto* const from = reinterpret_cast<const void*>(in_);
+    if (wanted_.rank == 1) CHECK(ncclSend(from, elements_, ncclUint32, 2, all_, stream_));
+    if (wanted_.rank == 2) {
+      CHECK(ncclRecv(reinterpret_cast<void*>(in_), elements_, ncclUint32, 1, all_, stream_));
+    }
+  }
   void reduce() {
     CHECK(ncclAllReduce(reinterpret_cast<const void*>(in_), reinterpret_cast<void*>(out_),
                         elements_, ncclUint32, ncclSum, communicator_, stream_));
@@ -134,7 +153,7 @@ class Pair {
   }
 
   const Wanted& wanted_;
-  const ncclComm_t communicator_;
+  const ncclComm_t all_, communicator_;
   const int number_;
   const std::size_t elements_;
   const CUfunction function_;
@@ -198,7 +217,7 @@ int main(int argc, char** argv) {
     const int second = group[2] - '0';
     const int position = place.rank == first ? 0 : place.rank == second ? 1 : -1;
     ncclComm_t const made = communicator_of(wanted, group, number, position, parent);
-    if (position >= 0) pairs.push_back(std::make_unique<Pair>(wanted, made, number, function));
+    if (position >= 0) pairs.push_back(std::make_unique<Pair>(wanted, all, made, number, function));
   }
   std::string hashes;
   CUcontext context = nullptr;

@@ -73,6 +73,36 @@ class Groups(choice_job.ChoiceTestCase):
                 logs = self.run_job(4, where, "0-2", variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
                 self.assert_blocks(logs, {"0+2": 128})
 
+    def test_ranks_are_found_by_the_communicators_that_a_repeated_body_uses(self):
+        # Nobody waits for ranks that are elsewhere, or nowhere.
+        patient = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "60"}
+        for where in ("own_stage", "own_function"):
+            for groups in (PAIRS, CHAIN, "0-2"):
+                for declared in (True, False):
+                    with self.subTest(where=where, groups=groups, declared=declared):
+                        logs = self.run_job(4, where, groups, variables=patient, declared=declared)
+                        for rank, log in enumerate(logs):
+                            own = sum(str(rank) in group for group in groups.split())
+                            self.assertEqual(job.told(log), [])
+                            sums = [line for line in job.winners(log) if " site=sum " in line]
+                            self.assertEqual(len(sums), own, log)
+
+    def test_ranks_that_come_to_a_region_without_collectives_tune_it(self):
+        patient = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "60"}
+        for declared in (True, False):
+            with self.subTest(declared=declared):
+                logs = self.run_job(4, "kernels", PAIRS, variables=patient, declared=declared)
+                for log in logs:
+                    self.assertEqual(len(job.winners(log)), 1, log)
+                    self.assertEqual(job.told(log), [])
+
+    def test_a_body_that_gives_something_to_ranks_elsewhere_is_not_repeated(self):
+        short = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
+        for log, said in zip(self.run_job(4, "sends", PAIRS, variables=short), self.asked):
+            self.assertEqual(job.winners(log), [])
+            self.assertIn("Its body is not repeated", log)
+            self.assertIn("is not repeated", said)
+
     def test_what_is_not_tuned_says_so_at_the_call(self):
         for where in self.kinds:
             with self.subTest(where=where):

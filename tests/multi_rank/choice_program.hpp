@@ -46,6 +46,9 @@ struct Wanted {
   std::string path, where;
   std::map<std::string, int> words;
   int rank = 0;
+  [[nodiscard]] bool is_own_stage() const {
+    return where == "own_stage" || where == "kernels" || where == "sends";
+  }
   [[nodiscard]] bool says(const char* word) const {
     const auto found = words.find(word);
     return found != words.end() && (found->second == rank || found->second < 0);

@@ -11,6 +11,7 @@
 //   hints  on all ranks, but the rank whose number follows has the first of them only
 #include <cuda.h>
 #include <signal.h>
+#include <unistd.h>
 #include <simcuda/kernel.hpp>
 
 #include <chrono>
@@ -20,6 +21,7 @@
 #include <fstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <tuple>
 #include <vector>
@@ -157,10 +159,24 @@ class Program {
   std::vector<Run> runs_;
 };
 
+/// Variables that a launcher within the process sets, as Python's multiprocessing has it: those
+/// that begin with LATER_, by what follows.
+void set_later_variables() {
+  const std::string_view later = "LATER_";
+  std::vector<std::string> found;
+  for (char** one = environ; *one != nullptr; ++one)
+    if (std::string_view(*one).starts_with(later)) found.emplace_back(*one + later.size());
+  for (const std::string& one : found) {
+    const std::size_t equals = one.find('=');
+    setenv(one.substr(0, equals).c_str(), one.substr(equals + 1).c_str(), 1);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  set_later_variables();
   const Place place = place_of_this_process();
   Program program(argv[1], argc > 3 ? argv[2] : "", argc > 3 && std::atoi(argv[3]) == place.rank);
   program.tune();

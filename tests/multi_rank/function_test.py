@@ -1,5 +1,6 @@
 """Functions that several ranks tune together: each of their runs begins on all ranks, or on none."""
 
+import secrets
 import signal
 import time
 import unittest
@@ -95,6 +96,26 @@ class FunctionRanks(unittest.TestCase):
                 self.assertIn("no_agreement", [reason for reason, _ in job.told(logs[1 - one])])
                 self.assertEqual(job.winners(logs[0])[:1], job.winners(logs[1])[:1])
                 self.assertIn("size=257-512", job.winners(logs[0])[0])
+
+    def test_ranks_that_are_set_between_the_start_and_cuinit_count(self):
+        with job.Job(2, "body", 0, {}, self.later(2), Functions(), declared=False) as ranks:
+            self.assertEqual(ranks.unfinished(range(2)), [])
+            self.assertEqual(ranks.faults_of(0) + ranks.faults_of(1), [])
+            logs = [ranks.log(rank) for rank in range(2)]
+        self.assertIn("block=128", "".join(job.winners(logs[0])))
+        for log in logs:
+            self.assertEqual(job.winners(log), job.winners(logs[0]))
+            self.assertNotEqual(job.lines(log, "sync"), [])
+
+    @staticmethod
+    def later(num_ranks):
+        """Each rank's variables, which its program sets itself."""
+        shared = {"CONTEXTUNE_WORLD_SIZE": str(num_ranks),
+                  "CONTEXTUNE_ADDRESS": "unix:contextune-test-" + secrets.token_hex(8),
+                  "CONTEXTUNE_SECRET": secrets.token_hex(16)}
+        return {rank: job.Peculiar(variables={
+            "LATER_" + name: value for name, value in {**shared, "CONTEXTUNE_RANK": str(rank)}.items()})
+            for rank in range(num_ranks)}
 
     def test_a_rank_alone_waits_for_nobody(self):
         logs, runs = self.run_job(1)

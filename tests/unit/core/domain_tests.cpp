@@ -14,9 +14,9 @@ struct Job {
 
   /// What the rank is answered.
   Ranks say(std::uint32_t rank, const Used& used, bool waits_no_longer = false,
-            std::uint64_t region = 1, bool leaves = false) {
+            std::uint64_t region = 1, bool leaves = false, bool attends = false) {
     const contextune::Payload said[] = {
-        encode(DomainReport{region, used, num_ranks, waits_no_longer, leaves})};
+        encode(DomainReport{region, used, num_ranks, waits_no_longer, leaves, attends})};
     std::string why;
     const auto answer = planner.decide({9, 0, {rank}}, said, why);
     CHECK(why.empty());
@@ -49,6 +49,29 @@ TEST_CASE("Ranks that use none belong together with all that use none", "[domain
   CHECK(job.say(1, {{7, 2, 1}}).empty());
   CHECK(job.say(2, {{7, 2, 1}}) == Ranks{1, 2});
   CHECK(job.say(3, {}) == Ranks{0, 3});
+}
+
+TEST_CASE("Once all ranks wait in some region, those that use none go with who is there",
+          "[domain]") {
+  Job job;
+  const auto attend = [&](std::uint32_t rank, std::uint64_t region, const Used& used = {}) {
+    return job.say(rank, used, false, region, false, true);
+  };
+  CHECK(attend(0, 1).empty());
+  CHECK(attend(2, 2).empty());
+  CHECK(attend(3, 2).empty());
+  SECTION("all without") {
+    CHECK(attend(1, 1) == Ranks{0, 1});
+    CHECK(attend(0, 1) == Ranks{0, 1});
+    // They were complete as well.
+    CHECK(attend(2, 2) == Ranks{2, 3});
+    CHECK(attend(3, 2) == Ranks{2, 3});
+  }
+  SECTION("one of them with a communicator that others have") {
+    CHECK(attend(1, 1, {{7, 2, 1}}).empty());
+    CHECK(attend(0, 1) == Ranks{0});
+    CHECK(attend(1, 1, {{7, 2, 1}}).empty());
+  }
 }
 
 TEST_CASE("Whoever waits no longer goes with those that have come", "[domain]") {
