@@ -76,22 +76,23 @@ std::vector<ForcedConfig> parse_force(std::string_view text) {
   return forced;
 }
 
-std::optional<std::uint32_t> find_config(std::span<const Config> configs, std::string_view text) {
+std::vector<std::uint32_t> find_configs(std::span<const Config> configs, std::string_view text) {
   text = trimmed(text);
   std::uint32_t number = 0;
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && stop == text.data() + text.size()) {
-    if (number < configs.size()) return number;
-    return std::nullopt;
+    if (number < configs.size()) return {number};
+    return {};
   }
-  if (text == "default" && !configs.empty()) return 0;
+  if (text == "default" && !configs.empty()) return {0};
   const Config wanted = parse_config(text);
-  if (wanted.empty()) return std::nullopt;
-  for (std::size_t i = 0; i < configs.size(); ++i)
-    if (configs[i] == wanted) return static_cast<std::uint32_t>(i);
-  for (std::size_t i = 0; i < configs.size(); ++i)
-    if (agrees(configs[i], wanted)) return static_cast<std::uint32_t>(i);
-  return std::nullopt;
+  if (wanted.empty()) return {};
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < configs.size(); ++i) {
+    if (configs[i] == wanted) return {i};
+    if (agrees(configs[i], wanted)) found.push_back(i);
+  }
+  return found;
 }
 
 }  // namespace contextune

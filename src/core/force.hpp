@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,9 +20,9 @@ struct ForcedConfig {
 /// belong to the name. @throws Error that quotes the part it cannot read
 [[nodiscard]] std::vector<ForcedConfig> parse_force(std::string_view text);
 
-/// The number of the config that `text` means; absent if `configs` has none like it. A text that
-/// names only some parameters means the first config that agrees with it.
-[[nodiscard]] std::optional<std::uint32_t> find_config(std::span<const Config> configs,
-                                                       std::string_view text);
+/// The numbers of the configs that `text` means: a number, all values of one, or some values, which
+/// several may have. Only one is a pin.
+[[nodiscard]] std::vector<std::uint32_t> find_configs(std::span<const Config> configs,
+                                                      std::string_view text);
 
 }  // namespace contextune

@@ -226,9 +226,10 @@ double Tuning::Engine::own_cost(const TuningSite& site, std::uint32_t config) co
     return trial.given_up() ? no_sample : cost_of(trial.measured(), options_.selection);
   }
   if (site.is_stored()) {
+    // Both of one run: what this one measured by the way has nothing to be compared with.
     const StoredWinner& stored = *site.spec.stored;
+    if (config == stored.config && !std::isnan(stored.seconds)) return stored.seconds;
     if (config == site.known && !site.idle_samples.empty()) return median(site.idle_samples);
-    if (config == stored.config) return stored.seconds;
     return config == 0 ? stored.default_seconds : no_sample;
   }
   return config == 0 || site.trivial ? median(site.idle_samples) : no_sample;

@@ -1,6 +1,8 @@
 #include "intercept/forced_configs.hpp"
 
+#include <algorithm>
 #include <contextune/error.hpp>
+#include <numeric>
 
 #include "gpu/kernel_name.hpp"
 
@@ -32,6 +34,34 @@ bool matches(std::string_view given, const std::string& name, const Key& key) {
   return gpu::same_kernel_name(wanted_name, name) && key_has(key, wanted_key);
 }
 
+constexpr std::size_t most_shown_configs = 64;
+
+/// "0 (as launched), 1 (block=128 per_sm=2)".
+std::string list_of(std::span<const Config> configs, const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  const std::size_t shown = std::min(numbers.size(), most_shown_configs);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const Config& config = configs[numbers[i]];
+    text += (i > 0 ? ", " : "") + std::to_string(numbers[i]) + " (" +
+            (config.empty() ? "as launched" : config.to_string()) + ")";
+  }
+  if (shown < numbers.size()) text += " and " + std::to_string(numbers.size() - shown) + " more";
+  return text;
+}
+
+/// Why what was given is no pin.
+std::string refusal(const ForcedConfig& given, std::span<const Config> configs,
+                    const std::vector<std::uint32_t>& found) {
+  if (!found.empty()) {
+    return "\"" + given.config + "\" means several configs of \"" + given.site +
+           "\", which is not pinned: " + list_of(configs, found) + ".";
+  }
+  std::vector<std::uint32_t> all(configs.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return "\"" + given.site + "\" has no config \"" + given.config +
+         "\" and is not pinned; it has " + list_of(configs, all) + ".";
+}
+
 }  // namespace
 
 ForcedConfigs::ForcedConfigs(const std::string& option, EventLog& log) : log_(log) {
@@ -50,10 +80,10 @@ std::optional<std::uint32_t> ForcedConfigs::find(const std::string& region, cons
   for (Pin& pin : pins_) {
     if (!matches(pin.given.site, name, key)) continue;
     pin.matched = true;
-    if (const auto config = find_config(configs, pin.given.config)) return config;
+    const std::vector<std::uint32_t> found = find_configs(configs, pin.given.config);
+    if (found.size() == 1) return found.front();
     log_.fallback(FallbackReason::ForceUnmatched, region, name,
-                  "\"" + pin.given.site + "\" has no config \"" + pin.given.config + "\"; it has " +
-                      std::to_string(configs.size()) + ", numbered from 0.");
+                  refusal(pin.given, configs, found));
   }
   return std::nullopt;
 }

@@ -22,7 +22,8 @@ class ForcedConfigs {
   /// What cannot be read is reported and does not count.
   ForcedConfigs(const std::string& option, EventLog& log);
 
-  /// The config that the site is pinned to, if it is. A config that it does not have is reported.
+  /// The config that the site is pinned to, if it is. What is not one of its configs exactly is
+  /// reported with those that there are.
   [[nodiscard]] std::optional<std::uint32_t> find(const std::string& region,
                                                   const std::string& name, const Key& key,
                                                   std::span<const Config> configs);

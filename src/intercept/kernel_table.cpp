@@ -14,11 +14,6 @@ bool same_kernel(const gpu::KernelIdentity& a, const gpu::KernelIdentity& b) {
 
 }  // namespace
 
-bool KernelTable::is_excluded(const std::string& name) const {
-  // NCCL's kernels wait for each other across devices; how they are launched is NCCL's alone.
-  return name.rfind("nccl", 0) == 0 || !filter_.why_not({&name, 1}).empty();
-}
-
 const DeviceFacts& KernelTable::facts_of(int device) {
   const std::lock_guard lock(mutex_);
   auto place = facts_.find(device);
@@ -66,7 +61,11 @@ const KnownKernel* KernelTable::find(CUfunction handle, CUcontext context) {
     }
     kernel.device = device;
     kernel.facts = &facts;
-    kernel.excluded = is_excluded(kernel.identity.name);
+    // NCCL's kernels wait for each other across devices; how they are launched is NCCL's alone.
+    const std::string& name = kernel.identity.name;
+    const bool is_nccls = name.starts_with("nccl");
+    if (!is_nccls) kernel.why_excluded = filter_.why_not({&name, 1});
+    kernel.excluded = is_nccls || !kernel.why_excluded.empty();
     entry.all.push_back(&kernel);
     known = &kernel;
   } else {

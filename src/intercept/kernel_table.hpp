@@ -25,7 +25,8 @@ struct KnownKernel {
   std::string parameters;  ///< "float*, int"; empty: unknown
   int device = 0;
   const DeviceFacts* facts = nullptr;
-  bool excluded = false;  ///< by the options only and exclude, or NCCL's own
+  bool excluded = false;              ///< by the options only and exclude, or NCCL's own
+  std::string_view why_excluded{};  ///< a clause that lives for ever; empty: nobody asked for it
 };
 
 /// Which kernel a handle means. Handles are used again after an unload, so every unload makes all
@@ -53,8 +54,6 @@ class KernelTable {
   [[nodiscard]] std::vector<const gpu::KernelIdentity*> launched();
 
  private:
-  [[nodiscard]] bool is_excluded(const std::string& name) const;
-
   struct Entry {
     std::uint64_t epoch = 0;
     const KnownKernel* kernel = nullptr;    ///< null: the driver cannot tell

@@ -1,4 +1,5 @@
 // What happens to the process as a whole: things go away, break, end.
+#include <bit>
 #include <exception>
 
 #include "environment/variables.hpp"
@@ -45,9 +46,12 @@ void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
   if (context == nullptr) return;
   contexts_.gone(context);
   graphs_.forget_context(context, gone);
+  // What was found in it may be all that there will be. Where contexts come and go by the thousand,
+  // every doubling of their number is enough.
+  const bool is_told = std::has_single_bit(++contexts_gone_) && !stopped_.load();
   for (LaunchRegion* region : all_regions()) {
     region->forget_context(context, gone);
-    if (!stopped_.load(std::memory_order_acquire)) region->write_summary();
+    if (is_told) region->write_summary();
   }
   events_->forget_context(context);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -144,6 +145,7 @@ class ProcessRuntime final : public Runtime {
   EventLog log_;
   AllocationMap allocations_;
   ContextTable contexts_;
+  std::atomic<std::uint32_t> contexts_gone_{0};
   const Launcher launcher_;
   const NameFilter filter_;
   KernelTable kernels_;

@@ -64,7 +64,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
   std::string why(configs.why_none);
   FallbackReason reason = FallbackReason::NoKnobs;
   if (configs.needs_rounding) reason = FallbackReason::Rounding;
-  if (!space.of(what.function).excluded.empty()) reason = FallbackReason::CollectiveFixed;
+  if (!space.of(what.function).excluded.empty()) reason = FallbackReason::Excluded;
   const bool is_exchange = what.function == collective::Function::AllToAll;
   if (is_exchange) {
     reason = FallbackReason::CollectiveFixed;

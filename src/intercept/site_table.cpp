@@ -105,6 +105,10 @@ void SiteTable::refresh(Binding& binding, const Launch& launch) {
     binding.kind.store(
         binding.provider == nullptr ? Binding::Kind::AsWritten : Binding::Kind::Tuned,
         std::memory_order_relaxed);
+    if (kernel != nullptr && !kernel->why_excluded.empty() && !only_look_) {
+      services_.log.fallback(FallbackReason::Excluded, region_, kernel->identity.name,
+                             "It is not tuned: " + std::string(kernel->why_excluded) + ".");
+    }
     const bool wanted = kernel != nullptr && !kernel->excluded && !only_look_;
     if (wanted && binding.provider == nullptr) {
       services_.log.fallback(

@@ -150,6 +150,9 @@ void TuningLog::winner(const WinnerEvent& event) {
   append_time(fields, "time_us", event.seconds);
   append_time(fields, "default_us", event.default_seconds);
   fields.emplace_back("reason", contextune::to_string(event.reason));
+  // Where it was never tried, as with a pin, no other line says what it is.
+  const std::string by_default = event.config == 0 ? "" : parameters_text(event.site, 0);
+  if (!by_default.empty()) fields.emplace_back("default_config", by_default);
   append_simulated(fields);
   log_.write(LogLevel::Info, "winner", fields);
 }
@@ -210,6 +213,14 @@ void TuningLog::append_config(std::vector<Field>& fields, SiteIndex index,
   for (const Parameter& parameter : sites_[index].configs[config]) {
     fields.emplace_back(parameter.field_name, parameter.value);
   }
+}
+
+std::string TuningLog::parameters_text(SiteIndex index, std::uint32_t config) const {
+  std::string text;
+  if (config >= sites_[index].configs.size()) return text;
+  for (const Parameter& parameter : sites_[index].configs[config])
+    append_field(text, parameter_of_field(parameter.field_name), parameter.value);
+  return text;
 }
 
 void TuningLog::append_simulated(std::vector<Field>& fields) const {

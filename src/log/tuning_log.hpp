@@ -95,6 +95,8 @@ class TuningLog final : public TuningObserver {
   void append_site(std::vector<Field>& fields, SiteIndex index) const;
   void append_config(std::vector<Field>& fields, SiteIndex index, std::uint32_t config) const;
   void append_simulated(std::vector<Field>& fields) const;
+  /// "block=256 per_sm=4", as readers of trial lines put it together.
+  [[nodiscard]] std::string parameters_text(SiteIndex index, std::uint32_t config) const;
 
   RankLog& log_;
   std::string region_;

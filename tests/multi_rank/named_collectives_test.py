@@ -15,7 +15,7 @@ class NamedCollectives(ShapeTest):
         for log in logs:
             self.assertEqual(self.tried(log), {"all_gather"}, log)
             self.assertNotIn("name_unmatched", log)
-        self.assert_said(logs, "collective_fixed", f"'all_reduce' keeps its default: {option}")
+        self.assert_said(logs, "excluded", f"'all_reduce' keeps its default: {option}")
 
     def test_what_is_excluded_by_the_name_of_its_site_keeps_its_default(self):
         self.assert_only_gathers_are_tried("--exclude", CONTEXTUNE_EXCLUDE="^all_reduce$")

@@ -153,19 +153,21 @@ TEST_CASE("Pinned configs are read with names that hold commas and equals signs"
   CHECK_THROWS_AS(parse_force("saxpy="), Error);
 }
 
-TEST_CASE("A pinned config is found by number, by values, or by some of them", "[force]") {
+TEST_CASE("A pin means the configs of a number, of all values, or of some that several may have",
+          "[force]") {
+  using Numbers = std::vector<std::uint32_t>;
   const std::vector<Config> configs{{},
                                     {{"block", 128}, {"per_sm", 2}},
                                     {{"block", 256}, {"per_sm", 2}},
                                     {{"block", 256}, {"per_sm", 4}}};
-  CHECK(find_config(configs, "3") == 3U);
-  CHECK(find_config(configs, "4") == std::nullopt);
-  CHECK(find_config(configs, "per_sm=4 block=256") == 3U);
-  CHECK(find_config(configs, "block=256") == 2U);
-  CHECK(find_config(configs, "block=512") == std::nullopt);
-  CHECK(find_config(configs, "default") == 0U);
-  CHECK(find_config(configs, "nonsense") == std::nullopt);
-  CHECK(find_config(configs, "-1") == std::nullopt);
+  CHECK(find_configs(configs, "3") == Numbers{3});
+  CHECK(find_configs(configs, "4").empty());
+  CHECK(find_configs(configs, "per_sm=4 block=256") == Numbers{3});
+  CHECK(find_configs(configs, "block=256") == Numbers{2, 3});
+  CHECK(find_configs(configs, "block=512").empty());
+  CHECK(find_configs(configs, "default") == Numbers{0});
+  CHECK(find_configs(configs, "nonsense").empty());
+  CHECK(find_configs(configs, "-1").empty());
 }
 
 TEST_CASE("Every fallback has its own word, a sentence, a cause and a remedy", "[fallback]") {

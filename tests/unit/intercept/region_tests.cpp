@@ -246,6 +246,22 @@ TEST_CASE("From exit on everything passes through", "[region]") {
   adder.holds(3);
 }
 
+TEST_CASE("Contexts that go away by the thousand leave a few summary lines", "[region]") {
+  Program program;
+  program.runtime().declare(blocks({64}));
+  Adder adder(1000);
+  const auto context = [](std::uintptr_t i) { return reinterpret_cast<CUcontext>(i * 0x10); };
+  for (std::uintptr_t i = 1; i <= 100; ++i) {
+    program.steps(1, [&] { adder.run(program); });
+    program.runtime().context_goes_away(context(i), true);
+    if (i == 1) CHECK(program.lines("summary").size() == 1);
+  }
+  CHECK(program.lines("summary").size() <= 8);
+  program.steps(1, [&] { adder.run(program); });
+  program.end();
+  CHECK(program.lines("summary").size() <= 10);  // two of the end
+}
+
 TEST_CASE("exit() from a handler that interrupted us writes nothing and takes no lock",
           "[region]") {
   Program program;

@@ -218,7 +218,8 @@ TEST_CASE("An expression that leaves no kernel is reported with what was launche
   Adder adder(100);
   program.steps(2, [&] { adder.run(program); });
   program.end();
-  CHECK(program.lines("fallback").size() == 1);
+  CHECK(program.lines("fallback").size() == 2);
+  CHECK(program.said("fallback", {"reason=excluded", "site=add ", "--only finds nothing"}));
   CHECK(program.said("fallback", {"reason=name_unmatched", "--only", "gemm", "known are add"}));
 }
 
