@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <contextune/error.hpp>
 #include <map>
 #include <optional>
@@ -9,6 +10,7 @@
 #include "cli/documentation.hpp"
 #include "cli/local_ranks.hpp"
 #include "core/option_table.hpp"
+#include "space/nearest_name.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -90,20 +92,40 @@ class Parser {
 
   // Empty: parsed. Else what to do instead.
   std::optional<Request> parse(Words words, std::string_view command, int failure) {
+    if (std::ranges::find(words, "--version") != words.end()) return TextRequest{version_text()};
+    const std::string unknown = unknown_flag(words);
     std::reverse(words.begin(), words.end());
     try {
       app_.parse(std::move(words));
     } catch (const CLI::CallForHelp&) {
       return TextRequest{app_.help()};
     } catch (const CLI::ParseError& error) {
-      return UsageError{"contextune " + std::string(command) + ": " + error.what() +
-                            "; `contextune " + std::string(command) + " --help` tells more",
+      return UsageError{"contextune " + std::string(command) + ": " +
+                            (unknown.empty() ? error.what() : unknown) + "; `contextune " +
+                            std::string(command) + " --help` tells more",
                         failure};
     }
     return std::nullopt;
   }
 
  private:
+  // "there is no --regionn; did you mean --region?"; empty: all flags are known.
+  std::string unknown_flag(const Words& words) const {
+    std::vector<std::string> known;
+    for (const CLI::Option* option : app_.get_options()) {
+      for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+    }
+    const std::vector<std::string_view> candidates(known.begin(), known.end());
+    for (const std::string& word : words) {
+      const std::string flag = word.substr(0, word.find('='));
+      if (!flag.starts_with("--") || std::ranges::find(known, flag) != known.end()) continue;
+      const std::string_view meant = space::nearest_name(flag, candidates);
+      return "there is no " + flag +
+             (meant.empty() ? "" : "; did you mean " + std::string(meant) + "?");
+    }
+    return {};
+  }
+
   CLI::App app_;
 };
 
@@ -213,6 +235,13 @@ const std::map<std::string_view, StoreAction>& store_actions() {
   return actions;
 }
 
+std::string did_you_mean(const std::string& name) {
+  std::vector<std::string_view> names;
+  for (const auto& [known, action] : store_actions()) names.push_back(known);
+  const std::string_view meant = space::nearest_name(name, names);
+  return meant.empty() ? std::string() : "; did you mean '" + std::string(meant) + "'?";
+}
+
 UsageError wrong_store_use(const std::string& what) {
   return {"contextune store: " + what + "; `contextune store --help` tells more"};
 }
@@ -235,7 +264,8 @@ Request parse_store(Words words) {
   const auto found = store_actions().find(name);
   if (found == store_actions().end()) {
     return wrong_store_use("there is no '" + name +
-                           "'; list, show, diff, merge, check, remove, export and blamed are");
+                           "'" + did_you_mean(name) +
+                           "; list, show, diff, merge, check, remove, export and blamed are");
   }
   const StoreAction& action = found->second;
   request.action = action.action;
@@ -298,8 +328,12 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "reasons") return parse_reasons(words);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
-  return UsageError{"contextune: there is no command '" + command +
-                    "'; `contextune --help` shows what there is"};
+  constexpr std::array<std::string_view, 8> commands = {"run",   "logs",    "doctor",  "build",
+                                                        "store", "options", "reasons", "help"};
+  const std::string_view meant = space::nearest_name(command, commands);
+  return UsageError{"contextune: there is no command '" + command + "'" +
+                    (meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?") +
+                    "; `contextune --help` shows what there is"};
 }
 
 }  // namespace contextune::cli

@@ -175,8 +175,9 @@ std::string logs_help() {
   contextune logs --run all --json | python3 -m json.tool
   contextune logs --nccl-csv nccl_tuner.conf
 
-Rebuilds, for each rank, how every region was tuned (replayed, or live and why), the winners with their
-times, what was not tuned and why, and with --passes which config every site ran in every pass. Ranks that tuned
+Rebuilds, for each rank, how every region was tuned (replayed, or live and why), the configs of each site by
+time, the fastest first (median of its samples, spread from the fastest to the slowest, what became of it),
+what was not tuned and why, and with --passes which config every site ran in every pass. Ranks that tuned
 together are told of once: the winners with the times of each rank, the slowest rank, on how many
 batches all agree, how long each waited, and all in which they differ. A run of several ranks is shown
 whole, or not at all once one of them has run again. A line that cannot be read is listed as file:line

@@ -88,19 +88,6 @@ void select_run(LogContents& contents, const std::string& run) {
   contents.other_runs.assign(others.begin(), others.end());
 }
 
-// What the numbers of the table's configs mean.
-void print_configs(const log::RegionReport& region) {
-  const std::vector<std::string> labels = site_labels(region, 40);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    TextTable table({0});
-    for (const auto& [number, parameters] : region.sites[i].configs) {
-      table.add({"config-" + std::to_string(number), config_text(region.sites[i], number)});
-    }
-    if (!table.empty())
-      std::cout << "\n  configs of " << labels[i] << "\n" << table.to_string("    ");
-  }
-}
-
 // What every site ran in every pass.
 void print_table(const log::ProcessReport& process, const log::RegionReport& region) {
   const IterationTable table = iteration_table(region);
@@ -114,10 +101,9 @@ void print_table(const log::ProcessReport& process, const log::RegionReport& reg
             << to_markdown(table, text_width);
 }
 
-void print_sites(const log::ProcessReport& process, bool passes) {
+void print_passes(const log::ProcessReport& process, bool passes) {
   for (const log::RegionReport& region : process.regions) {
     if (passes) print_table(process, region);
-    print_configs(region);
   }
   const std::string kernels = kernel_list(process, text_width);
   if (!kernels.empty()) std::cout << "\n" << kernels;
@@ -128,12 +114,17 @@ void print_comparison(const RankComparison& comparison, int rank, bool passes) {
   const auto asked = comparison.ranks.find(rank);
   const log::ProcessReport& shown =
       asked == comparison.ranks.end() ? *comparison.ranks.begin()->second : *asked->second;
-  std::cout << comparison_text(comparison, shown, text_width, Fallbacks::All);
+  std::cout << comparison_text(comparison, shown, text_width, Detail::All);
   if (!comparison.together) {
     std::cout << "\n";
   } else if (rank < 0 || asked != comparison.ranks.end()) {
     std::cout << "\n  rank " << shown.rank << " (--rank R shows another)\n";
-    print_sites(shown, passes);
+    for (const log::RegionReport& region : shown.regions) {
+      const std::string sites = sites_text(region, text_width, Detail::All);
+      if (!sites.empty())
+        std::cout << "\n  configs of region " << region_title(shown, region) << "\n" << sites;
+    }
+    print_passes(shown, passes);
   }
 }
 
@@ -142,11 +133,11 @@ void print_text(const LogContents& contents, int rank, bool passes) {
   for (const RankComparison& comparison : comparisons) print_comparison(comparison, rank, passes);
   for (const log::ProcessReport* process : told_alone(contents.processes, comparisons)) {
     if (rank >= 0 && process->rank != rank) continue;
-    std::cout << process_summary(*process, text_width, Fallbacks::All);
+    std::cout << process_summary(*process, text_width, Detail::All);
     if (const std::string missing = missing_ranks({{process->rank, process}});
         comparisons.empty() && !missing.empty())
       std::cout << "  one of " << process->world_size << " ranks, " << missing << "\n";
-    print_sites(*process, passes);
+    print_passes(*process, passes);
   }
   if (!contents.other_runs.empty()) {
     std::cout << "Other runs in these logs (--run ID, or --run all):";

@@ -74,6 +74,6 @@ struct RankComparison {
 /// told once, of `shown`, which is one of them.
 [[nodiscard]] std::string comparison_text(const RankComparison& comparison,
                                           const log::ProcessReport& shown, std::size_t width,
-                                          Fallbacks fallbacks);
+                                          Detail detail);
 
 }  // namespace contextune::cli

@@ -152,10 +152,10 @@ std::string title(const RankComparison& comparison, const ProcessReport& shown) 
 }  // namespace
 
 std::string comparison_text(const RankComparison& comparison, const ProcessReport& shown,
-                            std::size_t width, Fallbacks fallbacks) {
+                            std::size_t width, Detail detail) {
   std::string text = title(comparison, shown) + device_line(shown);
   text += regions_text(comparison, shown, width) + waits_text(comparison);
-  if (comparison.together) text += troubles(shown, fallbacks);
+  if (comparison.together) text += troubles(shown, detail);
   if (comparison.differences.empty()) return text + "\n  the ranks differ in nothing but times\n";
   text += "\n  the ranks differ\n";
   for (const std::string& difference : comparison.differences)

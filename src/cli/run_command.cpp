@@ -80,12 +80,12 @@ void report(const RunSetup& setup, const RunWatch& watch, Reporter& reporter) {
   if (!setup.options.discover) comparisons = compare_ranks(watch.processes());
   for (const RankComparison& comparison : comparisons) {
     texts.push_back(comparison_text(comparison, *comparison.ranks.begin()->second, reporter.width(),
-                                    Fallbacks::Few));
+                                    Detail::Few));
   }
   for (const log::ProcessReport* process : told_alone(watch.processes(), comparisons)) {
     texts.push_back(setup.options.discover
                         ? kernel_list(*process, reporter.width())
-                        : process_summary(*process, reporter.width(), Fallbacks::Few));
+                        : process_summary(*process, reporter.width(), Detail::Few));
   }
   for (std::size_t i = 0; i < texts.size(); ++i) reporter.say((i > 0 ? "\n" : "") + texts[i]);
 }

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "cli/config_times.hpp"
 #include "cli/text.hpp"
 #include "log/logfmt.hpp"
 
@@ -20,6 +21,21 @@ using log::printable;
 using log::ProcessReport;
 using log::RegionReport;
 using log::SiteReport;
+
+// Of a site in a summary; of each where a region has many sites, only its default and its winner.
+constexpr std::size_t few_rows = 5;
+constexpr std::size_t most_sites_with_rows = 16;
+
+// What another program says may have lines of its own.
+std::string in_lines(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    if (end > 0) result += (result.empty() ? "" : "\n      ") + printable(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return result;
+}
 
 // Stands behind every figure that no GPU has shown.
 std::string mark(const ProcessReport& process) {
@@ -56,10 +72,13 @@ std::string confirm_line(const ProcessReport& process, const ConfirmReport& conf
   std::string text = "    ";
   if (std::isfinite(confirm.before_seconds) && std::isfinite(confirm.after_seconds)) {
     const bool alone = !confirm.site.empty();
+    // The gain is the mean over the pairs, and each time a median: the second one is what the pairs
+    // make of the first, so that all three agree.
+    const double after = std::isfinite(confirm.gain) ? confirm.before_seconds * (1 - confirm.gain)
+                                                     : confirm.after_seconds;
     text += (alone ? printable(confirm.site) : "region time") + " " +
             time_text(confirm.before_seconds) +
-            (alone ? " with the default, " : " with the defaults, ") +
-            time_text(confirm.after_seconds) + (alone ? " with the winner" : " with the winners") +
+            (alone ? " with the default, " : " with the defaults, ") + time_text(after) + (alone ? " with the winner" : " with the winners") +
             gain_text(confirm) + ", " + count_text(confirm.pairs, "pair", "pairs") + " of passes" +
             mark(process) + ": ";
   }
@@ -90,7 +109,7 @@ std::string live_line(const RegionReport& region, const log::FallbackReport* why
                          ? "live over " + count_text(region.entries, "visit", "visits")
                          : "not replayed";
   if (why != nullptr) {
-    text += ", because " + printable(why->reason) + times_text(*why) + ": " + printable(why->text);
+    text += ", because " + printable(why->reason) + times_text(*why) + ": " + in_lines(why->text);
   }
   return "    " + text + "\n";
 }
@@ -118,21 +137,6 @@ std::string cost_line(const ProcessReport& process, const RegionMode& mode,
   return text + "\n";
 }
 
-// The default's time, from the winner line or from the trials.
-double default_seconds(const SiteReport& site) {
-  if (site.winner && std::isfinite(site.winner->default_seconds)) {
-    return site.winner->default_seconds;
-  }
-  std::vector<double> samples;
-  for (const log::TrialReport& trial : site.trials) {
-    const bool counts = trial.config == 0 && trial.iteration >= 0 && trial.status.empty();
-    if (counts && std::isfinite(trial.seconds)) samples.push_back(trial.seconds);
-  }
-  if (samples.empty()) return log::not_known;
-  std::sort(samples.begin(), samples.end());
-  return samples[samples.size() / 2];
-}
-
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   while (!text.empty()) {
@@ -141,37 +145,6 @@ std::vector<std::string> words_of(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return words;
-}
-
-std::vector<std::string> site_row(const SiteReport& site, const std::string& label,
-                                  std::size_t width) {
-  const double before = default_seconds(site);
-  std::vector<std::string> row = {label, shortened(config_text(site, 0), width / 5),
-                                  time_text(before)};
-  if (!site.winner) {
-    row.insert(row.end(), {"undecided", "-", "-"});
-    return row;
-  }
-  const bool is_default = site.winner->config == 0;
-  const double after = site.winner->seconds;
-  row.push_back(is_default ? "the default"
-                           : shortened(config_text(site, site.winner->config), width * 2 / 5));
-  row.push_back(time_text(is_default ? before : after));
-  row.push_back(is_default || !(before > 0) ? "-" : percent_text(1 - after / before));
-  return row;
-}
-
-std::string region_text(const ProcessReport& process, const RegionModes& modes,
-                        const RegionReport& region, std::size_t width) {
-  std::string text = region_lines(process, modes, region);
-  if (region.sites.empty()) return text;
-  TextTable table({2, 4, 5});
-  table.add({"site", "default", "time", "winner", "time", "less"});
-  const std::vector<std::string> labels = site_labels(region, width / 3);
-  for (std::size_t i = 0; i < labels.size(); ++i) {
-    table.add(site_row(region.sites[i], labels[i], width));
-  }
-  return text + table.to_string("    ");
 }
 
 // Fallbacks that the lines of the regions tell.
@@ -223,7 +196,22 @@ std::vector<std::string> site_labels(const RegionReport& region, std::size_t wid
 std::string config_text(const SiteReport& site, std::uint32_t config) {
   const auto found = site.configs.find(config);
   if (found != site.configs.end() && !found->second.empty()) return printable(found->second);
-  return config == 0 ? "as launched" : "config-" + std::to_string(config);
+  if (config > 0) return "config-" + std::to_string(config);
+  return site.default_choice.empty() ? "as launched" : printable(site.default_choice);
+}
+
+std::string sites_text(const RegionReport& region, std::size_t width, Detail detail) {
+  std::map<std::pair<std::string_view, std::string_view>, const log::LeftOutReport*> left_out;
+  for (const log::LeftOutReport& one : region.left_out) left_out[{one.site, one.key}] = &one;
+  const std::size_t few = region.sites.size() <= most_sites_with_rows ? few_rows : 1;
+  ConfigTable table(width, detail == Detail::Few ? few : std::numeric_limits<std::size_t>::max());
+  const std::vector<std::string> labels = site_labels(region, width / 4);
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    const SiteReport& site = region.sites[i];
+    const auto own = left_out.find({site.name, site.key});
+    table.add(site, labels[i], own == left_out.end() ? nullptr : own->second);
+  }
+  return table.to_string("    ");
 }
 
 std::vector<std::string> regions_never_entered(const ProcessReport& process) {
@@ -255,17 +243,18 @@ std::string region_lines(const ProcessReport& process, const RegionModes& modes,
       [](const SiteReport& site) { return site.winner && site.winner->reason == "stored"; }));
   if (stored > 0)
     text += "    started with the winners that are stored for " +
-            count_text(stored, "site", "sites") + "\n";
+            count_text(stored, "site", "sites") +
+            ", with the times of the run that found them\n";
   for (const ConfirmReport& confirm : region.confirms)
     if (stored == 0 || confirm.verdict != "skipped") text += confirm_line(process, confirm);
   const RegionMode mode = modes.of(region);
   return text + mode_line(process, mode, region) + cost_line(process, mode, region);
 }
 
-std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
+std::string troubles(const ProcessReport& process, Detail detail) {
   std::string text;
-  for (const std::string& fault : process.faults) text += "    " + printable(fault) + "\n";
-  const int most_of_a_reason = fallbacks == Fallbacks::Few ? 4 : std::numeric_limits<int>::max();
+  for (const std::string& fault : process.faults) text += "    " + in_lines(fault) + "\n";
+  const int most_of_a_reason = detail == Detail::Few ? 4 : std::numeric_limits<int>::max();
   std::map<std::string, int> shown;
   const auto told = told_above(process);
   for (const log::FallbackReport& fallback : process.fallbacks) {
@@ -274,7 +263,7 @@ std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
     text += "    " + printable(fallback.reason);
     if (!fallback.region.empty()) text += ", " + printable(fallback.region);
     if (!fallback.site.empty()) text += ", " + printable(fallback.site);
-    text += times_text(fallback) + ": " + printable(fallback.text) + "\n";
+    text += times_text(fallback) + ": " + in_lines(fallback.text) + "\n";
   }
   for (const auto& [reason, count] : shown) {
     if (count <= most_of_a_reason) continue;
@@ -290,12 +279,12 @@ std::string troubles(const ProcessReport& process, Fallbacks fallbacks) {
                    text;
 }
 
-std::string process_summary(const ProcessReport& process, std::size_t width, Fallbacks fallbacks) {
+std::string process_summary(const ProcessReport& process, std::size_t width, Detail detail) {
   std::string text = heading(process);
   const RegionModes modes(process);
   for (const RegionReport& region : process.regions)
-    text += region_text(process, modes, region, width);
-  text += troubles(process, fallbacks);
+    text += region_lines(process, modes, region) + sites_text(region, width, detail);
+  text += troubles(process, detail);
   if (process.launches_outside.value_or(0) > 0) {
     text += "\n  " + count_text(*process.launches_outside, "launch", "launches") +
             " outside every region\n";

@@ -48,7 +48,7 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 }
 
 std::string fallback_key(const FallbackReport& fallback) {
-  return joined({fallback.reason, fallback.region, fallback.site});
+  return joined({fallback.reason, fallback.region, fallback.site, fallback.text});
 }
 
 }  // namespace
@@ -248,6 +248,8 @@ std::string ReportBuilder::add_winner(const Record& record) {
   site.winner = WinnerReport{static_cast<std::uint32_t>(*config), seconds_of(record, "time_us"),
                              seconds_of(record, "default_us"), std::string(record.text("reason"))};
   site.configs[site.winner->config] = parameters_of(record);
+  if (const std::string* by_default = record.find("default_config"))
+    site.configs.emplace(0, *by_default);
   return {};
 }
 
@@ -283,7 +285,6 @@ std::string ReportBuilder::add_fallback(const Record& record) {
     fallbacks.push_back(std::move(told));
   } else {
     ++fallbacks[place->second].count;
-    fallbacks[place->second].text = std::move(told.text);
   }
   return {};
 }

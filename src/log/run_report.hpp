@@ -131,8 +131,8 @@ struct FallbackReport {
   std::string reason;
   std::string region;
   std::string site;
-  std::string text;  ///< of the last time
-  std::uint64_t count = 1;
+  std::string text;
+  std::uint64_t count = 1;  ///< of this text
 };
 
 /// One question that ranks decided together, or did not.

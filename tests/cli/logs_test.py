@@ -106,11 +106,11 @@ class Logs(CommandTest):
             self.assertEqual(result.returncode, 1)
             self.assertIn("contextune logs: cannot write the output", result.stderr)
 
-    def test_the_numbers_of_configs_are_explained(self):
+    def test_all_configs_of_a_site_are_shown_by_time(self):
         self.write(lines())
         output = self.contextune("logs").stdout
-        self.assertRegex(output, r"configs of kernel-1\n +config-0 +block=64\n +config-1 +block=128\n"
-                                 r" +config-2 +block=256\n")
+        self.assertRegex(output, r"kernel-1 +config-2 +block=256 +3\.00 us .*\n +config-1 +block=128 .*\n"
+                                 r" +config-0 +block=64 ")
 
     def test_sites_of_one_name_are_told_apart_by_what_differs(self):
         text = "".join(

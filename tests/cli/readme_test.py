@@ -1,12 +1,14 @@
 """The README's tables are those that the code has: between <!-- options --> and <!-- /options -->
 stands the output of `contextune options --markdown`, and the same for reasons. Between
 <!-- example FILE --> and <!-- /example --> stands what that file has below the line that says so. With
---write they are put there."""
+--write they are put there. The iteration table is the one that `contextune logs --passes` is tested with."""
 
 import os
 import pathlib
 import subprocess
 import sys
+
+from harness import GOLDEN_TABLE
 
 readme = pathlib.Path(sys.argv[1])
 text = readme.read_text()
@@ -38,4 +40,10 @@ for part in text.split("<!-- example ")[1:]:
     elif there.strip() != wanted:
         print(f"{readme}: the example of {name} is not what the file has; run this script with --write")
         failed = True
+words = lambda table: [[cell.strip() for cell in row.split("|")] for row in table.splitlines() if "--" not in row]
+golden = words(GOLDEN_TABLE)
+if not any(words("\n".join(text.splitlines()[i:i + len(golden) + 1])) == golden
+           for i, line in enumerate(text.splitlines()) if line.startswith("| pass |")):
+    print(f"{readme}: the iteration table is not that of the tests")
+    failed = True
 sys.exit(1 if failed else 0)

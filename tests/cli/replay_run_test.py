@@ -72,6 +72,27 @@ class ReplayRun(unittest.TestCase):
         self.assertEqual((region["mode"], region["why_live"]), ("live", "replay_memory"))
         self.assertIn(f"live over {region['entries']} visits, because replay_memory", report)
 
+    def test_a_pin_that_is_not_one_config_exactly_is_refused_with_the_list(self):
+        region, report = self.tuned("--force", "rotate=block=128,attend=block=77,project=99", steps=1)
+        self.assertRegex(report, r'force_unmatched, decode, rotate: "block=128" means several configs of '
+                                 r'"rotate", which is not pinned: \d+ \(block=128 per_sm=\d+\), ')
+        self.assertRegex(report, r'force_unmatched, decode, attend: "attend" has no config "block=77" and '
+                                 r'is not pinned; it has 0 \(as launched\), 1 \(block=')
+        self.assertIn('"project" has no config "99"', report)
+        # They are tuned as if nothing had been pinned.
+        for site in region["sites"]:
+            self.assertNotEqual(site["winner"]["reason"], "pinned")
+            self.assertNotEqual(site["trials"], [])
+
+    def test_a_pinned_site_is_shown_and_an_excluded_one_is_named(self):
+        region, report = self.tuned("--force", "attend=block=128 per_sm=8", "--exclude", "rotate",
+                                    steps=1)
+        winners = {site["name"]: site["winner"] for site in region["sites"]}
+        self.assertEqual(winners["attend"]["reason"], "pinned")
+        self.assertNotIn("rotate", winners)
+        self.assertIn("excluded, decode, rotate: It is not tuned: --exclude finds something in its name.",
+                      report)
+
     def test_the_ranks_of_a_job_have_a_log_each_and_are_compared(self):
         program = (DEMO, "--steps", 2)
         bare = self.execute(*program)

@@ -31,7 +31,7 @@ class Streams(CommandTest):
     def test_a_log_that_cannot_be_written_leaves_the_output_alone(self):
         logs = self.work / ".autotune_logs"
         logs.mkdir()
-        (logs / "rank-0.log").symlink_to("/dev/full")
+        (logs / "rank-0.log").mkdir()
         result = self.run_program("echo", "hello", flags=["--quiet"])
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "hello\n", ""))
 

@@ -30,8 +30,85 @@ class Summary(CommandTest):
             "17 launches outside every region",
         ):
             self.assertIn(text, report)
-        self.assertRegex(report, r"kernel-0 +block=64 +5\.00 us +block=128 +4\.00 us +20\.0 %")
-        self.assertRegex(report, r"kernel-1 +block=64 +5\.00 us +the default +5\.00 us +-")
+
+    def test_each_site_is_shown_with_its_configs_by_time(self):
+        report = self.report_of(golden_log())
+        self.assertRegex(report, r"kernel-0 +config-1 +block=128 +4\.00 us +0\.0 % +20\.0 % less +winner\n"
+                                 r" +config-0 +block=64 +5\.00 us +0\.0 % +- +default\n")
+        self.assertRegex(report, r"kernel-1 +config-2 +block=256 +3\.00 us +0\.0 % +40\.0 % less\n"
+                                 r" +config-1 +block=128 +4\.00 us +0\.0 % +20\.0 % less\n"
+                                 r" +config-0 +block=64 +5\.00 us +0\.0 % +- +default, winner\n")
+
+    def configs(self, count, status=lambda i: ""):
+        return golden_log() + f'event=site region=decode site=many key="" configs={count}\n' + "".join(
+            f'event=trial region=decode pass={2 * i + j} site=many key="" config={i} variant=v block={i} '
+            f"iter={j} launches=1 time_us={10 - i + j / 10} timer=cupti{status(i)}\n"
+            for i in range(count - 3) for j in range(2))
+
+    def test_of_many_configs_the_fastest_are_shown_and_the_others_counted(self):
+        text = self.configs(12, lambda i: " status=failed" if i == 5 else "")
+        report = self.report_of(text)
+        self.assertRegex(report, r"many +config-8 +block=8 +2\.05 us +4\.9 % +79\.6 % less\n")
+        self.assertRegex(report, r" +config-0 +block=0 +10\.1 us +1\.0 % +- +default, undecided\n"
+                                 r" +3 slower, 1 failed, 3 untried\n +all with variant=v\n")
+        self.assertNotIn("config-3 ", report)
+        listed = self.contextune("logs").stdout
+        self.assertRegex(listed, r" +config-3 +block=3 +7\.05 us")
+        self.assertRegex(listed, r" +config-5 +block=5 +- +- +- +failed\n")
+
+    def test_a_slower_config_is_said_to_take_more(self):
+        report = self.report_of(self.configs(6).replace("time_us=9", "time_us=12"))
+        self.assertRegex(report, r"config-1 +block=1 +12\.\d us +0\.8 % +19\.9 % more\n")
+        self.assertNotRegex(report, r" -\d")
+
+    def test_a_winner_that_is_slower_alone_is_explained(self):
+        text = golden_log().replace("time_us=4.0", "time_us=6.0").replace("reason=fastest", "reason=region")
+        report = self.report_of(text)
+        self.assertRegex(report, r"config-1 +block=128 +6\.00 us +0\.0 % +20\.0 % more +winner, by the time of "
+                                 r"the region\n")
+        left_out = ('event=confirm region=decode left_out=kernel-0 key="" config=1 block=128 verdict=kept '
+                    "before_us=112 after_us=110 gain=0.018 bound=0.01 pairs=8\n"
+                    'event=confirm region=decode left_out=kernel-1 key="" config=2 block=256 '
+                    "verdict=dropped before_us=109 after_us=110 gain=-0.009 bound=-0.02 pairs=8\n")
+        report = self.report_of(text.replace("reason=margin", "reason=dropped") + left_out)
+        self.assertIn("winner, region 1.8 % less with it\n", report)
+        self.assertIn("default, winner, another was dropped: region 0.9 % less without it\n", report)
+        self.assertNotRegex(report, r" -\d")
+
+    def test_the_times_of_a_line_and_its_gain_agree(self):
+        report = self.report_of(golden_log().replace("after_us=110 gain=0.113", "after_us=99 gain=0.113"))
+        self.assertIn("region time 124 us with the defaults, 110 us with the winners, 11.3 % less", report)
+
+    def test_a_run_from_the_store_says_what_the_winner_gained_when_it_was_found(self):
+        text = "".join(line + "\n" for line in golden_log().splitlines()
+                       if " site=kernel-1" not in line and "=trial " not in line and "=passes " not in line)
+        report = self.report_of(text.replace("reason=fastest", "reason=stored"))
+        self.assertIn("started with the winners that are stored for 1 site, with the times of the run that "
+                      "found them\n", report)
+        self.assertRegex(report, r"kernel-0 +config-1 +block=128 +4\.00 us +- +20\.0 % less +winner, stored\n"
+                                 r" +config-0 +as launched +5\.00 us +- +- +default\n")
+
+    def test_a_pinned_site_is_shown_beside_its_default(self):
+        text = "".join(line + "\n" for line in golden_log().splitlines()
+                       if " site=kernel-1" not in line and "=trial " not in line and "=passes " not in line)
+        text = text.replace("time_us=4 default_us=5 reason=fastest",
+                            'reason=pinned default_config="block=64 per_sm=2"')
+        report = self.report_of(text)
+        self.assertRegex(report, r"kernel-0 +config-0 +block=64 per_sm=2 +- +- +- +default\n"
+                                 r" +config-1 +block=128 +- +- +- +winner, pinned\n")
+
+    def test_a_text_of_several_lines_keeps_them(self):
+        text = golden_log() + 'event=fault text="space.lua:3: wrong\\nin two lines\\n"\n'
+        report = self.report_of(text)
+        self.assertIn("    space.lua:3: wrong\n      in two lines\n", report)
+
+    def test_what_befell_several_configs_is_not_told_as_one_of_them(self):
+        text = golden_log() + "".join(
+            f'event=fallback reason=build_failed region=decode site=kernel-0 text="Config {i} is wrong."\n'
+            for i in (1, 2, 2))
+        report = self.report_of(text)
+        self.assertIn("build_failed, decode, kernel-0: Config 1 is wrong.\n", report)
+        self.assertIn("build_failed, decode, kernel-0 (2 times): Config 2 is wrong.\n", report)
 
     def test_winners_that_were_not_shown_to_be_faster_are_said_so(self):
         report = self.report_of(golden_log().replace(
@@ -54,7 +131,7 @@ class Summary(CommandTest):
         result = self.run_program(*program, flags=["--report", "report.txt"], input=cut)
         self.assertEqual(result.returncode, -9)
         report = (self.work / "report.txt").read_text()
-        self.assertRegex(report, r"kernel-0 +block=64 +5\.00 us +undecided")
+        self.assertRegex(report, r"config-0 +block=64 +5\.00 us +0\.0 % +- +default, undecided\n")
 
     def test_lines_of_other_runs_do_not_count(self):
         folder = self.work / ".autotune_logs"
@@ -156,8 +233,8 @@ class Summary(CommandTest):
     def test_a_log_that_cannot_be_written_is_told(self):
         logs = self.work / ".autotune_logs"
         logs.mkdir()
-        (logs / "rank-0.log").symlink_to("/dev/full")
-        self.assertIn("cannot be written (No space left on device)", self.run_program("true").stderr)
+        (logs / "rank-0.log").mkdir()
+        self.assertIn("cannot be written (Is a directory)", self.run_program("true").stderr)
 
     def test_nothing_in_a_log_reaches_the_terminal_as_a_command(self):
         evil = 'event=fault text="\\u001b]0;owned\\u0007 a.lua:3"\n'

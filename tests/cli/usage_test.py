@@ -48,7 +48,32 @@ class Usage(CommandTest):
             self.assertIn("contextune", result.stderr)
 
     def test_the_version_is_told(self):
-        self.assertRegex(self.contextune("--version").stdout, r"^contextune \d+\.\d+\.\d+\n$")
+        for arguments in (["--version"], ["run", "--version"], ["logs", "--version"],
+                          ["store", "--version"], ["doctor", "--version"]):
+            result = self.contextune(*arguments)
+            self.assertEqual(result.returncode, 0, arguments)
+            self.assertRegex(result.stdout, r"^contextune \d+\.\d+\.\d+\n$")
+
+    def test_a_word_that_is_nearly_right_is_guessed(self):
+        for arguments, status, guess in (
+            (["rnu", "--", "true"], 2, "there is no command 'rnu'; did you mean 'run'?"),
+            (["lgos"], 2, "did you mean 'logs'?"),
+            (["run", "--regionn", "nvtx:a", "--", "true"], 125,
+             "there is no --regionn; did you mean --region?"),
+            (["run", "--no-confrim", "--", "true"], 125, "did you mean --no-confirm?"),
+            (["run", "--kill-on-failur", "--", "true"], 125, "did you mean --kill-on-failure?"),
+            (["logs", "--jsn"], 2, "did you mean --json?"),
+            (["store", "lst"], 2, "did you mean 'list'?"),
+            (["store", "list", "--cache-dri", "x"], 2, "did you mean --cache-dir?"),
+        ):
+            result = self.contextune(*arguments)
+            self.assertEqual((result.returncode, result.stdout), (status, ""), arguments)
+            self.assertIn(guess, result.stderr)
+        self.assertNotIn("did you mean", self.contextune("xylophone").stderr)
+
+    def test_the_program_s_own_flags_are_its_own(self):
+        result = self.contextune("run", "--quiet", "--", "echo", "--version", "--regionn")
+        self.assertEqual(result.stdout, "--version --regionn\n")
 
 
 if __name__ == "__main__":

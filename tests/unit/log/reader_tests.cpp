@@ -214,15 +214,17 @@ TEST_CASE("A report holds what a replay took", "[report]") {
         "rank-0.log:1: event=replay without a usable replays");
 }
 
-TEST_CASE("A fallback that comes again is counted, and told as it came last", "[report]") {
+TEST_CASE("A fallback that comes again is counted, and another text of it is another", "[report]") {
   const std::string line =
       head + "event=fallback reason=launch_failed region=r site=s text=\"Too many threads.\"\n";
   const std::string last =
       head + "event=fallback reason=launch_failed region=r site=s text=\"Too much memory.\"\n";
   const auto found = processes(line + line + last + head + "event=fault text=\"x.lua:3: no\"\n");
-  REQUIRE(found.at(0).fallbacks.size() == 1);
-  CHECK(found[0].fallbacks[0].count == 3);
-  CHECK(found[0].fallbacks[0].text == "Too much memory.");
+  REQUIRE(found.at(0).fallbacks.size() == 2);
+  CHECK(found[0].fallbacks[0].count == 2);
+  CHECK(found[0].fallbacks[0].text == "Too many threads.");
+  CHECK(found[0].fallbacks[1].count == 1);
+  CHECK(found[0].fallbacks[1].text == "Too much memory.");
   CHECK(found[0].faults.at(0) == "x.lua:3: no");
 }
 

@@ -1,0 +1,115 @@
+"""The README's transcripts are what the commands that it shows print, on the simulated driver: between
+<!-- transcript NAME --> and <!-- /transcript --> stands what this test gets, but for the figures and for
+which config wins. With --write it is put there."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
+DEMO = BUILD / "demo"
+PATIENCE = 100
+COMMAND = "contextune run --region nvtx:decode --space demo.lua -- ./contextune_demo --rows 64 --steps 100"
+
+
+def shape(text):
+    """What stays the same from run to run: no figures, no names of processes, no winners."""
+    lines = []
+    for line in text.splitlines():
+        line = re.sub(r"run( |=)[0-9a-f]+", "run #", re.sub(r"^    +([a-z]+ )? *config-\d.*", "config", line))
+        line = re.sub(r"(\(simulated\): ).*kept$", r"\1verdict", re.sub(r" \(\d+ times\)", "", line))
+        line = re.sub(r" verdict=\w+", " verdict=#", line)
+        line = re.sub(r"^ +\d+ slower.*", "others", line)
+        line = re.sub(r"(time_us=\S+ default_us=\S+ reason=)\w+.*", r"\1", line)
+        line = re.sub(r"config=\d+( [a-z_]+=\w+)+? (warmup|iter|time_us)=", r"config=# \2=", line)
+        line = re.sub(r"\d[0-9a-fx.]*", "#", line)
+        line = re.sub(r"# ([mu]s|s|KiB|MiB)\b", "# unit", line)
+        line = re.sub(r" +", " ", line).strip()
+        if line and (line != "config" or lines[-1:] != ["config"]):
+            lines.append(line)
+    return lines
+
+
+class Transcripts:
+    """What a person sees who types the README's commands in a fresh folder."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        for name in ("contextune_demo", "demo.lua", "demo_kernels.fatbin", "demo_kernels.fatbin.sim",
+                     "libdemo_kernels_sim.so"):
+            (folder / name).symlink_to(DEMO / name)
+        kept = {name: value for name, value in os.environ.items()
+                if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_", "NCCL_", "CUDA_"))}
+        self.environment = kept | {
+            "LD_LIBRARY_PATH": str(BUILD / "simcuda"), "PATH": f"{BUILD / 'bin'}:{kept['PATH']}",
+            "CONTEXTUNE_CACHE_DIR": str(folder / "store")}
+
+    def run(self, command):
+        done = subprocess.run(command, shell=True, cwd=self.folder, env=self.environment, text=True,
+                              capture_output=True, timeout=PATIENCE)
+        if done.returncode != 0:
+            raise AssertionError(f"{command}: {done.returncode}\n{done.stderr}")
+        return done
+
+    def all(self):
+        bare = self.run("./contextune_demo --rows 64 --steps 100")
+        tuned = self.run(COMMAND)
+        if tuned.stdout != bare.stdout:
+            raise AssertionError("the program printed something else under contextune")
+        log = (self.folder / ".autotune_logs" / "rank-0.log").read_text().splitlines()
+        shutil.rmtree(self.folder / ".autotune_logs")
+        again = self.run(COMMAND)
+        live = self.run(COMMAND.replace("--region", "--store off --replay-memory 64K --region"))
+        (why_live,) = re.findall("^    live over .*, because .*", live.stderr, re.MULTILINE)
+        first = lambda *parts: next(line for line in log if all(part in line for part in parts))
+        return {
+            "first": f"$ {COMMAND}\n{tuned.stdout}{self.plain(tuned.stderr)}",
+            "again": "\n".join(self.plain(again.stderr).splitlines()[:8] + ["..."]),
+            "live": why_live,
+            "log": "\n".join([
+                first("event=trial", "site=rotate", "iter=1"), first("event=confirm", "tries="),
+                first("event=winner", "site=rotate"), first("event=replay")]),
+        }
+
+    def plain(self, text):
+        return text.replace(str(self.folder), ".").replace(str(DEMO), ".").rstrip()
+
+
+def block_of(text, name):
+    begin, end = f"<!-- transcript {name} -->\n```\n", "\n```\n<!-- /transcript -->"
+    if text.count(begin) != 1:
+        raise AssertionError(f"{README}: there must be one {begin}")
+    start = text.index(begin) + len(begin)
+    return start, text.index(end, start)
+
+
+class ReadmeTranscripts(unittest.TestCase):
+    maxDiff = None
+
+    def test_every_transcript_is_what_the_command_prints(self):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-readme-"))
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        text = README.read_text()
+        for name, printed in Transcripts(folder).all().items():
+            start, end = block_of(text, name)
+            if "--write" in sys.argv:
+                text = text[:start] + printed + text[end:]
+                README.write_text(text)
+            with self.subTest(name):
+                start, end = block_of(text, name)
+                self.assertEqual(shape(text[start:end]), shape(printed), "run this test with --write")
+
+    def test_no_transcript_is_made_by_hand(self):
+        text = re.sub(r"<!-- transcript .*?<!-- /transcript -->", "", README.read_text(), flags=re.DOTALL)
+        for block in re.findall(r"^```(.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+            self.assertIn(block[0], ("sh", "cpp", "lua", "cmake"), block[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[argument for argument in sys.argv if argument != "--write"], verbosity=2)
