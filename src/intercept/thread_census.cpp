@@ -14,6 +14,7 @@
 #include <iterator>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace contextune::intercept {
 namespace {
@@ -149,7 +150,10 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
 }
 
 void name_this_thread(const char* name) {
-  (void)pthread_setname_np(pthread_self(), name);
+  // A longer one would be refused, and the thread taken for the program's.
+  constexpr std::size_t longest = 15;
+  const std::string_view whole = name;
+  (void)pthread_setname_np(pthread_self(), std::string(whole.substr(0, longest)).c_str());
 }
 
 }  // namespace contextune::intercept

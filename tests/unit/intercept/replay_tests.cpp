@@ -1,12 +1,10 @@
 // A marked region of a program, recorded and repeated by itself.
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <latch>
+#include <string_view>
 #include <thread>
 
 #include "fixture.hpp"
@@ -45,6 +43,18 @@ struct Accumulator {
   CUdeviceptr x;
   CUfunction function;
 };
+
+/// A module that is not loaded before the other thread of the program was let through.
+constexpr std::string_view slow_image = "simcuda image 1\nkernel _Z3addifPf\n";
+std::latch let_through(1);
+CUresult load_late(CUlibrary* library, const void* code, CUjit_option* options, void** values,
+                   unsigned num_options, CUlibraryOption* library_options, void** library_values,
+                   unsigned num_library_options) {
+  if (static_cast<const char*>(code) == slow_image) let_through.wait();
+  return Simulation::get().driver.cuLibraryLoadData(library, code, options, values, num_options,
+                                                    library_options, library_values,
+                                                    num_library_options);
+}
 
 }  // namespace
 
@@ -295,11 +305,12 @@ TEST_CASE("While another thread is inside a call of the driver nothing is repeat
 }
 
 TEST_CASE("A replay that waits for builds ends when another thread wants the GPU", "[replay]") {
-  // A module whose file nobody writes before the other thread is let through.
   const ScratchFolder folder;
   const std::string path = folder.path("module");
-  REQUIRE(mkfifo(path.c_str(), 0600) == 0);
+  std::ofstream(path) << slow_image;
+  Program::replaced["cuLibraryLoadData"] = reinterpret_cast<void*>(&load_late);
   Program program(replayed());
+  Program::replaced.clear();
   auto rule = std::make_shared<TestRule>("add");
   rule->list = values_of("build", {1});
   rule->make = [&](const Config&, const LaunchView&, LaunchReads&) {
@@ -317,7 +328,7 @@ TEST_CASE("A replay that waits for builds ends when another thread wants the GPU
     while (program.runtime().gate().is_open()) std::this_thread::yield();
     program.runtime().gate().pass();
     passed = true;
-    close(open(path.c_str(), O_WRONLY));
+    let_through.count_down();
   });
   const auto begin = std::chrono::steady_clock::now();
   program.steps(1, [&] {

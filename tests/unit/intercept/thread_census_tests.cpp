@@ -116,3 +116,14 @@ TEST_CASE("Threads that NCCL starts where a group ends are its own as well", "[t
   nccl.after(call_of(contextune_fn_ncclGroupEnd, 0, 1));
   CHECK(nccl.ids() == std::vector<pid_t>{service.id()});
 }
+
+TEST_CASE("A thread of contextune with a long name is not taken for the program's", "[threads]") {
+  const Worker worker([](std::binary_semaphore& let_go) {
+    name_this_thread("contextune-with-a-long-name");
+    let_go.acquire();
+  });
+  REQUIRE(comes_to_wait_outside(worker.id()));
+  std::vector<pid_t> others = thread_ids();
+  std::erase(others, worker.id());
+  CHECK_FALSE(other_threads_may_call_driver(others));
+}
