@@ -17,8 +17,11 @@ namespace contextune {
 struct AutotuneOptions {
   int n_warmup = 5;   ///< runs of each config that do not count
   int n_repeat = 10;  ///< runs of each config that count
-  /// How to undo what a run of the function did, where running it several times does not leave the
-  /// same as running it once.
+  /// Running the function several times leaves the same as running it once.
+  bool repeatable = false;
+  /// How to undo what a run of the function did, where it does not. Where neither is said, the
+  /// default is run twice before anything is tried, and device memory is compared: where the second
+  /// run changes it, as in place, the function is not tuned, and the change is undone.
   Restore restore = {};
 
   /// Which sizes are one problem, where the function says its size().

@@ -24,7 +24,8 @@ namespace contextune {
 /// body is repeated; the winner is kept if alternating runs confirm that it is faster than the
 /// default, runs once more, and its value is the call's. Later calls with that key run the winner
 /// at once: without a lock or an allocation, where the key function returns whole numbers. So the
-/// function has to be repeatable, or AutotuneOptions::restore says how to make it so.
+/// function is AutotuneOptions::repeatable, or `restore` there says how to make it so; else the
+/// default runs twice, and is not tuned where that leaves something else in device memory.
 ///
 /// A config takes the time from the first start to the last end of what the calling thread does
 /// with it on one GPU: kernels, copies and NCCL's collectives, on any streams. Collectives are part

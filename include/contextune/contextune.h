@@ -107,7 +107,8 @@ CONTEXTUNE_EXPORT int contextune_region_communicator(contextune_entry* entry, vo
  * that defaults run; contextune_error() then says why. Between the last next and end. */
 CONTEXTUNE_EXPORT int contextune_region_untuned(const contextune_entry* entry);
 
-/* 1: run the body (again). 0: done; what the body has left is the result. */
+/* Not 0: run the body (again). 0: done; what the body has left is the result. 2: run it again as it is,
+ * to see whether that leaves the same; where it does not, that run is undone, and the next answer is 0. */
 CONTEXTUNE_EXPORT int contextune_region_next(contextune_entry* entry);
 
 /* Leaves the region. When the last next returned 1 the body was left early: the search of this entry
@@ -183,7 +184,8 @@ CONTEXTUNE_EXPORT int contextune_tunable_keep(contextune_tunable* tunable, uint3
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key);
 
 /* Enters the region in which that one problem is tuned by itself, "gemm{n=4096}"; from here on it
- * is as any other region. */
+ * is as any other region, but that it is repeated too where nothing was said of repeating it and two
+ * runs of its default leave the same in device memory; contextune_region_next then answers 2 once. */
 CONTEXTUNE_EXPORT void contextune_tunable_region_begin(contextune_entry* entry,
                                                        contextune_tunable* tunable, uint32_t key);
 

@@ -34,6 +34,11 @@ class RegionLoop {
   /// Ends the pass before, if there was one, and says whether to run the body (again).
   /// Throws nothing but what the restore callable throws; the region is then left.
   [[nodiscard]] bool next();
+  /// The run that next() has asked for is not the one whose value counts: it shows whether the body
+  /// leaves the same when it is run again.
+  [[nodiscard]] bool is_check() const noexcept { return is_check_; }
+  /// Leaves the region.
+  void leave() noexcept { contextune_region_end(&entry_); }
 
   /// Whether this entry was to find out what is best, and its ranks did not agree; the thread's
   /// contextune_error() says why. After the last next().
@@ -45,22 +50,40 @@ class RegionLoop {
   static int restore(void* self) noexcept;
 
   contextune_entry entry_;
+  bool is_check_ = false;
   std::function<void()> restore_;
   std::exception_ptr failure_;  ///< what restore_ threw
 };
 
 namespace detail {
-/// Runs `body` as often as the loop says and gives the value of the last run.
+/// Runs `body` once more where the loop asks for that to see what it leaves, and gives what next()
+/// answers then. What such a run throws is not the caller's, whose own run is over.
+template <class Body>
+bool run_check(RegionLoop& loop, Body& body) {
+  if (!loop.is_check()) return true;
+  try {
+    static_cast<void>(std::invoke(body));
+  } catch (...) {
+    loop.leave();
+    return false;
+  }
+  return loop.next();
+}
+
+/// Runs `body` as often as the loop says and gives the value of the last run, checks apart.
 template <class Body>
 decltype(auto) run_loop(RegionLoop& loop, Body&& body) {
   using Result = std::invoke_result_t<Body&>;
   bool again = loop.next();  // true: the body runs at least once
   if constexpr (std::is_void_v<Result>) {
-    for (; again; again = loop.next()) std::invoke(body);
+    while (again) {
+      std::invoke(body);
+      again = loop.next() && run_check(loop, body);
+    }
   } else {
     for (;;) {
       Result result = std::invoke(body);
-      again = loop.next();
+      again = loop.next() && run_check(loop, body);
       if (again) continue;
       if constexpr (std::is_reference_v<Result>) {
         return static_cast<Result>(result);

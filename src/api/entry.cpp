@@ -19,6 +19,7 @@
 #include "api/tunable_record.hpp"
 #include "core/option_table.hpp"
 #include "core/rank_list.hpp"
+#include "intercept/repetition_check.hpp"
 
 namespace contextune::api {
 namespace {
@@ -26,6 +27,14 @@ namespace {
 using intercept::Region;
 using intercept::Runtime;
 using intercept::TooManyRegions;
+
+/// The rule for whatever is run several times for the program's one call: its author says that this
+/// leaves the same (`repeatable`), or how it is undone (`restore`; `buffers` of a choice). Where
+/// neither is said it is run once, as what a region is; a function is called to be repeated, so it
+/// is repeated all the same where two runs of its default are seen to leave the same.
+bool shows_repeatability(StoredKind kind) noexcept {
+  return kind == StoredKind::Function;
+}
 
 /// What an entry needs only while its region still searches.
 struct Search {
@@ -40,6 +49,8 @@ struct Search {
   int (*restore)(void* user) = nullptr;
   void* restore_user = nullptr;
   std::unique_ptr<Snapshot> snapshot;
+  bool is_unsaid = false;  ///< before it is repeated, two runs have to leave the same
+  std::unique_ptr<intercept::RepetitionCheck> check;
 
   [[nodiscard]] bool may_repeat() const noexcept {
     return repeatable || restore != nullptr || !spans.empty();
@@ -64,6 +75,7 @@ enum class State : std::uint32_t {
   Begun,    ///< the body has not run
   Through,  ///< it runs, untouched
   Pass,     ///< it runs, and will run again
+  Check,    ///< it runs for the second time, to see whether that leaves the same
   Last,     ///< it runs for the last time
   Done
 };
@@ -90,11 +102,12 @@ void forget_search(Entry& entry) noexcept {
 }
 
 /// Who repeats: what the operator said, else what the author said, else whoever can.
-Mode mode_of(Runtime& runtime, const Search& search) {
+Mode mode_of(Runtime& runtime, Search& search) {
   Mode mode = runtime.options().mode;
   if (mode == Mode::Auto) mode = search.author.mode;
   if (mode == Mode::Live || mode == Mode::Replay) return mode;
-  if (search.may_repeat()) return Mode::Body;
+  search.is_unsaid = !search.may_repeat() && shows_repeatability(search.as.kind);
+  if (search.may_repeat() || search.is_unsaid) return Mode::Body;
   runtime.fallback(FallbackReason::NotRepeatable, search.name, {});
   return Mode::Live;
 }
@@ -189,6 +202,56 @@ int start_first_run(Entry& entry) noexcept {
   return start_run(entry, may_be_pass);
 }
 
+/// The program goes on with what the first run has left.
+int refuse_to_repeat(Entry& entry, const std::string& why) noexcept {
+  try {
+    const std::string remedy =
+        ". Say .repeatable if it may be run again, or what to .restore before a run";
+    entry.untuned = true;
+    fail("function '" + entry.search->as.name + "' is not tuned, since " + why + remedy);
+    entry.region->give_up(FallbackReason::NotRepeatable,
+                          "It runs its default, since " + why + remedy + ".");
+  } catch (const std::exception&) {
+    entry.region->give_up(FallbackReason::NotRepeatable, {});  // no memory to say more
+  }
+  forget_search(entry);
+  entry.state = State::Done;
+  return 0;
+}
+
+int start_check(Entry& entry) noexcept {
+  Runtime* const now = Runtime::get();
+  if (now == nullptr) return refuse_to_repeat(entry, "nothing is tuned any more");
+  try {
+    entry.search->check = now->check_repetition();
+    entry.search->check->begin();
+    entry.state = State::Check;
+    return 2;
+  } catch (const std::exception& error) {
+    return refuse_to_repeat(
+        entry, std::string("nobody can tell whether it may be run again: ") + error.what());
+  }
+}
+
+/// @param ended false: the second run was left early
+int finish_check(Entry& entry, bool ended) noexcept {
+  std::string change;
+  try {
+    change = entry.search->check->find_change();
+    entry.search->check.reset();
+    if (!ended) change = "a second run of its default did not come to its end";
+  } catch (const std::exception& error) {
+    if (Runtime* now = Runtime::get()) {
+      now->fault("region '" + entry.search->name + "': after two runs of its body " + error.what() +
+                 "; what the second one left stays");
+    }
+    return refuse_to_repeat(entry, "two runs of its default cannot be compared");
+  }
+  if (!change.empty()) return refuse_to_repeat(entry, change);
+  entry.search->is_unsaid = false;
+  return start_run(entry, true);
+}
+
 int finish_pass(Entry& entry) noexcept {
   if (entry.region->end_pass()) {
     note_untuned(entry);
@@ -196,6 +259,7 @@ int finish_pass(Entry& entry) noexcept {
     entry.state = State::Done;
     return 0;
   }
+  if (entry.search->is_unsaid) return start_check(entry);
   if (entry.search->undo()) return start_run(entry, true);
   // What is there is the result of one run of the body; it cannot be run on top of that.
   if (entry.region->begin_pass()) entry.region->abandon_pass();
@@ -350,6 +414,8 @@ int next_pass(contextune_entry* entry) noexcept {
       return start_first_run(mine);
     case State::Pass:
       return finish_pass(mine);
+    case State::Check:
+      return finish_check(mine, true);
     case State::Last:
       mine.region->end_entry();
       break;
@@ -366,6 +432,8 @@ void end_region(contextune_entry* entry) noexcept {
   if (mine.state == State::Pass) {
     mine.region->abandon_pass();
     static_cast<void>(mine.search->undo());
+  } else if (mine.state == State::Check) {
+    static_cast<void>(finish_check(mine, false));
   } else if (mine.state == State::Last) {
     mine.region->end_entry();
   }

@@ -114,12 +114,15 @@ class WatchingMonitor final : public ClockMonitor {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     bool running = true;
     try {
-      std::thread([watch = watch_] {
+      std::thread thread([watch = watch_] {
         try {
           run(watch);
         } catch (...) {  // no memory: no readings
         }
-      }).detach();
+      });
+      // From here, so that nobody takes it for a thread of the program.
+      (void)pthread_setname_np(thread.native_handle(), "contextune-clk");
+      thread.detach();
     } catch (const std::system_error&) {
       running = false;
     }

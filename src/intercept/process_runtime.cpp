@@ -19,6 +19,7 @@
 #include "intercept/process_collectives.hpp"
 #include "intercept/process_region.hpp"
 #include "intercept/program_name.hpp"
+#include "intercept/repetition_check.hpp"
 #include "intercept/tuned_region.hpp"
 #include "intercept/uncancelled.hpp"
 #include "log/events.hpp"
@@ -275,6 +276,10 @@ LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
     log_.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
     return nullptr;
   }
+}
+
+std::unique_ptr<RepetitionCheck> ProcessRuntime::check_repetition() {
+  return std::make_unique<RepetitionCheck>(services_, options_);
 }
 
 Options ProcessRuntime::options_over(const Options& author) const {

@@ -35,6 +35,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] const Options& options() const noexcept override { return options_; }
   [[nodiscard]] Options options_over(const Options& author) const override;
   [[nodiscard]] bool sees_launches() const noexcept override { return frontend_ != nullptr; }
+  [[nodiscard]] std::unique_ptr<RepetitionCheck> check_repetition() override;
   using Runtime::region;
   [[nodiscard]] Region& region(std::string_view name, const Options& author,
                                const StoredAs& as) override;

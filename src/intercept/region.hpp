@@ -11,6 +11,7 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
+#include "core/fallback_reason.hpp"
 #include "core/pruned_configs.hpp"
 #include "core/timer.hpp"
 
@@ -67,6 +68,9 @@ class Region {
   /// Instead of end_pass, when the body was left early: ends the search, all sites keep their
   /// default. Restoring memory is the caller's.
   virtual void abandon_pass() noexcept = 0;
+
+  /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
+  virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
 
   /// Whether its body is run again for us, so that what a pass leaves is undone.
   [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }

@@ -6,33 +6,12 @@
 #include <string>
 #include <utility>
 
-#include "gpu/host_memory.hpp"
+#include "intercept/program_memory.hpp"
 #include "intercept/region_replay.hpp"
 
 namespace contextune::intercept {
-namespace {
-
-/// Whether the driver has it: to look at what it has not would be an error that no program gets
-/// over. What is asked of it past the shim is not seen.
-bool is_there(const gpu::Driver& driver, const Allocation& one) {
-  unsigned type = 0;
-  constexpr auto attribute = CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
-  return driver.cuPointerGetAttribute(&type, attribute, one.begin) == CUDA_SUCCESS &&
-         driver.cuPointerGetAttribute(&type, attribute, one.end() - 1) == CUDA_SUCCESS;
-}
-
-}  // namespace
-
 gpu::BlockStore::Limits RegionReplay::copy_limits() const {
-  if (options_.replay_memory > 0) {
-    const auto budget = static_cast<std::size_t>(options_.replay_memory);
-    return {budget, budget};
-  }
-  // While the region runs the program may want memory, too.
-  std::size_t free_bytes = 0;
-  std::size_t total_bytes = 0;
-  if (services_.driver.cuMemGetInfo(&free_bytes, &total_bytes) != CUDA_SUCCESS) free_bytes = 0;
-  return {free_bytes / 2, gpu::available_host_memory() / 4};
+  return intercept::copy_limits(services_.driver, options_.replay_memory);
 }
 
 bool RegionReplay::lacks(std::size_t bytes) const noexcept {
@@ -44,54 +23,18 @@ bool RegionReplay::lacks(std::size_t bytes) const noexcept {
 }
 
 std::vector<gpu::MemoryRange> RegionReplay::footprint() {
-  const AllocationMap& allocations = services_.allocations;
-  if (const char* why = allocations.incomplete()) {
-    decline_for(FallbackReason::UnknownMemory, why);
+  try {
+    return program_memory(services_, context_, device_);
+  } catch (const MemoryObstacle& obstacle) {
+    decline_for(obstacle.reason, obstacle.text);
   }
-  if (allocations.has_surface_arrays()) decline_for(FallbackReason::ArrayMemory, {});
-  std::vector<gpu::MemoryRange> ranges;
-  int device = -1;
-  for (const Allocation& one : allocations.all()) {
-    if (one.kind == AllocationKind::Host || one.of_nccl) continue;
-    if (one.kind == AllocationKind::Managed) decline_for(FallbackReason::ManagedMemory, {});
-    if (one.kind == AllocationKind::Imported || one.exported) {
-      decline_for(FallbackReason::SharedMemory, {});
-    }
-    // What its own device may not write cannot be read either.
-    if (!one.accessible) continue;
-    if (one.context != nullptr && one.context != context_) {
-      decline_for(FallbackReason::SeveralDevices, "The program has memory in several contexts.");
-    }
-    if (device >= 0 && one.device != device) decline_for(FallbackReason::SeveralDevices, {});
-    device = one.device;
-    if (!is_there(services_.driver, one)) {
-      decline_for(FallbackReason::UnknownMemory, "Memory was given back without being seen to be.");
-    }
-    ranges.push_back({one.begin, one.bytes});
-  }
-  if (services_.contexts.has_other(context_, device_)) {
-    decline_for(FallbackReason::SeveralDevices, "The program has several contexts on the device.");
-  }
-  return ranges;
 }
 
 void RegionReplay::note_variables() {
-  for (const auto& [owner, use] : services_.variables.of_used()) {
-    if (!use->unknown.empty()) {
-      decline_for(FallbackReason::UnknownMemory,
-                  "A module whose kernels the program has: " + use->unknown + ".");
-    }
-    for (const gpu::VariableRange& variable : use->variables) {
-      if (variable.kind == gpu::VariableKind::Constant) continue;
-      Allocation allocation;
-      allocation.begin = variable.address;
-      allocation.bytes = variable.bytes;
-      allocation.kind = variable.kind == gpu::VariableKind::Managed ? AllocationKind::Managed
-                                                                    : AllocationKind::Global;
-      allocation.device = device_;
-      allocation.context = context_;
-      services_.allocations.add_variable(allocation, owner);
-    }
+  try {
+    intercept::note_variables(services_, context_, device_);
+  } catch (const MemoryObstacle& obstacle) {
+    decline_for(obstacle.reason, obstacle.text);
   }
 }
 

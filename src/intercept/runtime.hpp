@@ -22,6 +22,8 @@ class TrialJournal;
 
 namespace contextune::intercept {
 
+class RepetitionCheck;
+
 /// No more regions can be kept apart in this process; the text says how many there are.
 class TooManyRegions : public Error {
  public:
@@ -119,6 +121,9 @@ class Runtime {
 
   /// Whether work of our own may be done now and waited for: nothing is captured or recorded.
   [[nodiscard]] virtual bool may_interrupt() noexcept = 0;
+
+  /// To find out whether work that is to be run again leaves the same.
+  [[nodiscard]] virtual std::unique_ptr<RepetitionCheck> check_repetition() = 0;
 
   /// What is being tried, for the next run to know if it takes this process down.
   [[nodiscard]] virtual store::TrialJournal& journal() noexcept = 0;

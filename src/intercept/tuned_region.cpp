@@ -329,6 +329,15 @@ void TunedRegion::abandon_pass() noexcept {
   end_on_thread(api_mark);
 }
 
+void TunedRegion::give_up(FallbackReason reason, const std::string& text) noexcept {
+  try {
+    search_.leave_passes("the body may not be repeated");
+  } catch (const std::exception& error) {
+    services().log.fault(error.what());
+  }
+  stop(reason, text);
+}
+
 Site* TunedRegion::tunable(const TunableSpec& given) noexcept {
   if (given.configs.size() < 2) return nullptr;
   try {

@@ -26,6 +26,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
+  void give_up(FallbackReason reason, const std::string& text) noexcept override;
   [[nodiscard]] Site* tunable(const TunableSpec& spec) noexcept override;
 
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;

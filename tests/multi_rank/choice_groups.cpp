@@ -82,7 +82,7 @@ class Pair {
   void call_function(ncclComm_t told) {
     static auto sum = contextune::autotune(
         "sum", blocks(), [](Pair& pair) { return pair.number_; },
-        [](const Config& config, Pair& pair) { run_in(pair, config); });
+        [](const Config& config, Pair& pair) { run_in(pair, config); }, {.repeatable = true});
     sum.with({.communicator = told})(*this);
     said = contextune_error();
   }

@@ -92,7 +92,8 @@ class Program {
         contextune::autotune("filled", ConfigSpace().parameter("block", {256, 64, 128, 1024}),
                              [this](const Config& config) {
                                return run(static_cast<unsigned>(config.get_int("block")));
-                             });
+                             },
+                             {.repeatable = true});
     try {
       CHECK(filled());
     } catch (const std::runtime_error&) {
@@ -121,11 +122,12 @@ class Program {
     std::vector<std::uint64_t> hints = {512, 4096};
     if (word_ == "hints") hints.pop_back();
     auto filled =
-        contextune::autotune("filled", ConfigSpace().parameter("block", {256, 64, 128}),
-                             [this](const Config& config, int) {
-                               return run(static_cast<unsigned>(config.get_int("block")));
-                             },
-                             {.hints = hints, .unseen = contextune::UnseenSize::Nearest})
+        contextune::autotune(
+            "filled", ConfigSpace().parameter("block", {256, 64, 128}),
+            [this](const Config& config, int) {
+              return run(static_cast<unsigned>(config.get_int("block")));
+            },
+            {.repeatable = true, .hints = hints, .unseen = contextune::UnseenSize::Nearest})
             .size([](int n) { return n; })
             .inputs([](std::uint64_t size) { return std::tuple(static_cast<int>(size)); });
     CHECK(filled(600));  // of another size than both

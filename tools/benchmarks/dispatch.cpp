@@ -140,17 +140,19 @@ void run() {
     return gpu.launch(static_cast<unsigned>(config.get_int("block")));
   };
   constexpr int num_keys = 16;
-  auto plain = contextune::autotune(
-      "dispatch", space, [](int n) { return n % num_keys; }, body);
-  auto sized = contextune::autotune("dispatch_sized", space, body).size([](int n) {
-    return 1 << (n % num_keys);
-  });
-  auto near =
-      contextune::autotune(
-          "dispatch_near", space, body,
-          {.hints = {1024}, .unseen = contextune::UnseenSize::Nearest, .nearest_within = 1 << 16})
-          .size([](int n) { return 2048 << (n % 4); })
-          .inputs([](std::uint64_t) { return std::tuple(0); });
+  auto plain = contextune::autotune("dispatch", space, [](int n) { return n % num_keys; }, body,
+                                    {.repeatable = true});
+  auto sized =
+      contextune::autotune("dispatch_sized", space, body, {.repeatable = true}).size([](int n) {
+        return 1 << (n % num_keys);
+      });
+  auto near = contextune::autotune("dispatch_near", space, body,
+                                   {.repeatable = true,
+                                    .hints = {1024},
+                                    .unseen = contextune::UnseenSize::Nearest,
+                                    .nearest_within = 1 << 16})
+                  .size([](int n) { return 2048 << (n % 4); })
+                  .inputs([](std::uint64_t) { return std::tuple(0); });
   contextune::Tunable tunable("dispatch_tunable", space,
                               [&](const Config& config) { return body(config, 1); });
   const auto choice_of = [&](const char* name, contextune::ChoiceOptions options = {}) {

@@ -144,7 +144,7 @@ void AutotunedBase::drop(Problem& problem, std::uint32_t config) const noexcept 
 RegionOptions AutotunedBase::region_options(void* communicator) const {
   RegionOptions chosen = options().region;
   chosen.communicator = communicator;
-  chosen.repeatable = true;
+  if (options().repeatable) chosen.repeatable = true;
   if (!options().restore.empty()) chosen.restore = options().restore;
   if (!chosen.n_warmup) chosen.n_warmup = options().n_warmup;
   if (!chosen.n_repeat) chosen.n_repeat = options().n_repeat;

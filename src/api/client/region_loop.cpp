@@ -83,9 +83,10 @@ int RegionLoop::restore(void* self) noexcept {
 }
 
 bool RegionLoop::next() {
-  const bool again = contextune_region_next(&entry_) != 0;
+  const int again = contextune_region_next(&entry_);
+  is_check_ = again == 2;
   if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-  return again;
+  return again != 0;
 }
 
 }  // namespace contextune

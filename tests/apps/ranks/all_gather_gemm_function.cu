@@ -137,7 +137,7 @@ int main(int argc, char** argv) {
       "all_gather_gemm", plans(), nullptr,
       [](const Plan& plan, AllGatherGemm& of) { return of.fits(plan); },
       [](const Plan& plan, AllGatherGemm& of) { return of.multiply(plan); },
-      {.verbose = ranks.place.rank == 0});
+      {.repeatable = true, .verbose = ranks.place.rank == 0});
   std::vector<Way> ways;
   ways.push_back({"default", [&] { CUDA_CHECK(work.multiply(Plan{})); }});
   ways.push_back({"by function", [&] { CUDA_CHECK(tuned(work)); }});

@@ -184,13 +184,14 @@ void tune(const char* region, CUstream stream, unsigned value) {
 
 void tune_function(ncclComm_t communicator, CUstream stream, unsigned value) {
   const Filling filling = filling_on(stream, value);
-  auto fill = contextune::autotune("fill", blocks,
-                                   [&](const contextune::Config& config) {
-                                     const CUresult result = filling(config);
-                                     CHECK(cuStreamSynchronize(stream));
-                                     return result;
-                                   },
-                                   {.n_warmup = 0, .n_repeat = 2, .communicator = communicator});
+  auto fill = contextune::autotune(
+      "fill", blocks,
+      [&](const contextune::Config& config) {
+        const CUresult result = filling(config);
+        CHECK(cuStreamSynchronize(stream));
+        return result;
+      },
+      {.n_warmup = 0, .n_repeat = 2, .repeatable = true, .communicator = communicator});
   CHECK(fill());
   CHECK(fill());
   say_whether_filled(filling);

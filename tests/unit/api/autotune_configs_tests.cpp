@@ -24,7 +24,7 @@ unsigned block_of(const Config& config) {
 }
 
 AutotuneOptions short_runs() {
-  return {.n_warmup = 0, .n_repeat = 2};
+  return {.n_warmup = 0, .n_repeat = 2, .repeatable = true};
 }
 
 /// A function that notes its blocks and is fastest in blocks of 128.
@@ -107,10 +107,10 @@ TEST_CASE("A kernel's limits are those that the driver knows", "[autotune]") {
         contextune::current_device().max_shared_bytes);
 
   Noted noted;
-  auto add =
-      autotune("by_handle", ConfigSpace().parameter("block", {4096, 256, 128}), noted.function())
-          .shape(shape)
-          .kernel([](const Config&, int) { return Program::on().function("add"); });
+  auto add = autotune("by_handle", ConfigSpace().parameter("block", {4096, 256, 128}),
+                      noted.function(), {.repeatable = true})
+                 .shape(shape)
+                 .kernel([](const Config&, int) { return Program::on().function("add"); });
   CHECK(add(1) == CUDA_SUCCESS);
   CHECK_FALSE(noted.ran(4096));
 }
@@ -226,7 +226,8 @@ TEST_CASE("What a default throws that ran before is the caller's", "[autotune]")
                             [&](const Config& config, int n) {
                               if (++runs == 2) throw std::out_of_range("mine");
                               return add(config, n);
-                            });
+                            },
+                            {.repeatable = true});
   CHECK_THROWS_AS(sometimes(1), std::out_of_range);
 }
 

@@ -18,7 +18,9 @@ auto scale =
         [](const Tile& tile, const float* x, float* y, int n, DataType type) {
           return launch_scale(tile.block, tile.per_thread, x, y, n, type);  // your <<<>>>
         },
-        {.hints = {1 << 10, 1 << 16}, .unseen = contextune::UnseenSize::Nearest})
+        {.repeatable = true,
+         .hints = {1 << 10, 1 << 16},
+         .unseen = contextune::UnseenSize::Nearest})
         .size([](const float*, float*, int n, DataType) { return n; })
         .inputs([](std::uint64_t n) { return std::tuple(some_x, some_y, int(n), DataType::f32); })
         .shape([](const Tile& tile, const float*, float*, int n, DataType) {

@@ -28,6 +28,7 @@ struct Sized {
   [[nodiscard]] auto make(const char* name, AutotuneOptions options) {
     options.n_warmup = 0;
     options.n_repeat = 2;
+    options.repeatable = true;
     return autotune(
                name, ConfigSpace().parameter("block", {256, 128}),
                [this](const Config& config, int n) {
@@ -179,7 +180,7 @@ TEST_CASE("The same size under another key is another problem", "[autotune]") {
           [&](const Config& config, int, int) {
             return program.add(y, 8, 1.0F, 1, static_cast<unsigned>(config.get_int("block")));
           },
-          {.n_warmup = 0, .n_repeat = 2, .unseen = UnseenSize::Nearest})
+          {.n_warmup = 0, .n_repeat = 2, .repeatable = true, .unseen = UnseenSize::Nearest})
           .size([](int, int n) { return n; });
   add(1, 600);
   add(2, 600);
@@ -192,14 +193,15 @@ TEST_CASE("A winner of a near size that cannot run here is given up", "[autotune
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(8);
   std::vector<unsigned> blocks;
-  auto add = autotune("not_here", ConfigSpace().parameter("block", {256, 128}),
-                      [&](const Config& config, int n) {
-                        const auto block = static_cast<unsigned>(config.get_int("block"));
-                        blocks.push_back(block);
-                        return program.add(y, 8, 1.0F, 1, block == 128 && n > 1000 ? 4096 : block);
-                      },
-                      {.n_warmup = 0, .n_repeat = 2, .unseen = UnseenSize::Nearest})
-                 .size([](int n) { return n; });
+  auto add =
+      autotune("not_here", ConfigSpace().parameter("block", {256, 128}),
+               [&](const Config& config, int n) {
+                 const auto block = static_cast<unsigned>(config.get_int("block"));
+                 blocks.push_back(block);
+                 return program.add(y, 8, 1.0F, 1, block == 128 && n > 1000 ? 4096 : block);
+               },
+               {.n_warmup = 0, .n_repeat = 2, .repeatable = true, .unseen = UnseenSize::Nearest})
+          .size([](int n) { return n; });
   add(1000);
   blocks.clear();
   CHECK(add(2000) == CUDA_SUCCESS);
@@ -223,7 +225,7 @@ TEST_CASE("A size that had no choice is not what a near one takes", "[autotune]"
             blocks.push_back(block);
             return program.add(y, 8, 1.0F, 1, block);
           },
-          {.n_warmup = 0, .n_repeat = 2, .unseen = UnseenSize::Nearest})
+          {.n_warmup = 0, .n_repeat = 2, .repeatable = true, .unseen = UnseenSize::Nearest})
           .size([](int n) { return n; });
   add(500);
   CHECK(blocks == std::vector<unsigned>{256});

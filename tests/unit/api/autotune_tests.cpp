@@ -50,7 +50,7 @@ struct Runs {
 
 /// Two runs of each config count, and no run is for warming up.
 AutotuneOptions short_runs() {
-  return {.n_warmup = 0, .n_repeat = 2};
+  return {.n_warmup = 0, .n_repeat = 2, .repeatable = true};
 }
 
 int size_of(int n) {
@@ -88,7 +88,7 @@ TEST_CASE("Each new key is tuned at its first call, and runs its winner at once 
 
 TEST_CASE("Five runs to warm up and ten that count are what a function is timed by", "[autotune]") {
   Runs runs;
-  auto add = autotune("by_default", blocks(), size_of, runs.function());
+  auto add = autotune("by_default", blocks(), size_of, runs.function(), {.repeatable = true});
   add(50);  // nothing is better than the default, so there is nothing to confirm
   CHECK(runs.of[50].size() == 3 * 15 + 1);
   CHECK_THROWS_AS(autotune("wrong", blocks(), runs.function(), {.n_repeat = 0}), Error);
@@ -290,7 +290,8 @@ TEST_CASE("Threads that call a function with keys of their own tune them side by
       [&](const Config& config, int key, CUdeviceptr y) {
         ++runs.at(static_cast<std::size_t>(key));
         return Program::on().add(y, 8, 1.0F, 1, block_of(config));
-      });
+      },
+      {.repeatable = true});
   for (int i = 0; i < 3; ++i) threads.emplace_back([&add, i] { add(i, Program::on().floats(8)); });
   for (std::thread& thread : threads) thread.join();
   // Which config has won depends on what the others did to the times.
@@ -327,7 +328,7 @@ TEST_CASE("Keys that change all the time cost no more than their default", "[aut
   Program::on();
   int runs = 0;
   auto count = autotune("endless", ConfigSpace().parameter("x", {1, 2}), size_of,
-                        [&](const Config&, int) { ++runs; });
+                        [&](const Config&, int) { ++runs; }, {.repeatable = true});
   constexpr int keys = 20'000;
   for (int n = 0; n < keys; ++n) count(n);
   const int before = runs;

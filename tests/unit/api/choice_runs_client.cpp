@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
                              block = config.get_int("block");
                              return Program::on().add(y, 8, 1.0F, 1, threads(block));
                            },
-                           {.n_warmup = 0, .n_repeat = 2});
+                           {.n_warmup = 0, .n_repeat = 2, .repeatable = true});
   scale();
   std::printf("block %d\n", static_cast<int>(block));
   std::fflush(stdout);

@@ -34,16 +34,19 @@ TEST_CASE("A call of a settled function allocates nothing", "[dispatch]") {
     last = static_cast<int>(config.get_int("block"));
     return launches ? program.add(y, 8, 1.0F, 1, static_cast<unsigned>(last)) : CUDA_SUCCESS;
   };
-  auto by_number = autotune(
-      "by_number", space, [](int n) { return n; }, body);
-  auto by_tuple = autotune(
-      "by_tuple", space, [](int n) { return std::tuple(n, true, 'x'); }, body);
-  auto by_size = autotune("by_size", space, body).size([](int n) { return 1 << n; });
-  auto near =
-      autotune("by_near", space, body,
-               {.hints = {64}, .unseen = contextune::UnseenSize::Nearest, .nearest_within = 64})
-          .size([](int n) { return 1 << n; })
-          .inputs([](std::uint64_t) { return std::tuple(6); });
+  auto by_number =
+      autotune("by_number", space, [](int n) { return n; }, body, {.repeatable = true});
+  auto by_tuple = autotune("by_tuple", space, [](int n) { return std::tuple(n, true, 'x'); }, body,
+                           {.repeatable = true});
+  auto by_size =
+      autotune("by_size", space, body, {.repeatable = true}).size([](int n) { return 1 << n; });
+  auto near = autotune("by_near", space, body,
+                       {.repeatable = true,
+                        .hints = {64},
+                        .unseen = contextune::UnseenSize::Nearest,
+                        .nearest_within = 64})
+                  .size([](int n) { return 1 << n; })
+                  .inputs([](std::uint64_t) { return std::tuple(6); });
   contextune::Tunable tunable("as_tunable", space,
                               [&](const Config& config) { return body(config, 1); });
   contextune::Tunable keyed(

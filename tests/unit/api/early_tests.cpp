@@ -53,7 +53,7 @@ auto& early_function() {
                              early().blocks.push_back(block);
                              return Program::on().add(y, num_elements, 1.0F, 1, block);
                            },
-                           {.n_warmup = 0, .n_repeat = 2})
+                           {.n_warmup = 0, .n_repeat = 2, .repeatable = true})
           .size([](CUdeviceptr) { return num_elements; })
           .inputs([](std::uint64_t) {
             ++early().num_inputs;

@@ -21,6 +21,11 @@ void add(const simcuda::Thread& thread, int n, float value, float* y) {
     y[i] += value;
 }
 
+void set(const simcuda::Thread& thread, int n, float value, float* y) {
+  for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
+    y[i] = value;
+}
+
 // Nothing but a serial part that depends on the block, so that it is known which config is best.
 void describe_add(const simcuda_launch* launch, simcuda_work* work) {
   work->block_cycles = launch->block[0] == 128 ? 20e3 : launch->block[0] == 64 ? 30e3 : 60e3;
@@ -28,6 +33,7 @@ void describe_add(const simcuda_launch* launch, simcuda_work* work) {
 
 const simcuda_kernel add_kernel = simcuda::per_thread_kernel<&add>("add", &describe_add);
 const simcuda_kernel add_more_kernel = simcuda::per_thread_kernel<&add>("add_more", &describe_add);
+const simcuda_kernel set_kernel = simcuda::per_thread_kernel<&set>("set", &describe_add);
 const simcuda_kernel early_kernel =
     simcuda::per_thread_kernel<&add>("declared_early", &describe_add);
 
@@ -60,15 +66,16 @@ Program::Program(int device) {
   static_cast<void>(fresh_log);
   require(cuInit(0), "cuInit");
   simcuda_set_noise(0.0, 1);
-  static const std::array<const simcuda_kernel*, 3> kernels{&add_kernel, &add_more_kernel,
-                                                            &early_kernel};
+  static const std::array<const simcuda_kernel*, 4> kernels{&add_kernel, &add_more_kernel,
+                                                            &set_kernel, &early_kernel};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, kernels.data(), kernels.size()};
   if (simcuda_register_kernels(&table) != 0)
     throw std::runtime_error("simcuda has another version");
   require(cuDevicePrimaryCtxRetain(&context_, device), "cuDevicePrimaryCtxRetain");
   make_current();
   require(cuModuleLoadData(&module_,
-                           "simcuda image 1\nkernel add\nkernel add_more\nkernel declared_early\n"),
+                           "simcuda image 1\nkernel add\nkernel add_more\nkernel set\n"
+                           "kernel declared_early\n"),
           "cuModuleLoadData");
 }
 

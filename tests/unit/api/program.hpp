@@ -23,7 +23,8 @@ class Program {
   /// `add`: every float of y grows by `value`. Fastest in blocks of 128, however many.
   CUresult add(CUdeviceptr y, int n, float value, unsigned grid, unsigned block,
                CUstream stream = nullptr) const;
-  /// The same work by another kernel: `add_more` or `declared_early`.
+  /// The same work by another kernel: `add_more` or `declared_early`; or `set`, by which every
+  /// float becomes `value`.
   CUresult launch(const char* kernel, CUdeviceptr y, int n, float value, unsigned grid,
                   unsigned block, CUstream stream = nullptr) const;
 

@@ -111,7 +111,7 @@ TEST_CASE("A function is judged by the stretch that its work takes, not by the s
         if (two) streams.order(streams.second, streams.first);
         return CUDA_SUCCESS;
       },
-      {.n_warmup = 0, .n_repeat = 2});
+      {.n_warmup = 0, .n_repeat = 2, .repeatable = true});
   require(function());
   const auto in_turn = times("overlapping", 0);
   const auto at_once = times("overlapping", 1);
@@ -135,7 +135,7 @@ TEST_CASE("What is tuned by itself begins each run when the GPU has done the one
           require(program.add(y, 1U << 20U, 1.0F, 1, 128));
         return CUDA_SUCCESS;
       },
-      {.n_warmup = 1, .n_repeat = 3});
+      {.n_warmup = 1, .n_repeat = 3, .repeatable = true});
   require(function());
   CHECK(runs >= 8);
   CHECK(behind_another == 0);

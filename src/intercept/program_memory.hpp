@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/fallback_reason.hpp"
+#include "gpu/block_store.hpp"
+#include "gpu/footprint.hpp"
+#include "intercept/launch_region.hpp"
+
+namespace contextune::intercept {
+
+/// Not all that the program's kernels can write can be looked at and put back; thrown.
+struct MemoryObstacle {
+  FallbackReason reason;
+  std::string text;  ///< empty: the sentence of the reason
+};
+
+/// Notes variables of modules that the program may write: its kernels can have their addresses from
+/// those of the modules. @throws MemoryObstacle
+void note_variables(const RegionServices& services, CUcontext context, int device);
+
+/// All device memory that kernels of this context can write. @throws MemoryObstacle
+[[nodiscard]] std::vector<gpu::MemoryRange> program_memory(const RegionServices& services,
+                                                           CUcontext context, int device);
+
+/// @param most_bytes as the option replay_memory has it
+[[nodiscard]] gpu::BlockStore::Limits copy_limits(const gpu::Driver& driver, double most_bytes);
+
+}  // namespace contextune::intercept

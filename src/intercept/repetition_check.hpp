@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <contextune/error.hpp>
+
+#include "gpu/block_hash.hpp"
+#include "gpu/block_store.hpp"
+#include "gpu/footprint.hpp"
+#include "intercept/launch_region.hpp"
+
+namespace contextune::intercept {
+
+/// Whether work leaves the same however often it is run, where nobody has said so: after its first
+/// run all memory of the program on the device is copied, and compared after a second one. A copy
+/// that differs is put back, so that the program goes on from its first run. One thread, which runs
+/// the work; waits for the GPU, with a deadline.
+class RepetitionCheck {
+ public:
+  /// It cannot be found out; the text is a clause.
+  class Impossible : public Error {
+   public:
+    using Error::Error;
+  };
+
+  /// @param options of the process: the room for copies, and how long work may take
+  RepetitionCheck(const RegionServices& services, const Options& options);
+  ~RepetitionCheck();
+  RepetitionCheck(const RepetitionCheck&) = delete;
+  RepetitionCheck& operator=(const RepetitionCheck&) = delete;
+
+  /// After the first run. @throws Impossible, or Error: nothing was changed
+  void begin();
+  /// After the second. Where it has left something else, that is put back.
+  /// @return a clause on what it has left; empty: the same
+  /// @throws Error if it cannot be told or put back: what the second run left stays
+  [[nodiscard]] std::string find_change();
+
+ private:
+  [[nodiscard]] std::vector<gpu::MemoryRange> program_memory() const;
+  void wait_until_idle(const char* when) const;
+
+  const RegionServices& services_;
+  const Options& options_;
+  CUcontext context_ = nullptr;
+  int device_ = -1;
+  gpu::Footprint footprint_;
+  std::vector<std::uint64_t> hashes_;
+  std::unique_ptr<gpu::BlockHasher> hasher_;
+  std::unique_ptr<gpu::BlockStore> copies_;
+  bool claimed_ = false;
+};
+
+}  // namespace contextune::intercept
