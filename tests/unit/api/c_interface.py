@@ -69,7 +69,7 @@ def main(library_path, driver_path=None, kernel_file=None, state="1"):
     if gpu:
         assert library.contextune_current_state() == int(state), library.contextune_state_reason()
         if state == "1":
-            assert b"frontend" in library.contextune_state_reason()
+            assert b"loaded after" in library.contextune_state_reason()
 
     entry = Entry()
     library.contextune_region_begin(ctypes.byref(entry), b"python")
