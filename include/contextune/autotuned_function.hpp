@@ -202,9 +202,10 @@ class AutotunedFunction : public detail::FunctionProblems<ConfigType, Callables>
       } else {
         Result result = run(config, args...);
         if (!detail::is_failure(result)) return static_cast<Result&&>(result);
+        detail::note_returned(result);
       }
     } catch (...) {
-      // The default says whether it was the config.
+      detail::note_exception();  // the default says whether it was the config
     }
     drop(problem, config);
     return run(problem.kept.front(), args...);

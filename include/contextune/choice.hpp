@@ -21,6 +21,7 @@
 #include <contextune/config_space.hpp>
 #include <contextune/key.hpp>
 #include <contextune/key_words.hpp>
+#include <contextune/tunable_call.hpp>
 
 namespace contextune {
 
@@ -260,11 +261,12 @@ class Choice<Result(Args...)> : public ChoiceBase {
           return 0;
         } else {
           call.result.emplace(std::apply(invoke, call.arguments));
-          if constexpr (std::is_enum_v<Result>)
-            return static_cast<std::underlying_type_t<Result>>(*call.result) != 0 ? 1 : 0;
-          return 0;
+          if (!detail::is_failure(*call.result)) return 0;
+          detail::note_returned(*call.result);
+          return 1;
         }
       } catch (...) {
+        detail::note_exception();
         call.failure = std::current_exception();
         return 1;
       }

@@ -162,6 +162,11 @@ CONTEXTUNE_EXPORT uint32_t contextune_tunable_begin(contextune_tunable* tunable,
  * right. */
 CONTEXTUNE_EXPORT int contextune_tunable_end(contextune_call* call, int launched);
 
+/* Why what this thread is running fails, as the text of an exception that cannot pass through here.
+ * The log says it with the failure that this thread reports next: contextune_tunable_end() of what
+ * was not launched, or `run` of a choice. NULL: nothing is known. */
+CONTEXTUNE_EXPORT void contextune_note_failure(const char* text);
+
 /* How many configs of one problem were ruled out, and by whom; for the log. */
 typedef struct contextune_pruned {
   uint32_t by_device; /* what the device allows */

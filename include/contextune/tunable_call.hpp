@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <string>
 #include <type_traits>
 
 #include <contextune/contextune.h>
@@ -38,6 +40,25 @@ template <class Result>
   }
 }
 
+/// Keeps why a call failed, for the log. In a handler: what was thrown.
+inline void note_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::exception& error) {
+    contextune_note_failure(error.what());
+  } catch (...) {
+    contextune_note_failure("threw something that is not a std::exception");
+  }
+}
+/// The same of an error that was returned.
+template <class Result>
+void note_returned(const Result& result) {
+  if constexpr (std::is_enum_v<Result>) {
+    const auto code = static_cast<long long>(static_cast<std::underlying_type_t<Result>>(result));
+    contextune_note_failure(("returned error " + std::to_string(code)).c_str());
+  }
+}
+
 /// Launches the config that the call is to run, and the default where that one cannot be launched.
 /// @param launch takes the index of a config and gives a Result
 template <class Result, class Launch>
@@ -52,9 +73,12 @@ Result launch_in_call(contextune_tunable* tunable, std::uint32_t problem,
       return;
     } else {
       Result result = launch(config);
-      if (!is_failure(result) || !call.end(false)) return static_cast<Result&&>(result);
+      if (!is_failure(result)) return static_cast<Result&&>(result);
+      note_returned(result);
+      if (!call.end(false)) return static_cast<Result&&>(result);
     }
   } catch (...) {
+    note_exception();
     if (!call.end(false)) throw;
   }
   return launch(default_config);

@@ -44,6 +44,7 @@ struct contextune_api {
   int (*communicator_ranks)(void* communicator, char* text, size_t size);
   int (*region_communicator)(contextune_entry* entry, void* communicator);
   int (*region_untuned)(const contextune_entry* entry);
+  void (*note_failure)(const char* text);
 };
 
 /* Exported; never NULL. */

@@ -1,5 +1,7 @@
 // The C functions: each goes to the copy of this library that runs in the process. Objects that
 // last longer than a call remember which one it was.
+#include <cstddef>
+
 #include <contextune/contextune.h>
 #include <contextune/version.hpp>
 
@@ -8,6 +10,7 @@
 #include "api/communicator_group.hpp"
 #include "api/declared_kernel.hpp"
 #include "api/entry.hpp"
+#include "api/failure_text.hpp"
 #include "api/join.hpp"
 #include "api/last_error.hpp"
 #include "api/limits.hpp"
@@ -54,6 +57,7 @@ constexpr contextune_api table{
     .communicator_ranks = &communicator_ranks,
     .region_communicator = &set_region_communicator,
     .region_untuned = &region_untuned,
+    .note_failure = &note_failure,
 };
 
 /// Of an entry or call that was begun; one that is all zeros goes to this copy, which passes it
@@ -166,6 +170,12 @@ uint32_t contextune_tunable_begin(contextune_tunable* tunable, uint32_t key,
   if (api != own_api()) return begin_call_in(*api, tunable, key, call);
   call->opaque[0] = reinterpret_cast<std::uint64_t>(api);
   return begin_call(tunable, key, call);
+}
+
+void contextune_note_failure(const char* text) {
+  const contextune_api* api = active_api();
+  // Another copy may be an older one.
+  if (api->size > offsetof(contextune_api, note_failure)) api->note_failure(text);
 }
 
 int contextune_tunable_end(contextune_call* call, int launched) {

@@ -8,6 +8,7 @@
 #include "api/choice_registry.hpp"
 #include "api/choice_search.hpp"
 #include "api/choice_sizes.hpp"
+#include "api/failure_text.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 
@@ -136,9 +137,10 @@ int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::ui
   }
   if (Runtime* now = Runtime::get()) {
     try {
+      const std::string why = taken_failure_clause();
       now->fallback(FallbackReason::WinnerFailed, {},
                     "'" + problem.candidates[settled].full.to_string() + "' of '" + problem.label +
-                        "' could not be run.");
+                        "' could not be run" + (why.empty() ? "." : why));
     } catch (const std::exception&) {
       // No memory to say it.
     }

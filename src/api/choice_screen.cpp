@@ -5,6 +5,7 @@
 
 #include <contextune/error.hpp>
 
+#include "api/failure_text.hpp"
 #include "api/process.hpp"
 #include "api/watchdog.hpp"
 #include "intercept/idle_wait.hpp"
@@ -163,6 +164,7 @@ bool ChoiceScreen::attempt(const ChoiceCandidate& candidate) {
   {
     // NCCL's first use of a connection waits in the call, for a rank that may have failed before.
     Watchdog watchdog(choice_.is_shared() ? one.abandon : nullptr, one.user, timeout_);
+    static_cast<void>(take_failure());
     ran = run_.run(run_.user, candidate.implementation, candidate.config) == 0;
     ran = !watchdog.has_bitten() && ran;
   }
@@ -210,11 +212,12 @@ bool ChoiceScreen::abandon(const ChoiceCandidate& candidate) {
 void ChoiceScreen::rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State state) {
   candidate.state = state;
   const bool wrong = state == ChoiceCandidate::State::Wrong;
+  const std::string why = taken_failure_clause();
   runtime_.fallback(wrong ? FallbackReason::WrongResult : FallbackReason::LaunchFailed, {},
                     "'" + candidate.full.to_string() + "' of '" + problem_.label +
                         (wrong ? "' computes something else than the default and is never chosen"
                                : "' could not be run and is never chosen") +
-                        (choice_.is_shared() ? ", on any rank." : "."));
+                        (choice_.is_shared() ? ", on any rank" : "") + (why.empty() ? "." : why));
 }
 
 }  // namespace contextune::api

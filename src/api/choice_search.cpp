@@ -126,7 +126,7 @@ std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& prob
   const int status = run_candidate(problem, number, call);
   // What others do at this moment cannot be done again by this rank alone: where ranks do it
   // together, the pass has failed, and its body is repeated with something else.
-  if (!at.end(status == 0 || number == 0) || choice.is_shared()) return status;
+  if (!at.end(status == 0 || number == 0, take_failure()) || choice.is_shared()) return status;
   return run_candidate(problem, ChoiceProblem::by_default, call);
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/choice_record.hpp"
+#include "api/failure_text.hpp"
 #include "intercept/runtime.hpp"
 
 namespace contextune::api {
@@ -34,6 +35,7 @@ namespace contextune::api {
 /// Runs a candidate, or the default.
 [[nodiscard]] inline int run_candidate(const ChoiceProblem& problem, std::uint32_t number,
                                        const contextune_choice_run& call) noexcept {
+  static_cast<void>(take_failure());  // of something before
   if (number == ChoiceProblem::by_default) return call.run(call.user, 0, 0);
   const ChoiceCandidate& one = problem.candidates[number];
   return call.run(call.user, one.implementation, one.config);

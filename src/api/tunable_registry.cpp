@@ -6,6 +6,7 @@
 #include <new>
 
 #include "api/declared_rule.hpp"
+#include "api/failure_text.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable_record.hpp"
@@ -198,7 +199,8 @@ int end_call(contextune_call* call, int launched) noexcept {
   Call& mine = of(call);
   if (mine.open == 0) return 0;
   mine.open = 0;
-  const bool again = mine.call().end(launched != 0);
+  const std::string_view why = take_failure();
+  const bool again = mine.call().end(launched != 0, launched != 0 ? std::string_view() : why);
   mine.call().~TunableCall();
   return again ? 1 : 0;
 }

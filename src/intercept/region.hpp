@@ -115,9 +115,10 @@ class TunableCall {
 
   /// Ends the call; further calls do nothing and answer false.
   /// @param launched false: the config could not be launched
+  /// @param why the program's own words for that; may be empty
   /// @return true: launch the work once more with config 0, outside of any call, so that the
   ///         program's results stay right
-  bool end(bool launched) noexcept;
+  bool end(bool launched, std::string_view why = {}) noexcept;
 
  private:
   friend struct TunableLaunch;

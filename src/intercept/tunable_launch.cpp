@@ -183,7 +183,7 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
   if (timer_ != nullptr) timer_->launch_begin(tag_, stream_);
 }
 
-bool TunableCall::end(bool launched) noexcept {
+bool TunableCall::end(bool launched, std::string_view why) noexcept {
   if (!open_) return false;
   open_ = false;
   ThreadState& thread = this_thread();
@@ -193,6 +193,12 @@ bool TunableCall::end(bool launched) noexcept {
   if (std::exchange(shows_copies_, false)) site_->region->services().gate.show_copies(false);
   if (timer_ != nullptr) timer_->launch_end(tag_, stream_);
   try {
+    if (!launched && config_ != 0 && !why.empty()) {
+      site_->region->services().log.fallback(
+          FallbackReason::LaunchFailed, site_->region->name(), site_->name,
+          "Config " + std::to_string(config_) + " (" + site_->configs[config_].to_string() +
+              ") failed: " + std::string(why));
+    }
     if (!watched_) {
       if (!launched && config_ != 0) {
         search.drop_winner(*site_, "Config " + std::to_string(config_) + " could not be launched.");

@@ -77,12 +77,12 @@ TEST_CASE("An implementation that fails is not chosen, and the default does the 
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
       .add("throws",
-           [](const Config&, CUdeviceptr, int) -> CUresult { throw std::runtime_error("no"); })
+           [](const Config&, CUdeviceptr, int) -> CUresult { throw std::runtime_error("no ring here"); })
       .add("too_large", adding(ran, "too_large", 4096));
   CHECK(add(y, 64) == CUDA_SUCCESS);
   CHECK(ran.back() == "slow");
   CHECK(read(y, 64) == all(64, 1.0F));
-  CHECK(log_lines({"reason=launch_failed", "implementation=throws"}).size() == 1);
+  CHECK(log_lines({"reason=launch_failed", "implementation=throws", "no ring here"}).size() == 1);
   CHECK(log_lines({"reason=launch_failed", "implementation=too_large"}).size() == 1);
   CHECK(of(add.timings({}), "throws").state == contextune_timing_failed);
 }

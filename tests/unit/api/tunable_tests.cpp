@@ -80,18 +80,24 @@ TEST_CASE("A config that cannot be launched runs again with the default", "[tuna
       ++runs;
       CHECK(add() == CUDA_SUCCESS);
     }
+    CHECK(log_lines({"reason=launch_failed", "region=failing_by_code", "Config 1 (block=4096)",
+                     "returned error " + std::to_string(CUDA_ERROR_INVALID_VALUE)})
+              .size() == 1);
   }
   SECTION("when the callable throws") {
     Tunable add("failing_by_throw", space, [&](const Config& config) {
       blocks.push_back(block_of(config));
       if (program.add(y, 1, 1.0F, 1, block_of(config)) != CUDA_SUCCESS) {
-        throw std::runtime_error("cannot launch");
+        throw std::runtime_error("no room for a block of " + std::to_string(block_of(config)));
       }
     });
     CONTEXTUAL_AUTOTUNE("failing_by_throw", short_table()) {
       ++runs;
       add();
     }
+    CHECK(log_lines({"reason=launch_failed", "region=failing_by_throw", "Config 1 (block=4096)",
+                     "no room for a block of 4096"})
+              .size() == 1);
   }
   CHECK(Program::read(y, 1).front() == static_cast<float>(runs));
   CHECK(blocks.back() == 128);
