@@ -32,6 +32,7 @@ std::string_view invalidity_of(TrialStatus status) {
     case TrialStatus::TimedOut:
       return "timeout";
     case TrialStatus::WrongResult:
+    case TrialStatus::NotCompared:
       return "correctness";
   }
   return "runtime";

@@ -64,6 +64,7 @@ struct BatchReport {
   struct Rejection {
     SharedIndex site = 0;
     std::uint32_t config = 0;
+    bool is_wrong = true;  ///< false: nobody knows
   };
 
   /// Where this rank stands in one stream of decisions; see DecisionStanding.
@@ -90,7 +91,7 @@ struct BatchReport {
   std::uint64_t margin = 0;        ///< entries that it left for the answer
   std::vector<NewSite> new_sites;  ///< first seen since the last report
   std::vector<Readiness> readied;  ///< sites that were not ready when they were reported
-  std::vector<Rejection> rejections;  ///< configs that compute something else here
+  std::vector<Rejection> rejections;  ///< configs that compute something else here, or may
   std::vector<Standing> standings;
   std::vector<PassReport> passes;  ///< one for each of the batch, in order
 };

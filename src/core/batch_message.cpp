@@ -206,7 +206,7 @@ void travel(Wire& wire, BatchReport::Readiness& site) {
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::Rejection& rejection) {
-  wire(rejection.site, rejection.config);
+  wire(rejection.site, rejection.config, rejection.is_wrong);
 }
 template <class Wire>
 void travel(Wire& wire, BatchReport::Standing& standing) {

@@ -68,7 +68,7 @@ class BatchPlanner {
   void take_sites(std::span<const std::uint32_t> ranks, std::span<const BatchReport> reports);
   void take_up(const BatchReport::NewSite& seen, std::size_t rank, std::size_t num_ranks,
                std::span<const std::uint32_t> ranks);
-  void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank);
+  void reject(SharedIndex site, std::uint32_t config, std::uint32_t rank, bool is_wrong);
   void tell_ready();
   void tell_stored(SharedIndex site);
   void name_ranks(std::span<const std::uint32_t> ranks);

@@ -27,7 +27,7 @@ void BatchPlanner::take_sites(std::span<const std::uint32_t> ranks,
       site.unusable.insert(site.unusable.end(), one.unusable.begin(), one.unusable.end());
     }
     for (const BatchReport::Rejection& one : reports[r].rejections)
-      reject(one.site, one.config, ranks[r]);
+      reject(one.site, one.config, ranks[r], one.is_wrong);
   }
   tell_ready();
 }
@@ -86,14 +86,18 @@ void BatchPlanner::take_up(const BatchReport::NewSite& seen, std::size_t rank,
   join(site.suspicions.suspects, seen.suspicions.suspects);
   for (const std::uint32_t config : seen.unusable)
     if (config < site.shared.num_configs) site.unusable.push_back(config);
-  for (const std::uint32_t config : seen.wrong) reject(index, config, ranks[rank]);
+  for (const std::uint32_t config : seen.wrong) reject(index, config, ranks[rank], true);
 }
 
-void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t rank) {
+void BatchPlanner::reject(SharedIndex site, std::uint32_t config, std::uint32_t rank,
+                          bool is_wrong) {
   events_.culprit = name_of_rank(rank);
-  tuning_->reject_config(site, config,
-                         "Config " + std::to_string(config) + " of '" + sites_[site].shared.name +
-                             "' computes something else than the default and is never chosen.");
+  tuning_->reject_config(
+      site, config,
+      "Config " + std::to_string(config) + " of '" + sites_[site].shared.name +
+          (is_wrong ? "' computes something else than the default and is never chosen."
+                    : "' was not compared with the default and is never chosen."),
+      is_wrong ? Rejection::Wrong : Rejection::NotCompared);
   events_.culprit.clear();
 }
 

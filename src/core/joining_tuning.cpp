@@ -59,11 +59,11 @@ void JoiningTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> u
   if (joined_ || !site.spec.collective) inner_->site_ready(index, unusable);
 }
 
-void JoiningTuning::reject_config(SiteIndex index, std::uint32_t config,
-                                  const std::string& detail) {
+void JoiningTuning::reject_config(SiteIndex index, std::uint32_t config, const std::string& detail,
+                                  Rejection why) {
   if (index >= sites_.size()) return;
-  sites_[index].wrong.insert(config);
-  if (joined_ || !sites_[index].spec.collective) inner_->reject_config(index, config, detail);
+  sites_[index].wrong[config] = why;
+  if (joined_ || !sites_[index].spec.collective) inner_->reject_config(index, config, detail, why);
 }
 
 PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
@@ -134,7 +134,7 @@ void JoiningTuning::join(Companions&& companions) {
     const SiteIndex index = shared->add_site(std::move(spec));
     if (index == no_site) continue;
     if (site.spec.ready && !site.unusable.empty()) shared->site_ready(index, site.unusable);
-    for (const std::uint32_t config : site.wrong) shared->reject_config(index, config, {});
+    for (const auto& [config, why] : site.wrong) shared->reject_config(index, config, {}, why);
   }
   inner_ = std::move(shared);
   joined_ = true;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -26,7 +27,8 @@ class JoiningTuning final : public RegionTuning {
   SiteIndex add_site(SiteSpec spec) override;
   [[nodiscard]] Key public_key(const Key& key) const override;
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
-  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                     Rejection why = Rejection::Wrong) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
@@ -69,7 +71,7 @@ class JoiningTuning final : public RegionTuning {
   struct Site {
     SiteSpec spec;
     std::vector<std::uint32_t> unusable;
-    std::set<std::uint32_t> wrong;
+    std::map<std::uint32_t, Rejection> wrong;
   };
 
   void join(Companions&& companions);

@@ -132,9 +132,11 @@ class RegionTuning {
   /// until then finished() is false, and entries may be Waiting::Builds.
   virtual void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) = 0;
 
-  /// The config computes something else than the default: it counts as failed and is never chosen.
+  /// The config computes something else than the default, or may: it counts as failed and is never
+  /// chosen.
   /// Call between entries; `detail` is a sentence for the observer. Config 0 cannot be wrong.
-  virtual void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) = 0;
+  virtual void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                             Rejection why = Rejection::Wrong) = 0;
 
   /// An entry begins, which settle_entry() permits if it is bounded. If the one before never ended,
   /// it counts as abandoned.

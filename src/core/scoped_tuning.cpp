@@ -101,7 +101,8 @@ void ScopedTuning::part() {
     site.inner = add_to_half(spec, outer, false);
     if (site.inner == no_site) continue;
     if (site.spec.ready && !spec.ready) local_.site_ready(site.inner, site.unusable);
-    for (const std::uint32_t config : site.wrong) local_.reject_config(site.inner, config, {});
+    for (const auto& [config, why] : site.wrong)
+      local_.reject_config(site.inner, config, {}, why);
   }
 }
 
@@ -151,7 +152,7 @@ void ScopedTuning::decide_together() {
     site.inner = add_to_half(spec, outer, true);
     if (site.inner == no_site) continue;
     if (site.spec.ready && !spec.ready) shared_.site_ready(site.inner, site.unusable);
-    for (const std::uint32_t config : site.wrong) shared_.reject_config(site.inner, config, {});
+    for (const auto& [config, why] : site.wrong) shared_.reject_config(site.inner, config, {}, why);
   }
 }
 
@@ -163,10 +164,11 @@ void ScopedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> un
   half_of(site.shared).site_ready(site.inner, unusable);
 }
 
-void ScopedTuning::reject_config(SiteIndex index, std::uint32_t config, const std::string& detail) {
+void ScopedTuning::reject_config(SiteIndex index, std::uint32_t config, const std::string& detail,
+                                 Rejection why) {
   if (index >= sites_.size()) return;
-  sites_[index].wrong.insert(config);
-  half_of(sites_[index].shared).reject_config(sites_[index].inner, config, detail);
+  sites_[index].wrong[config] = why;
+  half_of(sites_[index].shared).reject_config(sites_[index].inner, config, detail, why);
 }
 
 PassPlan ScopedTuning::begin_pass(double now, bool bounded) {

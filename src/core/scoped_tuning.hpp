@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <span>
 #include <string>
@@ -33,7 +34,8 @@ class ScopedTuning final : public RegionTuning {
   SiteIndex add_site(SiteSpec spec) override;
   [[nodiscard]] Key public_key(const Key& key) const override { return shared_.public_key(key); }
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
-  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                     Rejection why = Rejection::Wrong) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
   void skip_entries(std::uint64_t entries) override { shared_.skip_entries(entries); }
   [[nodiscard]] bool wants_results() const override {
@@ -109,7 +111,7 @@ class ScopedTuning final : public RegionTuning {
     bool shared = false;
     SiteIndex inner = no_site;
     std::vector<std::uint32_t> unusable;
-    std::set<std::uint32_t> wrong;
+    std::map<std::uint32_t, Rejection> wrong;
   };
 
   [[nodiscard]] RegionTuning& half_of(bool shared);

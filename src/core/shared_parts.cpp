@@ -23,15 +23,22 @@ BatchReport SharedTuning::report(double now, bool bounded) const {
   report.overran = overran_;
   for (const Site& site : sites_) {
     if (!site.reported) {
-      report.new_sites.push_back({site.shared, site.ready, site.unusable,
-                                  std::vector(site.wrong.begin(), site.wrong.end()), site.stored,
-                                  site.suspicions, site.outdated});
+      report.new_sites.push_back({site.shared,
+                                  site.ready,
+                                  site.unusable,
+                                  {},
+                                  site.stored,
+                                  site.suspicions,
+                                  site.outdated});
+      BatchReport::NewSite& said = report.new_sites.back();
+      for (const auto& [config, why] : site.wrong)
+        (why == Rejection::Wrong ? said.wrong : said.unusable).push_back(config);
     } else if (site.index) {
       if (site.ready && !site.reported_ready)
         report.readied.push_back({*site.index, site.unusable});
-      for (const std::uint32_t config : site.wrong)
+      for (const auto& [config, why] : site.wrong)
         if (!site.reported_wrong.contains(config))
-          report.rejections.push_back({*site.index, config});
+          report.rejections.push_back({*site.index, config, why == Rejection::Wrong});
     }
   }
   for (const Seen& seen : seen_) report.passes.push_back(seen.report);
@@ -66,6 +73,7 @@ void SharedTuning::note_said(const BatchReport& report) {
       site.reported = true;
       site.reported_ready = said.ready;
       site.reported_wrong.insert(said.wrong.begin(), said.wrong.end());
+      site.reported_wrong.insert(said.unusable.begin(), said.unusable.end());
     } else if (site.index) {
       for (const auto& one : report.readied)
         site.reported_ready = site.reported_ready || one.site == *site.index;

@@ -143,10 +143,10 @@ void SharedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> un
 }
 
 void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
-                                 const std::string& /*detail*/) {
+                                 const std::string& /*detail*/, Rejection why) {
   if (index >= sites_.size() || config == 0 || config >= sites_[index].shared.num_configs) return;
   if (winners_[index] == config) winners_[index] = 0;
-  sites_[index].wrong.insert(config);
+  sites_[index].wrong[config] = why;
 }
 
 void SharedTuning::pass_by(double now) {
@@ -346,8 +346,11 @@ bool SharedTuning::has_news() const {
   if (batch_.finished && has_new_streams()) return true;
   return std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
     if (site.trivial()) return false;
-    return !site.reported || (site.index && ((site.ready && !site.reported_ready) ||
-                                             site.wrong != site.reported_wrong));
+    return !site.reported ||
+           (site.index && ((site.ready && !site.reported_ready) ||
+                           !std::all_of(site.wrong.begin(), site.wrong.end(), [&](const auto& one) {
+                             return site.reported_wrong.contains(one.first);
+                           })));
   });
 }
 

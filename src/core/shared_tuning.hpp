@@ -57,7 +57,8 @@ class SharedTuning final : public RegionTuning {
   /// Without the device: which of a host's devices a rank uses is its own affair.
   [[nodiscard]] Key public_key(const Key& key) const override;
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
-  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                     Rejection why = Rejection::Wrong) override;
   [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
   /// In place of begin_pass, and without an end: an entry in which nothing is to be done about this
   /// search. It counts as one all the same, since ranks name entries by their number.
@@ -99,7 +100,8 @@ class SharedTuning final : public RegionTuning {
     bool ready = true;
     bool reported_ready = false;
     std::vector<std::uint32_t> unusable;
-    std::set<std::uint32_t> wrong;  ///< configs that compute something else here: never run
+    /// Configs that compute something else here, or may: never run.
+    std::map<std::uint32_t, Rejection> wrong;
     std::set<std::uint32_t> reported_wrong;
     std::optional<StoredWinner> stored;
     Suspicions suspicions;

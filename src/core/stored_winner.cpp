@@ -33,6 +33,7 @@ bool counts_as_tried(const StoredTrial& trial, const StoredSite& of, const Judgi
   switch (trial.status) {
     case TrialStatus::Untried:
     case TrialStatus::Crashed:
+    case TrialStatus::NotCompared:
       return false;
     case TrialStatus::Measured:
     case TrialStatus::Known:
@@ -68,6 +69,7 @@ std::optional<TrialStatus> refutation(const StoredSite& stored) {
       case TrialStatus::NoSample:
       case TrialStatus::CutOff:
       case TrialStatus::Known:
+      case TrialStatus::NotCompared:
         break;
     }
   }
@@ -95,6 +97,7 @@ std::optional<StoredWinner> stored_winner(const StoredSite& stored, std::span<co
   StoredWinner found;
   found.config = *winner;
   found.needs_confirm = *winner != 0 && has_to_be_shown(stored, here);
+  found.is_compared = stored.same_software && stored.terms && stored.terms->compared;
   found.seconds = stored.seconds;
   found.default_seconds = stored.default_seconds;
   std::vector<bool> tried(configs.size(), false);

@@ -23,6 +23,7 @@ struct StoredWinner {
   /// It was found under other software, or was not confirmed or not compared: it has to be shown to
   /// be right and the region to be faster with it again.
   bool needs_confirm = false;
+  bool is_compared = false;  ///< with the default, under this software
   /// Configs that were not tried then: they are measured, beside this one and the default.
   std::vector<std::uint32_t> untried;
   double seconds = std::numeric_limits<double>::quiet_NaN();  ///< its cost then; NaN: not known

@@ -6,8 +6,9 @@
 namespace contextune {
 
 std::string_view to_string(TrialStatus status) {
-  constexpr std::string_view words[] = {"untried",      "measured", "failed",  "missing", "cutoff",
-                                        "wrong_result", "timeout",  "crashed", "known",   "memory"};
+  constexpr std::string_view words[] = {"untried", "measured",     "failed",      "missing",
+                                        "cutoff",  "wrong_result", "timeout",     "crashed",
+                                        "known",   "memory",       "not_compared"};
   return words[static_cast<std::size_t>(status)];
 }
 

@@ -17,10 +17,14 @@ enum class TrialStatus {
   Crashed,        ///< has taken down the process that tried it, or its context
   Known,          ///< an earlier run has measured it: not tried again
   TooMuchMemory,  ///< took more device memory than comm_memory for NCCL's connections
+  NotCompared,    ///< nobody knows whether it computes what the default does
 };
 
+/// Why a config is never chosen, though it can be launched.
+enum class Rejection { Wrong, NotCompared };
+
 /// "untried", "measured", "failed", "missing", "cutoff", "wrong_result", "timeout", "crashed",
-/// "known", "memory": the rank log's words.
+/// "known", "memory", "not_compared": the rank log's words.
 [[nodiscard]] std::string_view to_string(TrialStatus status);
 
 /// One config of one site being measured. A plain value.

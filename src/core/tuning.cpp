@@ -59,8 +59,9 @@ void Tuning::site_stored(SiteIndex site, const StoredWinner& stored) {
 void Tuning::site_suspected(SiteIndex site, const Suspicions& suspicions) {
   engine_->site_suspected(site, suspicions);
 }
-void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) {
-  engine_->reject_config(site, config, detail);
+void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                           Rejection why) {
+  engine_->reject_config(site, config, detail, why);
 }
 void Tuning::keep_default(SiteIndex site) {
   engine_->keep_default(site);

@@ -32,7 +32,8 @@ class Tuning final : public RegionTuning {
   /// What an earlier run has found out about a site that is not ready yet.
   void site_stored(SiteIndex site, const StoredWinner& stored);
   void site_suspected(SiteIndex site, const Suspicions& suspicions);
-  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                     Rejection why = Rejection::Wrong) override;
   /// A ready site's other configs cannot be run any more, for no fault of theirs: nothing more is
   /// said of them, and what is known of the site is no winner to be kept.
   void keep_default(SiteIndex site);

@@ -36,14 +36,15 @@ struct TuningSite {
   bool suspected = false;   ///< its stored winner is, and runs once it was survived alone
   std::uint32_t known = 0;  ///< runs this when nothing is tried
   WinnerReason reason = WinnerReason::NoSamples;
-  std::set<std::uint32_t> failed;    ///< configs that could not be launched or built, or are wrong
-  std::set<std::uint32_t> wrong;     ///< those among them that were rejected
-  std::set<std::uint32_t> crashed;   ///< those among them that are blamed
-  std::vector<double> idle_samples;  ///< of trivial sites and of the default of Objective::Region
-  std::uint64_t last_launched = 0;   ///< pass of its generation
-  std::uint64_t times_launched = 0;  ///< entries
-  std::uint32_t launches = 1;        ///< in a pass, as last seen
-  bool in_pieces = false;            ///< as SiteResult says, with one of its configs
+  std::set<std::uint32_t> failed;  ///< configs that could not be launched or built, or are wrong
+  std::set<std::uint32_t> wrong;   ///< those among them that were rejected
+  std::set<std::uint32_t> uncompared;  ///< those among them that may be wrong
+  std::set<std::uint32_t> crashed;     ///< those among them that are blamed
+  std::vector<double> idle_samples;    ///< of trivial sites and of the default of Objective::Region
+  std::uint64_t last_launched = 0;     ///< pass of its generation
+  std::uint64_t times_launched = 0;    ///< entries
+  std::uint32_t launches = 1;          ///< in a pass, as last seen
+  bool in_pieces = false;              ///< as SiteResult says, with one of its configs
 
   /// What it has to be better than: what an earlier run has shown to be worth it, else the default.
   [[nodiscard]] std::uint32_t base() const {
@@ -75,7 +76,8 @@ class Tuning::Engine {
   void site_ready(SiteIndex index, std::span<const std::uint32_t> unusable);
   void site_stored(SiteIndex index, const StoredWinner& stored);
   void site_suspected(SiteIndex index, const Suspicions& suspicions);
-  void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail);
+  void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail,
+                     Rejection why);
   void keep_default(SiteIndex index);
   PassPlan begin_pass(double now, bool bounded);
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,

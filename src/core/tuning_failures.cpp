@@ -136,17 +136,19 @@ std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() con
   return tried;
 }
 
-void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config,
-                                   const std::string& detail) {
+void Tuning::Engine::reject_config(SiteIndex index, std::uint32_t config, const std::string& detail,
+                                   Rejection why) {
   if (index >= sites_.size() || config >= sites_[index].spec.configs.size()) return;
   if (!give_up_config(index, config)) return;
   TuningSite& site = sites_[index];
+  const bool is_wrong = why == Rejection::Wrong;
   if (site.progress) {
     site.progress->fail(config, -site.spec.n_warmup.value_or(options_.n_warmup),
-                        TrialStatus::WrongResult);
+                        is_wrong ? TrialStatus::WrongResult : TrialStatus::NotCompared);
   }
-  site.wrong.insert(config);
-  observer_.fallback(FallbackReason::WrongResult, index, detail);
+  (is_wrong ? site.wrong : site.uncompared).insert(config);
+  observer_.fallback(is_wrong ? FallbackReason::WrongResult : FallbackReason::NotCompared, index,
+                     detail);
 }
 
 void Tuning::Engine::keep_default(SiteIndex index) {

@@ -37,9 +37,10 @@ void Tuning::Engine::admit(SiteIndex index) {
                             std::max(1, site.spec.n_repeat.value_or(options_.n_repeat))};
   site.progress.emplace(shape, options_.schedule, options_.cutoff);
   for (const std::uint32_t config : site.failed) {
-    site.progress->exclude(config, site.crashed.contains(config) ? TrialStatus::Crashed
-                                   : site.wrong.contains(config) ? TrialStatus::WrongResult
-                                                                 : TrialStatus::LaunchFailed);
+    site.progress->exclude(config, site.crashed.contains(config)      ? TrialStatus::Crashed
+                                   : site.wrong.contains(config)      ? TrialStatus::WrongResult
+                                   : site.uncompared.contains(config) ? TrialStatus::NotCompared
+                                                                      : TrialStatus::LaunchFailed);
   }
   for (std::uint32_t config = 1; site.spec.stored && config < shape.num_configs; ++config)
     if (!site.spec.stored->has_to_try(config)) site.progress->exclude(config, TrialStatus::Known);

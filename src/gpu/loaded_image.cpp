@@ -89,6 +89,9 @@ void LoadedImage::keep_answer(const ByteSource& source) {
   if (auto read = read_kernel_image(source, 0, answer_.why)) {
     answer_.image = std::make_shared<const KernelImage>(std::move(*read));
   }
+  if (form_of_image(source) != ImageForm::Text) return;
+  auto text = source.read_text(0);
+  if (text && text->size() <= most_copied_bytes) text_ = std::move(*text);
 }
 
 void LoadedImage::keep_fat_binary(const void* address) {
@@ -124,39 +127,63 @@ void LoadedImage::keep_fat_binary(const void* address) {
       "be copied";
 }
 
-LoadedImage::Answer LoadedImage::read_now(int binary_version) const {
-  Answer answer;
-  std::optional<KernelImage> read;
+std::string LoadedImage::with_source(int binary_version,
+                                     const std::function<void(const ByteSource&)>& use) const {
+  const auto is_linked = [&](const ByteSource& source) {
+    return links_at_load_ && !has_machine_code(source, binary_version);
+  };
   if (!path_.empty()) {
     const FileSource source(path_);
-    if (source.version() != mark_) {
-      answer.why = "its file was changed or removed after the load: " + path_;
-      return answer;
-    }
-    read = read_kernel_image(source, binary_version, answer.why);
+    if (source.version() != mark_)
+      return "its file was changed or removed after the load: " + path_;
+    use(source);
   } else if (address_ != nullptr) {
     const MemorySource source(address_);
     const auto bytes = fat_binary_bytes(source);
     const auto file = bytes ? program_file_of(address_, *bytes) : std::nullopt;
-    if (!file || file->load != program_file_ || first_bytes(source) != mark_) {
-      answer.why = "the program file that it came from is no longer loaded";
-      return answer;
-    }
-    if (links_at_load_ && !has_machine_code(source, binary_version)) {
-      answer.why = linked_at_load;
-      return answer;
-    }
-    read = read_kernel_image(source, binary_version, answer.why);
+    if (!file || file->load != program_file_ || first_bytes(source) != mark_)
+      return "the program file that it came from is no longer loaded";
+    if (is_linked(source)) return linked_at_load;
+    use(source);
   } else {
     const BufferSource source(copy_);
-    if (links_at_load_ && !has_machine_code(source, binary_version)) {
-      answer.why = linked_at_load;
-      return answer;
-    }
-    read = read_kernel_image(source, binary_version, answer.why);
+    if (is_linked(source)) return linked_at_load;
+    use(source);
   }
+  return {};
+}
+
+LoadedImage::Answer LoadedImage::read_now(int binary_version) const {
+  Answer answer;
+  std::optional<KernelImage> read;
+  std::string problem;
+  const std::string why = with_source(binary_version, [&](const ByteSource& source) {
+    read = read_kernel_image(source, binary_version, problem);
+  });
+  answer.why = why.empty() ? problem : why;
   if (read) answer.image = std::make_shared<const KernelImage>(std::move(*read));
   return answer;
+}
+
+KernelAccess LoadedImage::access_of(const std::string& symbol, int binary_version) {
+  const std::lock_guard lock(mutex_);
+  auto known = accesses_.find(binary_version);
+  if (known == accesses_.end()) {
+    KernelAccesses read;
+    if (!text_.empty()) {
+      read = read_image_accesses(BufferSource(text_), binary_version);
+    } else if (!lasting_) {
+      (void)with_source(binary_version, [&](const ByteSource& source) {
+        read = read_image_accesses(source, binary_version);
+      });
+    }
+    known = accesses_.emplace(binary_version, std::move(read)).first;
+  }
+  const auto found = known->second.find(symbol);
+  if (found != known->second.end()) return found->second;
+  KernelAccess unknown;
+  unknown.unknown = "its image has no PTX for it";
+  return unknown;
 }
 
 std::string LoadedImage::code_of(const std::string& symbol, int binary_version) {

@@ -3,11 +3,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "gpu/kernel_access.hpp"
 #include "gpu/kernel_image.hpp"
 
 namespace contextune::gpu {
@@ -40,6 +42,10 @@ class LoadedImage {
   /// Hash of a kernel's instructions, as KernelImage has it. "": it cannot be told.
   [[nodiscard]] std::string code_of(const std::string& symbol, int binary_version);
 
+  /// Which memory a kernel reads and writes. Read once for each `binary_version`, which takes some
+  /// 20 ms for each MiB of PTX.
+  [[nodiscard]] KernelAccess access_of(const std::string& symbol, int binary_version);
+
   ~LoadedImage();
   LoadedImage(const LoadedImage&) = delete;
   LoadedImage& operator=(const LoadedImage&) = delete;
@@ -54,11 +60,16 @@ class LoadedImage {
   void keep_answer(const ByteSource& source);
   void keep_fat_binary(const void* address);
   [[nodiscard]] Answer read_now(int binary_version) const;
+  /// @return why there is nothing to use; "": it was used
+  [[nodiscard]] std::string with_source(int binary_version,
+                                        const std::function<void(const ByteSource&)>& use) const;
 
   std::mutex mutex_;
   bool lasting_ = false;  ///< `answer_` is all there will ever be
   Answer answer_;
   std::map<int, Answer> answers_;  ///< of a fatbin, by binary version
+  std::map<int, KernelAccesses> accesses_;
+  std::string text_;  ///< of an image that is one
 
   // Where a fatbin is: one of the three.
   const void* address_ = nullptr;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "intercept/host_watch.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/recorder.hpp"
+#include "intercept/region_access.hpp"
 #include "intercept/region_collectives.hpp"
 #include "intercept/replay_memory.hpp"
 #include "intercept/replay_ranks.hpp"
@@ -104,6 +106,21 @@ class RegionReplay {
   [[noreturn]] void learn();
   void tune(Replayer& replayer);
   void screen(Replayer& replayer);
+  // region_replay_compare.cpp
+  void look_at_code(const Replayer& replayer);
+  /// After these were right on the visit's own memory: are they on other contents?
+  void judge(Replayer& replayer, const Trials& tried, std::uint32_t number);
+  [[nodiscard]] bool are_right_when_filled(Replayer& replayer, Trials& trials,
+                                           std::uint32_t number);
+  [[nodiscard]] bool is_right_on_filled(Replayer& replayer);
+  [[nodiscard]] bool is_covered(const Site& site) const;
+  [[nodiscard]] std::string why_not_covered(const Site& site) const;
+  /// Those of which it is not known yet whether they are right.
+  [[nodiscard]] Trials unjudged(const Replayer& replayer) const;
+  /// Whether the search has to wait for a visit that finds other contents. Leaves out what has
+  /// waited long enough.
+  [[nodiscard]] bool waits_for_other_contents(const Replayer& replayer);
+  void reject(const Site& site, std::uint32_t config);
   void screen_suspects(Replayer& replayer);
   void screen_pass(Replayer& replayer);
   /// Runs what the pass will run, so that the pass comes after it as entries of the program do.
@@ -162,7 +179,20 @@ class RegionReplay {
   std::unique_ptr<ReplayMemory> memory_;
   std::vector<std::unique_ptr<ReplayMemory>> unneeded_;  ///< to be freed when the GPU is idle
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
-  std::set<std::pair<const Site*, std::uint32_t>> screened_;  ///< configs that were looked at
+  using Config = std::pair<const Site*, std::uint32_t>;
+  std::set<Config> screened_;  ///< configs that were looked at
+  std::set<Config> wrong_;
+  /// What the visits changed in which a config was right.
+  struct Looks {
+    std::set<std::uint64_t> changes;
+    int number = 0;
+  };
+  std::map<Config, Looks> looks_;
+  RegionAccess access_;                  ///< of the visit under way
+  std::vector<gpu::MemoryRange> free_;   ///< of that, what has been copied
+  bool fills_ = false;                   ///< results are compared on other contents, too
+  std::optional<std::uint64_t> filled_;  ///< the run under way is on these
+  bool has_reference_ = false;           ///< of these
   std::uint64_t visits_ = 0;
   int busy_drops_ = 0;  ///< times that the GPU was not idle for it
   std::uint64_t replays_ = 0;

@@ -26,7 +26,9 @@ void RegionReplay::tune(Replayer& replayer) {
   search_.occupied(build_seconds, "gets its variants ready");
   if (together_) ranks_->occupied(build_seconds, "gets its variants ready");
   finish_builds();
+  look_at_code(replayer);
   screen(replayer);
+  if (waits_for_other_contents(replayer)) return search_.pause();
   const auto wait_for_builds = [this] {
     finish_builds();
     return true;  // a replay waits for its own work
@@ -38,7 +40,7 @@ void RegionReplay::tune(Replayer& replayer) {
   // What was right one config at a time has to be right together.
   const Trials winners = trials_of(replayer, [](const Site& site) { return site.settled(); });
   if (!is_right_with(replayer, winners)) {
-    for (const auto& [site, config] : winners) search_.reject(*site, config);
+    for (const auto& [site, config] : winners) reject(*site, config);
     search_.stop(FallbackReason::WrongResult,
                  "The winners together compute something else than the defaults.");
   }
@@ -113,13 +115,12 @@ bool RegionReplay::is_right(Replayer& replayer) {
 }
 
 bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
-  const bool right = exchange(is_right_here(replayer, trials)).right;
-  if (right) search_.were_right(trials);
-  return right;
+  return exchange(is_right_here(replayer, trials)).right;
 }
 
 bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
   memory_->restore_initial();
+  if (filled_) memory_->fill(free_, *filled_);
   await_ranks(ReplayRanks::Run::Trial);
   search_.begin_screening(trials);
   replayer.run([&](const Site& site) {
@@ -128,7 +129,7 @@ bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
     return site.pinned.value_or(0);
   });
   ++replays_;
-  const bool right = is_right(replayer);
+  const bool right = filled_ ? is_right_on_filled(replayer) : is_right(replayer);
   search_.end_screening();
   return right;
 }
@@ -143,7 +144,7 @@ void RegionReplay::screen_suspects(Replayer& replayer) {
     const bool mine = !together_ || rank == ranks_->lockstep().position();
     for (std::uint32_t i = 0; i < by_rank[rank] && !must_stop(); ++i) {
       if (is_right_with(replayer, mine ? Trials{suspects[i]} : Trials{}) || !mine) continue;
-      search_.reject(*suspects[i].first, suspects[i].second);
+      reject(*suspects[i].first, suspects[i].second);
     }
   }
 }
@@ -164,7 +165,9 @@ void RegionReplay::screen(Replayer& replayer) {
         continue;
       if (screened_.emplace(site, config).second) tried.emplace_back(site, config);
     }
-    if ((together_ || !tried.empty()) && !is_right_with(replayer, tried)) blame(replayer, tried);
+    if (!together_ && tried.empty()) continue;
+    if (!is_right_with(replayer, tried)) blame(replayer, tried);
+    judge(replayer, tried, config);
   }
 }
 
@@ -192,7 +195,7 @@ void RegionReplay::blame(Replayer& replayer, const Trials& tried) {
     wrong.push_back(company.back());
   }
   // What was wrong once and now is not: none of them is to be trusted.
-  for (const auto& [site, config] : wrong.empty() ? tried : wrong) search_.reject(*site, config);
+  for (const auto& [site, config] : wrong.empty() ? tried : wrong) reject(*site, config);
 }
 
 void RegionReplay::blame_together(Replayer& replayer, const Trials& tried) {
@@ -211,12 +214,12 @@ void RegionReplay::blame_together(Replayer& replayer, const Trials& tried) {
       const bool mine = rank == ranks_->lockstep().position();
       if (is_right_with(replayer, mine ? Trials{own[i]} : Trials{})) continue;
       found = true;
-      if (mine) search_.reject(*own[i].first, own[i].second);
+      if (mine) reject(*own[i].first, own[i].second);
     }
   }
   // Wrong in company only, or once and not again: none of them is to be trusted.
   if (!found)
-    for (const auto& [site, config] : tried) search_.reject(*site, config);
+    for (const auto& [site, config] : tried) reject(*site, config);
 }
 
 void RegionReplay::look_again_at(const Trials& tried) {

@@ -184,7 +184,10 @@ bool ReplayMemory::compare(bool tolerant) {
 
 bool ReplayMemory::agrees(const Area& area, std::uint32_t block) {
   if (!std::binary_search(area.dirty.begin(), area.dirty.end(), block)) return false;
-  const gpu::MemoryRange range = area.footprint.block(block);
+  return agrees(area.footprint.block(block), area.final->copy_of(block));
+}
+
+bool ReplayMemory::agrees(gpu::MemoryRange range, CUdeviceptr copy) {
   std::vector<std::byte> is(range.bytes);
   std::vector<std::byte> was(range.bytes);
   const auto read = [&](std::vector<std::byte>& into, CUdeviceptr from) {
@@ -194,7 +197,7 @@ bool ReplayMemory::agrees(const Area& area, std::uint32_t block) {
                "reading a result");
   };
   read(is, range.begin);
-  read(was, area.final->copy_of(block));
+  read(was, copy);
   stream_.wait(deadline(), "reading results");
   return tolerance_.agree(is, was);
 }

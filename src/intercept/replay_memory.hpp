@@ -77,6 +77,25 @@ class ReplayMemory {
   /// @throws Error if it cannot be told, or MixedMemory if a block differs that has no copy
   [[nodiscard]] bool is_right() { return compare(true); }
 
+  // Contents of our own, each on the initial one: fill, run the defaults, take_reference, put_back;
+  // fill with the same, run something else, compare, put_back.
+
+  /// Whether all of it has been copied, so that anything may be written there.
+  [[nodiscard]] bool is_copied(gpu::MemoryRange range) const;
+  /// Other bytes for each seed, the same for the same. @throws Error
+  void fill(std::span<const gpu::MemoryRange> ranges, std::uint64_t seed);
+  /// What there is now is right from now on. @throws gpu::NoRoom, or Error
+  void take_reference();
+  void drop_reference();
+  /// Whether everything is as it was then, as far as the tolerance goes. @throws Error
+  [[nodiscard]] bool agrees_with_reference();
+  /// Everything is as it was before the region, wherever a run has written. @throws MixedMemory
+  void put_back();
+
+  /// Names what the region changed in these ranges (none: anywhere), and from what to what.
+  /// 0: nothing.
+  [[nodiscard]] std::uint64_t change_in(std::span<const gpu::MemoryRange> ranges) const;
+
   [[nodiscard]] const Costs& costs() const noexcept { return costs_; }
 
  private:
@@ -89,6 +108,8 @@ class ReplayMemory {
     std::vector<std::uint32_t> strays;  ///< written by a pass only; a superset of none
     std::unique_ptr<gpu::BlockStore> initial;
     std::unique_ptr<gpu::BlockStore> final;
+    std::vector<std::uint64_t> reference_hashes;
+    std::unique_ptr<gpu::BlockStore> reference;  ///< null: hashes are enough
   };
 
   Area& look_at(std::vector<gpu::MemoryRange> ranges);
@@ -97,6 +118,7 @@ class ReplayMemory {
                                                       std::span<const std::uint32_t> blocks);
   [[nodiscard]] bool compare(bool tolerant);
   [[nodiscard]] bool agrees(const Area& area, std::uint32_t block);
+  [[nodiscard]] bool agrees(gpu::MemoryRange range, CUdeviceptr copy);
   [[nodiscard]] gpu::Deadline deadline() const;
 
   const gpu::Driver& driver_;

@@ -217,14 +217,23 @@ void Replayer::wait_for_all() {
 }
 
 bool Replayer::host_results_agree() {
+  return agree_on_host(results_);
+}
+
+bool Replayer::host_agrees_with_reference() {
+  reference_.resize(results_.size());
+  return agree_on_host(reference_);
+}
+
+bool Replayer::agree_on_host(HostResults& with) {
   bool agree = true;
-  for (std::size_t i = 0; i < results_.size(); ++i) {
+  for (std::size_t i = 0; i < with.size(); ++i) {
     const auto& side = recording_.operations[i].host;
     if (!side || !side->writes) continue;
-    if (results_[i].empty()) {
-      results_[i].assign(host_[i], host_[i] + side->size_bytes);
+    if (with[i].empty()) {
+      with[i].assign(host_[i], host_[i] + side->size_bytes);
     } else {
-      agree = agree && tolerance_.agree(results_[i], {host_[i], side->size_bytes});
+      agree = agree && tolerance_.agree(with[i], {host_[i], side->size_bytes});
     }
   }
   return agree;

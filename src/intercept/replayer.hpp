@@ -58,6 +58,12 @@ class Replayer {
   /// Whether the copies to the host brought what they brought in the first run, as far as the
   /// tolerance goes.
   [[nodiscard]] bool host_results_agree();
+  /// The same with what they brought when it was called for the first time since forget_reference:
+  /// of runs on memory that holds something else.
+  [[nodiscard]] bool host_agrees_with_reference();
+  void forget_reference() noexcept { reference_.clear(); }
+
+  [[nodiscard]] const Recording& recording() const noexcept { return recording_; }
 
   /// The sites of the recording, each once; known after the first run.
   [[nodiscard]] const std::vector<const Site*>& sites() const noexcept { return sites_; }
@@ -92,8 +98,11 @@ class Replayer {
   std::vector<const Site*> sites_;
   gpu::PinnedMemory pinned_;
   std::vector<std::byte> pageable_;
-  std::vector<std::byte*> host_;                 ///< by operation; null: it has no side on the host
-  std::vector<std::vector<std::byte>> results_;  ///< of the first run, by operation
+  std::vector<std::byte*> host_;  ///< by operation; null: it has no side on the host
+  using HostResults = std::vector<std::vector<std::byte>>;
+  [[nodiscard]] bool agree_on_host(HostResults& with);
+  HostResults results_;    ///< of the first run, by operation
+  HostResults reference_;  ///< of the first one on other memory; empty: there was none
 };
 
 }  // namespace contextune::intercept

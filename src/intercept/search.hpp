@@ -145,6 +145,10 @@ class Search {
   [[nodiscard]] bool may_try(const Site& site, std::uint32_t config) const;
   /// Those that are to be tried alone before anything else is.
   [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
+  /// It is never run: nobody has compared what it computes. Between entries.
+  void leave_uncompared(const Site& site, std::uint32_t config, const std::string& text);
+  /// Whether this process or an earlier one has compared it, and it was right.
+  [[nodiscard]] bool was_right(const Site& site, std::uint32_t config) const;
   /// These compute what the defaults do: a run of them was compared.
   void were_right(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
   /// Such a run is about to be made with these configs.

@@ -185,6 +185,11 @@ void SearchResults::leave_out(SiteIndex site, std::span<const std::uint32_t> con
       trials[config] = {TrialStatus::Untried, {}, true};
 }
 
+void SearchResults::leave_out(SiteIndex site, std::uint32_t config) {
+  if (site < sites_.size() && config < sites_[site].trials.size())
+    sites_[site].trials[config] = {TrialStatus::Untried, {}, true};
+}
+
 bool SearchResults::set_in_flight(const Trials& trials) {
   if (trials == in_flight_) return false;
   in_flight_ = trials;

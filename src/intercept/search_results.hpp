@@ -51,6 +51,7 @@ class SearchResults final : public TuningObserver {
   void exclude(SiteIndex site, std::uint32_t config, TrialStatus why);
   /// Those of the configs that a site was added without are not tried in this run only.
   void leave_out(SiteIndex site, std::span<const std::uint32_t> configs);
+  void leave_out(SiteIndex site, std::uint32_t config);
 
   /// All that is in flight and has not been survived before: sites and configs.
   using Trials = std::vector<std::pair<SiteIndex, std::uint32_t>>;
@@ -61,6 +62,10 @@ class SearchResults final : public TuningObserver {
   void add_in_flight(SiteIndex site, std::uint32_t config);
   /// It computes what the default does: the two were compared.
   void note_compared(SiteIndex site, std::uint32_t config);
+  [[nodiscard]] bool is_compared(SiteIndex site, std::uint32_t config) const noexcept {
+    return site < sites_.size() && config < sites_[site].trials.size() &&
+           sites_[site].trials[config].is_compared;
+  }
 
   /// Has all winners written that were reported since.
   /// @return false: there were none

@@ -97,6 +97,23 @@ void Search::were_right(const std::vector<std::pair<const Site*, std::uint32_t>>
     if (site->index != no_site) results_.note_compared(site->index, config);
 }
 
+bool Search::was_right(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(mutex_);
+  if (site.index >= prospects_.size()) return true;
+  const auto& stored = prospects_[site.index].stored;
+  return results_.is_compared(site.index, config) ||
+         (stored && stored->config == config && stored->is_compared);
+}
+
+void Search::leave_uncompared(const Site& site, std::uint32_t config, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || site.index == no_site) return;
+  results_.leave_out(site.index, config);
+  tuning_->reject_config(site.index, config, text, Rejection::NotCompared);
+  settle_all();
+  after_change();
+}
+
 void Search::begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials) {
   const std::lock_guard lock(mutex_);
   screened_.clear();

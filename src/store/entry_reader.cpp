@@ -84,6 +84,7 @@ constexpr bool exists(TrialStatus status) {
     case TrialStatus::Crashed:
     case TrialStatus::Known:
     case TrialStatus::TooMuchMemory:
+    case TrialStatus::NotCompared:
       return true;
   }
   return false;

@@ -20,8 +20,7 @@ void describe_saxpy(const simcuda_launch* launch, simcuda_work* work) {
   const auto n = static_cast<std::size_t>(simcuda::argument<int>(*launch, 0));
   work->items = static_cast<double>(n);
   simcuda::touch(*work, simcuda::argument<const float*>(*launch, 2), n * 4, SIMCUDA_READ);
-  simcuda::touch(*work, simcuda::argument<float*>(*launch, 3), n * 4,
-                 SIMCUDA_READ | SIMCUDA_WRITE);
+  simcuda::touch(*work, simcuda::argument<float*>(*launch, 3), n * 4, SIMCUDA_READ | SIMCUDA_WRITE);
 }
 
 void check(CUresult result, const char* what) {
@@ -37,7 +36,9 @@ CUfunction load_saxpy() {
   static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, 1};
   if (simcuda_register_kernels(&table) != 0) std::abort();
   CUmodule module = nullptr;
-  check(cuModuleLoadData(&module, "simcuda image 1\nkernel saxpy_grid_stride\n"),
+  check(cuModuleLoadData(
+            &module,
+            "simcuda image 1\nkernel saxpy_grid_stride\naccess saxpy_grid_stride 2=r 3=rw\n"),
         "cuModuleLoadData");
   CUfunction function = nullptr;
   check(cuModuleGetFunction(&function, module, "saxpy_grid_stride"), "cuModuleGetFunction");

@@ -70,7 +70,9 @@ std::array<Site, 3> load() {
   CHECK(cuDeviceGet(&device, 0));
   CHECK(cuDevicePrimaryCtxRetain(&context, device));
   CHECK(cuCtxSetCurrent(context));
-  CHECK(cuModuleLoadData(&module, "simcuda image 1\nkernel first\nkernel second\nkernel third\n"));
+  CHECK(cuModuleLoadData(&module,
+                         "simcuda image 1\nkernel first\nkernel second\nkernel third\n"
+                         "access first 2=w\naccess second 2=w\naccess third 2=w\n"));
   std::array<Site, 3> sites;
   for (unsigned i = 0; i < sites.size(); ++i) {
     sites[i].number = i;

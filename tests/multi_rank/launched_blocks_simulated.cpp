@@ -29,7 +29,8 @@ CUmodule load_kernels(std::size_t num_kernels) {
   static std::vector<const simcuda_kernel*> pointers;
   std::string image = "simcuda image 1\n";
   for (std::size_t k = 0; k < num_kernels; ++k)
-    image += "kernel " + names.emplace_back("kernel_" + std::to_string(k)) + "\n";
+    image += "kernel " + names.emplace_back("kernel_" + std::to_string(k)) + "\naccess " +
+             names.back() + " 2=w\n";
   for (const std::string& name : names)
     kernels.push_back(simcuda::whole_launch_kernel<int, int, int*>(name.c_str(), &fill, &describe));
   for (const simcuda_kernel& kernel : kernels) pointers.push_back(&kernel);
@@ -43,4 +44,6 @@ CUmodule load_kernels(std::size_t num_kernels) {
   return module;
 }
 
-std::vector<unsigned> launched_blocks(const std::vector<CUfunction>&) { return blocks; }
+std::vector<unsigned> launched_blocks(const std::vector<CUfunction>&) {
+  return blocks;
+}

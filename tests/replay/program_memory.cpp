@@ -90,7 +90,12 @@ CUmodule ProgramMemory::load_module(std::size_t module) const {
     for (const Flavour flavour : {Flavour::Right, Flavour::Wrong, Flavour::Stray}) {
       const auto kind = static_cast<Family>(family);
       const bool exists = flavour == Flavour::Right || family < num_flavoured_families;
-      if (exists) image += "kernel " + kernel_name(kind, flavour) + "\n";
+      if (!exists) continue;
+      image += "kernel " + kernel_name(kind, flavour) + "\n";
+      const std::string shown = shown_access(kind, flavour);
+      // The other one has machine code alone.
+      if (module == 0 && !shown.empty())
+        image += "access " + kernel_name(kind, flavour) + " " + shown + "\n";
     }
   }
   image += "global counters " + std::to_string(num_counters * 4) + "\n";

@@ -184,6 +184,31 @@ bool register_kernels() {
   return simcuda_register_kernels(&table) == 0;
 }
 
+std::string shown_access(Family family, Flavour flavour) {
+  if (flavour == Flavour::Stray) return {};
+  switch (family) {
+    case Family::Twist:
+    case Family::Leave:
+      return "1=rw";
+    case Family::Mix:
+      return "1=r 2=rw";
+    case Family::Job:
+      return "0=rw";
+    case Family::Count:
+      return "1=r! 2=rw";
+    case Family::Odd:
+      return "3=rw";
+    case Family::Through:
+    case Family::Tally:
+    case Family::Recall:
+    case Family::Shuffle:
+    case Family::Clear:
+    case Family::Unstable:
+      break;
+  }
+  return {};
+}
+
 void reset_unstable_kernels() {
   unstable_launches = 0;
 }

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "plan.hpp"
 
 /// What kernels of the family Job are given, by value.
 struct Job {
@@ -21,6 +24,10 @@ constexpr const char* publishing_kernel = "publish";
 
 /// Makes the kernels known to the simulated driver.
 [[nodiscard]] bool register_kernels();
+
+/// What the PTX of a kernel would show of the memory that it uses, as images have it; empty: not
+/// all of it, as where addresses lie in memory.
+[[nodiscard]] std::string shown_access(Family family, Flavour flavour);
 
 /// Kernels of the family Unstable count their launches outside of any memory of the device.
 void reset_unstable_kernels();

@@ -59,7 +59,7 @@ class Simulated final : public replay_bench::Region {
  public:
   std::string prepare(int rows) override {
     static const std::array<const simcuda_kernel*, 2> kernels{&relax_kernel, &rescale_kernel};
-    CUmodule module = bench::load_kernels(kernels);
+    CUmodule module = bench::load_kernels(kernels, "access relax 1=rw 2=r\naccess rescale 1=rw\n");
     require(cuModuleGetFunction(&relax_, module, "relax"));
     require(cuModuleGetFunction(&rescale_, module, "rescale"));
     rows_ = rows;

@@ -19,7 +19,9 @@ inline void require(CUresult result) {
 
 /// Makes device 0 current, and a module of these kernels, which have to outlive it.
 /// @throws std::runtime_error
-inline CUmodule load_kernels(std::span<const simcuda_kernel* const> kernels) {
+/// @param accesses lines of the image that say what the kernels do with their parameters
+inline CUmodule load_kernels(std::span<const simcuda_kernel* const> kernels,
+                             const std::string& accesses) {
   require(cuInit(0));
   const simcuda_kernel_table table{SIMCUDA_VERSION, kernels.data(), kernels.size()};
   if (simcuda_register_kernels(&table) != 0) {
@@ -31,6 +33,7 @@ inline CUmodule load_kernels(std::span<const simcuda_kernel* const> kernels) {
   std::string image = "simcuda image 1\n";
   for (const simcuda_kernel* kernel : kernels)
     image += std::string("kernel ") + kernel->name + "\n";
+  image += accesses;
   CUmodule module = nullptr;
   require(cuModuleLoadData(&module, image.c_str()));
   return module;

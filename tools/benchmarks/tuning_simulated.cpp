@@ -67,7 +67,8 @@ class Simulated final : public tuning_bench::Gpu {
  public:
   std::string prepare() override {
     static const std::array<const simcuda_kernel*, 2> kernels{&axpy_kernel, &softmax_kernel};
-    CUmodule module = bench::load_kernels(kernels);
+    CUmodule module =
+        bench::load_kernels(kernels, "access axpy 2=r 3=r 4=w\naccess softmax 1=r 2=w\n");
     require(cuModuleGetFunction(&axpy_, module, "axpy"));
     require(cuModuleGetFunction(&softmax_, module, "softmax"));
     require(cuDeviceGetAttribute(&num_sms_, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 0));

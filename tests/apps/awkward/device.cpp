@@ -93,7 +93,8 @@ void let_results_drift() {
 
 CUfunction load_advance(CUmodule& module) {
   CUfunction function = nullptr;
-  check(cuModuleLoadData(&module, "simcuda image 1\nkernel advance\nkernel look_up\n"),
+  check(cuModuleLoadData(&module,
+                         "simcuda image 1\nkernel advance\nkernel look_up\naccess advance 1=rw\n"),
         "cuModuleLoadData");
   check(cuModuleGetFunction(&function, module, "advance"), "cuModuleGetFunction");
   return function;

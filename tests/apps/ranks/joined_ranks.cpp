@@ -129,8 +129,8 @@ CUfunction load_fill() {
   }
   CUmodule module = nullptr;
   CUfunction function = nullptr;
-  CHECK(
-      cuModuleLoadData(&module, enter == nullptr ? fill_on_gpu : "simcuda image 1\nkernel fill\n"));
+  CHECK(cuModuleLoadData(
+      &module, enter == nullptr ? fill_on_gpu : "simcuda image 1\nkernel fill\naccess fill 0=w\n"));
   CHECK(cuModuleGetFunction(&function, module, "fill"));
   return function;
 }

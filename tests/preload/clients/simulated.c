@@ -51,7 +51,8 @@ int main(void) {
   expect(cuInit(0), "init");
   expect(cuDevicePrimaryCtxRetain(&context, 0), "context");
   expect(cuCtxSetCurrent(context), "current");
-  expect(cuModuleLoadData(&module, "simcuda image 1\nkernel increment\n"), "module");
+  expect(cuModuleLoadData(&module, "simcuda image 1\nkernel increment\naccess increment 0=rw\n"),
+         "module");
   expect(cuModuleGetFunction(&function, module, "increment"), "function");
   expect(cuMemAlloc(&memory, 64 * sizeof(int)), "memory");
   expect(cuMemsetD32(memory, 0, 64), "set");

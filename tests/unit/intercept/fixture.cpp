@@ -91,7 +91,9 @@ constexpr const char* image =
     "simcuda image 1\nkernel _Z3addifPf\nkernel _Z8add_twinifPf\nkernel _Z5otherv\n"
     "kernel _Z12add_by_blockifPf\nkernel _Z11add_roughlyifPf\n"
     "kernel _Z10add_hiddenPPi\n"
-    "kernel ncclDevKernel_Sum\n";
+    "kernel ncclDevKernel_Sum\n"
+    "access _Z3addifPf 2=rw\naccess _Z8add_twinifPf 2=rw\naccess _Z12add_by_blockifPf 2=rw\n"
+    "access _Z11add_roughlyifPf 2=rw\naccess _Z5otherv\naccess ncclDevKernel_Sum 2=rw\n";
 
 const char* name_of(contextune_fn fn) {
   switch (fn) {

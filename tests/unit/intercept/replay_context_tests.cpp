@@ -61,7 +61,9 @@ void describe_copy_blocks(const simcuda_launch* launch, simcuda_work* work) {
   }
 }
 
-constexpr const char* image = "simcuda image 1\nkernel _Z6updatePi\nkernel _Z7look_upPKi\n";
+constexpr const char* image =
+    "simcuda image 1\nkernel _Z6updatePi\nkernel _Z7look_upPKi\n"
+    "access _Z6updatePi 0=rw\naccess _Z7look_upPKi 0=r\n";
 
 CUmodule load_image() {
   static constexpr simcuda_kernel updates =

@@ -113,8 +113,8 @@ class Parser {
       ModuleImage::Global global{};
       require(static_cast<bool>(words >> global.name >> global.bytes), CUDA_ERROR_INVALID_IMAGE);
       image_->globals.push_back(global);
-    } else if (word == "code") {
-      // Stands for a kernel's instructions, for whoever compares them; what runs is a function.
+    } else if (word == "code" || word == "access") {
+      // Stands for a kernel's instructions, for whoever looks at them; what runs is a function.
     } else if (word == "registers") {
       require(static_cast<bool>(words >> registers_) && registers_ > 0 && registers_ < 256,
               CUDA_ERROR_INVALID_IMAGE);

@@ -28,6 +28,8 @@ struct KernelCode {
 ///   kernel NAME           a kernel of that file or of the process; none means all of the file
 ///   registers COUNT       of each kernel named after it, as if it had been compiled otherwise
 ///   global NAME BYTES     a __device__ variable, zeros at first
+///   code NAME TEXT        stands for a kernel's instructions
+///   access NAME 1=r 2=w   what these would show of its parameters
 struct ModuleImage {
   struct Global {
     std::string name;
