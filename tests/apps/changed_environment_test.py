@@ -184,7 +184,8 @@ class ChangedEnvironmentTest(StoredRuns):
         now = {site["name"]: site for site in json.loads(next(
             (self.work / "store" / "decode").glob("*.json")).read_text())["sites"]}
         self.assertNotEqual(now["attend"]["code"], codes["attend"])
-        self.assertEqual(len(now["attend"]["replaced"]), 1)
+        # Beside it stands what was noted of the tuning while it went on, where that took a second.
+        self.assertIn(len(now["attend"]["replaced"]), (1, 2))
         self.assertNotEqual(now["attend"]["reason"], "no_samples")
         self.assertEqual({name for name, _ in log.winners()}, {name for name, _ in first.winners()})
 

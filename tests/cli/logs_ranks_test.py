@@ -31,7 +31,7 @@ class LogsOfRanks(CommandTest):
         self.assertIn("./engine, run 7f3a on 4 ranks\n", text)
         table = text[:text.index("configs of region")]
         self.assertEqual(table.count("saxpy"), 1)
-        self.assertRegex(table, r"saxpy +as launched +20\.0 us +20\.2 us +20\.4 us +20\.6 us +3\.0 % +rank 3\n"
+        self.assertRegex(table, r"saxpy +block=64 +20\.0 us +20\.2 us +20\.4 us +20\.6 us +3\.0 % +rank 3\n"
                                 r" +block=256 +10\.0 us +10\.1 us +10\.2 us +10\.3 us +3\.0 % +rank 3\n")
         self.assertIn("rank 3 is the slowest: its winners take 10.3 us", table)
         self.assertIn("region step (simulated)", table)

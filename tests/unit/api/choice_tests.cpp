@@ -261,16 +261,19 @@ TEST_CASE("A live region tries what is right on the caller's own calls", "[choic
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
       .add("fast", adding(ran, "fast", 128));
-  int entries = 0;
-  for (; entries < 40; ++entries) {
+  // On a busy machine results may take their time to come.
+  constexpr int settled = 8;  // runs of one, more than a trial has
+  int entries = 0, of_fast = 0;
+  for (; of_fast < settled && entries < 4000; ++entries) {
     CONTEXTUAL_AUTOTUNE(
         "choice_live",
         {.n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false, .max_slowdown = 0.0}) {
       add(y, 64);
     }
     Program::synchronise();
+    of_fast = ran.back() == "fast" ? of_fast + 1 : 0;
   }
-  CHECK(ran.back() == "fast");
+  CHECK(of_fast == settled);
   CHECK(read(y, 64) == all(64, static_cast<float>(entries)));
   // Beside the caller's own calls each ran once, to be compared.
   CHECK(ran.size() == static_cast<std::size_t>(entries) + 2);
