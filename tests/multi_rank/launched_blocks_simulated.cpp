@@ -28,9 +28,10 @@ CUmodule load_kernels(std::size_t num_kernels) {
   static std::vector<simcuda_kernel> kernels;
   static std::vector<const simcuda_kernel*> pointers;
   std::string image = "simcuda image 1\n";
-  for (std::size_t k = 0; k < num_kernels; ++k)
-    image += "kernel " + names.emplace_back("kernel_" + std::to_string(k)) + "\naccess " +
-             names.back() + " 2=w\n";
+  for (std::size_t k = 0; k < num_kernels; ++k) {
+    const std::string& name = names.emplace_back("kernel_" + std::to_string(k));
+    image += "kernel " + name + "\naccess " + name + " 2=w\n";
+  }
   for (const std::string& name : names)
     kernels.push_back(simcuda::whole_launch_kernel<int, int, int*>(name.c_str(), &fill, &describe));
   for (const simcuda_kernel& kernel : kernels) pointers.push_back(&kernel);
