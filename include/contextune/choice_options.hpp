@@ -76,7 +76,8 @@ struct ImplementationOptions {
   std::function<void()> abandon = {};
 };
 
-/// The device memory of one call.
+/// The device memory of one call. To compare results, outputs are filled with other numbers before
+/// the call; one that holds places which the call follows is among `others`, too, and is not.
 struct ChoiceMemory {
   std::vector<DeviceSpan> outputs;      ///< where the result is; compared with the default's
   std::vector<DeviceSpan> others = {};  ///< what it reads, or changes on the way

@@ -85,7 +85,9 @@ typedef struct contextune_implementation {
 typedef struct contextune_memory {
   void* pointer;
   size_t size_bytes;
-  int is_output; /* 1: what is left there is the result. 0: it is read, or changed on the way */
+  /* 1: what is left there is the result; it is filled with other numbers before results are
+   * compared, unless the same memory is given once more with 0: it is read, or changed on the way */
+  int is_output;
 } contextune_memory;
 
 /* One call, and how to do it. `run` may be called several times, on this thread. */

@@ -36,7 +36,7 @@ struct Implementation {
 
 /// One way to do a problem.
 struct ChoiceCandidate {
-  enum class State : std::uint8_t { Open, Wrong, Failed };
+  enum class State : std::uint8_t { Open, Wrong, Failed, Uncompared };
   std::uint32_t implementation = 0;
   std::uint32_t config = 0;
   [[nodiscard]] bool is_default() const noexcept { return implementation == 0 && config == 0; }

@@ -206,6 +206,8 @@ size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_tim
                           contextune_timing_missing, is_winner(i) ? 1 : 0};
     if (candidate.state == ChoiceCandidate::State::Wrong) one.state = contextune_timing_wrong;
     if (candidate.state == ChoiceCandidate::State::Failed) one.state = contextune_timing_failed;
+    if (candidate.state == ChoiceCandidate::State::Uncompared)
+      one.state = contextune_timing_unsupported;
     try {
       std::vector<double> samples;
       if (measured != nullptr && measured->search != nullptr)

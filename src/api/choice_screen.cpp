@@ -8,6 +8,7 @@
 #include "api/failure_text.hpp"
 #include "api/process.hpp"
 #include "api/watchdog.hpp"
+#include "gpu/memory_fill.hpp"
 #include "intercept/idle_wait.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/region.hpp"
@@ -88,28 +89,24 @@ bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
   before.restore();
   if (!ranks_.compare({true, true})) return false;
   runtime_.work_was_waited_for();  // what takes the process down from here on is a candidate
+  if (!look_at_filled(before, reference)) return false;
+  std::uint64_t seed = 0;
   for (auto one = problem_.candidates.begin(); one != problem_.candidates.end(); ++one) {
+    ++seed;
     if (one->is_default() || one->is_right || one->state != ChoiceCandidate::State::Open) continue;
     if (only != nullptr && only != &*one) continue;
-    has_run_others_ = true;
-    ChoiceRanks::Outcome own;
-    try_out(*one);
-    own.ran = attempt(*one);
-    // Others may hear that this one failed before their own run of it has ended.
-    const auto ran = ranks_.compare({own.ran, true});
-    if (!ran && ends_within(0)) survived();
-    if (!ran) return false;
-    const bool ended = ends_within(ran->ran ? timeout_ : abandon_seconds);
-    if (!ended && !abandon(*one)) {
-      rule_out(*one, ChoiceCandidate::State::Failed);
-      ranks_.leave("an implementation that was tried does not end on one of them");
-      return false;
+    if (filling_ == Filling::None) {
+      rule_out(*one, ChoiceCandidate::State::Uncompared);
+      continue;
     }
-    survived();
-    own.ran = ran->ran && ended;
-    own.right = own.ran && agrees_with(reference);
-    before.restore();
-    const auto outcome = ranks_.compare(own);
+    has_run_others_ = true;
+    if (filling_ == Filling::Alone) fill(seed);
+    auto outcome = compare_run(*one, before, reference);
+    for (std::size_t i = 0; i < filled_references_.size(); ++i) {
+      if (!outcome || !outcome->ran || !outcome->right) break;
+      fill(i);
+      outcome = compare_run(*one, before, filled_references_[i]);
+    }
     if (!outcome) return false;
     if (!outcome->ran) {
       rule_out(*one, ChoiceCandidate::State::Failed);
@@ -120,6 +117,78 @@ bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
     }
   }
   return true;
+}
+
+std::optional<ChoiceRanks::Outcome> ChoiceScreen::compare_run(ChoiceCandidate& candidate,
+                                                              Snapshot& before,
+                                                              const std::vector<Bytes>& reference) {
+  ChoiceRanks::Outcome own;
+  try_out(candidate);
+  own.ran = attempt(candidate);
+  // Others may hear that this one failed before their own run of it has ended.
+  const auto ran = ranks_.compare({own.ran, true});
+  if (!ran && ends_within(0)) survived();
+  if (!ran) return std::nullopt;
+  const bool ended = ends_within(ran->ran ? timeout_ : abandon_seconds);
+  if (!ended && !abandon(candidate)) {
+    rule_out(candidate, ChoiceCandidate::State::Failed);
+    ranks_.leave("an implementation that was tried does not end on one of them");
+    return std::nullopt;
+  }
+  survived();
+  own.ran = ran->ran && ended;
+  own.right = own.ran && agrees_with(reference);
+  before.restore();
+  return ranks_.compare(own);
+}
+
+bool ChoiceScreen::look_at_filled(Snapshot& before, const std::vector<Bytes>& reference) {
+  const auto may_fill = ranks_.compare({true, !free_outputs().empty()});
+  if (!may_fill) return false;
+  if (!may_fill->right) return true;
+  const std::uint64_t fills = choice_.tolerance.is_bitwise() ? gpu::Fill::num_kinds : 1;
+  for (std::uint64_t seed = 0; seed < fills; ++seed) {
+    fill(seed);
+    const bool ran = attempt(ChoiceCandidate{});
+    const auto all = ranks_.compare({ran, true});
+    if (!all || !all->ran) return false;
+    std::vector<Bytes> left = outputs();
+    const bool is_same = agrees_with(reference);
+    before.restore();
+    const auto alike = ranks_.compare({true, is_same});
+    if (!alike) return false;
+    filling_ = seed == 0 && alike->right ? Filling::Alone : Filling::Beside;
+    if (filling_ == Filling::Alone) break;
+    filled_references_.push_back(std::move(left));
+  }
+  return true;
+}
+
+std::vector<gpu::MemoryRange> ChoiceScreen::free_outputs() const {
+  std::vector<gpu::MemoryRange> free;
+  const auto range_of = [](const contextune_memory& one) {
+    return gpu::MemoryRange{reinterpret_cast<CUdeviceptr>(one.pointer), one.size_bytes};
+  };
+  for (std::size_t i = 0; i < run_.num_memory; ++i) {
+    const gpu::MemoryRange output = range_of(run_.memory[i]);
+    const bool is_read = std::any_of(
+        run_.memory, run_.memory + run_.num_memory, [&](const contextune_memory& other) {
+          const gpu::MemoryRange range = range_of(other);
+          return other.is_output == 0 && range.begin < output.end() && output.begin < range.end();
+        });
+    if (run_.memory[i].is_output != 0 && output.bytes != 0 && !is_read) free.push_back(output);
+  }
+  return free;
+}
+
+void ChoiceScreen::fill(std::uint64_t seed) const {
+  std::vector<std::vector<std::byte>> patterns;  // until the copies of them are made
+  for (const gpu::MemoryRange& output : free_outputs()) {
+    const gpu::Fill fill{seed + gpu::Fill::num_kinds * patterns.size(),
+                         !choice_.tolerance.is_bitwise()};
+    patterns.push_back(gpu::fill_memory(driver_, CU_STREAM_LEGACY, output, fill));
+  }
+  if (!ends_within(timeout_)) throw Error("memory could not be filled within trial_timeout");
 }
 
 store::TrialJournal::Trial ChoiceScreen::tried(const ChoiceCandidate& candidate) const {
@@ -211,12 +280,19 @@ bool ChoiceScreen::abandon(const ChoiceCandidate& candidate) {
 
 void ChoiceScreen::rule_out(ChoiceCandidate& candidate, ChoiceCandidate::State state) {
   candidate.state = state;
-  const bool wrong = state == ChoiceCandidate::State::Wrong;
+  using State = ChoiceCandidate::State;
+  const FallbackReason reason = state == State::Wrong        ? FallbackReason::WrongResult
+                                : state == State::Uncompared ? FallbackReason::NotCompared
+                                                             : FallbackReason::LaunchFailed;
+  const char* const what =
+      state == State::Wrong ? "' computes something else than the default and is never chosen"
+      : state == State::Uncompared
+          ? "' is never chosen, because it cannot be compared: all outputs are among what the call "
+            "reads, so that what is there before cannot be told from a result"
+          : "' could not be run and is never chosen";
   const std::string why = taken_failure_clause();
-  runtime_.fallback(wrong ? FallbackReason::WrongResult : FallbackReason::LaunchFailed, {},
-                    "'" + candidate.full.to_string() + "' of '" + problem_.label +
-                        (wrong ? "' computes something else than the default and is never chosen"
-                               : "' could not be run and is never chosen") +
+  runtime_.fallback(reason, {},
+                    "'" + candidate.full.to_string() + "' of '" + problem_.label + what +
                         (choice_.is_shared() ? ", on any rank" : "") + (why.empty() ? "." : why));
 }
 

@@ -1,13 +1,16 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/choice_ranks.hpp"
 #include "api/choice_record.hpp"
 #include "api/snapshot.hpp"
+#include "gpu/footprint.hpp"
 #include "store/trial_journal.hpp"
 
 namespace contextune::api {
@@ -51,6 +54,14 @@ class ChoiceScreen {
   [[nodiscard]] bool attempt(const ChoiceCandidate& candidate);
   [[nodiscard]] bool ends_within(double seconds) const;
   [[nodiscard]] std::vector<Bytes> outputs() const;
+  /// What the default leaves where the outputs hold something else before. False: as compare_all().
+  [[nodiscard]] bool look_at_filled(Snapshot& before, const std::vector<Bytes>& reference);
+  /// The outputs that are not among what the call reads, too.
+  [[nodiscard]] std::vector<gpu::MemoryRange> free_outputs() const;
+  void fill(std::uint64_t seed) const;
+  /// How one candidate did in a run; absent: the ranks have lost one another.
+  [[nodiscard]] std::optional<ChoiceRanks::Outcome> compare_run(
+      ChoiceCandidate& candidate, Snapshot& before, const std::vector<Bytes>& reference);
   [[nodiscard]] bool agrees_with(const std::vector<Bytes>& reference) const;
   /// Another rank failed: what waits for it here has to end.
   [[nodiscard]] bool abandon(const ChoiceCandidate& candidate);
@@ -65,6 +76,14 @@ class ChoiceScreen {
   const gpu::Driver& driver_;
   const double timeout_;
   bool has_run_others_ = false;  ///< than the default
+  /// How results are told from what was there before the call, on all ranks.
+  enum class Filling {
+    None,   ///< not at all: there is nothing that may be filled
+    Alone,  ///< outputs are filled before each run, which makes no difference to the default
+    Beside  ///< and which makes one: each candidate is run on what was there as well
+  };
+  Filling filling_ = Filling::None;
+  std::vector<std::vector<Bytes>> filled_references_;  ///< what the default left of each
 };
 
 }  // namespace contextune::api

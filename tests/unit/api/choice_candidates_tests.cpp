@@ -40,6 +40,45 @@ TEST_CASE("What computes something else is never chosen, even if it is the faste
   }
 }
 
+TEST_CASE("What leaves alone a result that was there before is wrong", "[choice]") {
+  const CUdeviceptr y = Program::on().floats(64);
+  REQUIRE(cuMemsetD32(y, 7, 64) == CUDA_SUCCESS);  // warm: it was done before
+  std::vector<std::string> ran;
+  const auto setting = [&](const char* name, std::size_t words) {
+    return [&ran, name, words](const Config&, CUdeviceptr at, int) {
+      ran.emplace_back(name);
+      return words == 0 ? CUDA_SUCCESS : cuMemsetD32Async(at, 7, words, nullptr);
+    };
+  };
+  Add warm("on_warm_memory", quick());
+  warm.buffers(memory_of)
+      .add("whole", setting("whole", 64))
+      .add("half", setting("half", 32))
+      .add("nothing", setting("nothing", 0))
+      .add("other", setting("other", 64));
+  warm(y, 64);
+  CHECK(log_lines({"reason=wrong_result", "implementation=half", "on_warm_memory"}).size() == 1);
+  CHECK(log_lines({"reason=wrong_result", "implementation=nothing", "on_warm_memory"}).size() == 1);
+  CHECK(log_lines({"reason=wrong_result", "on_warm_memory"}).size() == 2);
+  CHECK(of(warm.timings({}), "half").state == contextune_timing_wrong);
+
+  SECTION("where the output is read as well, so that nothing may be put there, none is chosen") {
+    Add kept("on_kept_memory", quick());
+    kept.buffers([&](CUdeviceptr at, int n) {
+          contextune::ChoiceMemory both = memory_of(at, n);
+          both.others = both.outputs;
+          return both;
+        })
+        .add("whole", setting("whole", 64))
+        .add("half", setting("half", 32));
+    ran.clear();
+    kept(y, 64);
+    CHECK(times(ran, "half") == 0);
+    CHECK(log_lines({"reason=not_compared", "implementation=half", "on_kept_memory"}).size() == 1);
+    CHECK(of(kept.timings({}), "half").state == contextune_timing_unsupported);
+  }
+}
+
 TEST_CASE("What is hardly faster than the default is not chosen", "[choice]") {
   const Program& program = Program::on();
   const CUdeviceptr y = program.floats(64);
