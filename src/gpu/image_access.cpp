@@ -7,8 +7,6 @@
 namespace contextune::gpu {
 namespace {
 
-constexpr std::string_view simulated_begin = "simcuda image ";
-
 KernelAccesses read_text(const std::string& text) {
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   const bool is_simulated = std::string_view(text).substr(begin).starts_with(simulated_begin);

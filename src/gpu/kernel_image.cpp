@@ -12,8 +12,6 @@
 namespace contextune::gpu {
 namespace {
 
-constexpr std::string_view simulated_begin = "simcuda image ";
-
 std::uint64_t hash_of(std::string_view text) {
   StableHash hash;
   hash.add(text);

@@ -5,11 +5,15 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "gpu/byte_source.hpp"
 
 namespace contextune::gpu {
+
+/// The beginning of an image that is text of the simulated driver.
+inline constexpr std::string_view simulated_begin = "simcuda image ";
 
 enum class VariableKind { Device, Managed, Constant };
 
