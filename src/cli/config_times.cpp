@@ -13,10 +13,10 @@ namespace contextune::cli {
 namespace {
 
 using log::SiteReport;
-using Fields = std::vector<log::ParsedField>;
+using Parameters = std::vector<log::ParsedField>;
 
-Fields fields_of(std::string_view text) {
-  Fields fields;
+Parameters parameters_of(std::string_view text) {
+  Parameters fields;
   log::ParsedField field;
   std::string ignored;
   while (!text.empty() && log::take_field(text, field, ignored)) fields.push_back(field);
@@ -126,13 +126,13 @@ std::vector<ConfigTimes> configs_by_time(const SiteReport& site) {
 }
 
 DifferingValues::DifferingValues(const SiteReport& site) : site_(site) {
-  const Fields* first = nullptr;
-  Fields of_first;
+  const Parameters* first = nullptr;
+  Parameters of_first;
   std::size_t num_configs = 0;
   std::vector<bool> is_common;
   for (const auto& [config, text] : site.configs) {
     if (text.empty()) continue;
-    const Fields fields = fields_of(text);
+    const Parameters fields = parameters_of(text);
     ++num_configs;
     if (first == nullptr) {
       of_first = fields;
@@ -156,9 +156,9 @@ DifferingValues::DifferingValues(const SiteReport& site) : site_(site) {
 std::string DifferingValues::of(std::uint32_t config) const {
   const auto found = site_.configs.find(config);
   if (common_.empty() || found == site_.configs.end()) return config_text(site_, config);
-  const Fields shared = fields_of(common_);
+  const Parameters shared = parameters_of(common_);
   std::string text;
-  for (const log::ParsedField& field : fields_of(found->second)) {
+  for (const log::ParsedField& field : parameters_of(found->second)) {
     const auto same = std::find_if(shared.begin(), shared.end(),
                                    [&](const auto& other) { return other.name == field.name; });
     if (same == shared.end()) log::append_field(text, field.name, field.value);

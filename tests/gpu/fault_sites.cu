@@ -5,6 +5,7 @@
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,10 +36,10 @@ struct Fault {
 
 __device__ void fill(unsigned* y, int n, unsigned value, const Fault& fault, int kernel) {
   if (fault.kernel == kernel && fault.block == blockDim.x) {
-    if (fault.kind == hang)
-      while (*static_cast<volatile unsigned*>(y) + 1 != 0) __nanosleep(1000);
+    // Nothing is read, so that contextune may fill the memory to compare what configs leave there.
+    while (fault.kind == hang) __nanosleep(1000);
     if (fault.kind == trap) __trap();
-    if (fault.kind == stray) *reinterpret_cast<volatile unsigned*>(16) = value;
+    if (fault.kind == stray) *static_cast<volatile unsigned*>(y + (std::size_t{1} << 40)) = value;
   }
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
     y[i] = value + i;
