@@ -61,7 +61,7 @@ void describe_copy_blocks(const simcuda_launch* launch, simcuda_work* work) {
   }
 }
 
-constexpr const char* image =
+constexpr const char* copying_image =
     "simcuda image 1\nkernel _Z6updatePi\nkernel _Z7look_upPKi\n"
     "access _Z6updatePi 0=rw\naccess _Z7look_upPKi 0=r\n";
 
@@ -79,7 +79,7 @@ CUmodule load_image() {
   const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
       dlsym(simulation.library, "simcuda_register_kernels"));
   REQUIRE(add(&table) == 0);
-  return simulation.load(image);
+  return simulation.load(copying_image);
 }
 
 std::string way_that_wins(Mode mode, int steps) {
@@ -92,7 +92,7 @@ std::string way_that_wins(Mode mode, int steps) {
   CUdeviceptr state = program.allocate(state_bytes);
   CUdeviceptr table = program.allocate(table_bytes);
   const CUmodule module = load_image();
-  program.runtime().module_variables().loaded(module, image);
+  program.runtime().module_variables().loaded(module, copying_image);
   const Simulation& simulation = Simulation::get();
   const CUfunction updates = simulation.function(module, "_Z6updatePi");
   const CUfunction looks_up = simulation.function(module, "_Z7look_upPKi");
