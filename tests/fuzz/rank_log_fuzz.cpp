@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   contents.processes = builder.processes();
   contents.bad_lines = reader.bad_lines();
   for (const log::ProcessReport& process : contents.processes) {
-    require_fit_for_terminal(cli::process_summary(process, 120, cli::Fallbacks::Few));
+    require_fit_for_terminal(cli::process_summary(process, 120, cli::Detail::All));
     require_fit_for_terminal(cli::kernel_list(process, 120));
     for (const log::RegionReport& region : process.regions) {
       require_fit_for_terminal(cli::to_markdown(cli::iteration_table(region), 120));
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const cli::RankComparison& job : cli::compare_ranks(contents.processes)) {
     if (job.ranks.size() < 2) std::abort();
     require_fit_for_terminal(
-        cli::comparison_text(job, *job.ranks.begin()->second, 120, cli::Fallbacks::Few));
+        cli::comparison_text(job, *job.ranks.begin()->second, 120, cli::Detail::All));
   }
 #ifdef CONTEXTUNE_FUZZ_JSON
   if (cli::to_json(contents).empty()) std::abort();
