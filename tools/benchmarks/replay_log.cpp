@@ -42,6 +42,7 @@ Tuning read_tuning(const std::string& folder) {
   if (!log) throw std::runtime_error("there is no rank log in " + folder);
   Tuning tuning;
   bool finished = false;
+  std::string why;
   for (std::string line; std::getline(log, line);) {
     if (field(line, "region") != "bench") continue;
     const std::string event = field(line, "event");
@@ -57,10 +58,12 @@ Tuning read_tuning(const std::string& folder) {
       finished = field(line, "stage") == "finished";
     } else if (event == "replay") {
       read_replay(line, tuning);
+    } else if (event == "fallback") {
+      why = "; its last fallback: " + line.substr(line.find("reason="));
     }
   }
   if (!finished)
-    throw std::runtime_error("the rank log in " + folder + " tells of no finished tuning");
+    throw std::runtime_error("the rank log in " + folder + " tells of no finished tuning" + why);
   return tuning;
 }
 
