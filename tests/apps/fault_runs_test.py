@@ -2,8 +2,8 @@
 one of three sites: after three runs at the most the next one is tuned, the log names the config that did
 it, and no other one is lost. Usage: fault_runs_test.py replay|live|body 1|2. Prints a table.
 
-On the simulated driver by default; with CONTEXTUNE_TEST_GPU=1 on this machine's GPU, where there is no
-body, and a trap of the device stands for the abort."""
+On the simulated driver by default; with CONTEXTUNE_TEST_GPU=1 on this machine's GPU, where a trap of the
+device stands for the abort."""
 
 import json
 import os
@@ -16,8 +16,9 @@ import unittest
 from stored_runs import BUILD, PATIENCE, Log, StoredRuns
 
 ON_GPU = os.environ.get("CONTEXTUNE_TEST_GPU") == "1"
-PROGRAM = BUILD / ("gpu" if ON_GPU else "apps") / "fault_sites"
 MODE, RANKS = sys.argv[1], int(sys.argv[2])
+PROGRAM = BUILD / ("gpu" if ON_GPU else "apps") / (
+    "fault_sites_body" if ON_GPU and MODE == "body" else "fault_sites")
 KINDS = {"hang": "hang", "abort": "abort", "illegal address": "sticky"}
 SITES = ("first", "second", "third")
 BLOCKS = (64, 128, 512)  # the default is 256

@@ -1,7 +1,12 @@
 // A program with three kernels, each on memory of its own, in a region that it repeats between NVTX
-// marks. FAULT_SITES="KIND:KERNEL:BLOCK" breaks one of them in blocks of that size: it never ends
+// marks, or, built with FAULT_SITES_BODY for contextune, as a body that is repeated until it is tuned.
+// FAULT_SITES="KIND:KERNEL:BLOCK" breaks one of them in blocks of that size: it never ends
 // (hang), traps (abort) or writes where nothing is (sticky). Prints a hash of all that is left.
 // tests/apps/fault_runs_test.py runs it, as it runs fault_sites.cpp on the simulated driver.
+#ifdef FAULT_SITES_BODY
+#include <contextune/contextune.hpp>
+#endif
+
 #include <cuda_runtime.h>
 #include <nvtx3/nvToolsExt.h>
 
@@ -73,20 +78,37 @@ Fault fault_of(const char* text) {
   return fault;
 }
 
-}  // namespace
+#ifdef FAULT_SITES_BODY
+void run_body(unsigned* const (&y)[3], const Fault& fault) {
+  using Kernel = void (*)(unsigned*, int, unsigned, Fault);
+  const auto tunable = [&](const char* name, Kernel kernel, unsigned number) {
+    return contextune::Tunable(
+        name, contextune::ConfigSpace().parameter("block", {256, 64, 128, 512}),
+        [memory = y[number], kernel, number, fault](const contextune::Config& config) {
+          kernel<<<4, static_cast<unsigned>(config.get_int("block"))>>>(memory, elements, number,
+                                                                        fault);
+          return cudaGetLastError();
+        });
+  };
+  auto one = tunable("first", &first, 0);
+  auto two = tunable("second", &second, 1);
+  auto three = tunable("third", &third, 2);
+  CONTEXTUAL_AUTOTUNE("step", {.repeatable = true}) {
+    (void)one();
+    (void)two();
+    (void)three();
+  }
+  CHECK(cudaDeviceSynchronize());
+}
+#else
+void run_body(unsigned* const (&)[3], const Fault&) {
+  std::fputs("fault_sites: built without a body\n", stderr);
+  std::exit(2);
+}
+#endif
 
-int main(int argc, char** argv) {
-  if (argc != 3 || std::strcmp(argv[1], "loop") != 0) {
-    std::fputs("usage: fault_sites loop STEPS\n", stderr);
-    return 2;
-  }
-  const Fault fault = fault_of(std::getenv("FAULT_SITES"));
-  unsigned* y[3] = {};
-  for (unsigned*& one : y) {
-    CHECK(cudaMalloc(&one, elements * sizeof(unsigned)));
-    CHECK(cudaMemset(one, 0, elements * sizeof(unsigned)));
-  }
-  for (int step = std::atoi(argv[2]); step > 0; --step) {
+void run_loop(unsigned* const (&y)[3], const Fault& fault, int steps) {
+  for (int step = 0; step < steps; ++step) {
     nvtxRangePushA("step");
     first<<<4, 256>>>(y[0], elements, 0, fault);
     second<<<4, 256>>>(y[1], elements, 1, fault);
@@ -95,6 +117,24 @@ int main(int argc, char** argv) {
     nvtxRangePop();
     CHECK(cudaDeviceSynchronize());
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const bool is_body = argc == 2 && std::strcmp(argv[1], "body") == 0;
+  const bool is_loop = argc == 3 && std::strcmp(argv[1], "loop") == 0;
+  if (!is_body && !is_loop) {
+    std::fputs("usage: fault_sites body | loop STEPS\n", stderr);
+    return 2;
+  }
+  const Fault fault = fault_of(std::getenv("FAULT_SITES"));
+  unsigned* y[3] = {};
+  for (unsigned*& one : y) {
+    CHECK(cudaMalloc(&one, elements * sizeof(unsigned)));
+    CHECK(cudaMemset(one, 0, elements * sizeof(unsigned)));
+  }
+  is_body ? run_body(y, fault) : run_loop(y, fault, std::atoi(argv[2]));
   std::uint64_t hash = 14695981039346656037ULL;
   std::vector<unsigned> values(elements);
   for (const unsigned* one : y) {
