@@ -12,9 +12,8 @@
 namespace contextune::gpu {
 namespace {
 
-// Of what an address may be made beside parameters.
-constexpr std::uint64_t in_block = std::uint64_t{1} << 62U;   // shared or local memory
-constexpr std::uint64_t in_module = std::uint64_t{1} << 63U;  // a variable
+// Of what an address may be made beside places.
+constexpr std::uint64_t in_block = std::uint64_t{1} << 62U;  // shared or local memory
 constexpr std::uint64_t of_places = in_block - 1;
 
 /// What is known of a value: which places its own bits come from, and what memory was read for it,
@@ -41,7 +40,9 @@ std::string code_of(std::string_view text) {
   std::string code;
   code.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
-    if (text.substr(at, 2) == "//" || text.substr(at, 4) == ".loc") {
+    const bool is_place =
+        text.substr(at, 4) == ".loc" && at + 4 < text.size() && !is_word(text[at + 4]);
+    if (text.substr(at, 2) == "//" || is_place) {
       at = std::min(text.find('\n', at), text.size());
     } else if (text.substr(at, 2) == "/*") {
       const std::size_t end = text.find("*/", at + 2);
@@ -231,14 +232,17 @@ class Trace {
   std::optional<std::uint64_t> place(std::string_view parameter, std::uint32_t offset) {
     const auto number = parameters_.find(parameter);
     if (number == parameters_.end()) return std::nullopt;
-    const KernelAccess::Place wanted{number->second, offset / 8 * 8, false};
+    return add_place({number->second, offset / 8 * 8, false});
+  }
+
+  std::optional<std::uint64_t> add_place(KernelAccess::Place wanted) {
     const auto known = std::find(places_.begin(), places_.end(), wanted);
     const auto at = static_cast<std::size_t>(known - places_.begin());
     if (at == KernelAccess::most_places) {
-      fail("it has too many parameters");
+      fail("it has too many parameters and variables");
       return std::nullopt;
     }
-    if (known == places_.end()) places_.push_back(wanted);
+    if (known == places_.end()) places_.push_back(std::move(wanted));
     return std::uint64_t{1} << at;
   }
 
@@ -255,7 +259,7 @@ class Trace {
       } else if (parameters_.contains(word)) {
         fail("it takes the address of a parameter");
       } else if (!is_register(word) && word != "WARP_SZ") {
-        all.from |= in_module;
+        all.from |= add_place({0, 0, false, std::string(word)}).value_or(0);
       }
     }
     return all;
@@ -296,7 +300,6 @@ class Trace {
     steer(address.read & of_places);
     const std::uint64_t bases = address.from & of_places;
     const bool is_block = space == "shared" || space == "local" || (address.from & in_block) != 0;
-    if ((address.from & in_module) != 0) fail("it uses a variable of its module");
     Value found;
     if (is_block) {
       if (writes) changed_ = block_.add(written) || changed_;
@@ -435,8 +438,12 @@ class Trace {
       return;
     }
     const std::string_view space = space_of(one.name);
-    // Nothing on the device writes there.
-    if (space == "const") return make(operands[0], guard);
+    if (space == "const") {  // nothing on the device writes there
+      Value read = guard;
+      read.read |= value_of(operands[1]).read;
+      steer(read.read & of_places);
+      return make(operands[0], read);
+    }
     Value read = touch(operands[1], space, true, false, {});
     read.add(guard);
     make(operands[0], read);
@@ -569,12 +576,16 @@ KernelAccesses read_simulated_accesses(std::string_view text) {
       const std::string how = word.substr(std::min(equals + 1, word.size()));
       std::uint32_t number = 0;
       const auto parsed = std::from_chars(word.data(), word.data() + equals, number);
-      if (parsed.ptr != word.data() + equals || access.places.size() == KernelAccess::most_places) {
+      const bool is_number = parsed.ptr == word.data() + equals;
+      const bool is_name = !is_number && std::isdigit(static_cast<unsigned char>(word[0])) == 0;
+      if ((!is_number && !is_name) || equals == 0 || how.empty() ||
+          access.places.size() == KernelAccess::most_places) {
         access.unknown = "its image has '" + word + "' where a parameter should be";
         break;
       }
       const std::uint64_t bit = std::uint64_t{1} << access.places.size();
-      access.places.push_back({number, KernelAccess::Place::anywhere, how.find('!') != how.npos});
+      access.places.push_back({number, KernelAccess::Place::anywhere, how.find('!') != how.npos,
+                               is_name ? word.substr(0, equals) : std::string()});
       access.uses.push_back({bit, how.find('r') != how.npos, how.find('w') != how.npos, false});
     }
     accesses[symbol] = std::move(access);

@@ -13,13 +13,14 @@ namespace contextune::gpu {
 
 /// Which memory a kernel reads and writes, as far as its code shows. A value.
 struct KernelAccess {
-  /// Eight bytes of a parameter that may be an address.
+  /// Eight bytes of a parameter that may be an address, or the address of a variable.
   struct Place {
     static constexpr std::uint32_t anywhere = 0xffffffff;
     std::uint32_t parameter = 0;
     std::uint32_t offset_bytes = 0;  ///< in the parameter, or anywhere in it
     /// What is read there decides where the kernel goes, or which memory it touches.
     bool steers = false;
+    std::string variable{};  ///< of the kernel's module, as it is called there; "": a parameter's
     bool operator==(const Place&) const = default;
   };
   /// Memory that is found from these places: at least one of them holds its address.
@@ -42,11 +43,12 @@ using KernelAccesses = std::map<std::string, KernelAccess, std::less<>>;
 
 /// Reads the kernels of PTX. Every value is traced to the parameters and the memory that it comes
 /// from, in no order and over all paths: what is not said is not so. A kernel that calls functions,
-/// finds addresses in memory or uses variables of its module is unknown.
+/// or finds addresses in memory is unknown. Constants are read by everyone and written by nobody.
 [[nodiscard]] KernelAccesses read_ptx_accesses(std::string_view text);
 
 /// The same of the simulated driver's text image, which says it in lines like `access axpy 1=r
-/// 2=rw!`: the numbers of the parameters, and a `!` behind what steers.
+/// 2=rw! total=rw`: the numbers of parameters and the names of variables, and a `!` behind what
+/// steers.
 [[nodiscard]] KernelAccesses read_simulated_accesses(std::string_view text);
 
 /// The same of an image that a kernel of this machine code was loaded from: of a fatbin, of the PTX

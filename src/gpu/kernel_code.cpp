@@ -29,7 +29,8 @@ KernelIdentity any_of(CUlibrary library) {
 
 }  // namespace
 
-CUlibrary KernelCode::load(const std::string& image, const std::string& origin) const {
+CUlibrary KernelCode::load(const std::string& image, const std::string& origin,
+                           const std::string& ptx) const {
   if (driver_.cuLibraryLoadData == nullptr) {
     throw Error(origin +
                 ": the driver is too old to load it; install driver 550 (CUDA 12.4) or later");
@@ -46,6 +47,7 @@ CUlibrary KernelCode::load(const std::string& image, const std::string& origin) 
     throw Error(origin + ": cannot be loaded for this device: " + describe(driver_, result) +
                 text_excerpt(log.data()));
   }
+  if (images_ != nullptr) images_->loaded(library, image.c_str(), ptx);
   return library;
 }
 
@@ -87,7 +89,7 @@ CUfunction KernelCode::from_source(const std::string& path, const std::vector<st
   if (const auto known = builds_.find(key); known != builds_.end()) return known->second;
   const CompiledSource compiled =
       build_source(path, options, name_expression, compute_capability, environment_);
-  CUfunction function = find(load(compiled.image, path), compiled.symbol, path);
+  CUfunction function = find(load(compiled.image, path, compiled.ptx), compiled.symbol, path);
   builds_.emplace(std::move(key), function);
   return function;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "gpu/driver.hpp"
+#include "gpu/module_variables.hpp"
 
 namespace contextune::gpu {
 
@@ -17,7 +18,9 @@ namespace contextune::gpu {
 /// that is about to launch. Needs a current context.
 class KernelCode {
  public:
-  explicit KernelCode(const Driver& driver) : driver_(driver) {}
+  /// @param images is told what is loaded, for whoever asks what its kernels do; null: nobody does
+  explicit KernelCode(const Driver& driver, ModuleVariables* images = nullptr)
+      : driver_(driver), images_(images) {}
   KernelCode(const KernelCode&) = delete;
   KernelCode& operator=(const KernelCode&) = delete;
 
@@ -37,11 +40,14 @@ class KernelCode {
                                        const std::string& name_expression);
 
  private:
-  [[nodiscard]] CUlibrary load(const std::string& image, const std::string& origin) const;
+  /// @param ptx that the image was made from; empty: it is the image's own affair
+  [[nodiscard]] CUlibrary load(const std::string& image, const std::string& origin,
+                               const std::string& ptx = {}) const;
   [[nodiscard]] CUfunction find(CUlibrary library, std::string_view name,
                                 const std::string& origin) const;
 
   const Driver& driver_;
+  ModuleVariables* const images_;
   std::vector<std::string> environment_;
   std::mutex mutex_;
   std::map<std::string, CUlibrary> files_;

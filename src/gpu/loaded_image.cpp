@@ -48,7 +48,7 @@ bool has_machine_code(const ByteSource& fat_binary, int binary_version) {
 
 }  // namespace
 
-std::shared_ptr<LoadedImage> LoadedImage::from_memory(const void* code) {
+std::shared_ptr<LoadedImage> LoadedImage::from_memory(const void* code, const std::string& ptx) {
   const std::shared_ptr<LoadedImage> image(new LoadedImage);
   const MemorySource source(code);
   const auto wrapper = source.read<FatBinaryWrapper>(0);
@@ -59,6 +59,7 @@ std::shared_ptr<LoadedImage> LoadedImage::from_memory(const void* code) {
     image->keep_fat_binary(code);
   } else {
     image->keep_answer(source);
+    if (image->text_.empty() && ptx.size() <= most_copied_bytes) image->text_ = ptx;
   }
   return image;
 }

@@ -22,7 +22,9 @@ class LoadedImage {
  public:
   /// @param code as the program gave it to cuModuleLoadData, cuModuleLoadFatBinary or
   ///   cuLibraryLoadData, which succeeded
-  [[nodiscard]] static std::shared_ptr<LoadedImage> from_memory(const void* code);
+  /// @param ptx that machine code was made from, where that is known beside it
+  [[nodiscard]] static std::shared_ptr<LoadedImage> from_memory(const void* code,
+                                                                const std::string& ptx = {});
   /// @param path as given to cuModuleLoad or cuLibraryLoadFromFile
   /// @param simulated the driver reads PATH.sim in its place, if there is one
   [[nodiscard]] static std::shared_ptr<LoadedImage> from_file(const std::string& path,
@@ -69,7 +71,7 @@ class LoadedImage {
   Answer answer_;
   std::map<int, Answer> answers_;  ///< of a fatbin, by binary version
   std::map<int, KernelAccesses> accesses_;
-  std::string text_;  ///< of an image that is one
+  std::string text_;  ///< of an image that is one, or the PTX of one that is machine code
 
   // Where a fatbin is: one of the three.
   const void* address_ = nullptr;

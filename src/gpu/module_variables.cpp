@@ -37,8 +37,8 @@ void ModuleVariables::loaded(CUmodule module, const void* code) noexcept {
   remember(module, true, [&] { return LoadedImage::from_memory(code); });
 }
 
-void ModuleVariables::loaded(CUlibrary library, const void* code) noexcept {
-  remember(library, false, [&] { return LoadedImage::from_memory(code); });
+void ModuleVariables::loaded(CUlibrary library, const void* code, const std::string& ptx) noexcept {
+  remember(library, false, [&] { return LoadedImage::from_memory(code, ptx); });
 }
 
 void ModuleVariables::loaded_from_file(CUmodule module, const char* path) noexcept {

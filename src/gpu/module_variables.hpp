@@ -47,7 +47,8 @@ class ModuleVariables {
   // After a load that succeeded, while the program is still in the call. A cubin takes some
   // microseconds, PTX a millisecond for each MiB, a fatbin the same whatever its size.
   void loaded(CUmodule module, const void* code) noexcept;
-  void loaded(CUlibrary library, const void* code) noexcept;
+  /// @param ptx that machine code was made from, where that is known beside it
+  void loaded(CUlibrary library, const void* code, const std::string& ptx = {}) noexcept;
   void loaded_from_file(CUmodule module, const char* path) noexcept;
   void loaded_from_file(CUlibrary library, const char* path) noexcept;
   /// After the program got a library's module, or a kernel's function, for the current context.

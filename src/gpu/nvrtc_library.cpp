@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include <contextune/error.hpp>
 
@@ -91,11 +92,15 @@ CompiledSource NvrtcLibrary::compile(const std::string& path, const std::string&
     require(nvrtcGetCUBINSize_(raw, &size), "NVRTC made no machine code");
     compiled.image.resize(size);
     require(nvrtcGetCUBIN_(raw, compiled.image.data()), "NVRTC made no machine code");
-  } else {
-    require(nvrtcGetPTXSize_(raw, &size), "NVRTC made no PTX");
-    compiled.image.resize(size);
-    require(nvrtcGetPTX_(raw, compiled.image.data()), "NVRTC made no PTX");
   }
+  std::string ptx;
+  nvrtcResult found = nvrtcGetPTXSize_(raw, &size);
+  if (found == NVRTC_SUCCESS) {
+    ptx.resize(size);
+    found = nvrtcGetPTX_(raw, ptx.data());
+  }
+  if (!native) require(found, "NVRTC made no PTX");
+  if (found == NVRTC_SUCCESS) (native ? compiled.ptx : compiled.image) = std::move(ptx);
   return compiled;
 }
 

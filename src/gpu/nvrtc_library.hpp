@@ -14,6 +14,7 @@ namespace contextune::gpu {
 struct CompiledSource {
   std::string image;
   std::string symbol;  ///< mangled name of the kernel that was asked for
+  std::string ptx{};   ///< that the machine code was made from; empty: the image is that
 };
 
 /// The run-time compiler of the CUDA toolkit, opened by dlopen. A value; any thread.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include <contextune/error.hpp>
 
@@ -16,8 +17,8 @@ namespace {
 // A build that takes longer has met a compiler that hangs.
 constexpr double longest_build_seconds = 300;
 
-// Then the image's bytes, a blank, the symbol, a newline, the image.
-constexpr std::string_view reply_begin = "contextune kernel 1 ";
+// Then the bytes of image and PTX, the symbol, a newline, the image, the PTX.
+constexpr std::string_view reply_begin = "contextune kernel 2 ";
 
 /// The command is installed with the library that this code is in.
 std::string find_command(const std::string& source) {
@@ -57,8 +58,9 @@ void add_library_folders(std::vector<std::string>& environment) {
 }  // namespace
 
 std::string build_reply(const CompiledSource& compiled) {
-  return std::string(reply_begin) + std::to_string(compiled.image.size()) + " " + compiled.symbol +
-         "\n" + compiled.image;
+  return std::string(reply_begin) + std::to_string(compiled.image.size()) + " " +
+         std::to_string(compiled.ptx.size()) + " " + compiled.symbol + "\n" + compiled.image +
+         compiled.ptx;
 }
 
 CompiledSource build_source(const std::string& path, const std::vector<std::string>& options,
@@ -74,10 +76,15 @@ CompiledSource build_source(const std::string& path, const std::vector<std::stri
   const std::string reply = output_of_detached(command, environment, longest_build_seconds);
   const std::string cut = path + ": cannot be built: `contextune build` ended in mid-answer";
   if (!reply.starts_with(reply_begin)) throw Error(reply.empty() ? cut : reply);
-  const std::size_t blank = reply.find(' ', reply_begin.size());
-  const std::size_t line = reply.find('\n');
-  if (line == std::string::npos || blank > line) throw Error(cut);
-  CompiledSource compiled{reply.substr(line + 1), reply.substr(blank + 1, line - blank - 1)};
+  std::istringstream words(reply.substr(reply_begin.size(), reply.find('\n') - reply_begin.size()));
+  std::size_t image_bytes = 0;
+  std::size_t ptx_bytes = 0;
+  CompiledSource compiled;
+  words >> image_bytes >> ptx_bytes >> compiled.symbol;
+  const std::size_t begin = std::min(reply.find('\n'), reply.size() - 1) + 1;
+  if (!words || image_bytes > reply.size() - begin) throw Error(cut);
+  compiled.image = reply.substr(begin, image_bytes);
+  compiled.ptx = reply.substr(begin + image_bytes);
   if (build_reply(compiled) != reply) throw Error(cut);
   return compiled;
 }

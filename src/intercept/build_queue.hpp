@@ -25,7 +25,9 @@ class BuildQueue {
     std::string error;  ///< why there is none
   };
 
-  explicit BuildQueue(const gpu::Driver& driver) : driver_(driver), code_(driver) {}
+  /// @param images as KernelCode has it
+  explicit BuildQueue(const gpu::Driver& driver, gpu::ModuleVariables* images = nullptr)
+      : driver_(driver), code_(driver, images) {}
   BuildQueue(const BuildQueue&) = delete;
   BuildQueue& operator=(const BuildQueue&) = delete;
 

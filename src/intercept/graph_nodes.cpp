@@ -280,6 +280,25 @@ bool GraphNodes::ordered(std::size_t first, std::size_t second) const {
   return false;
 }
 
+std::vector<GraphCopy> copies_of(const gpu::Driver& driver, CUgraph graph) {
+  std::vector<GraphCopy> copies;
+  for (CUgraphNode node : nodes_of(driver, graph)) {
+    const CUgraphNodeType type = type_of(driver, node);
+    if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
+      const auto inner = copies_of(driver, child_of(driver, node));
+      copies.insert(copies.end(), inner.begin(), inner.end());
+    }
+    if (type != CU_GRAPH_NODE_TYPE_MEMCPY) continue;
+    CUDA_MEMCPY3D copy{};
+    if (driver.cuGraphMemcpyNodeGetParams == nullptr)
+      throw Error("It copies what the driver does not tell.");
+    gpu::check(driver, driver.cuGraphMemcpyNodeGetParams(node, &copy),
+               "cuGraphMemcpyNodeGetParams");
+    copies.push_back({copy.dstDevice, copy.srcDevice});
+  }
+  return copies;
+}
+
 std::string why_unreplayable(const gpu::Driver& driver, CUgraph graph) {
   for (CUgraphNode node : nodes_of(driver, graph)) {
     const CUgraphNodeType type = type_of(driver, node);

@@ -50,6 +50,14 @@ class GraphNodes {
 /// beside kernels, copies and memsets. Empty: they can.
 [[nodiscard]] std::string why_unreplayable(const gpu::Driver& driver, CUgraph graph);
 
+/// A copy from device memory to device memory.
+struct GraphCopy {
+  CUdeviceptr to = 0;
+  CUdeviceptr from = 0;
+};
+/// All of a graph that launches can be made of again, those of its child graphs too. @throws Error
+[[nodiscard]] std::vector<GraphCopy> copies_of(const gpu::Driver& driver, CUgraph graph);
+
 /// gpu::kernel_shape of a launch.
 [[nodiscard]] std::uint64_t shape_of(const gpu::Driver& driver, CUfunction function,
                                      const Dim3& grid, const Dim3& block,

@@ -78,7 +78,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       kernels_(driver_, filter_, log_),
       module_variables_(driver_),
       rules_(driver_, program_, options.auto_knobs),
-      builds_(driver_),
+      builds_(driver_, &module_variables_),
       forced_(options.force, log_),
       measurement_(options.timer, make_timers(), log_),
       captures_(driver_),

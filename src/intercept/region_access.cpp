@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "intercept/arguments.hpp"
+#include "intercept/graph_table.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -19,9 +20,11 @@ struct Step {
   std::set<CUdeviceptr> reads;
   std::set<CUdeviceptr> writes;
   std::set<CUdeviceptr> steers;  ///< what is read there decides where it goes
+  const Site* site = nullptr;    ///< whose default it is
 };
 
 bool may_be_filled(const Allocation& one) {
+  // Of variables some are constants, of whose readers nothing is known.
   const bool is_own = one.kind == AllocationKind::Device || one.kind == AllocationKind::Pool ||
                       one.kind == AllocationKind::Virtual;
   return is_own && one.accessible && !one.exported && !one.of_nccl;
@@ -56,7 +59,7 @@ class Finder {
       case Operation::Kind::Launch:
         return add_launch(*operation.launch);
       case Operation::Kind::Graph:
-        return fail("the region launches a CUDA graph");
+        return add_graph(operation.graph);
       case Operation::Kind::Call:
         return add_call(operation);
       case Operation::Kind::Collective:
@@ -92,16 +95,53 @@ class Finder {
     steps_.push_back(std::move(step));
   }
 
+  /// What it sets is made of nothing.
+  void add_graph(CUgraphExec exec) {
+    const auto graph = services().graphs.find(exec);
+    std::shared_ptr<const GraphNodes> nodes;
+    if (graph != nullptr) {
+      const std::lock_guard lock(graph->mutex);
+      nodes = graph->nodes();
+    }
+    if (nodes == nullptr) return fail("the nodes of a CUDA graph are not known");
+    const auto launch_of = [&](const GraphKernel& one, CUlaunchConfig& config) {
+      Launch launch = one.launch(config);
+      launch.timed_alone = services().measurement.tells_graph_kernels_apart();
+      if (services().several_devices)
+        launch.context = one.params.ctx != nullptr ? one.params.ctx : graph->context();
+      return launch;
+    };
+    CUlaunchConfig config{};
+    for (const GraphKernel& one : nodes->kernels()) {
+      const Launch launch = launch_of(one, config);
+      const SiteTable::Found found = table_.find_known(launch);
+      if (found.binding == nullptr) return fail("a kernel of a CUDA graph is not known");
+      add_launch(launch, found);
+    }
+    for (const GraphKernel& one : nodes->inner_kernels()) add_launch(launch_of(one, config), {});
+    for (const GraphCopy& copy : copies_of(services().driver, graph->clone())) {
+      Step step;
+      if (const auto to = allocation_of(copy.to)) step.writes.insert(*to);
+      if (const auto from = allocation_of(copy.from)) step.reads.insert(*from);
+      if (step.writes.empty()) step.steers = step.reads;
+      steps_.push_back(std::move(step));
+    }
+  }
+
   void add_launch(const RecordedLaunch& recorded) {
     const Launch launch = region_.launch_of(recorded.call());
+    add_launch(launch, table_.find(launch));
+  }
+
+  void add_launch(const Launch& launch, const SiteTable::Found& found) {
     const KnownKernel* const kernel = services().kernels.find(launch.function, launch.context);
     if (kernel == nullptr) return fail("a kernel of the region is not known");
-    const SiteTable::Found found = table_.find(launch);
     const Site* const site = found.resolved == nullptr ? nullptr : &found.resolved->site();
     const KernelAccess access = access_of(*kernel);
     Step step;
     const std::string why = resolve(access, *kernel, launch, step);
     if (!why.empty()) fail("kernel " + kernel->identity.name + ": " + why);
+    step.site = site;
     if (site != nullptr) add_site(*site, *kernel, launch, step, why);
     if (site != nullptr) add_variants(*site, found, launch, *kernel);
     steps_.push_back(std::move(step));
@@ -138,29 +178,59 @@ class Finder {
     return words;
   }
 
+  /// The variable that a place is.
+  std::optional<gpu::VariableRange> variable_at(const KernelAccess::Place& place,
+                                                const KnownKernel& kernel) {
+    const auto use = services().variables.of(kernel.identity);
+    const auto found =
+        std::find_if(use->variables.begin(), use->variables.end(),
+                     [&](const gpu::VariableRange& one) { return one.name == place.variable; });
+    return found == use->variables.end() ? std::nullopt : std::optional(*found);
+  }
+
+  /// What a use of a kernel can find at one of its places.
+  struct Found {
+    std::vector<CUdeviceptr> memory;
+    bool is_unknown = false;  ///< what nobody knows may be there
+    bool is_nothing = false;  ///< a null pointer, which nobody follows, or a constant
+  };
+  Found found_at(const KernelAccess::Place& place, const KnownKernel& kernel,
+                 const Launch& launch) {
+    Found found;
+    std::vector<std::uint64_t> words;
+    if (place.variable.empty()) {
+      words = words_at(place, kernel, launch);
+      found.is_nothing = !words.empty() && std::all_of(words.begin(), words.end(),
+                                                       [](std::uint64_t one) { return one == 0; });
+    } else if (const auto variable = variable_at(place, kernel)) {
+      found.is_nothing = variable->kind == gpu::VariableKind::Constant;
+      if (!found.is_nothing) words.push_back(variable->address);
+    }
+    for (const std::uint64_t word : words)
+      if (const auto begin = allocation_of(word)) found.memory.push_back(*begin);
+    found.is_unknown = !place.variable.empty() && found.memory.empty() && !found.is_nothing;
+    return found;
+  }
+
   /// @return why it cannot be told, as a clause
   std::string resolve(const KernelAccess& access, const KnownKernel& kernel, const Launch& launch,
                       Step& step) {
     if (!access.unknown.empty()) return access.unknown;
-    std::vector<std::vector<CUdeviceptr>> memory;
-    std::vector<bool> is_null;
+    std::vector<Found> places;
     for (const KernelAccess::Place& place : access.places) {
-      auto& of_place = memory.emplace_back();
-      const auto words = words_at(place, kernel, launch);
-      is_null.push_back(!words.empty() && std::all_of(words.begin(), words.end(),
-                                                      [](std::uint64_t one) { return one == 0; }));
-      for (const std::uint64_t word : words)
-        if (const auto begin = allocation_of(word)) of_place.push_back(*begin);
-      if (place.steers) step.steers.insert(of_place.begin(), of_place.end());
+      const Found& one = places.emplace_back(found_at(place, kernel, launch));
+      if (place.steers) step.steers.insert(one.memory.begin(), one.memory.end());
     }
     for (const KernelAccess::Use& use : access.uses) {
       bool any = false;
-      for (std::size_t i = 0; i < memory.size(); ++i) {
+      for (std::size_t i = 0; i < places.size(); ++i) {
         if ((use.bases >> i & 1U) == 0) continue;
-        // Nobody follows a null pointer.
-        any = any || !memory[i].empty() || (is_null[i] && !use.is_indirect);
-        if (use.reads) step.reads.insert(memory[i].begin(), memory[i].end());
-        if (use.writes) step.writes.insert(memory[i].begin(), memory[i].end());
+        const Found& one = places[i];
+        if (one.is_unknown)
+          return "it uses the variable " + access.places[i].variable + ", which is not known";
+        any = any || !one.memory.empty() || (one.is_nothing && !use.is_indirect);
+        if (use.reads) step.reads.insert(one.memory.begin(), one.memory.end());
+        if (use.writes) step.writes.insert(one.memory.begin(), one.memory.end());
       }
       if (!any) return "none of its arguments is the address that it uses";
     }
@@ -214,18 +284,7 @@ class Finder {
     for (const auto& [begin, one] : known_)
       if (!may_be_filled(one)) steering.insert(begin);
     for (const Step& step : steps_) steering.insert(step.steers.begin(), step.steers.end());
-    // What is made of it must not steer either.
-    const auto makes_any = [&](const Step& step) {
-      return std::any_of(step.writes.begin(), step.writes.end(),
-                         [&](CUdeviceptr begin) { return steering.contains(begin); });
-    };
-    for (bool more = true; more;) {
-      more = false;
-      for (const Step& step : steps_) {
-        if (!makes_any(step)) continue;
-        for (const CUdeviceptr begin : step.reads) more = steering.insert(begin).second || more;
-      }
-    }
+    add_sources(steering);  // what steers is made of it
     if (std::any_of(received_.begin(), received_.end(),
                     [&](CUdeviceptr begin) { return steering.contains(begin); }))
       return fail("what comes from other ranks decides where the region goes");
@@ -238,6 +297,33 @@ class Finder {
                           std::any_of(steps_.begin(), steps_.end(),
                                       [&](const Step& step) { return step.reads.contains(begin); });
     }
+    for (auto& [site, of_site] : found_.sites)
+      if (!of_site.unknown_configs.empty()) of_site.never_read = find_never_read(*site);
+  }
+
+  /// All that the region makes any of it of.
+  void add_sources(std::set<CUdeviceptr>& memory) const {
+    const auto makes_any = [&](const Step& step) {
+      return std::any_of(step.writes.begin(), step.writes.end(),
+                         [&](CUdeviceptr begin) { return memory.contains(begin); });
+    };
+    for (bool more = true; more;) {
+      more = false;
+      for (const Step& step : steps_) {
+        if (!makes_any(step)) continue;
+        for (const CUdeviceptr begin : step.reads) more = memory.insert(begin).second || more;
+      }
+    }
+  }
+
+  [[nodiscard]] std::vector<MemoryRange> find_never_read(const Site& site) const {
+    std::set<CUdeviceptr> read;
+    for (const Step& step : steps_)
+      if (step.site == &site) read.insert(step.reads.begin(), step.reads.end());
+    add_sources(read);
+    std::vector<MemoryRange> others = found_.free;
+    std::erase_if(others, [&](const MemoryRange& one) { return read.contains(one.begin); });
+    return others;
   }
 
   const LaunchRegion& region_;

@@ -19,6 +19,9 @@ struct RegionAccess {
     std::string unknown;  ///< why it may write more than that, as a clause; "": it does not
     /// Configs that launch another function, whose code does not show what it does.
     std::set<std::uint32_t> unknown_configs;
+    /// Of `free`, what does not come to anything that the site reads: a function that computes what
+    /// the default does runs as before whatever is there.
+    std::vector<gpu::MemoryRange> never_read;
   };
 
   /// Why `free` is empty, as a clause that begins with what it is about; "": it is all there is.

@@ -72,17 +72,20 @@ class SiteTable {
     Resolved* resolved = nullptr;
   };
   [[nodiscard]] Found find(const Launch& launch) {
+    const Found known = find_known(launch);
+    return known.binding == nullptr ? find_slowly(launch) : known;
+  }
+  /// The same of a launch that was met before; null: nobody asked for it.
+  [[nodiscard]] Found find_known(const Launch& launch) {
     Binding* binding = cache_.find(LaunchKey(launch));
-    if (binding != nullptr &&
-        binding->epoch.load(std::memory_order_acquire) == services_.kernels.epoch()) {
-      if (binding->kind.load(std::memory_order_relaxed) == Binding::Kind::AsWritten) {
-        return {binding, nullptr};
-      }
-      if (const Memo* memo = binding->memo.load(std::memory_order_acquire)) {
-        if (Resolved* resolved = memo->find(launch)) return {binding, resolved};
-      }
-    }
-    return find_slowly(launch);
+    if (binding == nullptr ||
+        binding->epoch.load(std::memory_order_acquire) != services_.kernels.epoch())
+      return {};
+    if (binding->kind.load(std::memory_order_relaxed) == Binding::Kind::AsWritten)
+      return {binding, nullptr};
+    const Memo* const memo = binding->memo.load(std::memory_order_acquire);
+    Resolved* const resolved = memo == nullptr ? nullptr : memo->find(launch);
+    return resolved == nullptr ? Found{} : Found{binding, resolved};
   }
 
   /// How `config` (not 0) launches it; made now if need be. Not usable, or null (a build is under

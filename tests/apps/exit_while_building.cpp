@@ -14,6 +14,7 @@
 #include <contextune/error.hpp>
 
 #include "gpu/detached_process.hpp"
+#include "gpu/kernel_access.hpp"
 #include "gpu/source_build.hpp"
 
 namespace {
@@ -61,6 +62,12 @@ int main(int argc, char** argv) {
                                                      contextune::gpu::environment_for_detached());
     std::printf("built %s: %zu bytes\n", built.symbol.c_str(), built.image.size());
     if (built.symbol != "k0" || built.image.size() < 100) return 1;
+    // From its PTX a replay knows that it may be compared on other contents.
+    const auto accesses = contextune::gpu::read_ptx_accesses(built.ptx);
+    if (!accesses.contains("k0") || !accesses.at("k0").unknown.empty()) {
+      std::printf("its PTX does not tell what it reads and writes\n");
+      return 1;
+    }
   } catch (const contextune::Error& error) {
     std::printf("%s\n", error.what());
     return std::string(error.what()).find("NVRTC was not found") == std::string::npos ? 1 : skipped;

@@ -11,7 +11,9 @@
 
 #include "catch.hpp"
 #include "gpu/fat_binary.hpp"
+#include "gpu/kernel_access.hpp"
 #include "gpu/kernel_image.hpp"
+#include "gpu/loaded_image.hpp"
 
 using namespace contextune::gpu;
 
@@ -141,6 +143,27 @@ TEST_CASE("Each kernel's instructions have a hash, the same however a fatbin is 
     if (names.c_str() + one.sh_name == ".text." + first) image[one.sh_offset] ^= 1;
   const auto changed = read(image)->code;
   for (const auto& [symbol, hash] : alone) CHECK((changed.at(symbol) == hash) == (symbol != first));
+}
+
+TEST_CASE("PTX tells what a kernel reads and writes, in a fatbin or beside machine code",
+          "[image]") {
+  const auto access = [](const std::string& image, const std::string& ptx = {}) {
+    return LoadedImage::from_memory(image.c_str(), ptx)->access_of("count", sm_90);
+  };
+  const std::string ptx = content("variables.ptx");
+  const KernelAccess alone = access(ptx);
+  CHECK(alone.unknown == "");
+  CHECK(std::any_of(alone.places.begin(), alone.places.end(), [](const auto& place) {
+    return place.variable.find("in_kernel") != std::string::npos;
+  }));
+  std::vector<KernelAccess> all{access(content("variables.cubin"), ptx)};
+  for (const std::string& name : fat_binaries()) all.push_back(access(content(name)));
+  for (const KernelAccess& one : all) {
+    CHECK(one.unknown.empty());
+    CHECK(one.uses == alone.uses);
+    CHECK(one.places.size() == alone.places.size());
+  }
+  CHECK(access(content("variables.cubin")).unknown == "its image has no PTX for it");
 }
 
 TEST_CASE("What code takes from the driver is told", "[image]") {

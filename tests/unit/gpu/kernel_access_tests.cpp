@@ -33,7 +33,7 @@ KernelAccess access(const std::string& body, const std::string& before = "") {
   return read_ptx_accesses(ptx(three, begin + body, before)).at("kernel");
 }
 
-/// "1=r 2=w!", by the numbers of the parameters.
+/// "1=r 2=w! total=r", by the numbers of the parameters and the names of variables.
 std::string text_of(const KernelAccess& access) {
   std::string text = access.unknown;
   for (std::size_t i = 0; i < access.places.size(); ++i) {
@@ -44,8 +44,10 @@ std::string text_of(const KernelAccess& access) {
       writes = writes || use.writes;
     }
     if (!reads && !writes) continue;
-    text += (text.empty() ? "" : " ") + std::to_string(access.places[i].parameter) + "=" +
-            (reads ? "r" : "") + (writes ? "w" : "") + (access.places[i].steers ? "!" : "");
+    const KernelAccess::Place& place = access.places[i];
+    text += (text.empty() ? "" : " ") +
+            (place.variable.empty() ? std::to_string(place.parameter) : place.variable) + "=" +
+            (reads ? "r" : "") + (writes ? "w" : "") + (place.steers ? "!" : "");
   }
   return text;
 }
@@ -90,6 +92,12 @@ TEST_CASE("What goes through shared memory comes from where it was read", "[acce
              ".extern .shared .align 16 .b8 grown[];\n") == "1=r");
 }
 
+TEST_CASE("Local memory is the thread's own", "[access]") {
+  CHECK(uses(".local .align 4 .b8 depot[16]; mov.u64 %rd6, depot;\n ld.global.u32 %r3, [%rd3];"
+             "st.local.u32 [%rd6], %r3;\n ld.local.u32 %r4, [%rd6];\n"
+             "st.global.u32 [%rd4], %r4;") == "1=r 2=w");
+}
+
 TEST_CASE("Of a parameter that holds several addresses, each has its place", "[access]") {
   const auto found = read_ptx_accesses(ptx(".param .align 8 .b8 args[24]", R"(
     ld.param.v2.u64 {%rd1, %rd2}, [args];
@@ -104,11 +112,27 @@ TEST_CASE("Of a parameter that holds several addresses, each has its place", "[a
   CHECK(text_of(found) == "0=r 0=w");
 }
 
+TEST_CASE("A variable of the module is memory as what a parameter points to is", "[access]") {
+  const std::string total = ".global .align 4 .b8 total[4];\n";
+  CHECK(uses("mov.u64 %rd6, total; ld.global.u32 %r3, [%rd6];", total) == "total=r");
+  CHECK(uses("ld.global.u32 %r3, [total+4]; st.global.u32 [%rd4], %r3;", total) == "2=w total=r");
+  CHECK(uses("atom.global.add.u32 %r3, [total], 1;", total) == "total=rw");
+  // An address that lies in one is nobody's that is known.
+  CHECK(uses("ld.global.u64 %rd6, [total]; st.global.u32 [%rd6], %r2;", total) ==
+        "it finds addresses in memory");
+}
+
+TEST_CASE("A constant is read like a number, and what decides which one steers", "[access]") {
+  const std::string table = ".const .align 4 .b8 table[64];\n";
+  CHECK(uses("ld.const.f32 %f1, [table+8]; st.global.f32 [%rd4], %f1;", table) == "2=w");
+  CHECK(uses("ld.global.u32 %r3, [%rd3]; mul.wide.u32 %rd6, %r3, 4; mov.u64 %rd7, table;"
+             "add.s64 %rd7, %rd7, %rd6; ld.const.f32 %f1, [%rd7]; st.global.f32 [%rd4], %f1;",
+             table) == "1=r! 2=w");
+}
+
 TEST_CASE("A kernel of which the code does not show all is unknown", "[access]") {
   CHECK(uses("ld.global.u64 %rd6, [%rd3]; st.global.u32 [%rd6], %r2;") ==
         "it finds addresses in memory");
-  CHECK(uses("mov.u64 %rd6, total; ld.global.u32 %r3, [%rd6];",
-             ".global .align 4 .b8 total[4];\n") == "it uses a variable of its module");
   CHECK(uses("mov.u64 %rd6, 0; st.global.u32 [%rd6], 1;") == "it uses an address of its own");
   CHECK(uses("{ .param .b64 param0; st.param.b64 [param0], %rd1; call.uni vprintf, (param0); }")
             .starts_with("it"));
@@ -134,12 +158,12 @@ TEST_CASE("Text that is no PTX, or is cut off at any byte, is read to its end", 
 
 TEST_CASE("A simulated image says of its kernels what PTX would show", "[access]") {
   const auto found = read_simulated_accesses(
-      "simcuda image 1\nkernel axpy\naccess axpy 1=r 2=rw! # in place\naccess nothing\n");
-  CHECK(text_of(found.at("axpy")) == "1=r 2=rw!");
+      "simcuda image 1\nkernel axpy\naccess axpy 1=r 2=rw! total=w # in place\naccess nothing\n");
+  CHECK(text_of(found.at("axpy")) == "1=r 2=rw! total=w");
   CHECK(found.at("nothing").uses.empty());
   CHECK(found.at("nothing").unknown.empty());
   CHECK_FALSE(
-      read_simulated_accesses("simcuda image 1\naccess axpy x=r\n").at("axpy").unknown.empty());
+      read_simulated_accesses("simcuda image 1\naccess axpy 1x=r\n").at("axpy").unknown.empty());
 }
 
 TEST_CASE("What is only left out for what was read ends as before, a loop may not", "[access]") {

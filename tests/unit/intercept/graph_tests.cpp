@@ -284,3 +284,27 @@ TEST_CASE("A plan of one's own can be launched outside of any search", "[graph]"
   }
   two.hold(3);
 }
+
+TEST_CASE("What a graph launches is compared in a region's only visit by what its code shows",
+          "[graph][replay]") {
+  Options options = Program::quick();
+  options.mode = Mode::Auto;
+  Program program(options);
+  Graphs graphs(program);
+  program.runtime().declare(blocks({64, 256}));
+  int n = 1000;
+  float value = 1;
+  CUdeviceptr x = program.allocate(static_cast<std::size_t>(n) * sizeof(float));
+  const Simulation& simulation = Simulation::get();
+  const CUfunction add = simulation.function(simulation.module, "_Z3addifPf");
+  CUgraphExec exec = graphs.instantiate(graphs.capture([&](CUstream stream) {
+    REQUIRE(program.launch(add, 8, 128, {&n, &value, &x}, 0, stream) == CUDA_SUCCESS);
+  }));
+  program.steps(1, [&] { REQUIRE(graphs.launch(exec) == CUDA_SUCCESS); });
+  CHECK(program.said("replay", {"visit=1"}));
+  CHECK_FALSE(program.said("fallback", {"reason=not_compared"}));
+  CHECK(program.said("winner", {"site=add"}));
+  CHECK(simulation.floats(x, static_cast<std::size_t>(n)) ==
+        std::vector<float>(static_cast<std::size_t>(n), 1));
+  graphs.destroy(exec);
+}
