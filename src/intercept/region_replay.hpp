@@ -62,7 +62,8 @@ class RegionReplay {
 
  private:
   /// Sites with the configs that they are to run; the others run their default.
-  using Trials = std::vector<std::pair<const Site*, std::uint32_t>>;
+  using Config = std::pair<const Site*, std::uint32_t>;
+  using Trials = std::vector<Config>;
 
   /// What stands in the way, as an exception from wherever it is found.
   struct Declined {
@@ -110,15 +111,29 @@ class RegionReplay {
   void look_at_code(const Replayer& replayer);
   /// After these were right on the visit's own memory: are they on other contents?
   void judge(Replayer& replayer, const Trials& tried, std::uint32_t number);
+  /// The same of those alone of which the code is known, and of those of which it is not.
+  void judge_known(Replayer& replayer, const Trials& right, std::uint32_t number);
+  void judge_unknown(Replayer& replayer, const Trials& right, std::uint32_t number);
+  /// @param filled what holds other contents. Drops the configs that are wrong there.
   [[nodiscard]] bool are_right_when_filled(Replayer& replayer, Trials& trials,
+                                           const std::vector<gpu::MemoryRange>& filled,
                                            std::uint32_t number);
   [[nodiscard]] bool is_right_on_filled(Replayer& replayer);
-  [[nodiscard]] bool is_covered(const Site& site) const;
-  [[nodiscard]] std::string why_not_covered(const Site& site) const;
+  void drop_wrong(Trials& trials) const;
+  /// Of these, what has been copied.
+  [[nodiscard]] std::vector<gpu::MemoryRange> copied(
+      const std::vector<gpu::MemoryRange>& ranges) const;
+  [[nodiscard]] bool has_unknown_code(const Config& one) const;
+  /// Whether all that the site writes is among `filled`.
+  [[nodiscard]] bool is_covered(const Site& site,
+                                const std::vector<gpu::MemoryRange>& filled) const;
+  [[nodiscard]] std::string why_not_covered(const Config& one) const;
   /// Those of which it is not known yet whether they are right.
   [[nodiscard]] Trials unjudged(const Replayer& replayer) const;
+  /// Whether there are any to be timed.
+  [[nodiscard]] bool has_judged(const Replayer& replayer) const;
   /// Whether the search has to wait for a visit that finds other contents. Leaves out what has
-  /// waited long enough.
+  /// waited long enough, or would keep others waiting.
   [[nodiscard]] bool waits_for_other_contents(const Replayer& replayer);
   void reject(const Site& site, std::uint32_t config);
   void screen_suspects(Replayer& replayer);
@@ -179,8 +194,7 @@ class RegionReplay {
   std::unique_ptr<ReplayMemory> memory_;
   std::vector<std::unique_ptr<ReplayMemory>> unneeded_;  ///< to be freed when the GPU is idle
   std::vector<gpu::MemoryRange> learned_;  ///< what visits wrote that could not be copied whole
-  using Config = std::pair<const Site*, std::uint32_t>;
-  std::set<Config> screened_;  ///< configs that were looked at
+  std::set<Config> screened_;              ///< configs that were looked at
   std::set<Config> wrong_;
   /// What the visits changed in which a config was right.
   struct Looks {
@@ -188,11 +202,13 @@ class RegionReplay {
     int number = 0;
   };
   std::map<Config, Looks> looks_;
-  RegionAccess access_;                  ///< of the visit under way
-  std::vector<gpu::MemoryRange> free_;   ///< of that, what has been copied
-  bool fills_ = false;                   ///< results are compared on other contents, too
-  std::optional<std::uint64_t> filled_;  ///< the run under way is on these
-  bool has_reference_ = false;           ///< of these
+  RegionAccess access_;                 ///< of the visit under way
+  std::vector<gpu::MemoryRange> free_;  ///< of that, what has been copied
+  bool fills_ = false;                  ///< results are compared on other contents, too
+  /// What holds those in the run under way; absent: it is on the visit's own.
+  std::optional<std::vector<gpu::MemoryRange>> filled_;
+  std::uint64_t fill_seed_ = 0;
+  bool has_reference_ = false;  ///< of these
   std::uint64_t visits_ = 0;
   int busy_drops_ = 0;  ///< times that the GPU was not idle for it
   std::uint64_t replays_ = 0;

@@ -120,7 +120,7 @@ bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
 
 bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
   memory_->restore_initial();
-  if (filled_) memory_->fill(free_, *filled_);
+  if (filled_) memory_->fill(*filled_, fill_seed_);
   await_ranks(ReplayRanks::Run::Trial);
   search_.begin_screening(trials);
   replayer.run([&](const Site& site) {

@@ -143,6 +143,8 @@ class Search {
   using Trials = SearchResults::Trials;
   /// Whether the config may be among what this search tries: it is not known from earlier runs.
   [[nodiscard]] bool may_try(const Site& site, std::uint32_t config) const;
+  /// The same, but for the winner of an earlier run that holds.
+  [[nodiscard]] bool has_to_time(const Site& site, std::uint32_t config) const;
   /// Those that are to be tried alone before anything else is.
   [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
   /// It is never run: nobody has compared what it computes. Between entries.

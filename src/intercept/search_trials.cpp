@@ -85,6 +85,14 @@ bool Search::may_try(const Site& site, std::uint32_t config) const {
   return !known.stored || known.stored->has_to_try(config);
 }
 
+bool Search::has_to_time(const Site& site, std::uint32_t config) const {
+  if (!may_try(site, config)) return false;
+  const std::lock_guard lock(mutex_);
+  if (site.index >= prospects_.size()) return true;
+  const auto& stored = prospects_[site.index].stored;
+  return !stored || stored->config != config || stored->needs_confirm;
+}
+
 std::vector<std::uint32_t> Search::suspects(const Site& site) const {
   const std::lock_guard lock(mutex_);
   if (site.index >= prospects_.size() || site.pinned) return {};
