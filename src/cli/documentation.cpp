@@ -142,7 +142,8 @@ mpirun do.
 Exit status: that of the program; 127 if it was not found, 126 if it cannot be run, 125 if
 contextune itself could not start. That is also the status where it is known before the start that the
 run can come to nothing: a space file, region, option or variable that cannot be used, a log folder that
-cannot be written, --only and --exclude that leave nothing. The program is then not started.
+cannot be written, --only and --exclude that leave nothing, a --force that is no config of a kernel which a
+space file declares. The program is then not started.
 
 A flag goes before its variable, and a variable before the default. Switches take no value, or =off.
 

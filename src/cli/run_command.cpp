@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "cli/descriptors.hpp"
+#include "cli/forced_pins.hpp"
 #include "cli/local_ranks.hpp"
 #include "cli/memory_limits.hpp"
 #include "cli/program.hpp"
@@ -174,6 +175,11 @@ int run(const RunRequest& request) {
   int status = 0;
   {
     Reporter reporter(setup.options.report, setup.options.quiet);
+    if (!setup.options.disable) {
+      for (const std::string& doubt :
+           pins_unknown_to_store(setup.options.force, folder_of_store(setup.options)))
+        reporter.say("contextune: " + doubt + "\n");
+    }
     RunWatch watch(setup.log_folder, setup.run);
     Program program(request.command,
                     request.num_ranks > 0

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/forced_pins.hpp"
 #include "cli/space_files.hpp"
-#include "core/force.hpp"
 #include "intercept/region_mark.hpp"
 #include "space/kernel_name.hpp"
 
@@ -30,7 +30,6 @@ void require_readable(const Options& options) {
   const auto read_pattern = [](const std::string& text) { (void)intercept::NamePattern(text); };
   require("only", options.only, read_pattern);
   require("exclude", options.exclude, read_pattern);
-  require("force", options.force, [](const std::string& text) { (void)parse_force(text); });
   require("buckets", options.buckets, [](const std::string& text) { (void)Buckets::parse(text); });
 }
 
@@ -123,6 +122,7 @@ void require_possible(const RunSetup& setup) {
                 "); give another one with --log-dir");
   }
   const SpaceFiles spaces = load_space_files(options.space);
+  require_pins(options.force, spaces);
   if (!options.discover) require_something(options, spaces);
 }
 

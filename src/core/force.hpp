@@ -20,6 +20,9 @@ struct ForcedConfig {
 /// belong to the name. @throws Error that quotes the part it cannot read
 [[nodiscard]] std::vector<ForcedConfig> parse_force(std::string_view text);
 
+/// Whether `text` is written as a config is: a number, "default", or values.
+[[nodiscard]] bool is_config_text(std::string_view text);
+
 /// The numbers of the configs that `text` means: a number, all values of one, or some values, which
 /// several may have. Only one is a pin.
 [[nodiscard]] std::vector<std::uint32_t> find_configs(std::span<const Config> configs,

@@ -29,6 +29,10 @@ SpaceFile SpaceFile::parse(std::string_view text, const std::string& path,
   return SpaceFile(std::make_shared<Script>(text, path, device));
 }
 
+std::span<const KernelDeclaration> SpaceFile::kernels() const {
+  return script_->kernels();
+}
+
 std::span<const CollectiveDeclaration> SpaceFile::collectives() const {
   return script_->collectives();
 }
@@ -39,6 +43,10 @@ std::span<const ChoiceDeclaration> SpaceFile::choices() const {
 
 const std::string& SpaceFile::path() const {
   return script_->path();
+}
+
+bool SpaceFile::asked_for_device() const {
+  return script_->scene().device_was_read;
 }
 
 std::shared_ptr<KernelRule> SpaceFile::find(std::string_view name, std::string_view symbol) const {

@@ -36,9 +36,14 @@ class SpaceFile {
 
   /// In the order of declaration.
   [[nodiscard]] std::span<const std::shared_ptr<KernelRule>> rules() const { return rules_; }
+  /// The kernels as declared, in the order of rules().
+  [[nodiscard]] std::span<const KernelDeclaration> kernels() const;
   [[nodiscard]] std::span<const CollectiveDeclaration> collectives() const;
   [[nodiscard]] std::span<const ChoiceDeclaration> choices() const;
   [[nodiscard]] const std::string& path() const;
+  /// Whether it asked for the device as it was loaded, so that it may declare something else for
+  /// another one.
+  [[nodiscard]] bool asked_for_device() const;
 
   /// The rule for a kernel, by its demangled name (with or without return type and parameters) or
   /// its symbol; null if there is none. Blanks and the types of numbers in template arguments do

@@ -168,6 +168,40 @@ class Status(CommandTest):
         self.accept(*space, "--only", "saxpy", "--auto")
         self.accept(*space, "--only", "saxpy", "--discover")
 
+    def test_a_pin_that_is_no_config_of_a_declared_kernel_ends_the_run_before_the_start(self):
+        space = self.space('kernel "gemm<64, 64>" { configs = { {block=64, per_sm=1}, '
+                           "{block=64, per_sm=2}, {block=128, per_sm=1} }, "
+                           "apply = function(c, l) l.block.x = c.block end }\n")
+        all_of_it = "it has default, block=64 per_sm=1, block=64 per_sm=2, block=128 per_sm=1"
+        whose = ' of kernel "gemm<64, 64>" (space.lua:1)'
+        for wrong in ("block=100", "4", "blok=64", "large", "block=128 per_sm=2"):
+            said = self.refusal(*space, "--force", f"gemm<64,64>={wrong}")
+            self.assertIn(f'option force: "{wrong}" is no config{whose}; {all_of_it}', said)
+        self.assertIn(all_of_it, self.refusal(
+            *space, CONTEXTUNE_FORCE="other=1,gemm<64, 64>{grid=8}=block=100"))
+        self.assertIn(f'"block=64" means several configs{whose}: '
+                      "block=64 per_sm=1, block=64 per_sm=2",
+                      self.refusal(*space, "--force", "gemm<64, 64>=block=64"))
+        for right in ("0", "3", "default", "block=128", "block=64 per_sm=2"):
+            self.accept(*space, "--force", f"gemm<64, 64>={right}")
+        self.accept(*space, "--force", "saxpy=block=100,decode{n=4}=7")
+        self.accept(*space, CONTEXTUNE_FORCE="gemm<64, 64>=9", CONTEXTUNE_DISABLE="1")
+
+    def test_a_pin_that_is_written_as_no_config_ends_the_run_before_the_start(self):
+        for wrong in ("large", "-1", "=3", "99999999999"):
+            self.assertIn(f'option force: "{wrong}" of "saxpy" is no config',
+                          self.refusal("--force", f"saxpy={wrong}"))
+
+    def test_a_pin_that_only_the_launch_or_the_gpu_can_judge_is_left_to_the_program(self):
+        kernel = ('kernel "saxpy" { space = { block = { %s }, per_sm = {1, 2} }, %s '
+                  "apply = function(c, l) l.block.x = c.block end }\n")
+        by_device = self.space(kernel % ("device.num_sms", ""), "device.lua")
+        self.accept(*by_device, "--force", "saxpy=block=7 per_sm=1")
+        prunes = "prune = function(c, l) return c.per_sm == 1 end,"
+        by_launch = self.space(kernel % ("64, 128", prunes), "launch.lua")
+        self.accept(*by_launch, "--force", "saxpy=block=64")
+        self.refusal(*by_launch, "--force", "saxpy=block=7")
+
     def test_a_missing_library_is_said_before_the_program_starts(self):
         self.preload.unlink()
         result = self.run_program("sh", "-c", "echo started")

@@ -39,6 +39,24 @@ class StoreTest(CommandTest):
                       if not path.name.startswith("."))
 
 
+class Pins(StoreTest):
+    def run_with(self, pin):
+        result = self.run_program("sh", "-c", "echo started", flags=["--force", pin],
+                                  env=self.environment | {"CONTEXTUNE_STORE": "tune"})
+        self.assertEqual((result.returncode, result.stdout), (0, "started\n"), result.stderr)
+        return result.stderr
+
+    def test_a_pin_that_was_no_config_of_its_site_is_doubted_before_the_start(self):
+        self.assertNotIn("option force", self.run_with("saxpy=block=100"))
+        self.write("saxpy", "256")
+        self.assertIn('contextune: option force: "block=100" was no config of "saxpy" when it was '
+                      "last tuned, and counts only if it is one now; stored are block=128 "
+                      "share=0.5, block=256 share=0.5, block=4096 share=0.5\n",
+                      self.run_with("saxpy=block=100"))
+        for pin in ("saxpy=block=256", "saxpy{n=1024}=block=4096", "saxpy=9", "gemm=block=100"):
+            self.assertNotIn("option force", self.run_with(pin))
+
+
 class LooksAt(StoreTest):
     def test_the_list_has_a_line_for_each_file(self):
         self.write("saxpy", "256", "gemm", "default")

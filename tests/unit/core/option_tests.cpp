@@ -168,6 +168,8 @@ TEST_CASE("A pin means the configs of a number, of all values, or of some that s
   CHECK(find_configs(configs, "default") == Numbers{0});
   CHECK(find_configs(configs, "nonsense").empty());
   CHECK(find_configs(configs, "-1").empty());
+  for (const char* text : {"7", " default", "block=9"}) CHECK(is_config_text(text));
+  for (const char* text : {"", "nonsense", "-1", "=3"}) CHECK_FALSE(is_config_text(text));
 }
 
 TEST_CASE("Every fallback has its own word, a sentence, a cause and a remedy", "[fallback]") {
