@@ -125,12 +125,14 @@ Json to_json(const RegionModes& modes, const log::RegionReport& region) {
                {"tuning_seconds", number(region.tuning_seconds)},
                {"replays", Json::array()},
                {"confirms", Json::array()},
+               {"stored_confirm", nullptr},
                {"left_out", Json::array()},
                {"sites", Json::array()},
                {"kernels", Json::array()},
                {"table", to_json(iteration_table(region))}};
   for (const auto& replay : region.replays) json["replays"].push_back(to_json(replay));
   for (const auto& confirm : region.confirms) json["confirms"].push_back(to_json(confirm));
+  if (region.stored_confirm) json["stored_confirm"] = to_json(*region.stored_confirm);
   for (const auto& left_out : region.left_out) json["left_out"].push_back(to_json(left_out));
   for (const auto& site : region.sites) json["sites"].push_back(to_json(site));
   for (const auto& kernel : region.kernels) json["kernels"].push_back(to_json(kernel));

@@ -68,8 +68,9 @@ std::string verdict_text(const ConfirmReport& confirm) {
   return confirm.verdict;
 }
 
-std::string confirm_line(const ProcessReport& process, const ConfirmReport& confirm) {
-  std::string text = "    ";
+std::string confirm_line(const ProcessReport& process, const ConfirmReport& confirm,
+                         std::string_view of = {}) {
+  std::string text = "    " + std::string(of);
   if (std::isfinite(confirm.before_seconds) && std::isfinite(confirm.after_seconds)) {
     const bool alone = !confirm.site.empty();
     // The gain is the mean over the pairs, and each time a median: the second one is what the pairs
@@ -245,6 +246,13 @@ std::string region_lines(const ProcessReport& process, const RegionModes& modes,
     text += "    started with the winners that are stored for " +
             count_text(stored, "site", "sites") +
             ", with the times of the run that found them\n";
+  // What is compared now takes its place, and sites that are compared alone have no time of a region.
+  const bool is_outdone =
+      std::any_of(region.confirms.begin(), region.confirms.end(), [](const ConfirmReport& confirm) {
+        return confirm.pairs > 0 || !confirm.site.empty();
+      });
+  if (stored > 0 && region.stored_confirm && !is_outdone)
+    text += confirm_line(process, *region.stored_confirm, "stored: ");
   for (const ConfirmReport& confirm : region.confirms)
     if (stored == 0 || confirm.verdict != "skipped") text += confirm_line(process, confirm);
   const RegionMode mode = modes.of(region);

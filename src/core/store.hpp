@@ -118,14 +118,20 @@ struct StoredConfirm {
   int pairs = 0;
 };
 
+/// What is stored of a region, function or choice.
+struct StoredEntry {
+  std::vector<StoredSite> sites;
+  std::optional<StoredConfirm> confirm;  ///< under the software that is here now; absent: not known
+};
+
 /// The winners on disk; a port. Any thread. Nothing throws: what cannot be read or written is said
 /// in the log, and is as if it were not there.
 class Store {
  public:
   virtual ~Store() = default;
 
-  /// All sites of an entry; empty if there is none.
-  [[nodiscard]] virtual std::vector<StoredSite> load(const StoreIdentity& identity) = 0;
+  /// An entry; without sites if there is none.
+  [[nodiscard]] virtual StoredEntry load(const StoreIdentity& identity) = 0;
 
   /// Adds sites to an entry; one of the same name and key takes the place of what was there, which
   /// is kept among the last five that were replaced. Other processes' sites stay.

@@ -80,7 +80,11 @@ std::unique_ptr<ProcessStore::Entry> ProcessStore::read(const std::string& regio
   entry->keeps_devices_apart = std::any_of(hardware.begin(), hardware.end(), [](const auto& fact) {
     return fact.first == gpu::other_gpus;
   });
-  if (!always_tune_) entry->sites = store_->load(entry->identity);
+  if (!always_tune_) {
+    StoredEntry stored = store_->load(entry->identity);
+    entry->sites = std::move(stored.sites);
+    entry->confirm = stored.confirm;
+  }
   if (!is_region) {
     const Key key = without_device(as.key);
     std::erase_if(entry->sites, [&](const StoredSite& site) {
@@ -120,6 +124,7 @@ const ProcessStore::Entry& ProcessStore::entry_of(const std::string& region, con
   event.same_software = static_cast<std::size_t>(
       std::count_if(found->sites.begin(), found->sites.end(),
                     [](const StoredSite& site) { return site.same_software; }));
+  event.confirm = found->confirm;
   event.simulated = log_.simulated();
   if (version_check_ || !tunes())
     std::erase_if(found->sites, [](const StoredSite& site) { return !site.same_software; });

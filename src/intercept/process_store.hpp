@@ -33,6 +33,7 @@ class ProcessStore {
     StoreIdentity identity;
     std::uint64_t environment = 0;  ///< names what it was read for
     std::vector<StoredSite> sites;
+    std::optional<StoredConfirm> confirm;  ///< as StoredEntry has it
     bool keeps_devices_apart = false;  ///< they are not all the same
   };
 

@@ -39,7 +39,10 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       times_(results_),
       tuning_(make_tuning(times_, results_.store_knows())),
       losses_seen_(measurement.losses()) {
-  if (clock_ == RegionClock::Work) observer_.set_site_alone();
+  if (clock_ == RegionClock::Work) {
+    observer_.set_site_alone();
+    results_.set_site_alone();
+  }
   if (id_ == 0) {
     stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
   }

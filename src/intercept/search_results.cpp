@@ -471,7 +471,7 @@ bool SearchResults::save() {
   }
   if (sites.empty()) return false;
   // An entry with many keys has no time of the whole; and what was not compared is no news.
-  const bool is_region = entry_.identity.kind == StoredKind::Region;
+  const bool is_region = entry_.identity.kind == StoredKind::Region && !is_site_alone_;
   const bool says_whole = is_region && confirm_ && confirm_->pairs > 0;
   store_.save(entry_.identity, std::move(sites), says_whole ? confirm_ : std::nullopt);
   return true;

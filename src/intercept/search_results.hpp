@@ -21,6 +21,10 @@ class SearchResults final : public TuningObserver {
   SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as, Judging judging,
                 TuningObserver& next);
 
+  /// The search is of one site, where others of the region have searches of their own: no time of
+  /// it is the region's.
+  void set_site_alone() noexcept { is_site_alone_ = true; }
+
   /// Whether sites of the region are stored: its first entry then only shows which are there.
   [[nodiscard]] bool store_knows() const noexcept { return !entry_.sites.empty(); }
   /// Whether no run before this one has seen anything of the region that is not stored, nor ended
@@ -171,6 +175,7 @@ class SearchResults final : public TuningObserver {
   bool has_noted_ = false;
   std::string why_untuned_;
   bool is_outdated_ = false;
+  bool is_site_alone_ = false;
 };
 
 }  // namespace contextune::intercept

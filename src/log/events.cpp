@@ -128,6 +128,15 @@ void write_store(RankLog& log, const StoreEvent& event) noexcept try {
   std::vector<Field> fields = {
       {"region", event.region}, {"action", event.action}, {"sites", event.sites}};
   if (event.action == "found") fields.emplace_back("same_software", event.same_software);
+  if (event.confirm && event.confirm->pairs > 0) {
+    constexpr double microseconds = 1e6;
+    fields.emplace_back("verdict", contextune::to_string(event.confirm->verdict));
+    fields.emplace_back("before_us", event.confirm->before_seconds * microseconds);
+    fields.emplace_back("after_us", event.confirm->after_seconds * microseconds);
+    fields.emplace_back("gain", event.confirm->gain);
+    fields.emplace_back("bound", event.confirm->bound);
+    fields.emplace_back("pairs", event.confirm->pairs);
+  }
   write_fields(log, LogLevel::Info, "store", fields, event.simulated);
 } catch (...) {
 }

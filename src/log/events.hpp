@@ -2,12 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include <contextune/options.hpp>
 
 #include "core/fallback_reason.hpp"
+#include "core/store.hpp"
 #include "core/tuning_observer.hpp"
 #include "log/rank_log.hpp"
 
@@ -86,6 +88,7 @@ struct StoreEvent {
   std::string_view action;        ///< "found" or "saved"
   std::size_t sites = 0;          ///< that there are in the entry, or were written
   std::size_t same_software = 0;  ///< those among them that were tuned under what is here now
+  std::optional<StoredConfirm> confirm{};  ///< of a region that was found
   bool simulated = false;
 };
 

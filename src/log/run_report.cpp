@@ -47,6 +47,17 @@ std::string joined(std::initializer_list<std::string_view> parts) {
   return key;
 }
 
+ConfirmReport confirm_of(const Record& record) {
+  return {std::string(record.text("verdict")),
+          std::string(record.text("site")),
+          seconds_of(record, "before_us"),
+          seconds_of(record, "after_us"),
+          record.number("gain").value_or(not_known),
+          record.number("bound").value_or(not_known),
+          record.count("pairs").value_or(0),
+          record.count("tries").value_or(0)};
+}
+
 std::string fallback_key(const FallbackReport& fallback) {
   return joined({fallback.reason, fallback.region, fallback.site, fallback.text});
 }
@@ -55,7 +66,7 @@ std::string fallback_key(const FallbackReport& fallback) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 15> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 16> handlers = {{
       {"start", &ReportBuilder::add_start},
       {"rank", &ReportBuilder::add_rank},
       {"region", &ReportBuilder::add_region},
@@ -65,6 +76,7 @@ std::string ReportBuilder::add(const Record& record) {
       {"passes", &ReportBuilder::add_passes},
       {"winner", &ReportBuilder::add_winner},
       {"confirm", &ReportBuilder::add_confirm},
+      {"store", &ReportBuilder::add_store},
       {"fallback", &ReportBuilder::add_fallback},
       {"fault", &ReportBuilder::add_fault},
       {"kernel", &ReportBuilder::add_kernel},
@@ -75,7 +87,7 @@ std::string ReportBuilder::add(const Record& record) {
   for (const auto& [event, handler] : handlers) {
     if (record.event == event) return (this->*handler)(record);
   }
-  if (record.event == "store" || record.event == "timer") return {};
+  if (record.event == "timer") return {};
   return "event=" + record.event + " is not known to this version";
 }
 
@@ -265,11 +277,14 @@ std::string ReportBuilder::add_confirm(const Record& record) {
          record.number("bound").value_or(not_known), record.count("pairs").value_or(0)});
     return {};
   }
-  region.confirms.push_back({std::string(record.text("verdict")), std::string(record.text("site")),
-                             seconds_of(record, "before_us"), seconds_of(record, "after_us"),
-                             record.number("gain").value_or(not_known),
-                             record.number("bound").value_or(not_known),
-                             record.count("pairs").value_or(0), record.count("tries").value_or(0)});
+  region.confirms.push_back(confirm_of(record));
+  return {};
+}
+
+std::string ReportBuilder::add_store(const Record& record) {
+  if (record.find("region") == nullptr) return missing("store", "region");
+  if (record.text("action") == "found" && record.find("verdict") != nullptr)
+    region_of(record).stored_confirm = confirm_of(record);
   return {};
 }
 

@@ -118,6 +118,7 @@ struct RegionReport {
   std::vector<SiteReport> sites;
   std::vector<ReplayReport> replays;    ///< more than one where new sites came later
   std::vector<ConfirmReport> confirms;  ///< one a generation
+  std::optional<ConfirmReport> stored_confirm;  ///< of the run that found what this one starts with
   std::vector<LeftOutReport> left_out;
   std::vector<KernelReport> kernels;    ///< from --discover
   std::string stage;                    ///< the last one that was reported
@@ -204,6 +205,7 @@ class ReportBuilder {
   std::string add_passes(const Record& record);
   std::string add_winner(const Record& record);
   std::string add_confirm(const Record& record);
+  std::string add_store(const Record& record);
   std::string add_fallback(const Record& record);
   std::string add_fault(const Record& record);
   std::string add_kernel(const Record& record);

@@ -52,7 +52,7 @@ FileStore::FileStore(const std::string& folder, Say say, Settings settings)
   if (!settings_.now) settings_.now = system_now;
 }
 
-std::vector<StoredSite> FileStore::load(const StoreIdentity& identity) try {
+StoredEntry FileStore::load(const StoreIdentity& identity) try {
   const host::HostState host_state;
   try {
     return load_now(identity);
@@ -66,7 +66,7 @@ std::vector<StoredSite> FileStore::load(const StoreIdentity& identity) try {
   return {};
 }
 
-std::vector<StoredSite> FileStore::load_now(const StoreIdentity& identity) {
+StoredEntry FileStore::load_now(const StoreIdentity& identity) {
   if (folder_.empty()) return {};
   const auto root = Folder::open(folder_, Trust::Own);
   if (!root) return {};
@@ -90,14 +90,16 @@ std::vector<StoredSite> FileStore::load_now(const StoreIdentity& identity) {
     say(FallbackReason::StoreUnreadable, file.problem);
   for (const std::string& refuted : refuted_winners(file.entry))
     say(FallbackReason::RefutedWinner, folder->path(place.file) + ": " + refuted);
-  std::vector<StoredSite> sites;
+  StoredEntry stored;
   const std::string software = software_id(here.software);
   for (const EntrySite& known : file.entry.sites) {
-    sites.push_back(known.site);
-    sites.back().same_software = known.software == software;
-    if (refutation(known.site)) sites.back().reason = WinnerReason::NoSamples;
+    StoredSite& site = stored.sites.emplace_back(known.site);
+    site.same_software = known.software == software;
+    if (refutation(known.site)) site.reason = WinnerReason::NoSamples;
   }
-  return sites;
+  if (file.entry.confirm && file.entry.confirm->software == software)
+    stored.confirm = file.entry.confirm->figures;
+  return stored;
 }
 
 bool FileStore::save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,

@@ -35,7 +35,7 @@ class FileStore final : public Store {
   FileStore(const std::string& folder, Say say, Settings settings);
   FileStore(const std::string& folder, Say say) : FileStore(folder, std::move(say), Settings{}) {}
 
-  [[nodiscard]] std::vector<StoredSite> load(const StoreIdentity& identity) override;
+  [[nodiscard]] StoredEntry load(const StoreIdentity& identity) override;
   bool save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,
             const std::optional<StoredConfirm>& confirm) override;
 
@@ -43,7 +43,7 @@ class FileStore final : public Store {
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
-  [[nodiscard]] std::vector<StoredSite> load_now(const StoreIdentity& identity);
+  [[nodiscard]] StoredEntry load_now(const StoreIdentity& identity);
   void say(FallbackReason reason, const std::string& sentence) noexcept;
 
   std::string folder_;

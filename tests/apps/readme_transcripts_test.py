@@ -70,7 +70,7 @@ class Transcripts:
         first = lambda *parts: next(line for line in log if all(part in line for part in parts))
         return {
             "first": f"$ {COMMAND}\n{tuned.stdout}{self.plain(tuned.stderr)}",
-            "again": "\n".join(self.plain(again.stderr).splitlines()[:8] + ["..."]),
+            "again": "\n".join(self.plain(again.stderr).splitlines()[:9] + ["..."]),
             "live": why_live,
             "log": "\n".join([
                 first("event=trial", "site=rotate", "iter=1"), first("event=confirm", "tries="),

@@ -1,6 +1,7 @@
 """What one run has found out the next one starts with, and what a config has taken down is not tried
 again. Unmodified programs on the simulated driver under `contextune run`, with a real store."""
 
+import json
 import os
 import re
 import resource
@@ -30,6 +31,23 @@ class StoredWinnersTest(StoredRuns):
                 self.assert_starts_tuned(again, first.winners())
                 self.assertEqual(again.of("replay"), [])
         self.assertEqual(self.run_program()[1], bare)
+
+    def test_a_run_from_the_store_says_what_the_region_gained_when_it_was_tuned(self):
+        first, _ = self.run_program("--confirm-min-pairs", "2")
+        (measured,) = first.confirmations()
+        again, _ = self.run_program()
+        (found,) = again.of("store", action="found")
+        for name in ("verdict", "before_us", "after_us", "gain", "bound", "pairs"):
+            self.assertEqual(found[name], measured[name])
+        self.assertRegex((self.work / "report").read_text(),
+                         "    stored: region time .* with the defaults, .* with the winners, .*: ")
+
+    def test_what_one_site_gained_is_not_stored_as_what_all_of_the_process_did(self):
+        log, _ = self.run_program("--mode", "live", "--max-slowdown", "0", region="process",
+                                  program=demo(600))
+        self.assertNotEqual([line for line in log.of("confirm") if line["pairs"] != "0"], [])
+        (stored,) = (self.work / "store" / "process").glob("*.json")
+        self.assertIsNone(json.loads(stored.read_text())["confirm"])
 
     def test_ranks_vote_on_what_is_stored_and_start_tuned(self):
         program = (TENSOR_PARALLEL, "--meet", self.work / "meet", "--steps", "40", "--tokens", "32")

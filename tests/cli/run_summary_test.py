@@ -1,5 +1,6 @@
 """What a run tells, and where."""
 
+import json
 import os
 import re
 import sys
@@ -87,6 +88,26 @@ class Summary(CommandTest):
                       "found them\n", report)
         self.assertRegex(report, r"kernel-0 +config-1 +block=128 +4\.00 us +- +20\.0 % less +winner, stored\n"
                                  r" +config-0 +as launched +5\.00 us +- +- +default\n")
+
+    def test_a_run_from_the_store_says_what_the_region_gained_when_it_was_tuned(self):
+        found = ("event=store region=decode action=found sites=1 same_software=1 verdict=kept "
+                 "before_us=124 after_us=110 gain=0.113 bound=0.101 pairs=8 simulated=yes\n")
+        text = "".join(line + "\n" for line in golden_log().splitlines()
+                       if "=trial " not in line and "=passes " not in line and "=confirm " not in line)
+        text = text.replace("reason=fastest", "reason=stored")
+        line = ("    stored: region time 124 us with the defaults, 110 us with the winners, 11.3 % less "
+                "(with 95 % confidence at least 10.1 %), 8 pairs of passes (simulated): "
+                "the winners are kept\n")
+        skipped = "event=confirm region=decode verdict=skipped pairs=0 tries=0\n"
+        self.assertIn(line, self.report_of(found + text + skipped))
+        self.assertIn(line, self.contextune("logs").stdout)
+        stored = json.loads(self.contextune("logs", "--json").stdout)["processes"][-1]["regions"][0]
+        self.assertEqual(stored["stored_confirm"]["gain"], 0.113)
+        again = "event=confirm region=decode verdict=kept before_us=99 after_us=90 gain=0.09 bound=0.05 pairs=4\n"
+        self.assertNotIn("stored: ", self.report_of(found + text + again))
+        alone = skipped.replace("region=decode", "region=decode site=kernel-0")
+        self.assertNotIn("stored: ", self.report_of(found + text + alone))
+        self.assertNotIn("stored: ", self.report_of(found + golden_log()))
 
     def test_a_pinned_site_is_shown_beside_its_default(self):
         text = "".join(line + "\n" for line in golden_log().splitlines()

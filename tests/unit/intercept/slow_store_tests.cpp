@@ -17,14 +17,14 @@ namespace {
 /// A disk that gives nothing of the region `slow` until it is let go.
 class SlowDisk final : public Store {
  public:
-  std::vector<StoredSite> load(const StoreIdentity& identity) override {
+  StoredEntry load(const StoreIdentity& identity) override {
     std::unique_lock lock(mutex_);
     ++loads_;
     changed_.notify_all();
     if (identity.name == "slow") changed_.wait(lock, [this] { return let_go_; });
     StoredSite site;
     site.name = identity.name;
-    return {site};
+    return {{site}, std::nullopt};
   }
   bool save(const StoreIdentity& identity, const std::vector<StoredSite>& sites,
             const std::optional<StoredConfirm>&) override {

@@ -24,13 +24,13 @@ TEST_CASE("What was saved is loaded by another process's store, and nothing exis
   const std::string folder = scratch.path("a/b/store");
   {
     TestStore first(folder);
-    CHECK(first.store.load(identity()).empty());
+    CHECK(first.store.load(identity()).sites.empty());
     CHECK_FALSE(std::filesystem::exists(scratch.path("a")));
     CHECK(first.store.save(identity(), {site(), site("gemm")}, confirm()));
     CHECK(first.said.empty());
   }
   TestStore second(folder);
-  const std::vector<StoredSite> sites = second.store.load(identity());
+  const std::vector<StoredSite> sites = second.store.load(identity()).sites;
   REQUIRE(sites.size() == 2);
   CHECK(sites[1].name == "saxpy");
   CHECK(sites[1].key == site().key);
@@ -41,12 +41,27 @@ TEST_CASE("What was saved is loaded by another process's store, and nothing exis
   CHECK(second.said.empty());
 }
 
+TEST_CASE("How a region fared is loaded with its sites, but under other software") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  REQUIRE(test.store.save(identity(), {site()}, confirm()));
+  const auto stored = test.store.load(identity()).confirm;
+  REQUIRE(stored);
+  CHECK(stored->gain == confirm().gain);
+  CHECK(stored->bound == confirm().bound);
+  CHECK(stored->pairs == confirm().pairs);
+  StoreIdentity other = identity();
+  other.environment.software = {{"driver", "another"}};
+  CHECK_FALSE(test.store.load(other).confirm);
+  CHECK_FALSE(test.store.load(identity("prefill")).confirm);
+}
+
 TEST_CASE(
     "A winner that its own trial refutes is given out as none, which is said with its place") {
   const ScratchFolder scratch;
   TestStore test(scratch.path("store"));
   REQUIRE(test.store.save(identity(), {site(), site("gemm", 2048)}, std::nullopt));
-  const std::vector<StoredSite> sites = test.store.load(identity());
+  const std::vector<StoredSite> sites = test.store.load(identity()).sites;
   REQUIRE(sites.size() == 2);
   CHECK(sites[0].reason == WinnerReason::NoSamples);
   CHECK(sites[1].reason == WinnerReason::Fastest);
@@ -78,20 +93,20 @@ TEST_CASE("Hardware, kind and name are the identity; other software is told of, 
   REQUIRE(test.store.save(identity(), {site()}, std::nullopt));
   StoreIdentity other = identity();
   other.environment.software[0].second = "12.4";
-  REQUIRE(test.store.load(other).size() == 1);
-  CHECK_FALSE(test.store.load(other)[0].same_software);
+  REQUIRE(test.store.load(other).sites.size() == 1);
+  CHECK_FALSE(test.store.load(other).sites[0].same_software);
   REQUIRE(test.store.save(other, {site("gemm")}, std::nullopt));
-  const auto sites = test.store.load(other);
+  const auto sites = test.store.load(other).sites;
   REQUIRE(sites.size() == 2);
   CHECK(sites[0].same_software);
   CHECK_FALSE(sites[1].same_software);
   other = identity();
   other.environment.hardware[1].second = "114";
-  CHECK(test.store.load(other).empty());
+  CHECK(test.store.load(other).sites.empty());
   other = identity();
   other.kind = StoredKind::Function;
-  CHECK(test.store.load(other).empty());
-  CHECK(test.store.load(identity("prefill")).empty());
+  CHECK(test.store.load(other).sites.empty());
+  CHECK(test.store.load(identity("prefill")).sites.empty());
 }
 
 TEST_CASE("A relative folder counts from where the process was when the store was made") {
@@ -106,7 +121,7 @@ TEST_CASE("A relative folder counts from where the process was when the store wa
 
 TEST_CASE("Without a folder nothing is found, and a save says that there is none") {
   TestStore test("");
-  CHECK(test.store.load(identity()).empty());
+  CHECK(test.store.load(identity()).sites.empty());
   CHECK(test.said.empty());
   CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
   REQUIRE(test.said.size() == 1);
@@ -129,8 +144,8 @@ TEST_CASE("A damaged file is set aside under a name of its own, said once, and t
     const std::string garbage = "garbage " + std::to_string(i);
     write_file(file, garbage);
     TestStore test(folder);
-    CHECK(test.store.load(identity()).empty());
-    CHECK(test.store.load(identity()).empty());
+    CHECK(test.store.load(identity()).sites.empty());
+    CHECK(test.store.load(identity()).sites.empty());
     REQUIRE(test.said.size() == 1);
     CHECK(test.said[0].first == FallbackReason::StoreUnreadable);
     CHECK(test.said[0].second.starts_with(file + ": line 1, column 1: "));
@@ -139,7 +154,7 @@ TEST_CASE("A damaged file is set aside under a name of its own, said once, and t
     CHECK(text_of(aside) == garbage);
     CHECK_FALSE(std::filesystem::exists(file));
     CHECK(test.store.save(identity(), {site()}, std::nullopt));
-    CHECK(test.store.load(identity()).size() == 1);
+    CHECK(test.store.load(identity()).sites.size() == 1);
   }
 }
 
@@ -151,7 +166,7 @@ TEST_CASE("A save sets a damaged file aside as well") {
   CHECK(test.store.save(identity(), {site()}, std::nullopt));
   REQUIRE(test.said.size() == 1);
   CHECK(text_of(file_of(folder) + ".unreadable-1") == "{\"schema\": 1}");
-  CHECK(test.store.load(identity()).size() == 1);
+  CHECK(test.store.load(identity()).sites.size() == 1);
 }
 
 TEST_CASE("A file that belongs to another identity is no winner of this one") {
@@ -161,7 +176,7 @@ TEST_CASE("A file that belongs to another identity is no winner of this one") {
   REQUIRE(test.store.save(identity("prefill"), {site()}, std::nullopt));
   std::filesystem::create_directories(scratch.path("store/decode"));
   std::filesystem::copy_file(file_of(folder, identity("prefill")), file_of(folder));
-  CHECK(test.store.load(identity()).empty());
+  CHECK(test.store.load(identity()).sites.empty());
   REQUIRE(test.said.size() == 1);
   CHECK(contains(test.said[0].second, "belongs into prefill/"));
 }
@@ -188,7 +203,7 @@ TEST_CASE("An entry that has become too large loses what is oldest, and goes on 
   REQUIRE(test.said.size() == 1);
   CHECK(test.said[0].first == FallbackReason::StoreFull);
   CHECK(contains(test.said[0].second, "2 sites tuned longest ago"));
-  const std::vector<StoredSite> stored = test.store.load(identity());
+  const std::vector<StoredSite> stored = test.store.load(identity()).sites;
   REQUIRE(stored.size() == 5);
   // Default, winner and failures stay.
   const StoredSite& thin = stored.front();
@@ -224,7 +239,7 @@ TEST_CASE("A file of a later contextune is left as it is") {
   const std::string folder = scratch.path("store");
   write_file(file_of(folder), "{\"schema\": 99}");
   TestStore test(folder);
-  CHECK(test.store.load(identity()).empty());
+  CHECK(test.store.load(identity()).sites.empty());
   CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
   REQUIRE(test.said.size() == 2);
   CHECK(test.said[0].first == FallbackReason::StoreUnreadable);
@@ -253,7 +268,7 @@ TEST_CASE("What is said may throw, and errno stays as it was") {
                   [](FallbackReason, const std::string&) { throw std::runtime_error("no"); });
   errno = EXDEV;
   CHECK_FALSE(store.save(identity(), {site()}, std::nullopt));
-  CHECK(store.load(identity()).empty());
+  CHECK(store.load(identity()).sites.empty());
   CHECK(errno == EXDEV);
 }
 
@@ -283,6 +298,6 @@ TEST_CASE("Descriptors that the program closed are not taken") {
           if (!test.store.save(identity(), {site()}, std::nullopt)) return 1;
           if (::fcntl(STDIN_FILENO, F_GETFD) != -1 || ::fcntl(STDOUT_FILENO, F_GETFD) != -1)
             return 2;
-          return test.store.load(identity()).size() == 1 ? 0 : 3;
+          return test.store.load(identity()).sites.size() == 1 ? 0 : 3;
         }) == 0);
 }

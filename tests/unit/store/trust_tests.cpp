@@ -30,7 +30,7 @@ void check_refused(const std::string& folder, const std::string& words) {
   const bool exists = std::filesystem::exists(file_of(folder));
   const std::string before = exists ? text_of(file_of(folder)) : "";
   TestStore test(folder, 0.2);
-  CHECK(test.store.load(identity()).empty());
+  CHECK(test.store.load(identity()).sites.empty());
   CHECK_FALSE(test.store.save(identity(), {site("other")}, std::nullopt));
   REQUIRE_FALSE(test.said.empty());
   CHECK(test.said.back().first == FallbackReason::StoreUnwritable);
@@ -99,7 +99,7 @@ TEST_CASE("What root owns is trusted by a user") {
   CHECK(in_process([&] {
           if (::setresuid(stranger, stranger, stranger) != 0) return 1;
           TestStore test(folder);
-          if (test.store.load(identity()).size() != 1) return 2;
+          if (test.store.load(identity()).sites.size() != 1) return 2;
           if (test.store.save(identity(), {site()}, std::nullopt)) return 3;
           return contains(test.said.at(0).second, "Permission denied") ? 0 : 4;
         }) == 0);
@@ -142,7 +142,7 @@ TEST_CASE("A folder that is a link of the user's own is followed, and one of ano
   TestStore test(link);
   CHECK(test.store.save(identity(), {site()}, std::nullopt));
   CHECK(std::filesystem::exists(file_of(scratch.path("real"))));
-  CHECK(test.store.load(identity()).size() == 1);
+  CHECK(test.store.load(identity()).sites.size() == 1);
   if (!is_root()) return;
   REQUIRE(::lchown(link.c_str(), stranger, stranger) == 0);
   check_refused(link, link + ": is a link that belongs to user 12345");
@@ -181,7 +181,7 @@ TEST_CASE("A pipe or a folder in a file's place holds nobody up") {
   std::filesystem::remove(file_of(folder));
   REQUIRE(::mkfifo(file_of(folder).c_str(), 0600) == 0);
   TestStore test(folder);
-  CHECK(test.store.load(identity()).empty());
+  CHECK(test.store.load(identity()).sites.empty());
   CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
   CHECK(contains(test.said.at(0).second, "is not a regular file"));
   std::filesystem::remove(file_of(folder));
@@ -200,13 +200,13 @@ TEST_CASE("A store on a read-only file system is read, and a save says why it ca
   REQUIRE(test.store.save(identity(), {site()}, std::nullopt));
   write_file(file_of(folder, identity("damaged")), "garbage");
   REQUIRE(disk.make_read_only());
-  CHECK(test.store.load(identity()).size() == 1);
+  CHECK(test.store.load(identity()).sites.size() == 1);
   CHECK(test.said.empty());
   CHECK_FALSE(test.store.save(identity(), {site()}, std::nullopt));
   REQUIRE(test.said.size() == 1);
   CHECK(contains(test.said[0].second, "Read-only file system"));
   // It cannot be set aside, and nothing is stored over it.
-  CHECK(test.store.load(identity("damaged")).empty());
+  CHECK(test.store.load(identity("damaged")).sites.empty());
   CHECK(contains(test.said.at(1).second, "left alone, as it cannot be set aside"));
   CHECK(text_of(file_of(folder, identity("damaged"))) == "garbage");
 }
@@ -224,7 +224,7 @@ TEST_CASE("On a full disk a save says so, and what was stored stays") {
   REQUIRE(test.said.size() == 1);
   CHECK(contains(test.said[0].second, "No space left on device"));
   std::filesystem::remove(scratch.path("disk/filler"));
-  CHECK(test.store.load(identity()).size() == 1);
+  CHECK(test.store.load(identity()).sites.size() == 1);
   CHECK(test.store.save(identity(), {site("other")}, std::nullopt));
   CHECK(files_below(folder).size() == 2);  // nothing of the failed attempt is left
 }
@@ -250,7 +250,7 @@ TEST_CASE("A folder that cannot be made says why, and one that goes away is made
   const std::string folder = stored(scratch);
   TestStore test(folder);
   std::filesystem::remove_all(folder);
-  CHECK(test.store.load(identity()).empty());
+  CHECK(test.store.load(identity()).sites.empty());
   CHECK(test.store.save(identity(), {site()}, std::nullopt));
   CHECK(test.said.empty());
 }

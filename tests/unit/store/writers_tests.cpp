@@ -45,7 +45,7 @@ int exit_status(pid_t child) {
 std::set<std::string> stored_names(const std::string& folder) {
   TestStore test(folder);
   std::set<std::string> names;
-  for (const StoredSite& stored : test.store.load(identity())) names.insert(stored.name);
+  for (const StoredSite& stored : test.store.load(identity()).sites) names.insert(stored.name);
   CHECK(test.said.empty());
   return names;
 }
