@@ -18,7 +18,8 @@ constexpr double slack_seconds = 2;
 constexpr double interruption_seconds = 0.02;
 // A rank that has voted gets its verdict from control threads alone, whatever programs do.
 constexpr double verdict_seconds = 15;
-// Each time the room for an answer doubles.
+// Each time the room for an answer doubles. Quick entries are through with so many before another
+// rank has started: then as long as a rank may be kept waiting, too.
 constexpr int most_refusals = 12;
 // Once there are winners: what comes after them may be this rank's alone.
 constexpr int most_late_refusals = 4;
@@ -174,8 +175,7 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   observer_.sync(event);
   note_untold();
   const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
-                             coordinator_.lost().empty() &&
-                             ++refusals_ <= (batch_.finished ? most_late_refusals : most_refusals);
+                             coordinator_.lost().empty() && has_patience(event.why);
   if (!may_ask_again) {
     // What this rank took back itself says less than what it has lost.
     const std::string lost = coordinator_.lost();
@@ -185,6 +185,14 @@ void SharedTuning::heard(Agreement agreement, bool bounded) {
   last_refusal_ = event.why;
   margin_ = std::min(2 * margin_, most_margin);
   say_again_ = true;
+}
+
+bool SharedTuning::has_patience(const std::string& why) {
+  if (++refusals_ == 1) refused_since_ = last_now_;
+  if (batch_.finished) return refusals_ <= most_late_refusals;
+  return refusals_ <= most_refusals ||
+         (why.find(entered_again) != std::string::npos &&
+          last_now_ - refused_since_ < settings_.presync_timeout);
 }
 
 void SharedTuning::take(Batch&& batch) {

@@ -166,6 +166,8 @@ class SharedTuning final : public RegionTuning {
   /// The verdict was waited for so long.
   static void leave_unknown(Agreement& agreement, double seconds);
   void heard(Agreement agreement, bool bounded);
+  /// Counts a refusal; whether the question is asked again.
+  [[nodiscard]] bool has_patience(const std::string& why);
   void take(Batch&& batch);
   void mirror(const TuningEvent& event);
   void fail(const std::string& why);
@@ -212,6 +214,7 @@ class SharedTuning final : public RegionTuning {
   bool rest_ = false;         ///< nothing to run: the next entry asks again, not this one
   std::uint64_t margin_ = 4;  ///< entries in which an answer is expected
   int refusals_ = 0;          ///< since the last agreement
+  double refused_since_ = 0;  ///< time of the first of them
   std::string last_refusal_;
   bool explained_ = false;
   std::uint64_t asked_entry_ = 0;

@@ -31,6 +31,24 @@ TEST_CASE("live, no rank waits for one that is behind, and batches begin at the 
   }
 }
 
+TEST_CASE(
+    "live, ranks go on asking as long as one of them may be late, however quick entries are") {
+  constexpr int behind = 20000;
+  for (const double entry_seconds : {1e-6, 1e-3}) {
+    INFO("entries of " << entry_seconds << " s");
+    SeveralRanks ranks(2, ancestor(1, 2));
+    ranks.add("kernel", {{4 * entry_seconds, entry_seconds}, {4 * entry_seconds, entry_seconds}});
+    for (auto& rank : ranks.ranks) rank->region_time = [=](const auto&) { return entry_seconds; };
+    for (int entry = 0; entry < behind; ++entry) ranks[0].entry(true);
+    const bool too_late = behind * entry_seconds > 5;
+    CHECK(ranks[0].tuning.finished() == too_late);
+    for (int round = 0; round < 40 * behind && !ranks.all_finished(); ++round)
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    REQUIRE(ranks.all_finished());
+    for (auto& rank : ranks.ranks) CHECK(rank->winner(0) == (too_late ? 0 : 1));
+  }
+}
+
 TEST_CASE("live, results are asked for between batches only, where all ranks are at one entry") {
   SeveralRanks ranks(2, ancestor(1, 4));
   ranks.add("kernel", {{4e-3, 3e-3, 1e-3}, {4e-3, 3e-3, 1e-3}});
