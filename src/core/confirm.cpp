@@ -18,6 +18,7 @@ constexpr double confidence_tail = 0.05;
 Comparison::Comparison(const ConfirmLimits& limits) : limits_(limits) {
   limits_.min_pairs = std::max(2, limits_.min_pairs);
   limits_.max_pairs = std::max(limits_.min_pairs, limits_.max_pairs);
+  if (limits_.pairs_to_give_up == 0) limits_.pairs_to_give_up = 2 * limits_.min_pairs;
   target_ = limits_.min_pairs;
   for (int pairs = target_; pairs < limits_.max_pairs; pairs *= 2) ++num_looks_;
   plan();
@@ -62,14 +63,15 @@ void Comparison::complete(std::span<const RegionSample> samples) {
 }
 
 void Comparison::look() {
-  const Bound bound = paired_bound(gains_, confidence_tail / num_looks_);
+  const Bound bound = paired_bound(gains_, confidence_tail / num_looks_, limits_.known);
   gain_ = bound.mean;
   bound_ = bound.low;
+  scatter_ = bound.scatter;
   const bool shown = bound.low > limits_.least_gain;
   const bool last = target_ >= limits_.max_pairs;
   if (shown && (last || seconds() >= limits_.min_seconds)) {
     verdict_ = Verdict::Faster;
-  } else if (last || (!shown && planned_ >= 2 * limits_.min_pairs && hopeless(bound))) {
+  } else if (last || (!shown && planned_ >= limits_.pairs_to_give_up && hopeless(bound))) {
     verdict_ = Verdict::NotShown;
   } else {
     target_ = std::min(2 * target_, limits_.max_pairs);
@@ -88,6 +90,13 @@ bool Comparison::hopeless(const Bound& bound) const {
 double Comparison::seconds() const {
   return std::accumulate(before_.begin(), before_.end(), 0.0) +
          std::accumulate(after_.begin(), after_.end(), 0.0);
+}
+
+Scatter Comparison::scatter() const {
+  // A pass that takes half as long scatters half as much, beside one that does not.
+  const double ratio = 1 - gain_;
+  return {ratio > 0 && ratio < 1 ? scatter_.deviation / ratio : scatter_.deviation,
+          scatter_.degrees};
 }
 
 double Comparison::before() const {

@@ -16,6 +16,10 @@ struct ConfirmLimits {
   double min_seconds = 0;
   /// The share of the region's time that a gain has to be above, with that confidence.
   double least_gain = 0;
+  /// Of the gains of pairs like these, as a comparison of the same region has shown before.
+  Scatter known = {};
+  /// As few as it gives up after; 0: twice min_pairs.
+  int pairs_to_give_up = 0;
 };
 
 /// One comparison of two whole states of the region, by alternating passes (A B B A).
@@ -38,6 +42,8 @@ class Comparison {
   [[nodiscard]] double gain() const { return gain_; }    ///< share of `before` saved
   [[nodiscard]] double bound() const { return bound_; }  ///< its lower bound at the last look
   [[nodiscard]] int pairs() const { return static_cast<int>(gains_.size()); }
+  /// Of the gains, as those of pairs that differ by little scatter.
+  [[nodiscard]] Scatter scatter() const;
 
  private:
   void look();
@@ -55,6 +61,7 @@ class Comparison {
   std::vector<double> after_;
   double gain_ = 0;
   double bound_ = 0;
+  Scatter scatter_;
   Verdict verdict_ = Verdict::Open;
 };
 

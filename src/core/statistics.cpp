@@ -111,10 +111,10 @@ double t_quantile(double tail, std::size_t degrees) {
   return low;
 }
 
-Bound paired_bound(std::span<const double> gains, double tail) {
+Bound paired_bound(std::span<const double> gains, double tail, const Scatter& known) {
   if (gains.size() < 2) {
     const double infinite = std::numeric_limits<double>::infinity();
-    return {gains.empty() ? no_sample : gains[0], -infinite, infinite};
+    return {gains.empty() ? no_sample : gains[0], -infinite, infinite, known};
   }
   std::vector<double> sorted(gains.begin(), gains.end());
   std::sort(sorted.begin(), sorted.end());
@@ -127,9 +127,18 @@ Bound paired_bound(std::span<const double> gains, double tail) {
     winsorized[n - 1 - i] = sorted[n - 1 - cut];
   }
   const double share = static_cast<double>(kept.size()) / static_cast<double>(n);
-  const double error = deviation(winsorized) / (share * std::sqrt(static_cast<double>(n)));
+  Scatter scatter{deviation(winsorized), kept.size() - 1};
+  if (known.degrees > 0) {
+    const auto weighed = [](const Scatter& one) {
+      return one.deviation * one.deviation * static_cast<double>(one.degrees);
+    };
+    const std::size_t degrees = scatter.degrees + known.degrees;
+    scatter = {std::sqrt((weighed(scatter) + weighed(known)) / static_cast<double>(degrees)),
+               degrees};
+  }
+  const double error = scatter.deviation / (share * std::sqrt(static_cast<double>(n)));
   const double centre = mean(kept);
-  return {centre, centre - t_quantile(tail, kept.size() - 1) * error, error};
+  return {centre, centre - t_quantile(tail, scatter.degrees) * error, error, scatter};
 }
 
 }  // namespace contextune

@@ -42,15 +42,24 @@ class PooledNoise {
 /// @param tail above 0, below 0.5
 [[nodiscard]] double t_quantile(double tail, std::size_t degrees);
 
+/// How samples scatter, and how many say so.
+struct Scatter {
+  double deviation = 0;
+  std::size_t degrees = 0;
+};
+
 /// A mean with its one-sided lower bound.
 struct Bound {
   double mean = 0;
   double low = 0;
   double error = 0;  ///< standard error of the mean
+  Scatter scatter;   ///< of the pairs
 };
 
 /// Bound of the mean of paired gains, 10 % trimmed at each end (Tukey and McLaughlin), so that one
 /// interrupted pass among many does not decide. -inf for fewer than two pairs.
-[[nodiscard]] Bound paired_bound(std::span<const double> gains, double tail);
+/// @param known of gains like these, from before
+[[nodiscard]] Bound paired_bound(std::span<const double> gains, double tail,
+                                 const Scatter& known = {});
 
 }  // namespace contextune

@@ -192,6 +192,8 @@ class Tuning::Engine {
   void finish_try();
   /// Every winner of those that were shown together is left out once.
   void start_leaving_out();
+  /// By its own times alone: all of the winner's are below all that it has to be better than.
+  [[nodiscard]] static bool is_clear(const TuningSite& site);
   void leave_out_next();
   void finish_left_out();
   /// Nothing more is compared: what was shown stays.
@@ -221,6 +223,7 @@ class Tuning::Engine {
   bool shown_ = false;      ///< the region was, with the winners together
   bool has_less_ = false;   ///< than what was shown together
   int left_out_pairs_ = 0;  ///< most for one site
+  Scatter pair_scatter_;    ///< of what was shown together
   std::deque<SiteIndex> to_leave_out_;
   std::optional<SiteIndex> left_out_;  ///< what is compared is the region without this winner
   bool said_over_budget_ = false;

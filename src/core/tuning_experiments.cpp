@@ -40,6 +40,9 @@ constexpr double most_passes_at_once = 16;
 /// four to eight pairs show a gain of 1.2 in 28 % of all comparisons; this time in the region makes
 /// it 5 % (simulated).
 constexpr double least_compared_seconds = 5e-3;
+/// A winner that leaves no doubt is left out in so few pairs at least, and in as many more as the
+/// noise of the region asks for.
+constexpr int fewest_left_out_pairs = 2;
 /// Leaving out every winner may take so many passes, by fewer pairs for each where there are many
 /// sites.
 constexpr std::size_t most_left_out_passes = 512;
@@ -236,6 +239,7 @@ void Tuning::Engine::finish_try() {
 }
 
 void Tuning::Engine::start_leaving_out() {
+  pair_scatter_ = comparison_->scatter();
   std::vector<SiteIndex> order = changed_sites();
   // What seems to gain least is the likeliest to be of no use, and those after it are compared
   // without it.
@@ -245,6 +249,18 @@ void Tuning::Engine::start_leaving_out() {
   left_out_pairs_ = static_cast<int>(most_left_out_passes / (2 * order.size()));
   to_leave_out_.assign(order.begin(), order.end());
   leave_out_next();
+}
+
+// That the kernel itself is faster: what is in doubt then is whether others are slower for it.
+bool Tuning::Engine::is_clear(const TuningSite& site) {
+  if (!site.progress) return false;
+  const std::vector<Trial>& trials = site.progress->trials();
+  const std::vector<double> with = trials[site.known].measured();
+  const std::vector<double> without = trials[site.base()].measured();
+  constexpr std::size_t least_samples = 3;
+  return with.size() >= least_samples && without.size() >= least_samples &&
+         *std::max_element(with.begin(), with.end()) <
+             *std::min_element(without.begin(), without.end());
 }
 
 void Tuning::Engine::leave_out_next() {
@@ -257,6 +273,12 @@ void Tuning::Engine::leave_out_next() {
     left_out_ = to_leave_out_.front();
     ConfirmLimits limits = confirm_limits();
     limits.max_pairs = std::min(limits.max_pairs, left_out_pairs_);
+    limits.known = pair_scatter_;
+    if (is_clear(sites_[*left_out_])) {
+      limits.min_seconds = 0;
+      limits.pairs_to_give_up = 2 * limits.min_pairs;
+      if (options_.look_seconds == 0) limits.min_pairs = fewest_left_out_pairs;
+    }
     comparison_.emplace(limits);
     (void)experiment_advances();
   } else if (tried_sites_.empty()) {

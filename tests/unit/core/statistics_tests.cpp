@@ -55,6 +55,17 @@ TEST_CASE("The paired bound is the textbook's for few pairs", "[statistics]") {
   CHECK(paired_bound(std::vector<double>{0.5}, 0.05).low == -INFINITY);
 }
 
+TEST_CASE("Pairs like these from before narrow the paired bound as the textbook's pooled variance does",
+          "[statistics]") {
+  const std::vector<double> gains{0.01, 0.03};
+  const Scatter known{0.02, 7};
+  const Bound bound = paired_bound(gains, 0.05, known);
+  const double pooled = std::sqrt((0.0002 + 7 * 0.0004) / 8);
+  CHECK(bound.low == Approx(0.02 - 1.8595 * pooled / std::sqrt(2.0)).margin(1e-5));
+  CHECK(bound.scatter.degrees == 8);
+  CHECK(paired_bound(gains, 0.05).low < 0);
+}
+
 TEST_CASE("The paired bound lies above zero in about 5 % of tries where there is no gain",
           "[statistics]") {
   std::mt19937_64 engine(7);
