@@ -101,14 +101,14 @@ class ChangedEnvironmentTest(StoredRuns):
         self.assertNotEqual(log.of("trial"), [])
 
     def test_other_hardware_has_everything_tuned(self):
-        self.tune(program=SHORT)
+        self.tune("--no-confirm", program=SHORT)
         hardware = self.entry()[1]["hardware"]
         for name, variables in HARDWARE.items():
             with self.subTest(name):
                 self.assertIn(name, hardware)
-                self.assert_tuned(self.again(program=SHORT, variables=variables))
+                self.assert_tuned(self.again("--no-confirm", program=SHORT, variables=variables))
         with self.subTest("ranks"):
-            self.assert_tuned(self.again("-n", "2", program=SHORT))
+            self.assert_tuned(self.again("-n", "2", "--no-confirm", program=SHORT))
 
     def test_other_software_has_the_winners_confirmed_or_tuned_where_that_is_asked_for(self):
         self.tune(program=SHORT)
@@ -184,8 +184,8 @@ class ChangedEnvironmentTest(StoredRuns):
         now = {site["name"]: site for site in json.loads(next(
             (self.work / "store" / "decode").glob("*.json")).read_text())["sites"]}
         self.assertNotEqual(now["attend"]["code"], codes["attend"])
-        # Beside it stands what was noted of the tuning while it went on, where that took a second.
-        self.assertIn(len(now["attend"]["replaced"]), (1, 2))
+        # Beside it may stand what was noted of the tuning while it went on.
+        self.assertNotEqual(now["attend"]["replaced"], [])
         self.assertNotEqual(now["attend"]["reason"], "no_samples")
         self.assertEqual({name for name, _ in log.winners()}, {name for name, _ in first.winners()})
 

@@ -18,7 +18,7 @@ DEMO = BUILD / "demo" / "contextune_demo"
 SPACE = DEMO.parent / "demo.lua"
 TENSOR_PARALLEL = BUILD / "demo" / "tensor_parallel"
 PATIENCE = 100
-QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine")
+QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine", "--confirm-max-pairs", "8")
 
 
 def demo(steps, program=DEMO):

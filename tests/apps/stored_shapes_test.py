@@ -70,7 +70,7 @@ class StoredShapesTest(StoredRuns):
             script = f'exec {self.work}/rank-$CONTEXTUNE_RANK/{DEMO.name} "$@"'
             return self.run_program("-n", "4", "--distributed", "on", "--mode", "replay",
                                     "--no-confirm", space=few, program=(
-                                        "/bin/sh", "-c", script, "sh", "--steps", "4"))
+                                        "/bin/sh", "-c", script, "sh", *demo(4)[1:]))
         first, out = start()
         self.assertEqual([len([line for line in lines if line.get("action") == "saved"])
                           for lines in first.ranks], [1, 0, 1, 0])

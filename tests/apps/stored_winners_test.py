@@ -101,17 +101,17 @@ class StoredWinnersTest(StoredRuns):
                 self.assertEqual(config, stored[name, key])
 
     def test_the_store_can_be_ignored_only_read_or_left_alone(self):
-        log, _ = self.run_program("--store", "off")
+        log, _ = self.run_program("--store", "off", "--no-confirm")
         self.assertFalse((self.work / "store").exists())
         log, _ = self.run_program("--store", "stored")
         self.assertEqual(log.of("trial"), [])
         self.assertEqual(set(log.winners().values()), {"0"})
         self.assertNotIn("stored", {line["reason"] for line in log.of("winner")})
-        first, _ = self.run_program()
+        first, _ = self.run_program("--no-confirm")
         read, _ = self.run_program("--store", "stored")
         self.assertEqual(read.of("trial"), [])
         self.assertEqual(read.winners(), first.winners())
-        again, _ = self.run_program("--always-tune")
+        again, _ = self.run_program("--always-tune", "--no-confirm")
         self.assertNotEqual(again.of("trial"), [])
         self.assertEqual(len(again.of("store", action="saved")), 1)
 
@@ -123,7 +123,7 @@ class StoredWinnersTest(StoredRuns):
                 fault = {"SIMCUDA_FAULT": f"{kind}:rotate:block=512,grid=132"}
                 ends = 0
                 for _ in range(4):
-                    status, out, _ = self.end(self.start(variables=fault))
+                    status, out, _ = self.end(self.start("--no-confirm", variables=fault))
                     if status == 0:
                         break
                     ends += 1
@@ -134,7 +134,7 @@ class StoredWinnersTest(StoredRuns):
                 self.assertTrue(named)
                 for line in named:
                     self.assertIn("(block=512 per_sm=1) of 'rotate'", line["text"])
-                again, out = self.run_program(variables=fault)
+                again, out = self.run_program("--no-confirm", variables=fault)
                 self.assertEqual(out, bare)
                 self.assert_starts_tuned(again, log.winners())
 
@@ -146,7 +146,7 @@ class StoredWinnersTest(StoredRuns):
                 timeout=PATIENCE, env=self.environment | {
                     "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
                     "CONTEXTUNE_REGION": "nvtx:decode", "CONTEXTUNE_SPACE": str(SPACE),
-                    "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_REFINE": "off"},
+                    "CONTEXTUNE_N_WARMUP": "0", "CONTEXTUNE_REFINE": "off", "CONTEXTUNE_CONFIRM": "off"},
                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
             self.assertEqual((done.returncode, done.stdout), (0, bare))
 

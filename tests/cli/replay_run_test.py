@@ -12,6 +12,7 @@ import unittest
 BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
 COMMAND = BUILD / "bin" / "contextune"
 DEMO = BUILD / "demo" / "contextune_demo"
+SMALL_DEMO = (DEMO, "--rows", 64)  # computed on the host: a quarter will do
 PATIENCE = 100
 QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 
@@ -36,7 +37,7 @@ class ReplayRun(unittest.TestCase):
     def tuned(self, *flags, steps):
         """The region as `contextune logs --json` has it, and the report, of a run whose program
         printed what it prints alone."""
-        program = (DEMO, "--steps", steps)
+        program = (*SMALL_DEMO, "--steps", steps)
         bare = self.execute(*program)
         self.assertEqual(
             self.execute(COMMAND, "run", "--region", "nvtx:decode", "--space",
@@ -94,7 +95,7 @@ class ReplayRun(unittest.TestCase):
                       report)
 
     def test_the_ranks_of_a_job_have_a_log_each_and_are_compared(self):
-        program = (DEMO, "--steps", 2)
+        program = (*SMALL_DEMO, "--steps", 2)
         bare = self.execute(*program)
         output = self.execute(COMMAND, "run", "-n", 2, "--region", "nvtx:decode", "--space",
                               DEMO.parent / "demo.lua", "--report", "report.txt", *QUICK, "--", *program)

@@ -53,7 +53,7 @@ class CollectiveShapes(ShapeTest):
             self.assert_said(logs[2:], "region_never_entered")
 
     def test_a_communicator_some_of_whose_ranks_stay_out_of_the_region(self):
-        logs = self.check("some_stay_out", 4, 6000, CONTEXTUNE_PRESYNC_TIMEOUT="0.5")
+        logs = self.check("some_stay_out", 4, 3000, CONTEXTUNE_PRESYNC_TIMEOUT="0.5")
         self.assert_leased(logs[:2], "ranks=2")
         self.assert_same_winners(logs[:2])
         self.assert_said(logs[:2], "ranks_differ", "2 of the 4 ranks of their communicator")
@@ -78,7 +78,7 @@ class CollectiveShapes(ShapeTest):
                 self.assertNotIn(others, log)
 
     def test_steps_that_ranks_mark_differently(self):
-        self.assert_said(self.check("some_mark", steps=6000), "ranks_differ", "will be at number")
+        self.assert_said(self.check("some_mark", steps=3000), "ranks_differ", "will be at number")
 
     def test_a_group_of_one(self):
         self.assert_leased(self.check("group_of_one", steps=4000))
@@ -149,7 +149,7 @@ class CollectiveShapes(ShapeTest):
         self.check("sizes")
 
     def test_sizes_of_one_bucket_for_which_nccl_chooses_differently(self):
-        logs = self.check("own_choices", 4, steps=100,
+        logs = self.check("own_choices", 4, steps=50,
                           CONTEXTUNE_SPACE=str(job.HERE / "one_bucket.lua"))
         for log in logs:
             tried = [line for line in job.lines(log, "trial") if job.field(line, "config") != "0"]
@@ -160,12 +160,12 @@ class CollectiveShapes(ShapeTest):
     def test_what_a_plugin_of_the_users_chooses_is_the_default_that_has_to_be_kept_exactly(self):
         # Numbers are compared, which the switch may do otherwise than the SMs: in what NCCL chooses by
         # itself it does so for the larger size only.
-        for log in self.check("own_choices", 4, steps=100, TEST_TUNER="4 2 0", **USERS_TUNER):
+        for log in self.check("own_choices", 4, steps=30, TEST_TUNER="4 2 0", **USERS_TUNER):
             self.assertEqual({job.field(line, "default") for line in job.lines(log, "site")}, {"NVLS Simple"})
             self.assertEqual([line for line in job.lines(log, "trial") if job.field(line, "config") != "0"], [])
         self.assertEqual({line.split()[0] for what in ("256", "1048576")
                           for line in self.last_done(f"AllReduce {what} ranks=4")}, {"NVLS/SIMPLE"})
-        logs = self.check("own_choices", 4, steps=200, TEST_TUNER="1 2 0", **USERS_TUNER)
+        logs = self.check("own_choices", 4, steps=50, TEST_TUNER="1 2 0", **USERS_TUNER)
         for log in logs:
             self.assertEqual({job.field(line, "default") for line in job.lines(log, "site")}, {"Ring Simple"})
         for size in ("bytes=129-256", "bytes=524289-1048576"):
@@ -184,7 +184,7 @@ class CollectiveShapes(ShapeTest):
 
     def test_a_size_that_no_step_has_is_done_as_the_nearest_one(self):
         few = {"CONTEXTUNE_SPACE": str(job.HERE / "only_ring.lua"), "SIMNCCL_FAULTS": "slow:TREE;slow:NVLS"}
-        self.check("later_sizes", 4, steps=300, **few)
+        self.check("later_sizes", 4, steps=100, **few)
         self.assertEqual(len(self.done), 4)
         tuned = set(self.last_done("AllReduce 524288 ranks=4"))
         self.assertEqual(len(tuned), 1)
@@ -195,7 +195,7 @@ class CollectiveShapes(ShapeTest):
         # Too far away to say anything about it.
         self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 8192 ranks=4")},
                          {"TREE/LL"})
-        self.check("later_sizes", 4, steps=300, CONTEXTUNE_NEAREST_SIZE="off", **few)
+        self.check("later_sizes", 4, steps=100, CONTEXTUNE_NEAREST_SIZE="off", **few)
         self.assertEqual({line.split()[0] for line in self.last_done("AllReduce 1048576 ranks=4")},
                          {"NVLS/SIMPLE"})
 
@@ -221,7 +221,7 @@ class CollectiveShapes(ShapeTest):
         self.assert_said(logs, "collective_fixed", "another region")
 
     def test_a_host_that_is_ahead_of_its_device(self):
-        self.assert_leased(self.check("ahead", steps=6000))
+        self.assert_leased(self.check("ahead", steps=3000))
 
     def test_collectives_in_graphs(self):
         self.assert_said(self.check("captured"), "capture")
@@ -230,11 +230,11 @@ class CollectiveShapes(ShapeTest):
         self.assert_leased(self.check("anew", steps=4000))
 
     def test_communicators_that_last_one_step_each(self):
-        for log in self.check("one_for_each_step"):
+        for log in self.check("one_for_each_step", steps=400):
             self.assertLess(len(job.lines(log, "summary")), 6, log)
 
     def test_a_communicator_that_does_not_block(self):
-        logs = self.check("without_blocking")
+        logs = self.check("without_blocking", steps=400)
         self.assert_leased(logs, "type=u32 op=sum")
         self.assert_said(logs, "collective_fixed", "does not block")
 

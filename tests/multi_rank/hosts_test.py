@@ -98,7 +98,7 @@ class BetweenHosts(unittest.TestCase):
 
     def test_ranks_without_a_secret_meet_by_the_id_of_their_communicator(self):
         for distributed in ("auto", "on"):
-            outcome = self.tuned("collectives", torchrun, 1200,
+            outcome = self.tuned("collectives", torchrun, 600,
                                  {"CONTEXTUNE_DISTRIBUTED": distributed, "CONTEXTUNE_SECRET": ""})
             self.assert_same_winners(outcome)
 
@@ -143,7 +143,7 @@ class BetweenHosts(unittest.TestCase):
         with contextlib.ExitStack() as stack:
             first = stack.enter_context(self.job("replay", torchrun, variables=slow))
             self.assertTrue(first.reaches(0, moment), first.log(0))
-            second = stack.enter_context(self.job("collectives", slurm, variables=slow, steps=900))
+            second = stack.enter_context(self.job("collectives", slurm, variables=slow, steps=600))
             self.assertTrue(second.reaches(0, moment), second.log(0))
             self.hosts.disconnect()
             self.assert_untuned(faults.judge(first, range(RANKS), start), "rank [23]", "rank 0")

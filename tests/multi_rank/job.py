@@ -22,7 +22,7 @@ BUILD = pathlib.Path(os.environ.get(
 HERE = pathlib.Path(__file__).resolve().parent
 COMMAND = BUILD / "bin" / "contextune"
 SHIM = BUILD / "lib" / "libcontextune_preload.so"
-DEMO = [BUILD / "demo" / "contextune_demo", "--rows", 64]  # computed on the host: a quarter will do
+DEMO = [BUILD / "demo" / "contextune_demo", "--rows", 16]  # computed on the host: a sixteenth will do
 TENSOR_PARALLEL = BUILD / "demo" / "tensor_parallel"
 SPACE = HERE / "ranks.lua"
 
