@@ -30,8 +30,8 @@ class ChangedFilesTest(StoredRuns):
     def setUp(self):
         super().setUp()
         self.module = self.work / "other.fatbin"
-        self.module.write_text(
-            f"simcuda image 1\nlibrary {DEMO.parent / 'libdemo_kernels_sim.so'}\n")
+        image = (DEMO.parent / "demo_kernels.fatbin.sim").read_text()
+        self.module.write_text(image.replace("library ", f"library {DEMO.parent}/"))
         (self.work / "rotate.cu").write_text('#include "tile.h"\n__global__ void rotate() {}\n')
         (self.work / "tile.h").write_text("#define TILE 4\n")
 
