@@ -18,6 +18,9 @@ bool decode(const Payload& bytes, DomainReport& report) {
   report.attends = from.number<std::uint8_t>() != 0;
   report.waits_no_longer = from.number<std::uint8_t>() != 0;
   report.leaves = from.number<std::uint8_t>() != 0;
+  const auto kind = from.number<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(DomainReport::Kind::Ends)) return false;
+  report.kind = static_cast<DomainReport::Kind>(kind);
   const auto count = from.number<std::uint32_t>();
   if (count > most_communicators) return false;
   for (std::uint32_t i = 0; i < count && !from.failed(); ++i) {
@@ -55,6 +58,7 @@ Payload encode(const DomainReport& report) {
   to.number(static_cast<std::uint8_t>(report.attends));
   to.number(static_cast<std::uint8_t>(report.waits_no_longer));
   to.number(static_cast<std::uint8_t>(report.leaves));
+  to.number(static_cast<std::uint8_t>(report.kind));
   to.number(static_cast<std::uint32_t>(report.used.size()));
   for (const DomainReport::Communicator& one : report.used) {
     to.number(one.id);
@@ -85,6 +89,10 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
     return {};
   }
   const std::uint32_t rank = topic.ranks.front();
+  if (report.kind != DomainReport::Kind::Asks) {
+    note_place(rank, report);
+    return encode_domain({});
+  }
   const std::uint64_t number = report.region;
   Region& region = regions_[number];
   for (const Ranks& domain : region.domains)
@@ -99,11 +107,22 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   region.reports[rank] = std::move(report);
   const Ranks ranks = connected(region, rank);
   if (!waits_no_longer && !is_whole(number, ranks)) return encode_domain({});
+  // Where all ranks are accounted for, those who wait in other regions get no more than they have.
   const bool is_complete = region.reports.at(rank).used.empty() && is_whole(number, ranks);
+  const auto others = is_complete ? whole_where_none_is_used() : std::map<std::uint64_t, Ranks>();
   settle(region, ranks);
-  // All ranks wait somewhere: no other region gets more than it has either.
-  if (is_complete) settle_where_none_is_used();
+  for (const auto& [other, waiting] : others)
+    if (other != number) settle(regions_[other], waiting);
   return encode_domain(ranks);
+}
+
+void DomainPlanner::note_place(std::uint32_t rank, const DomainReport& report) {
+  if (report.kind == DomainReport::Kind::Begins) {
+    regions_[report.region].came.insert(rank);
+    places_[rank].insert(report.region);
+  } else if (const auto place = places_.find(rank); place != places_.end()) {
+    place->second.erase(report.region);
+  }
 }
 
 void DomainPlanner::settle(Region& region, const Ranks& ranks) {
@@ -111,13 +130,15 @@ void DomainPlanner::settle(Region& region, const Ranks& ranks) {
   region.domains.push_back(ranks);
 }
 
-void DomainPlanner::settle_where_none_is_used() {
-  for (auto& [number, region] : regions_) {
+std::map<std::uint64_t, DomainPlanner::Ranks> DomainPlanner::whole_where_none_is_used() const {
+  std::map<std::uint64_t, Ranks> whole;
+  for (const auto& [number, region] : regions_) {
     Ranks ranks;
     for (const auto& [rank, report] : region.reports)
       if (report.attends && report.used.empty()) ranks.push_back(rank);
-    if (!ranks.empty()) settle(region, ranks);
+    if (!ranks.empty() && is_whole(number, ranks)) whole[number] = std::move(ranks);
   }
+  return whole;
 }
 
 DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_t rank) {
@@ -131,8 +152,23 @@ DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_
   return {found.begin(), found.end()};
 }
 
-std::set<std::uint32_t> DomainPlanner::accounted_for(std::uint64_t number) const {
+bool DomainPlanner::is_elsewhere(std::uint32_t rank, std::uint64_t number,
+                                 const Ranks& waiting) const {
+  const auto places = places_.find(rank);
+  // In this one it has only not asked yet.
+  if (places == places_.end() || places->second.contains(number)) return false;
+  return std::any_of(places->second.begin(), places->second.end(), [&](std::uint64_t place) {
+    const std::set<std::uint32_t>& came = regions_.at(place).came;
+    return std::none_of(waiting.begin(), waiting.end(),
+                        [&](std::uint32_t one) { return came.contains(one); });
+  });
+}
+
+std::set<std::uint32_t> DomainPlanner::accounted_for(std::uint64_t number,
+                                                     const Ranks& waiting) const {
   std::set<std::uint32_t> ranks;
+  for (const auto& [rank, places] : places_)
+    if (is_elsewhere(rank, number, waiting)) ranks.insert(rank);
   for (const auto& [other, region] : regions_) {
     for (const auto& [rank, report] : region.reports)
       if (report.attends || (other == number && report.used.empty())) ranks.insert(rank);
@@ -146,7 +182,7 @@ std::set<std::uint32_t> DomainPlanner::accounted_for(std::uint64_t number) const
 bool DomainPlanner::is_whole(std::uint64_t number, const Ranks& ranks) const {
   const Region& region = regions_.at(number);
   const DomainReport& first = region.reports.at(ranks.front());
-  if (first.used.empty()) return accounted_for(number).size() >= first.num_ranks;
+  if (first.used.empty()) return accounted_for(number, ranks).size() >= first.num_ranks;
   std::map<std::uint64_t, DomainReport::Communicator> seen;
   for (const std::uint32_t rank : ranks) {
     for (const DomainReport::Communicator& one : region.reports.at(rank).used) {

@@ -12,8 +12,11 @@
 
 namespace contextune {
 
-/// What a rank says to be told with whom it is to be tuned in a region.
+/// What a rank says to be told with whom it is to be tuned in a region, or only where it is.
 struct DomainReport {
+  /// Whether it asks, or says that it has begun to repeat the body of the region, or that it does
+  /// so no longer. Those two have no answer.
+  enum class Kind : std::uint8_t { Asks, Begins, Ends };
   struct Communicator {
     std::uint64_t id = 0;     ///< the same on all its ranks, and no other's
     std::uint32_t ranks = 0;  ///< of it
@@ -28,6 +31,7 @@ struct DomainReport {
   bool leaves = false;  ///< it is not tuned in the region any more: nobody waits for it
   /// It waits in that region, where its body is repeated, and comes to no other one meanwhile.
   bool attends = false;
+  Kind kind = Kind::Asks;
 };
 
 [[nodiscard]] Payload encode(const DomainReport& report);
@@ -38,7 +42,10 @@ struct DomainReport {
 /// by communicators which they use in it. A domain is final as soon as all ranks of all its
 /// communicators have said so or left, or one of its ranks waits no longer; whoever comes later is
 /// not in it, and a communicator that is not in one domain as a whole is tuned by none. Where none
-/// is used it is final as well once all other ranks of the job wait in other regions.
+/// is used it is final as well once all other ranks of the job are elsewhere: they wait in other
+/// regions, or repeat the body of one to which no rank has come that waits here. A program that is
+/// the same on all ranks leads them through the same regions, so whoever is in one of those will
+/// come on.
 ///
 /// Each question is one rank's alone, so nobody is kept waiting. Deterministic; not thread-safe.
 class DomainPlanner {
@@ -52,17 +59,24 @@ class DomainPlanner {
     std::map<std::uint32_t, DomainReport> reports;  ///< of ranks that are in no domain
     std::map<std::uint32_t, DomainReport> left;
     std::vector<Ranks> domains;
+    std::set<std::uint32_t> came;  ///< ranks that have begun to repeat its body
   };
 
+  void note_place(std::uint32_t rank, const DomainReport& report);
+  /// Whether the rank repeats a body elsewhere, as those see it that wait in the region.
+  [[nodiscard]] bool is_elsewhere(std::uint32_t rank, std::uint64_t region,
+                                  const Ranks& waiting) const;
   /// Which ranks of the job come to the region, or come to none for now.
-  [[nodiscard]] std::set<std::uint32_t> accounted_for(std::uint64_t region) const;
+  [[nodiscard]] std::set<std::uint32_t> accounted_for(std::uint64_t region,
+                                                      const Ranks& waiting) const;
   [[nodiscard]] bool is_whole(std::uint64_t region, const Ranks& ranks) const;
   static void settle(Region& region, const Ranks& ranks);
-  /// Of all regions, those who wait in them.
-  void settle_where_none_is_used();
+  /// Regions where none is used, and who waits there for nobody any more.
+  [[nodiscard]] std::map<std::uint64_t, Ranks> whole_where_none_is_used() const;
   [[nodiscard]] static Ranks connected(const Region& region, std::uint32_t rank);
 
   std::map<std::uint64_t, Region> regions_;
+  std::map<std::uint32_t, std::set<std::uint64_t>> places_;  ///< of ranks: whose bodies they repeat
 };
 
 }  // namespace contextune

@@ -75,6 +75,7 @@ CommunicatorMembers::Members CommunicatorMembers::ask_until(Coordinator& coordin
                                                             std::uint64_t& question) {
   Topic topic = topic_of(coordinator, id);
   DomainReport report = report_of(coordinator, id, ranks);
+  report.attends = true;
   topic.question = question;
   Domain domain = ask_for_domain(coordinator, topic, std::move(report), seconds);
   question = topic.question;

@@ -22,6 +22,14 @@ std::uint64_t id_of(const collective::KnownCommunicator& one) {
   return one.tuner_id != 0 ? one.tuner_id : one.unique_id;
 }
 
+/// Of a region that is repeated, for DomainPlanner.
+std::uint64_t number_at(const std::string& region) {
+  StableHash number;
+  number.add("at");
+  number.add(region);
+  return number.value();
+}
+
 std::uint32_t times_here(std::uint64_t id) {
   const auto all = collective_calls().known();
   return static_cast<std::uint32_t>(
@@ -164,14 +172,17 @@ RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void
   }
   if (report.used.empty() && !are_certain() && options.distributed != Distributed::On) {
     group.ranks = {all->rank()};
+    group.found_by = "it uses no communicator, and nobody has declared the ranks of a job";
     return group;
   }
-  StableHash number;
-  number.add("at");
-  number.add(region);
-  report.region = number.value();
+  report.region = number_at(region);
   report.num_ranks = all->num_ranks();
   report.attends = true;
+  group.found_by = report.used.empty()
+                       ? "it uses no communicator, and nobody else of the job is on the way to it"
+                       : "they are those of the communicators that it uses";
+  StableHash number;
+  number.add(report.region);
   number.add(all->rank());
   Topic topic;
   topic.group = number.value();
@@ -184,6 +195,29 @@ RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void
   if (group.ranks.empty() && group.why.empty())
     group.why = "not all ranks whose communicators it uses came to it in time";
   return group;
+}
+
+void ProcessRanks::note_place(const std::string& region, bool begins,
+                              const Options& options) noexcept {
+  try {
+    std::string why;
+    Coordinator* const all = others(options, why);
+    if (all == nullptr) return;
+    DomainReport report;
+    report.region = number_at(region);
+    report.num_ranks = all->num_ranks();
+    report.kind = begins ? DomainReport::Kind::Begins : DomainReport::Kind::Ends;
+    StableHash number;
+    number.add("place");
+    number.add(all->rank());
+    Topic topic;
+    topic.group = number.value();
+    topic.question = places_noted_.fetch_add(1);
+    topic.ranks = {all->rank()};
+    all->say(topic, domain_kind, encode(report), domain_answer_seconds);
+  } catch (const std::exception&) {
+    // No memory: those who wait for this rank wait until their time is over.
+  }
 }
 
 std::unique_ptr<Lockstep> ProcessRanks::lockstep_among(const std::string& of,

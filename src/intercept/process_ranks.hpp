@@ -105,6 +105,9 @@ class ProcessRanks {
   ///             it, where all of the job are tuned together, else this one
   [[nodiscard]] RankGroup ranks_at(const std::string& region, std::span<const void* const> used,
                                    const Options& options);
+  /// This rank has begun to repeat the body of that region, or does so no longer: ranks that wait
+  /// in other ones need not wait for it. Waits for nobody.
+  void note_place(const std::string& region, bool begins, const Options& options) noexcept;
   /// For steps that are about no region. Null: they cannot be made, and `why` gets a clause.
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep_among(const std::string& of,
                                                          const RankGroup& group,
@@ -146,6 +149,7 @@ class ProcessRanks {
   Founder founder_;
   CommunicatorMembers members_;
   std::string why_alone_;  ///< a clause, once it is known that the founder's ranks cannot meet
+  std::atomic<std::uint64_t> places_noted_{0};
   std::atomic<bool> has_parts_{false};
   std::atomic<bool> joined_early_{false};  ///< declared ranks were, if there are any
   std::atomic<bool> may_found_{false};     ///< nccl_ended has something to do

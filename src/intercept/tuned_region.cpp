@@ -11,6 +11,7 @@
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/trial_watch.hpp"
 #include "intercept/tunable_launch.hpp"
+#include "log/events.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -251,6 +252,9 @@ bool TunedRegion::find_ranks(bool has_looked) noexcept {
       return false;
     }
     if (!group.is_whole_job) search_.limit_to(group.ranks);
+    if (!group.is_whole_job && !group.is_cut_short)
+      log::write_ranks_of_region(services().log.lines(), name(), text_of_ranks(group.ranks),
+                                 "These ranks tune it by themselves: " + group.found_by + ".");
     if (!group.is_whole_job && group.is_cut_short) {
       services().log.fallback(FallbackReason::NoAgreement, name(), {},
                               "With --scope auto the ranks that have come tune it by themselves, "
@@ -265,13 +269,27 @@ bool TunedRegion::find_ranks(bool has_looked) noexcept {
   }
 }
 
+void TunedRegion::begin_place() noexcept {
+  ProcessRanks& ranks = services().ranks;
+  if (has_place_.load() || services().captures.any() || !ranks.may_differ(options_)) return;
+  if (!has_place_.exchange(true)) ranks.note_place(name(), true, options_);
+}
+
+void TunedRegion::end_place() noexcept {
+  if (has_place_.exchange(false)) services().ranks.note_place(name(), false, options_);
+}
+
 bool TunedRegion::begin_pass() noexcept {
   services().measurement.release_when_idle();
-  if (finished() && !table_.has_builds()) return false;
+  if (finished() && !table_.has_builds()) {
+    end_place();
+    return false;
+  }
   if (!may_repeat()) return false;
   if (this_thread().is_in(this) || !claim_entry()) return false;
   const OwnArithmetic arithmetic;
   bool counts = false;
+  begin_place();
   if (!together_ && !services().captures.any() && services().ranks.may_differ(options_)) {
     if (collectives_ != nullptr && collective_calls().has_peers()) {
       looks_at_ranks_ = true;
@@ -303,6 +321,7 @@ bool TunedRegion::begin_pass() noexcept {
     stop(FallbackReason::InternalError, error.what());
   }
   if (!counts) {
+    end_place();
     release_entry();
     return false;
   }
@@ -313,7 +332,9 @@ bool TunedRegion::begin_pass() noexcept {
 bool TunedRegion::end_pass() noexcept {
   end_on_thread(api_mark);
   if (std::exchange(looks_at_ranks_, false)) return !find_ranks(true);
-  return search_.has_run_winners();
+  const bool ends = search_.has_run_winners();
+  if (ends) end_place();
+  return ends;
 }
 
 void TunedRegion::abandon_pass() noexcept {
@@ -472,6 +493,7 @@ void TunedRegion::check_probation() noexcept {
 }
 
 void TunedRegion::stop(FallbackReason reason, const std::string& text) noexcept {
+  end_place();
   try {
     search_.stop(reason, text);
   } catch (const std::exception&) {

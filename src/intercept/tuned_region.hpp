@@ -67,6 +67,9 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   /// @param has_looked the body has run, and what it uses was seen
   /// @return false: it is not repeated
   [[nodiscard]] bool find_ranks(bool has_looked) noexcept;
+  /// Ranks that wait elsewhere need not wait for this one, or may do so again.
+  void begin_place() noexcept;
+  void end_place() noexcept;
   /// False: work of the GPU has not ended within trial_timeout.
   [[nodiscard]] bool gpu_is_done();
   /// The same, and variants that are being built are waited for.
@@ -82,6 +85,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   const bool flush_l2_;
   bool together_ = false;        ///< the ranks that repeat it are known
   bool looks_at_ranks_ = false;  ///< its body runs once, to show whom it has to do with
+  std::atomic<bool> has_place_{false};  ///< other ranks are told that this one is here
   const Options options_;
   const Align align_;
   const double trial_timeout_;

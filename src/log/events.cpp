@@ -68,6 +68,11 @@ void write_region(RankLog& log, std::string_view region, std::int64_t thread) no
   log.write(LogLevel::Info, "region", {{"region", region}, {"thread", thread}});
 }
 
+void write_ranks_of_region(RankLog& log, std::string_view region, std::string_view ranks,
+                           std::string_view text) noexcept {
+  log.write(LogLevel::Info, "region", {{"region", region}, {"ranks", ranks}, {"text", text}});
+}
+
 void write_fallback(RankLog& log, FallbackReason reason, std::string_view region,
                     std::string_view site, std::string_view text) noexcept try {
   const FallbackInfo& info = fallback_info(reason);

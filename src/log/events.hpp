@@ -95,6 +95,9 @@ struct StoreEvent {
 void write_start(RankLog& log, const StartEvent& event) noexcept;
 /// A region's first entry.
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
+/// The ranks that tune it, where those are not all of the job. `text` is a sentence: why these.
+void write_ranks_of_region(RankLog& log, std::string_view region, std::string_view ranks,
+                           std::string_view text) noexcept;
 /// `region` and `site` may be empty. `text` is a sentence; empty: that of the reason.
 void write_fallback(RankLog& log, FallbackReason reason, std::string_view region,
                     std::string_view site, std::string_view text) noexcept;

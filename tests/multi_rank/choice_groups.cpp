@@ -15,6 +15,7 @@
 //   sizes -1      a group's messages are as many times as long as its number from 1 says
 //   claims N      its author says that it is done by N ranks
 //   slow MS       each run in the first group takes so long
+//   plain G       the stage of that group has no collective
 //   absent R      does the operation without asking, in all of its groups
 #include <algorithm>
 #include <chrono>
@@ -92,7 +93,7 @@ class Pair {
       return pair.launch(pair.block_of(config), 7);
     });
     CONTEXTUAL_AUTOTUNE(name, {.repeatable = true, .communicator = told}) {
-      if (wanted_.where == "kernels") {
+      if (is_plain()) {
         CHECK(cuMemsetD32Async(out_, 1, elements_, stream_));
       } else {
         reduce();
@@ -123,6 +124,10 @@ class Pair {
   }
 
   [[nodiscard]] std::size_t bytes() const { return elements_ * sizeof(unsigned); }
+  [[nodiscard]] bool is_plain() const {
+    const auto plain = wanted_.words.find("plain");
+    return wanted_.where == "kernels" || (plain != wanted_.words.end() && plain->second == number_);
+  }
   [[nodiscard]] bool is_wrong() const { return wanted_.says("wrong"); }
 
   /// out = sum of all in, plus 7.

@@ -96,6 +96,17 @@ class Groups(choice_job.ChoiceTestCase):
                     self.assertEqual(len(job.winners(log)), 1, log)
                     self.assertEqual(job.told(log), [])
 
+    def test_ranks_that_tune_elsewhere_are_not_waited_for(self):
+        logs = self.run_job(4, "own_stage", PAIRS, "plain", 0,
+                            variables={"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
+        for rank, log in enumerate(logs):
+            self.assertEqual(job.told(log), [])
+            self.assertEqual(len([line for line in job.winners(log) if " site=sum " in line]), 1, log)
+            [told] = [line for line in job.lines(log, "region") if job.field(line, "ranks")]
+            self.assertEqual(job.field(told, "ranks"), "0-1" if rank < 2 else "2-3")
+            self.assertIn("nobody else of the job is on the way" if rank < 2
+                          else "communicators that it uses", job.field(told, "text"))
+
     def test_a_body_that_gives_something_to_ranks_elsewhere_is_not_repeated(self):
         short = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
         for log, said in zip(self.run_job(4, "sends", PAIRS, variables=short), self.asked):

@@ -15,12 +15,29 @@ struct Job {
   /// What the rank is answered.
   Ranks say(std::uint32_t rank, const Used& used, bool waits_no_longer = false,
             std::uint64_t region = 1, bool leaves = false, bool attends = false) {
-    const contextune::Payload said[] = {
-        encode(DomainReport{region, used, num_ranks, waits_no_longer, leaves, attends})};
+    return tell(rank, {region, used, num_ranks, waits_no_longer, leaves, attends});
+  }
+  Ranks tell(std::uint32_t rank, const DomainReport& report) {
+    const contextune::Payload said[] = {encode(report)};
     std::string why;
     const auto answer = planner.decide({9, 0, {rank}}, said, why);
     CHECK(why.empty());
     return contextune::decode_domain(answer).value();
+  }
+  // Of ranks that repeat bodies.
+  Ranks attend(std::uint32_t rank, std::uint64_t region) {
+    return say(rank, {}, false, region, false, true);
+  }
+  void begin(std::uint32_t rank, std::uint64_t region) { move(rank, region, Kind::Begins); }
+  void end(std::uint32_t rank, std::uint64_t region) { move(rank, region, Kind::Ends); }
+
+ private:
+  using Kind = DomainReport::Kind;
+  void move(std::uint32_t rank, std::uint64_t region, Kind kind) {
+    DomainReport report;
+    report.region = region;
+    report.kind = kind;
+    CHECK(tell(rank, report).empty());
   }
 };
 
@@ -72,6 +89,53 @@ TEST_CASE("Once all ranks wait in some region, those that use none go with who i
     CHECK(attend(0, 1) == Ranks{0});
     CHECK(attend(1, 1, {{7, 2, 1}}).empty());
   }
+}
+
+TEST_CASE("Nobody waits in a region for ranks that repeat the body of another one", "[domain]") {
+  Job job;
+  for (const std::uint32_t rank : {0U, 1U}) job.begin(rank, 1);
+  CHECK(job.attend(0, 1).empty());
+  job.begin(2, 2);
+  CHECK(job.attend(1, 1).empty());
+  job.begin(3, 2);
+  SECTION("while they do") {
+    CHECK(job.attend(0, 1) == Ranks{0, 1});
+    CHECK(job.attend(1, 1) == Ranks{0, 1});
+    CHECK(job.attend(2, 2).empty());  // the other one has yet to ask
+    CHECK(job.attend(3, 2) == Ranks{2, 3});
+  }
+  SECTION("and no longer") {
+    job.end(3, 2);
+    CHECK(job.attend(0, 1).empty());
+    CHECK(job.attend(3, 1).empty());  // from where it comes the last one may come as well
+    job.end(2, 2);
+    CHECK(job.attend(2, 1) == Ranks{0, 1, 2, 3});
+  }
+}
+
+TEST_CASE("Ranks that are still in a region from which the others have come on are waited for",
+          "[domain]") {
+  Job job;
+  for (const std::uint32_t rank : {0U, 1U, 2U, 3U}) job.begin(rank, 1);
+  for (const std::uint32_t rank : {0U, 1U}) job.end(rank, 1);
+  for (const std::uint32_t rank : {0U, 1U}) job.begin(rank, 2);
+  CHECK(job.attend(0, 2).empty());
+  CHECK(job.attend(1, 2).empty());
+  for (const std::uint32_t rank : {2U, 3U}) job.end(rank, 1);
+  CHECK(job.attend(2, 2).empty());
+  CHECK(job.attend(3, 2) == Ranks{0, 1, 2, 3});
+}
+
+TEST_CASE("A region within another one is waited in for ranks that have yet to come to it",
+          "[domain]") {
+  Job job;
+  job.num_ranks = 2;
+  for (const std::uint32_t rank : {0U, 1U}) job.begin(rank, 1);
+  job.begin(0, 2);
+  CHECK(job.attend(0, 2).empty());
+  job.begin(1, 2);
+  CHECK(job.attend(0, 2).empty());  // it has not asked yet
+  CHECK(job.attend(1, 2) == Ranks{0, 1});
 }
 
 TEST_CASE("Whoever waits no longer goes with those that have come", "[domain]") {
