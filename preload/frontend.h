@@ -156,10 +156,17 @@ enum contextune_variable {
   contextune_variable_disable,
   contextune_variable_nvtx_chain,
   contextune_variable_region,
+  contextune_variable_nccl_tuner_plugin,
+  contextune_variable_nccl_net_plugin,
+  contextune_variable_nccl_algo,
+  contextune_variable_nccl_proto,
+  contextune_variable_nccl_cta_policy,
+  contextune_variable_nccl_conf_file,
   contextune_variable_count
 };
 /* Its value, as it was when it was kept, if that is so already; NULL: not set. */
 const char* contextune_variable(enum contextune_variable which);
+const char* contextune_variable_name(enum contextune_variable which);
 /* Once, by whoever attaches the core. */
 void contextune_keep_variables(void);
 

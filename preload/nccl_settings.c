@@ -1,12 +1,12 @@
-/* NCCL's settings as the user made them: variables, and for what they do not say the files that
- * NCCL reads as it is first used. Ranks need not use it first with the same call, so one may have
- * read them before its first communicator is made and another not; all have to see the same. */
+/* NCCL's settings as the user made them: variables, as they were when the core was attached, and for
+ * what they do not say the files that NCCL reads as it is first used. Ranks need not use it first
+ * with the same call, so one may have read them before its first communicator is made and another
+ * not; all have to see the same. */
 #include "nccl_wrappers.h"
 
 #include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -54,13 +54,14 @@ static bool find_in_home(const char* name, char* value, size_t bytes) {
   return find_in_file(file, name, value, bytes);
 }
 
-bool contextune_nccl_setting(const char* name, char* value, size_t bytes) {
-  const char* variable = getenv(name);
+bool contextune_nccl_setting(enum contextune_variable which, char* value, size_t bytes) {
+  const char* name = contextune_variable_name(which);
+  const char* variable = contextune_variable(which);
   if (variable != NULL) {
     snprintf(value, bytes, "%s", variable);
     return true;
   }
-  const char* file = getenv("NCCL_CONF_FILE");
+  const char* file = contextune_variable(contextune_variable_nccl_conf_file);
   const bool found = file != NULL && file[0] != '\0' ? find_in_file(file, name, value, bytes)
                                                      : find_in_home(name, value, bytes);
   return found || find_in_file("/etc/nccl.conf", name, value, bytes);

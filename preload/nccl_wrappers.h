@@ -52,7 +52,7 @@ uint64_t contextune_nccl_hash(const ncclUniqueId* ids, int num_ids);
 /* ---- what the user set (nccl_settings.c) ---- */
 
 /* False: it is not set. What is longer than `bytes` is cut off. Reads files. */
-bool contextune_nccl_setting(const char* name, char* value, size_t bytes);
+bool contextune_nccl_setting(enum contextune_variable which, char* value, size_t bytes);
 /* Whether the program's ncclConfig_t asks for what NCCL does without a tuner plugin only. */
 bool contextune_nccl_excludes_tuner(const void* config);
 

@@ -81,23 +81,24 @@ static bool name_ours(void) {
 }
 
 static bool name_users(void) {
-  if (!contextune_nccl_setting("NCCL_TUNER_PLUGIN", users_name, sizeof users_name) ||
+  if (!contextune_nccl_setting(contextune_variable_nccl_tuner_plugin, users_name,
+                               sizeof users_name) ||
       is_ours(users_name)) {
     users_name[0] = '\0';
   }
   return strlen(users_name) + 1 < sizeof users_name;
 }
 
-static bool is_set(const char* name) {
+static bool is_set(enum contextune_variable which) {
   char value[1];
-  return contextune_nccl_setting(name, value, sizeof value);
+  return contextune_nccl_setting(which, value, sizeof value);
 }
 
 static enum contextune_tuner_state prepare(void) {
-  if (is_set("NCCL_ALGO") || is_set("NCCL_PROTO")) {
+  if (is_set(contextune_variable_nccl_algo) || is_set(contextune_variable_nccl_proto)) {
     return contextune_tuner_users_choice;
   }
-  if (__atomic_load_n(&excluded, __ATOMIC_ACQUIRE) || is_set("NCCL_CTA_POLICY")) {
+  if (__atomic_load_n(&excluded, __ATOMIC_ACQUIRE) || is_set(contextune_variable_nccl_cta_policy)) {
     return contextune_tuner_users_policy;
   }
   return name_ours() && name_users() ? contextune_tuner_offered : contextune_tuner_no_path;

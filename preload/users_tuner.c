@@ -44,7 +44,8 @@ static void* open_by(const char* kind, const char* name, int flags) {
 static void* open_net_plugin(void) {
   char list[1024];
   const char* names = list;
-  if (!contextune_nccl_setting("NCCL_NET_PLUGIN", list, sizeof list) || list[0] == '\0') {
+  if (!contextune_nccl_setting(contextune_variable_nccl_net_plugin, list, sizeof list) ||
+      list[0] == '\0') {
     return dlopen("libnccl-net.so", RTLD_NOLOAD | RTLD_NOW);
   }
   void* library = NULL;

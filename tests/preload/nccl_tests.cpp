@@ -165,6 +165,12 @@ TEST_CASE("NCCL_TUNER_PLUGIN stays the user's where the user chose, or switched 
   }
 }
 
+TEST_CASE("NCCL's settings are looked up as they were when the core was attached", "[nccl]") {
+  const Outcome outcome = run_recorded({client("nccl_direct"), "late"}).outcome;
+  CHECK(sees_plugin(outcome.err) == Lines{"ncclCommInitRank sees plugin libcontextune_preload.so"});
+  CHECK(count_lines(outcome.out, "in the end: late") == 1);
+}
+
 TEST_CASE("NCCL finds no plugin where a config asks for what it does without one only", "[nccl]") {
   for (const std::string& policy : Lines{"1", "3"}) {
     INFO(policy);

@@ -1,5 +1,5 @@
 /* Calls NCCL. MANNER: direct (linked to copy a), default, next, absent, copies A B, plugin P,
- * variable, policy, chunk, threads. What differs under the frontend is said on stderr. */
+ * variable, policy, chunk, threads, late. What differs under the frontend is said on stderr. */
 #include "preload/tuner_abi.h"
 
 #include <cuda.h>
@@ -121,6 +121,16 @@ static void set_policy(int policy) {
   say_variable("in the end");
 }
 
+/* What is set once the core is attached is not looked at. */
+static void set_late(void) {
+  ncclUniqueId id = {{0}};
+  ncclComm_t comm = NULL;
+  setenv("NCCL_ALGO", "RING", 1);
+  setenv("NCCL_TUNER_PLUGIN", "late", 1);
+  ncclCommInitRank(&comm, 2, id, 0);
+  say_variable("in the end");
+}
+
 /* Whether NCCL 2.30 would ask the plugin for the size of chunks. */
 static void ask_chunk(void) {
   ncclUniqueId id = {{0}};
@@ -207,6 +217,8 @@ int main(int argc, char** argv) {
     watch_variable();
   } else if (strcmp(manner, "policy") == 0) {
     set_policy(atoi(argv[2]));
+  } else if (strcmp(manner, "late") == 0) {
+    set_late();
   } else if (strcmp(manner, "chunk") == 0) {
     ask_chunk();
   } else if (strcmp(manner, "threads") == 0) {
