@@ -130,6 +130,7 @@ void ProcessRuntime::broke(CUresult result) noexcept {
     log_.fallback(FallbackReason::StickyError, {}, {},
                   "A call answered " + gpu::describe(driver_, result) +
                       "; nothing is tuned any more in this process.");
+    await_log();  // the program may end at once
   } catch (const std::exception&) {
     // Not said, then.
   }
@@ -171,7 +172,9 @@ void ProcessRuntime::end_replays() noexcept {
   }
   if (under_way == nullptr) return;
   waited_in_vain_ = true;
-  if (!is_in_signal_handler()) log_.fallback(reason, {}, {}, under_way);  // it takes memory
+  if (is_in_signal_handler()) return;  // it takes memory
+  log_.fallback(reason, {}, {}, under_way);
+  await_log();
 }
 
 bool ProcessRuntime::was_entered(const RegionMark& mark) noexcept {

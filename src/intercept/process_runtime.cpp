@@ -138,6 +138,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
     log_.fallback(fault.reason, {}, {}, fault.sentence);
   }
   if (!options_.discover) store_.prepare(marked);
+  await_log();  // whatever happens now, it says what was begun with
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

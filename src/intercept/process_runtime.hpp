@@ -107,6 +107,9 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
+  /// Waits until what was said so far stands in the log, but not for long.
+  void await_log() noexcept { log_.lines().flush(); }
+
   /// exit() has begun: everything passes through from now on. Waits until no replay is under way
   /// and nobody is in a call of CUPTI, at most two seconds each, once; may be called again.
   void end_replays() noexcept;

@@ -142,6 +142,7 @@ void Search::pause() {
   }
   // A signal that waits for this may be the program's last.
   store_.wait(most_noting_seconds);
+  log_.lines().flush();
 }
 
 void Search::repeat_together(std::span<const std::uint32_t> ranks) {

@@ -86,6 +86,7 @@ void write_fallback(RankLog& log, FallbackReason reason, std::string_view region
 
 void write_fault(RankLog& log, std::string_view text) noexcept {
   log.write(LogLevel::Warn, "fault", {{"text", text}});
+  log.flush();  // who asked for something wrong finds it said, whatever comes
 }
 
 void write_kernel(RankLog& log, const KernelEvent& event) noexcept try {
@@ -177,6 +178,7 @@ void write_summary(RankLog& log, const SummaryEvent& event) noexcept try {
 void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept try {
   std::vector<Field> fields = {{"launches_outside", launches_outside}};
   write_fields(log, LogLevel::Info, "summary", fields, simulated);
+  log.flush();
 } catch (...) {
 }
 

@@ -109,7 +109,7 @@ void write_store(RankLog& log, const StoreEvent& event) noexcept;
 /// `region` may be empty.
 void write_sync(RankLog& log, std::string_view region, const SyncEvent& event) noexcept;
 void write_summary(RankLog& log, const SummaryEvent& event) noexcept;
-/// Last line of a process.
+/// Last line of a process; waits until all are written.
 void write_exit(RankLog& log, std::uint64_t launches_outside, bool simulated) noexcept;
 
 /// "256" for {256, 1, 1}, "16x16" for {16, 16, 1}.

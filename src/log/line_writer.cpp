@@ -20,7 +20,9 @@
 namespace contextune::log {
 namespace {
 
-// For a line that is queued already: where the machine is busy, the program goes on.
+// What may wait to be written; a disk that stands still is not to fill the program's memory.
+constexpr std::size_t most_queued_bytes = std::size_t{4} << 20U;
+// For room in there.
 constexpr std::chrono::milliseconds most_wait{50};
 // For the thread to start, and for what is queued when all ends.
 constexpr std::chrono::seconds most_start{1};
@@ -35,14 +37,17 @@ struct LineWriter::State {
   };
 
   std::mutex mutex;
-  std::condition_variable changed;
+  std::condition_variable more;     // what the thread waits for
+  std::condition_variable changed;  // what others wait for
   Mode mode = Mode::Unknown;
   bool started = false;
   bool ends = false;
   std::deque<LogFile> files;
   std::deque<Line> lines;
+  std::size_t queued_bytes = 0;
   std::uint64_t queued = 0;
   std::uint64_t written = 0;
+  bool stalls = false;  // somebody has waited for room in vain, and nothing was written since
 
   void start(const std::shared_ptr<State>& self) {
     started = true;
@@ -68,18 +73,32 @@ struct LineWriter::State {
     changed.notify_all();
     if (mode == Mode::Inline) return;
     while (true) {
-      changed.wait(lock, [this] { return !lines.empty() || ends; });
+      more.wait(lock, [this] { return !lines.empty() || ends; });
       if (lines.empty()) break;
-      const Line line = std::move(lines.front());
-      lines.pop_front();
+      const std::deque<Line> taken = std::exchange(lines, {});
       lock.unlock();
-      (void)line.file->append(line.text);
+      std::size_t bytes = 0;
+      for (const Line& line : taken) {
+        (void)line.file->append(line.text);
+        bytes += line.text.size();
+      }
       lock.lock();
-      ++written;
+      queued_bytes -= bytes;
+      written += taken.size();
+      stalls = false;
       changed.notify_all();
     }
     files.clear();  // their descriptors are this thread's
     changed.notify_all();
+  }
+
+  /// Whether `bytes` more may wait.
+  bool find_room(std::unique_lock<std::mutex>& lock, std::size_t bytes) {
+    const auto has_room = [&] { return queued_bytes + bytes <= most_queued_bytes; };
+    if (has_room()) return true;
+    if (stalls) return false;
+    stalls = !changed.wait_for(lock, most_wait, has_room);
+    return !stalls;
   }
 };
 
@@ -94,7 +113,7 @@ LineWriter::~LineWriter() {
   }
   std::unique_lock lock(state_->mutex);
   state_->ends = true;
-  state_->changed.notify_all();
+  state_->more.notify_all();
   if (state_->mode == State::Mode::Thread)
     (void)state_->changed.wait_for(lock, most_start, [this] { return state_->files.empty(); });
 }
@@ -118,10 +137,20 @@ void LineWriter::append(LogFile& file, std::string_view line) {
     (void)file.append(line);
     return;
   }
+  if (!state_->find_room(lock, line.size())) return file.lose(ENOBUFS);
   state_->lines.push_back({&file, std::string(line)});
-  const std::uint64_t number = ++state_->queued;
-  state_->changed.notify_all();
-  (void)state_->changed.wait_for(lock, most_wait, [&] { return state_->written >= number; });
+  state_->queued_bytes += line.size();
+  ++state_->queued;
+  lock.unlock();  // so that who wakes up gets it at once
+  state_->more.notify_one();
+}
+
+void LineWriter::flush(std::chrono::milliseconds most) {
+  if (getpid() != owner_) return;
+  const host::HostState kept;
+  std::unique_lock lock(state_->mutex);
+  const std::uint64_t number = state_->queued;
+  (void)state_->changed.wait_for(lock, most, [&] { return state_->written >= number; });
 }
 
 }  // namespace contextune::log

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,9 +12,9 @@
 namespace contextune::log {
 
 /// Appends lines to files from a thread whose descriptors are its own, so that no line can end up
-/// in a file that the program has opened under a number of ours. Whoever appends waits until the
-/// line is written, but not for long. Where there is no such thread, it writes for itself. Any
-/// thread.
+/// in a file that the program has opened under a number of ours. Whoever appends goes on at once,
+/// but where very much is waiting to be written; the first one waits for the thread. Where there is
+/// no such thread, it writes for itself. Any thread.
 class LineWriter {
  public:
   LineWriter();
@@ -24,6 +25,8 @@ class LineWriter {
   /// A file that lives as long as this.
   LogFile& add(const std::string& path);
   void append(LogFile& file, std::string_view line);
+  /// Waits until all that was appended is written, at most so long.
+  void flush(std::chrono::milliseconds most);
 
  private:
   struct State;

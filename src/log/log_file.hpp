@@ -27,6 +27,8 @@ class LogFile {
 
   /// Appends `line`, which ends in a newline. False: it was lost.
   bool append(std::string_view line) noexcept;
+  /// A line is lost before it could be appended, for that reason. Any thread.
+  void lose(int error) noexcept { (void)fail(error); }
 
   [[nodiscard]] const std::string& path() const noexcept { return path_; }
   [[nodiscard]] std::uint64_t lines_written() const noexcept { return written_; }

@@ -23,10 +23,16 @@
 namespace contextune::log {
 namespace {
 
+// Where the disk does not keep up, the program goes on.
+constexpr std::chrono::milliseconds most_flush{200};
+
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   explicit LineSink(const std::string& path) { file_ = &writer_.add(path); }
   [[nodiscard]] const LogFile& file() const { return *file_.load(); }
+
+  // Not by spdlog, which would hold up whoever writes a line meanwhile.
+  void await_lines() { writer_.flush(most_flush); }
 
   /// To a file of that name beside the one that it was.
   void move_to(const std::string& name) {
@@ -131,9 +137,17 @@ class RankLog::Writer {
     rank_.store(rank, std::memory_order_relaxed);
   }
 
+  void flush() const {
+    if (getpid() == owner_) sink_->await_lines();
+  }
+
   [[nodiscard]] bool wants(LogLevel level) const { return logger_.should_log(spdlog_level(level)); }
   [[nodiscard]] const std::string& run() const { return run_; }
   [[nodiscard]] const LogFile& file() const { return sink_->file(); }
+  [[nodiscard]] const LogFile& flushed_file() const {
+    flush();
+    return file();
+  }
 
  private:
   std::string run_;
@@ -157,6 +171,10 @@ void RankLog::become(int rank) noexcept try { writer_->become(rank); } catch (..
   // As above: its lines stay where they are.
 }
 
+void RankLog::flush() const noexcept try { writer_->flush(); } catch (...) {
+  // Nobody waits, then.
+}
+
 bool RankLog::wants(LogLevel level) const noexcept {
   return writer_->wants(level);
 }
@@ -167,13 +185,13 @@ const std::string& RankLog::path() const noexcept {
   return writer_->file().path();
 }
 std::uint64_t RankLog::lines_written() const noexcept {
-  return writer_->file().lines_written();
+  return writer_->flushed_file().lines_written();
 }
 std::uint64_t RankLog::lines_lost() const noexcept {
-  return writer_->file().lines_lost();
+  return writer_->flushed_file().lines_lost();
 }
 int RankLog::last_error() const noexcept {
-  return writer_->file().last_error();
+  return writer_->flushed_file().last_error();
 }
 
 }  // namespace contextune::log

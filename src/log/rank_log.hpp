@@ -36,6 +36,8 @@ struct Field {
 /// The file appears with the first line. Nothing that happens here reaches the program: a full
 /// disk, a folder that cannot be written or that vanishes cost lines, which are counted. In a child
 /// of fork it writes nothing.
+/// Lines are written behind the scenes, in their order: a process that is killed may lose those of
+/// its last moment, unless it has waited for them.
 /// Any thread; lines are whole, each one write(2).
 class RankLog {
  public:
@@ -62,11 +64,15 @@ class RankLog {
   /// before it. What is said by other threads meanwhile may go to either.
   void become(int rank) noexcept;
 
+  /// Waits until the lines so far are written, but not for long.
+  void flush() const noexcept;
+
   /// Whether a line of this level would be written.
   [[nodiscard]] bool wants(LogLevel level) const noexcept;
 
   [[nodiscard]] const std::string& run() const noexcept;
   [[nodiscard]] const std::string& path() const noexcept;
+  /// These three wait as flush() does.
   [[nodiscard]] std::uint64_t lines_written() const noexcept;
   [[nodiscard]] std::uint64_t lines_lost() const noexcept;
   /// `errno` of the last line that was lost; 0 if none was.

@@ -213,8 +213,8 @@ TrialJournal::Suspicion TrialJournal::suspicion(const TriedConfig& config) {
 void TrialJournal::open_own() {
   if (own_) return;
   const Folder folder = Folder::create(path_);
-  const ProcessIdentity self = ProcessIdentity::of_this_process();
-  own_name_ = TryingFile::name_of(self);
+  self_ = ProcessIdentity::of_this_process();
+  own_name_ = TryingFile::name_of(self_);
   const std::string path = folder.path(own_name_);
   const Descriptor file = folder.open_file(own_name_, O_RDWR | O_CREAT | O_TRUNC, own_file);
   if (!file) refuse_with_errno(path, "cannot be created", errno);
@@ -229,7 +229,7 @@ void TrialJournal::write() {
   try {
     open_own();
     TryingFile file;
-    file.process = ProcessIdentity::of_this_process();
+    file.process = self_;
     file.broken = broken_;
     for (const auto& [owner, trials] : in_flight_)
       for (const Trial& trial : trials) file.in_flight.emplace(trial.config, trial.text);

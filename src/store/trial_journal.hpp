@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "store/mapped_file.hpp"
+#include "store/process_identity.hpp"
 
 namespace contextune::store {
 
@@ -108,6 +109,7 @@ class TrialJournal {
   std::set<TriedConfig> hung_;
   std::map<const void*, std::vector<Trial>> in_flight_;
   MappedFile own_;
+  ProcessIdentity self_;  ///< once there is a file
   std::string own_name_;
   std::size_t own_bytes_ = 0;  ///< that were written last
 };

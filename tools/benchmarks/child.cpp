@@ -17,15 +17,17 @@ std::string name_of(const std::string& setting) {
 }
 
 std::vector<std::string> environment_with(const std::vector<std::string>& settings) {
+  const auto changes = [&](const std::string& name) {
+    return std::any_of(settings.begin(), settings.end(),
+                       [&](const auto& setting) { return name_of(setting) == name; });
+  };
+  std::vector<std::string> environment;
   // What one run has found would spare the next one its tuning.
-  std::vector<std::string> environment{"CONTEXTUNE_STORE=off"};
+  const std::string store = "CONTEXTUNE_STORE";
+  if (!changes(store)) environment.push_back(store + "=off");
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string name = name_of(*entry);
-    const bool is_store = name == "CONTEXTUNE_STORE";
-    const bool changed =
-        is_store || std::any_of(settings.begin(), settings.end(),
-                                [&](const auto& setting) { return name_of(setting) == name; });
-    if (!changed) environment.emplace_back(*entry);
+    if (name != store && !changes(name)) environment.emplace_back(*entry);
   }
   for (const std::string& setting : settings)
     if (setting.find('=') != setting.npos) environment.push_back(setting);

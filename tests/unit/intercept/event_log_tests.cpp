@@ -22,6 +22,7 @@ TEST_CASE("However often one thing happens, the log tells what else does", "[eve
       log.fallback(FallbackReason::BuildFailed, "step", "gemm", "Number " + std::to_string(i));
     log.fallback(FallbackReason::StickyError, "step", {}, {});
     log.fallback(FallbackReason::StickyError, "step", {}, {});
+    log.lines().flush();
     std::ifstream file(log.lines().path());
     for (std::string line; std::getline(file, line);) {
       failed += line.find("reason=build_failed ") != std::string::npos ? 1 : 0;

@@ -37,6 +37,7 @@ class TwoRanks {
       unsetenv(name);
   }
   ~TwoRanks() {
+    log_.lines().flush();
     std::filesystem::remove_all(std::filesystem::path(log_.lines().path()).parent_path());
   }
 

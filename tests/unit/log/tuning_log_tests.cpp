@@ -30,9 +30,14 @@ struct Fixture {
     tuning.add_site(0, spec, {{8, 2, 1}, {128, 1, 1}, 1024, 20, 1, "declared", {}});
   }
 
+  std::vector<std::string> lines() const {
+    log.flush();
+    return lines_of(log.path());
+  }
+
   // The last line, from the event on.
   std::string last() const {
-    const std::string line = lines_of(log.path()).back();
+    const std::string line = lines().back();
     return line.substr(line.find("event="));
   }
 };
@@ -75,11 +80,12 @@ TEST_CASE_METHOD(Fixture, "A trial's line holds config, parameters and time", "[
   CHECK(last().ends_with("status=throttled simulated=yes"));
 }
 
-TEST_CASE_METHOD(Fixture, "Passes in a row with one config are one line, written when they are over",
+TEST_CASE_METHOD(Fixture,
+                 "Passes in a row with one config are one line, written when they are over",
                  "[tuning_log]") {
   using contextune::log::SiteRun;
   using contextune::log::TableRow;
-  const auto passes = [&] { return lines_of(log.path()).size(); };
+  const auto passes = [&] { return lines().size(); };
   const std::size_t before = passes();
   for (std::uint64_t pass = 4; pass < 7; ++pass)
     tuning.ran(TableRow{pass, false}, std::vector{SiteRun{0, 1}});
@@ -96,14 +102,14 @@ TEST_CASE_METHOD(Fixture, "Passes in a row with one config are one line, written
   tuning.ran(TableRow{10, true}, std::vector{SiteRun{0, 0}});
   CHECK(last().find("pass=9 last_pass=9") != std::string::npos);
   tuning.stage(contextune::Stage::Refine, 0);
-  const auto lines = lines_of(log.path());
-  CHECK(lines.back().find("event=stage region=decode stage=refine") != std::string::npos);
-  CHECK(lines[lines.size() - 2].ends_with(
+  const auto all = lines();
+  CHECK(all.back().find("event=stage region=decode stage=refine") != std::string::npos);
+  CHECK(all[all.size() - 2].ends_with(
       "event=passes region=decode pass=10 last_pass=10 site=saxpy key=\"n=1048576\" config=0 "
       "agreed=yes simulated=yes"));
-  CHECK(lines.size() == before + 5);
+  CHECK(all.size() == before + 5);
   tuning.end_runs();
-  CHECK(passes() == lines.size());
+  CHECK(passes() == all.size());
 }
 
 TEST_CASE_METHOD(Fixture, "What one line of passes tells of is bounded", "[tuning_log]") {
@@ -111,9 +117,9 @@ TEST_CASE_METHOD(Fixture, "What one line of passes tells of is bounded", "[tunin
   for (std::uint64_t pass = 0; pass <= most_passes_of_a_line; ++pass)
     tuning.ran({pass, false}, std::vector{contextune::log::SiteRun{0, 1}});
   tuning.end_runs();
-  const auto lines = lines_of(log.path());
-  CHECK(lines[lines.size() - 2].find(" pass=0 last_pass=9999 ") != std::string::npos);
-  CHECK(lines.back().find(" pass=10000 last_pass=10000 ") != std::string::npos);
+  const auto all = lines();
+  CHECK(all[all.size() - 2].find(" pass=0 last_pass=9999 ") != std::string::npos);
+  CHECK(all.back().find(" pass=10000 last_pass=10000 ") != std::string::npos);
 }
 
 TEST_CASE_METHOD(Fixture, "Winner, confirmation and fallback keep the order of their fields",
@@ -251,6 +257,7 @@ TEST_CASE_METHOD(Fixture, "What ranks decided together is read back", "[sync]") 
   sync.verdict = contextune::Verdict::Unknown;
   sync.why = "rank 0 is lost";
   contextune::log::write_sync(log, "decode", sync);
+  log.flush();
   contextune::log::ReportBuilder report;
   contextune::log::LogTail tail(
       log.path(), [&](const contextune::log::Record& record) { return report.add(record); });
