@@ -34,7 +34,8 @@ std::string_view to_string(Stage stage) {
 
 std::string_view to_string(WinnerReason reason) {
   constexpr std::string_view words[] = {"fastest", "margin",     "only",    "pinned", "region",
-                                        "failed",  "no_samples", "dropped", "stored", "nearest"};
+                                        "failed",  "no_samples", "dropped", "stored", "nearest",
+                                        "so_far"};
   return words[static_cast<std::size_t>(reason)];
 }
 

@@ -30,6 +30,7 @@ enum class WinnerReason {
   Dropped,    ///< the default: the region was not shown to be faster with the winner
   Stored,     ///< an earlier run's, from the store
   Nearest,    ///< of a size that was not measured: what the nearest one has won, or the default
+  SoFar,      ///< best of what was measured of a tuning that has not come to its end
 };
 [[nodiscard]] std::string_view to_string(WinnerReason reason);
 

@@ -219,7 +219,7 @@ void ProcessStore::write(const Job& job) noexcept {
     log::StoreEvent event;
     event.region = job.identity.name;
     const bool is_news = std::any_of(job.sites.begin(), job.sites.end(), [](const Saved& one) {
-      return one.site.reason != WinnerReason::NoSamples && !one.is_unfinished;
+      return one.site.reason != WinnerReason::NoSamples && one.site.reason != WinnerReason::SoFar;
     });
     event.action = is_news ? "saved" : "noted";
     event.sites = event.same_software = sites.size();

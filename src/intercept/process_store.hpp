@@ -68,7 +68,6 @@ class ProcessStore {
     SiteCode code;
     std::vector<std::uint32_t> ranks{};  ///< that have it, as WinnerEvent has them
     bool says_code_only = false;         ///< a note; where the code cannot be read, there is none
-    bool is_unfinished = false;          ///< its winner is that of what was measured so far
   };
   /// Writes behind the scenes, and reads instructions there.
   void save(const StoreIdentity& identity, std::vector<Saved> sites,

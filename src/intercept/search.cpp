@@ -166,17 +166,22 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (begun_ != 0 && results_.in_flight().empty())
     quiet_period_ = std::max(quiet_period_, now - begun_);
   begun_ = now;
-  keep_so_far(now, false);
+  // What a stage has found is kept when it is over.
+  const bool is_next_stage = std::exchange(kept_stage_, plan.stage) != plan.stage;
+  keep_so_far(now, is_next_stage && keep_next_ != 0);
   note_tried();
   return plan;
 }
 
 void Search::keep_so_far(double now, bool at_once) {
-  constexpr double period_seconds = 1;
+  constexpr double least_period_seconds = 0.1;
+  constexpr double least_times_its_cost = 100;
   const bool is_due = keep_next_ != 0 && now >= keep_next_;
   if (stopped_ || tuning_->finished() || (!is_due && keep_next_ != 0 && !at_once)) return;
+  const double begin = now_seconds();
   if (is_due || at_once) (void)results_.save_so_far();
-  keep_next_ = now + period_seconds;
+  const double cost = now_seconds() - begin;
+  keep_next_ = now + std::max(least_period_seconds, least_times_its_cost * cost);
 }
 
 void Search::compare_without_cupti() {

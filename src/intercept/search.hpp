@@ -271,7 +271,7 @@ class Search {
   void note_tried();
   void note_survived(const Trials& trials);
   void note_in_flight();
-  /// Has what was measured so far stored, once a second or at once.
+  /// Has what was measured so far stored, from time to time or at once.
   void keep_so_far(double now, bool at_once);
   /// What is waited for has not ended in time, so the search ends.
   void overrun();
@@ -323,6 +323,7 @@ class Search {
   Trials stuck_;                     ///< were in flight when the GPU did not get through
   double in_flight_since_ = 0;       ///< those that are; 0: none are, or it was said that they hang
   double begun_ = 0;                 ///< the entry before this one
+  Stage kept_stage_ = Stage::Table;  ///< of the pass before
   double keep_next_ = 0;     ///< when what was measured is stored next; 0: nothing was begun
   double quiet_period_ = 0;  ///< from one entry with nothing in flight to the next
   std::optional<Probe> probe_;

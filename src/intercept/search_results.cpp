@@ -77,9 +77,9 @@ SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const 
   }
   const bool is_stamped = !stored.image.empty() && stored.image == code.stamp();
   if (!stored.code.empty() && is_stamped) return Code::Same;
-  const bool reads_now = !stored.code.empty() && code.is_quick();
+  const bool reads_now = code.is_quick();
   const std::string here = reads_now ? code.read() : std::string();
-  if (reads_now && here.empty()) return Code::Same;
+  if (reads_now && here.empty()) return Code::Same;  // nor is there anything to note
   if (reads_now && here == stored.code && stored.image == code.stamp()) return Code::Same;
   note();
   if (stored.code.empty() || (reads_now && here == stored.code)) return Code::Same;
@@ -173,8 +173,9 @@ Suspicions SearchResults::suspicions(const SiteSpec& spec, const Key& key) const
 }
 
 void SearchResults::exclude(SiteIndex site, std::uint32_t config, TrialStatus why) {
-  if (site < sites_.size() && config < sites_[site].trials.size())
-    sites_[site].trials[config] = {why, {}};
+  if (site >= sites_.size() || config >= sites_[site].trials.size()) return;
+  sites_[site].trials[config] = {why, {}};
+  has_new_trials_ = true;
 }
 
 void SearchResults::leave_out(SiteIndex site, std::span<const std::uint32_t> configs) {
@@ -250,6 +251,7 @@ void SearchResults::note_untuned(FallbackReason reason, const std::string& text)
 void SearchResults::trial(const TrialEvent& event) {
   next_.trial(event);
   if (event.site >= sites_.size() || event.config >= sites_[event.site].trials.size()) return;
+  has_new_trials_ = true;
   Samples& samples = sites_[event.site].trials[event.config];
   // Whatever rank has seen it, all have stored the same.
   if (event.status == TrialStatus::TooMuchMemory && samples.status != event.status)
@@ -342,7 +344,8 @@ StoredSite SearchResults::stored(const Site& site) const {
   const StoredSite* before = find_stored(site.name, site.key, site.configs);
   out.terms = {judging_.tolerance,          judging_.trial_timeout, judging_.cutoff,
                was_confirmed(site, before), judging_.comm_memory,   was_compared(site, before)};
-  if (before != nullptr && out.reason == WinnerReason::Stored) out.reason = before->reason;
+  if (before != nullptr && out.reason == WinnerReason::Stored)
+    out.reason = before->reason == WinnerReason::SoFar ? WinnerReason::Fastest : before->reason;
   for (std::size_t config = 0; config < site.configs.size(); ++config) {
     const Samples& samples = site.trials[config];
     if (samples.is_left_out) continue;
@@ -446,16 +449,17 @@ std::optional<SearchResults::Site> SearchResults::so_far(SiteIndex index, const 
         return t.status != TrialStatus::Untried && t.status != TrialStatus::Known;
       });
   if (!any_other || !std::isfinite(costs.front())) return std::nullopt;
-  known.winner = WinnerEvent{index, best, costs[best], costs.front(), WinnerReason::Fastest};
+  known.winner = WinnerEvent{index, best, costs[best], costs.front(), WinnerReason::SoFar};
   return known;
 }
 
 bool SearchResults::save_so_far() {
+  if (!std::exchange(has_new_trials_, false)) return false;
   std::vector<ProcessStore::Saved> sites;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     if (sites_[index].trials.empty()) continue;
     if (const auto known = so_far(index, sites_[index], judging_.selection))
-      sites.push_back({.site = stored(*known), .code = known->code, .is_unfinished = true});
+      sites.push_back({.site = stored(*known), .code = known->code});
   }
   if (sites.empty()) return false;
   store_.save(entry_.identity, std::move(sites), std::nullopt);

@@ -173,6 +173,7 @@ class SearchResults final : public TuningObserver {
   std::optional<StoredConfirm> confirm_;
   Trials in_flight_;
   bool has_noted_ = false;
+  bool has_new_trials_ = false;  ///< since what was measured so far was written
   std::string why_untuned_;
   bool is_outdated_ = false;
   bool is_site_alone_ = false;

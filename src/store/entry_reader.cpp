@@ -101,6 +101,7 @@ constexpr bool exists(WinnerReason reason) {
     case WinnerReason::Dropped:
     case WinnerReason::Stored:
     case WinnerReason::Nearest:
+    case WinnerReason::SoFar:
       return true;
   }
   return false;

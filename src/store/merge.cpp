@@ -31,6 +31,11 @@ bool is_note(const StoredSite& site) {
   return site.reason == WinnerReason::NoSamples;
 }
 
+// What a tuning ended with. History tells of nothing else.
+bool is_final(const StoredSite& site) {
+  return !is_note(site) && site.reason != WinnerReason::SoFar;
+}
+
 bool has_failed(TrialStatus status) {
   return status == TrialStatus::LaunchFailed || status == TrialStatus::WrongResult ||
          status == TrialStatus::Crashed || status == TrialStatus::TooMuchMemory;
@@ -54,7 +59,7 @@ bool is_other_code(const StoredSite& a, const StoredSite& b) {
 
 // Its winner is one no more.
 void retire(EntrySite& known, const StoredSite& note, const std::string& tuned_at) {
-  if (!is_note(known.site)) known.replaced.insert(known.replaced.begin(), winner_of(known));
+  if (is_final(known.site)) known.replaced.insert(known.replaced.begin(), winner_of(known));
   if (known.replaced.size() > most_replaced) known.replaced.resize(most_replaced);
   known.site.winner = note.winner;
   known.site.reason = note.reason;
@@ -125,7 +130,7 @@ bool is_same(const ReplacedWinner& a, const ReplacedWinner& b) {
 // The history of `newer` with that of `older` and its winner, each once.
 std::vector<ReplacedWinner> joined_history(const EntrySite& newer, const EntrySite& older) {
   std::vector<ReplacedWinner> all = newer.replaced;
-  if (!is_note(older.site)) all.push_back(winner_of(older));
+  if (is_final(older.site)) all.push_back(winner_of(older));
   all.insert(all.end(), older.replaced.begin(), older.replaced.end());
   std::ranges::stable_sort(all, std::ranges::greater(), &ReplacedWinner::tuned_at);
   std::vector<ReplacedWinner> history;
@@ -191,7 +196,7 @@ void add_tuning(Entry& entry, const Facts& software, const std::vector<StoredSit
     }
     keep_trials(made, *place);
     made.replaced = place->replaced;
-    if (!is_note(place->site)) made.replaced.insert(made.replaced.begin(), winner_of(*place));
+    if (is_final(place->site)) made.replaced.insert(made.replaced.begin(), winner_of(*place));
     if (made.replaced.size() > most_replaced) made.replaced.resize(most_replaced);
     *place = std::move(made);
   }

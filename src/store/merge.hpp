@@ -10,10 +10,10 @@
 namespace contextune::store {
 
 /// What was tuned just now goes into `entry`. A site of the same name and key takes the place of
-/// what was there, whose winner goes to the front of `replaced`. Configs that were measured there
-/// and are not in the new site stay behind the new ones if they were measured under the same
-/// software: programs with other spaces share a site, and each should find what it measured.
-/// Configs that were not tried are left out.
+/// what was there, whose winner goes to the front of `replaced` if a tuning had ended with it.
+/// Configs that were measured there and are not in the new site stay behind the new ones if they
+/// were measured under the same software: programs with other spaces share a site, and each should
+/// find what it measured. Configs that were not tried are left out.
 void add_tuning(Entry& entry, const Facts& software, const std::vector<StoredSite>& sites,
                 const std::optional<StoredConfirm>& confirm, const std::string& tuned_at);
 

@@ -78,6 +78,28 @@ TEST_CASE("A winner that stops working is dropped for good", "[failure]") {
   adder.holds(9);
 }
 
+TEST_CASE("What a stage has measured is stored when it is over, whatever ends the process then",
+          "[failure]") {
+  std::string folder = "/tmp/contextune-failure-XXXXXX";
+  REQUIRE(mkdtemp(folder.data()) != nullptr);
+  Options options = Program::quick();
+  options.cache_dir = folder;
+  options.confirm = true;
+  options.confirm_min_pairs = options.confirm_max_pairs = 1000;
+  Program program(options);
+  program.runtime().declare(blocks({64, 1024}));
+  Adder adder(1 << 16);
+  for (int i = 0; i < 500 && !program.said("stage", {"stage=confirm"}); ++i)
+    program.steps(1, [&] { adder.run(program, 1, 128); });
+  REQUIRE(program.said("stage", {"stage=confirm"}));
+  program.steps(2, [&] { adder.run(program, 1, 128); });
+  for (int i = 0; i < 100 && !program.said("store", {"action=noted"}); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  CHECK(program.said("store", {"action=noted", "sites=1"}));
+  CHECK_FALSE(program.said("winner", {}));
+  std::filesystem::remove_all(folder);
+}
+
 TEST_CASE("A stored winner that cannot be launched is noted before the program goes on",
           "[failure]") {
   const std::string region = GENERATE("process", "nvtx:step");

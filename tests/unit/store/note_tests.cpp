@@ -53,6 +53,38 @@ TEST_CASE(
   CHECK_FALSE(is_open(entry.sites[0].site));
 }
 
+TEST_CASE("What a tuning had found before its end is no winner that history tells of") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite so_far = site("saxpy", 128);
+  so_far.reason = WinnerReason::SoFar;
+  for (int i = 0; i < 3; ++i) add_tuning(entry, software, {so_far}, std::nullopt, later);
+  add_tuning(entry, software, {site("saxpy", 128)}, std::nullopt, later);
+  const std::vector<ReplacedWinner>& history = entry.sites.at(0).replaced;
+  REQUIRE(history.size() == 1);
+  CHECK(history[0].winner == block(256));
+  CHECK(history[0].tuned_at == earlier);
+}
+
+TEST_CASE("A winner that was found so far becomes no history where stores are merged or it fails") {
+  Entry entry;
+  StoredSite so_far = site();
+  so_far.reason = WinnerReason::SoFar;
+  add_tuning(entry, software, {so_far}, std::nullopt, earlier);
+  Entry other;
+  add_tuning(other, software, {site("saxpy", 128)}, std::nullopt, later);
+  CHECK(merge_entry(entry, other).replaced == 1);
+  CHECK(entry.sites.at(0).replaced.empty());
+  Entry failed;
+  add_tuning(failed, software, {so_far}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.trials = {untried(256)};
+  note.trials[0].status = TrialStatus::Crashed;
+  add_tuning(failed, software, {note}, std::nullopt, later);
+  CHECK(failed.sites.at(0).site.reason == WinnerReason::NoSamples);
+  CHECK(failed.sites[0].replaced.empty());
+}
+
 TEST_CASE("A winner that has failed since is history, and the site is open") {
   Entry entry;
   add_tuning(entry, software, {site()}, std::nullopt, earlier);
