@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 #include "core/batch_message.hpp"
+#include "tests/case_step.hpp"
 
 namespace contextune::tests {
 namespace {
@@ -39,7 +40,7 @@ TEST_CASE(
     CHECK_FALSE(decode(std::span(bytes).first(size), read));
   }
   std::mt19937 draw(1);
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 20000; i += case_step) {
     std::vector<std::byte> changed = i % 2 == 0 ? bytes : batch_bytes;
     changed[draw() % changed.size()] ^= static_cast<std::byte>(1 + draw() % 255);
     Batch other;

@@ -14,6 +14,7 @@
 #include "gpu/kernel_access.hpp"
 #include "gpu/kernel_image.hpp"
 #include "gpu/loaded_image.hpp"
+#include "tests/case_step.hpp"
 
 using namespace contextune::gpu;
 
@@ -75,7 +76,7 @@ void check_variables(const KernelImage& code) {
 
 /// Every image cut off after each byte: none may be taken for the whole, and none may crash.
 void check_cut_off(const std::string& image, const KernelImage& whole) {
-  for (std::size_t bytes = 0; bytes < image.size(); ++bytes) {
+  for (std::size_t bytes = 0; bytes < image.size(); bytes += case_step) {
     std::string why;
     const auto code =
         read_kernel_image(BufferSource(std::string_view(image).substr(0, bytes)), sm_90, why);
@@ -218,7 +219,7 @@ TEST_CASE("An image that is cut off is told or read as the whole", "[image]") {
 TEST_CASE("PTX that is cut off is refused or has fewer variables", "[image]") {
   const std::string image = content("variables.ptx");
   const KernelImage whole = *read(image);
-  for (std::size_t bytes = 0; bytes < image.size(); ++bytes) {
+  for (std::size_t bytes = 0; bytes < image.size(); bytes += case_step) {
     std::string why;
     const auto code =
         read_kernel_image(BufferSource(std::string_view(image).substr(0, bytes)), sm_90, why);
@@ -235,7 +236,7 @@ TEST_CASE("An image with any byte changed is read or refused with a reason", "[i
     INFO(name);
     std::string image = content(name);
     const std::size_t step = std::max<std::size_t>(image.size() / 3000, 1);
-    for (std::size_t at = 0; at < image.size(); at += at < 2048 ? 1 : step) {
+    for (std::size_t at = 0; at < image.size(); at += case_step * (at < 2048 ? 1 : step)) {
       for (const unsigned mask : {0xffU, 0x01U, 0x80U}) {
         image[at] = static_cast<char>(static_cast<unsigned char>(image[at]) ^ mask);
         std::string why;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "tests/case_step.hpp"
 
 namespace {
 
@@ -128,7 +129,7 @@ TEST_CASE("In a program that closed its standard descriptors they stay free, and
 TEST_CASE("A program may end in the middle of an agreement", "[process]") {
   const std::size_t at = GENERATE(0U, 1U);
   const std::string how = GENERATE("exit", "return");
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < 5; round += case_step) {
     Processes ranks = start(2);
     ranks[at]->tell("say 1 20");
     // Of what it waits for there is no more than the control thread's next step.
@@ -158,7 +159,7 @@ TEST_CASE("A process that is killed is noticed at once, without a sign of life b
 
 TEST_CASE("A rank that ends as soon as it has its answer takes it from nobody", "[process]") {
   const std::size_t first = GENERATE(0U, 2U);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < 10; round += case_step) {
     Processes ranks = start(3);
     ranks[first]->tell("say 1 20\nlast 1");
     for (std::size_t at = 0; at < ranks.size(); ++at) {
@@ -199,7 +200,7 @@ TEST_CASE("A process that is stopped is given up, and keeps to what the others g
 }
 
 TEST_CASE("Processes killed and stopped at any time keep the promise", "[process]") {
-  std::mt19937_64 random(GENERATE(range(1U, 13U)));
+  std::mt19937_64 random(static_cast<std::uint64_t>(GENERATE(range(1, 13, case_step))));
   Processes ranks = start(3, "1");
   for (const auto& rank : ranks) rank->tell("say 1 2");
   std::this_thread::sleep_for(std::chrono::microseconds(random() % 400));

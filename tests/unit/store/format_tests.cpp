@@ -7,6 +7,7 @@
 #include "store/cache_folder.hpp"
 #include "store/json_text.hpp"
 #include "store_fixture.hpp"
+#include "tests/case_step.hpp"
 
 using namespace contextune;
 using namespace contextune::store;
@@ -87,7 +88,7 @@ TEST_CASE("Every type and value of a config comes back exactly") {
 
 TEST_CASE("Random doubles come back in every bit") {
   std::mt19937_64 random(7);
-  for (int i = 0; i < 2000; ++i) {
+  for (int i = 0; i < 2000; i += case_step) {
     const std::uint64_t bits = random();
     double number = 0;
     std::memcpy(&number, &bits, sizeof(number));
@@ -99,7 +100,7 @@ TEST_CASE("Random doubles come back in every bit") {
 TEST_CASE("Names of any bytes are one text in JSON each, and come back") {
   std::mt19937_64 random(11);
   std::map<std::string, std::string> texts;
-  for (int i = 0; i < 20000; ++i) {
+  for (int i = 0; i < 20000; i += case_step) {
     const std::string bytes = random_bytes(random);
     const std::string text = to_json_text(bytes);
     CHECK(from_json_text(text) == bytes);
