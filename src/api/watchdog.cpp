@@ -1,19 +1,16 @@
 #include "api/watchdog.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <chrono>
+
+#include "host/own_thread.hpp"
 
 namespace contextune::api {
 
 Watchdog::Watchdog(void (*bite)(void* user), void* user, double seconds) {
   if (bite == nullptr) return;
-  // The program's signals are for its own threads.
-  sigset_t all;
-  sigset_t before;
-  (void)sigfillset(&all);
-  const bool blocked = pthread_sigmask(SIG_BLOCK, &all, &before) == 0;
+  const host::SignalsBlocked blocked;
   thread_ = std::thread([this, bite, user, seconds] {
     std::unique_lock lock(mutex_);
     if (ended_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return ends_; }))
@@ -22,7 +19,6 @@ Watchdog::Watchdog(void (*bite)(void* user), void* user, double seconds) {
     lock.unlock();
     bite(user);
   });
-  if (blocked) (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
   (void)pthread_setname_np(thread_.native_handle(), "contextune-dog");
 }
 

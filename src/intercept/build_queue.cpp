@@ -1,13 +1,10 @@
 #include "intercept/build_queue.hpp"
 
-#include <signal.h>
-
 #include <chrono>
 #include <exception>
-#include <thread>
 
 #include "gpu/detached_process.hpp"
-#include "intercept/thread_census.hpp"
+#include "host/own_thread.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -35,14 +32,9 @@ const BuildQueue::Result* BuildQueue::find_or_start(const LaunchChange& change, 
 }
 
 void BuildQueue::start_thread() {
-  // The program's signal handlers must not run on a thread that it does not know.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     code_.set_environment(gpu::environment_for_detached());
-    std::thread([this] { work(); }).detach();
+    host::start_own_thread("contextune-build", [this] { work(); });
     running_ = true;
   } catch (const std::exception& error) {
     for (const Job& job : jobs_) {
@@ -52,11 +44,9 @@ void BuildQueue::start_thread() {
     }
     jobs_.clear();
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void BuildQueue::work() noexcept {
-  name_this_thread("contextune-build");
   std::unique_lock lock(mutex_);
   while (!jobs_.empty()) {
     const Job job = std::move(jobs_.front());

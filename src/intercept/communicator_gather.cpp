@@ -1,8 +1,5 @@
 #include "intercept/communicator_gather.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -18,6 +15,7 @@
 #include "gpu/deadline.hpp"
 #include "gpu/own_stream.hpp"
 #include "gpu/pinned_memory.hpp"
+#include "host/own_thread.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -80,21 +78,7 @@ class Gathering : public std::enable_shared_from_this<Gathering> {
         deadline_(gpu::Deadline::in(seconds)) {}
 
   void start() {
-    sigset_t all;
-    sigset_t before;
-    // The program's signal handlers must not run on a thread that it does not know.
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread([self = shared_from_this()] {
-        pthread_setname_np(pthread_self(), "contextune-join");
-        self->run();
-      }).detach();
-    } catch (...) {
-      pthread_sigmask(SIG_SETMASK, &before, nullptr);
-      throw;
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    host::start_own_thread("contextune-join", [self = shared_from_this()] { self->run(); });
   }
 
   /// Waits until the thread is done, or the time is over: what was gathered by then counts.

@@ -1,7 +1,6 @@
 #include "intercept/idle_wait.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -12,6 +11,8 @@
 #include <thread>
 #include <utility>
 #include <vector>
+
+#include "host/own_thread.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -26,23 +27,6 @@ struct Wait {
   std::condition_variable ended;
   bool through = false;
   CUresult result = CUDA_SUCCESS;
-};
-
-/// The program's signal handlers must not run on a thread that it does not know: one that is
-/// started meanwhile takes no signal.
-class NoSignals {
- public:
-  NoSignals() noexcept {
-    sigset_t all;
-    (void)sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { (void)pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_{};
 };
 
 /// Waits that were given up and whose threads are in the driver still: one for each context, so
@@ -92,7 +76,7 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
   wait->context = context;
-  std::optional<NoSignals> none(std::in_place);
+  std::optional<host::SignalsBlocked> blocked(std::in_place);
   std::thread thread([&driver, context, captures, wait] {
     const gpu::CurrentContext current(driver, context);
     const gpu::RelaxedCapture relaxed(driver);
@@ -107,7 +91,7 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
   // From here, so that nobody takes it for a thread of the program.
   (void)pthread_setname_np(thread.native_handle(), "contextune-idle");
   thread.detach();
-  none.reset();
+  blocked.reset();
   if (!ends_by(*wait, deadline)) {
     UnendedWaits::get().add(wait);
     return std::nullopt;

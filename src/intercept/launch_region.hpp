@@ -65,7 +65,7 @@ struct RegionServices {
 
 /// A region as the hooks see it. The entries of all kinds of regions are kept here: whose entry is
 /// a pass, and what is nested in what.
-class LaunchRegion : public Region {
+class LaunchRegion : public Region, public std::enable_shared_from_this<LaunchRegion> {
  public:
   [[nodiscard]] const std::string& name() const noexcept override { return name_; }
 

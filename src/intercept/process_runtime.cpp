@@ -250,13 +250,13 @@ LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Option
   const std::lock_guard lock(mutex_);
   check_room();
   if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
-  std::unique_ptr<LaunchRegion> made;
+  std::shared_ptr<LaunchRegion> made;
   if (options_.discover) {
-    made = std::make_unique<DiscoveredRegion>(name, services_);
+    made = std::make_shared<DiscoveredRegion>(name, services_);
   } else if (process) {
-    made = std::make_unique<ProcessRegion>(name, options, services_);
+    made = std::make_shared<ProcessRegion>(name, options, services_);
   } else {
-    made = std::make_unique<TunedRegion>(name, options, services_, as);
+    made = std::make_shared<TunedRegion>(name, options, services_, as);
   }
   return *regions_.emplace(name, std::move(made)).first->second;
 }

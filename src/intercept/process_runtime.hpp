@@ -182,7 +182,7 @@ class ProcessRuntime final : public Runtime {
   bool graphs_are_regions_ = false;  ///< each launch of one is an entry
   KernelMarks kernel_marks_;
   std::mutex mutex_;
-  std::map<std::string, std::unique_ptr<LaunchRegion>, std::less<>> regions_;
+  std::map<std::string, std::shared_ptr<LaunchRegion>, std::less<>> regions_;
   std::map<std::uint64_t, LaunchRegion*> ranges_;  ///< process-wide ranges that are regions
   std::map<CUdevice, CUcontext> primaries_;
   std::mutex environment_mutex_;

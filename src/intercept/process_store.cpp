@@ -1,18 +1,15 @@
 #include "intercept/process_store.hpp"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "core/stable_hash.hpp"
 #include "core/stored_winner.hpp"
 #include "gpu/environment_facts.hpp"
 #include "host/own_descriptors.hpp"
-#include "intercept/thread_census.hpp"
+#include "host/own_thread.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -173,24 +170,17 @@ void ProcessStore::save(const StoreIdentity& identity, std::vector<Saved> sites,
 }
 
 void ProcessStore::start_thread() {
-  // The program's signal handlers must not run on a thread that it does not know.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
-    std::thread([this] { work(); }).detach();
+    host::start_own_thread("contextune-save", [this] { work(); });
     running_ = true;
   } catch (const std::exception& error) {
     jobs_.clear();
     log_.fallback(FallbackReason::StoreUnwritable, {}, {},
                   std::string("No thread could be started to write the winners: ") + error.what());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void ProcessStore::work() noexcept {
-  name_this_thread("contextune-save");
   (void)host::own_descriptors();
   std::unique_lock lock(mutex_);
   while (!jobs_.empty()) {

@@ -1,7 +1,6 @@
 #include "intercept/thread_census.hpp"
 
 #include <dirent.h>
-#include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include <iterator>
 #include <optional>
 #include <string>
-#include <string_view>
 
 namespace contextune::intercept {
 namespace {
@@ -147,13 +145,6 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
     // One that has ended meanwhile has none.
     return !name.empty() && name.rfind("cuda", 0) != 0 && name.rfind("contextune", 0) != 0;
   });
-}
-
-void name_this_thread(const char* name) {
-  // A longer one would be refused, and the thread taken for the program's.
-  constexpr std::size_t longest = 15;
-  const std::string_view whole = name;
-  (void)pthread_setname_np(pthread_self(), std::string(whole.substr(0, longest)).c_str());
 }
 
 }  // namespace contextune::intercept

@@ -18,7 +18,4 @@ namespace contextune::intercept {
 /// of theirs. False as well where the system does not tell. Reads /proc/self/maps: milliseconds.
 [[nodiscard]] bool all_wait_outside_driver(const std::vector<pid_t>& threads);
 
-/// Names this thread, for debuggers and for the census.
-void name_this_thread(const char* name);
-
 }  // namespace contextune::intercept

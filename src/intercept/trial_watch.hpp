@@ -2,32 +2,39 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 
 namespace contextune::intercept {
 
 /// Looks after trials whose passes nobody waits for: where the GPU never ends one, the program's
 /// own wait does not come back, and none of our hooks is called any more. One thread for all, which
-/// is started with the first. Lives as long as the process; any thread.
+/// is started with the first. Lives as long as the process; any thread, and none waits for a look.
 class TrialWatch {
  public:
-  /// Gives the seconds until it is to be called again; 0: no more.
-  using Look = std::function<double()>;
+  /// Whoever has trials. A look keeps it alive; once nobody else does, it is called no more.
+  class Watched {
+   public:
+    Watched() = default;
+    Watched(const Watched&) = delete;
+    Watched& operator=(const Watched&) = delete;
+    virtual ~Watched() = default;
+    /// @return seconds until it is to be called again; 0: no more
+    [[nodiscard]] virtual double look() noexcept = 0;
+  };
 
   static TrialWatch& get();
 
-  /// Calls `look` in so many seconds. False: there is no thread for it.
-  bool watch(const void* owner, double seconds, Look look);
-  /// Nothing of that owner is called any more, nor under way.
-  void forget(const void* owner) noexcept;
+  /// Has it look in so many seconds, and not when it was to before. False: there is no thread for
+  /// it.
+  bool watch(const std::shared_ptr<Watched>& one, double seconds);
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Watched {
+  struct Appointment {
     Clock::time_point due;
-    Look look;
+    std::weak_ptr<Watched> with;
   };
 
   [[nodiscard]] bool start_thread();
@@ -35,8 +42,7 @@ class TrialWatch {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<const void*, Watched> watched_;
-  const void* looking_ = nullptr;
+  std::map<const Watched*, Appointment> appointments_;
   bool running_ = false;
 };
 

@@ -9,7 +9,6 @@
 #include "intercept/collective_hooks.hpp"
 #include "intercept/idle_wait.hpp"
 #include "intercept/own_arithmetic.hpp"
-#include "intercept/trial_watch.hpp"
 #include "intercept/tunable_launch.hpp"
 #include "log/events.hpp"
 
@@ -50,6 +49,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),
+      lookout_(search_, services, trial_timeout_),
       graphs_(*this, services, table_, search_) {
   if (services.frontend != nullptr) {
     collectives_ = std::make_unique<RegionCollectives>(
@@ -63,10 +63,6 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
     services.log.fault("flush_l2 does nothing in region '" + this->name() +
                        "': only a body that is repeated gets work of ours between its passes");
   }
-}
-
-TunedRegion::~TunedRegion() {
-  TrialWatch::get().forget(this);
 }
 
 bool TunedRegion::finished() const noexcept {
@@ -92,7 +88,7 @@ void TunedRegion::entered(bool thread_bound) noexcept {
     table_.finish_builds();
     // A pass must not fall into a capture: nothing may be asked of the driver there.
     if (!services().captures.any()) search_.begin(now_seconds());
-    watch_trials();
+    lookout_.begin(*this);
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }
@@ -165,39 +161,6 @@ bool TunedRegion::synchronise() {
   if (table_.has_builds()) search_.occupied(build_wait_seconds, "builds its variants");
   (void)services().builds.wait_idle(build_wait_seconds);
   return true;
-}
-
-void TunedRegion::watch_trials() noexcept {
-  if (watched_.load(std::memory_order_relaxed) || services().captures.any()) return;
-  try {
-    const auto seconds = search_.overdue_in(trial_timeout_, now_seconds());
-    if (!seconds) return;
-    CUcontext context = nullptr;
-    if (services().driver.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) return;
-    watched_context_.store(context);
-    if (watched_.exchange(true)) return;
-    const auto look = [this] { return look_after_trials(); };
-    if (!TrialWatch::get().watch(this, *seconds, look)) watched_.store(false);
-  } catch (const std::exception&) {
-    watched_.store(false);  // no memory
-  }
-}
-
-double TunedRegion::look_after_trials() noexcept {
-  constexpr double longest_look_seconds = 1;
-  // First: an entry that begins now has itself looked after.
-  watched_.store(false);
-  try {
-    const auto seconds = search_.overdue_in(trial_timeout_, now_seconds());
-    if (!seconds || services().stopped.load() || watched_.exchange(true)) return 0;
-    if (*seconds > 0) return *seconds;
-    if (services().captures.any()) return trial_timeout_;
-    const double most = std::min(trial_timeout_, longest_look_seconds);
-    if (!end_within(services().driver, watched_context_.load(), most)) search_.hangs();
-    return trial_timeout_;
-  } catch (const std::exception&) {
-    return 0;  // no memory, or no thread to wait with
-  }
 }
 
 bool TunedRegion::may_repeat() noexcept {
@@ -316,7 +279,7 @@ bool TunedRegion::begin_pass() noexcept {
       counts = begins();
     } while (counts && align_ != Align::None && !search_.begin_together(is_ready, trial_timeout_));
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
-    watch_trials();
+    lookout_.begin(*this);
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }

@@ -9,6 +9,7 @@
 #include "intercept/region_replay.hpp"
 #include "intercept/search.hpp"
 #include "intercept/trial_launch.hpp"
+#include "intercept/trial_lookout.hpp"
 
 namespace contextune::intercept {
 
@@ -17,7 +18,6 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
  public:
   TunedRegion(std::string name, const Options& options, const RegionServices& services,
               const StoredAs& as);
-  ~TunedRegion() override;
 
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }
@@ -57,10 +57,6 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
   /// A visit is not recorded: the store is thought to know what is in it.
   [[nodiscard]] bool looks_first() const noexcept;
-  /// What this entry has in flight is looked after.
-  void watch_trials() noexcept;
-  /// As TrialWatch::Look.
-  [[nodiscard]] double look_after_trials() noexcept;
   /// Whether the body may be run more than once.
   [[nodiscard]] bool may_repeat() noexcept;
   /// Which ranks are to repeat the body with this one, where not all of the job may come to it.
@@ -92,11 +88,10 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   Search search_;
   SiteTable table_;
   TrialLaunch trial_;
+  TrialLookout lookout_;
   GraphLaunches graphs_;
   std::unique_ptr<RegionCollectives> collectives_;  ///< null: NCCL is not seen
   std::unique_ptr<RegionReplay> replay_;            ///< null: not to be replayed
-  std::atomic<bool> watched_{false};
-  std::atomic<CUcontext> watched_context_{nullptr};
   std::atomic<bool> looks_{false};  ///< the entry under way is not replayed for it
 };
 

@@ -1,7 +1,5 @@
 #include "log/line_writer.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -11,11 +9,11 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "host/host_state.hpp"
 #include "host/own_descriptors.hpp"
+#include "host/own_thread.hpp"
 
 namespace contextune::log {
 namespace {
@@ -51,21 +49,14 @@ struct LineWriter::State {
 
   void start(const std::shared_ptr<State>& self) {
     started = true;
-    // The program's signal handlers must not run on a thread that it does not know.
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
-      std::thread([self] { self->work(); }).detach();
+      host::start_own_thread("contextune-log", [self] { self->work(); });
     } catch (const std::exception&) {
       mode = Mode::Inline;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   void work() noexcept {
-    (void)pthread_setname_np(pthread_self(), "contextune-log");
     const bool own = host::own_descriptors();
     std::unique_lock lock(mutex);
     // Who has waited in vain writes for itself from then on.

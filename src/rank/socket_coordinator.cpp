@@ -1,7 +1,5 @@
 #include "rank/socket_coordinator.hpp"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,10 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "host/own_descriptors.hpp"
+#include "host/own_thread.hpp"
 #include "rank/listener.hpp"
 #include "rank/socket_star.hpp"
 #include "rank/standard_descriptors.hpp"
@@ -39,7 +37,6 @@ struct Start {
 // The star is made, and ends, where its descriptors are.
 void control(const std::shared_ptr<Start>& start, SocketSettings settings, Deciders deciders,
              int listener) noexcept {
-  (void)pthread_setname_np(pthread_self(), "contextune-rank");
   const bool own = host::own_descriptors(listener);
   std::unique_ptr<SocketStar> star;
   try {
@@ -66,22 +63,11 @@ void control(const std::shared_ptr<Start>& start, SocketSettings settings, Decid
 
 void start_control_thread(const std::shared_ptr<Start>& start, SocketSettings settings,
                           Deciders deciders, int listener) {
-  // The program's signal handlers must not run on a thread that it does not know.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  try {
-    // It ends by itself once it is asked to; what it uses lives as long as it does.
-    std::thread([start, settings = std::move(settings), deciders = std::move(deciders),
-                 listener]() mutable {
-      control(start, std::move(settings), std::move(deciders), listener);
-    }).detach();
-  } catch (...) {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    throw;
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  // It ends by itself once it is asked to; what it uses lives as long as it does.
+  host::start_own_thread("contextune-rank", [start, settings = std::move(settings),
+                                             deciders = std::move(deciders), listener]() mutable {
+    control(start, std::move(settings), std::move(deciders), listener);
+  });
 }
 
 /// Null: it cannot be made.

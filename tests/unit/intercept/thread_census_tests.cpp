@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "catch.hpp"
+#include "host/own_thread.hpp"
 #include "intercept/nccl_threads.hpp"
 
 using namespace contextune::intercept;
@@ -119,7 +120,7 @@ TEST_CASE("Threads that NCCL starts where a group ends are its own as well", "[t
 
 TEST_CASE("A thread of contextune with a long name is not taken for the program's", "[threads]") {
   const Worker worker([](std::binary_semaphore& let_go) {
-    name_this_thread("contextune-with-a-long-name");
+    contextune::host::name_this_thread("contextune-with-a-long-name");
     let_go.acquire();
   });
   REQUIRE(comes_to_wait_outside(worker.id()));
