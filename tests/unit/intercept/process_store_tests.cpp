@@ -20,7 +20,10 @@ namespace {
 class Stored {
  public:
   Stored() = default;
-  ~Stored() { std::filesystem::remove_all(folder_); }
+  ~Stored() {
+    log_.lines().flush();  // into that folder
+    std::filesystem::remove_all(folder_);
+  }
   Stored(const Stored&) = delete;
   Stored& operator=(const Stored&) = delete;
 
