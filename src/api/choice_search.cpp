@@ -9,6 +9,7 @@
 #include "api/choice_screen.hpp"
 #include "api/entry.hpp"
 #include "api/process.hpp"
+#include "api/repetition_rule.hpp"
 #include "core/stable_hash.hpp"
 #include "intercept/search.hpp"
 #include "intercept/site.hpp"
@@ -104,7 +105,8 @@ void lead_in(const ChoiceProblem& problem, const Region* region, const contextun
 
 bool may_repeat(const contextune_choice& choice, const contextune_choice_run& run,
                 bool is_own) noexcept {
-  return is_own || choice.options.repeatable != 0 || run.num_memory != 0;
+  return repetition_of(StoredKind::Choice, is_own || choice.options.repeatable != 0,
+                       run.num_memory != 0) == Repetition::Said;
 }
 
 std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem, Region* region,

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <optional>
@@ -15,6 +16,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/region_table.hpp"
+#include "api/repetition_rule.hpp"
 #include "api/snapshot.hpp"
 #include "api/tunable_record.hpp"
 #include "core/option_table.hpp"
@@ -27,14 +29,6 @@ namespace {
 using intercept::Region;
 using intercept::Runtime;
 using intercept::TooManyRegions;
-
-/// The rule for whatever is run several times for the program's one call: its author says that this
-/// leaves the same (`repeatable`), or how it is undone (`restore`; `buffers` of a choice). Where
-/// neither is said it is run once, as what a region is; a function is called to be repeated, so it
-/// is repeated all the same where two runs of its default are seen to leave the same.
-bool shows_repeatability(StoredKind kind) noexcept {
-  return kind == StoredKind::Function;
-}
 
 /// What an entry needs only while its region still searches.
 struct Search {
@@ -51,10 +45,6 @@ struct Search {
   std::unique_ptr<Snapshot> snapshot;
   bool is_unsaid = false;  ///< before it is repeated, two runs have to leave the same
   std::unique_ptr<intercept::RepetitionCheck> check;
-
-  [[nodiscard]] bool may_repeat() const noexcept {
-    return repeatable || restore != nullptr || !spans.empty();
-  }
 
   /// Undoes what the body did. False: it could not.
   [[nodiscard]] bool undo() noexcept {
@@ -106,8 +96,10 @@ Mode mode_of(Runtime& runtime, Search& search) {
   Mode mode = runtime.options().mode;
   if (mode == Mode::Auto) mode = search.author.mode;
   if (mode == Mode::Live || mode == Mode::Replay) return mode;
-  search.is_unsaid = !search.may_repeat() && shows_repeatability(search.as.kind);
-  if (search.may_repeat() || search.is_unsaid) return Mode::Body;
+  const bool is_undone = search.restore != nullptr || !search.spans.empty();
+  const Repetition repetition = repetition_of(search.as.kind, search.repeatable, is_undone);
+  search.is_unsaid = repetition == Repetition::ToShow;
+  if (repetition != Repetition::Never) return Mode::Body;
   runtime.fallback(FallbackReason::NotRepeatable, search.name, {});
   return Mode::Live;
 }
@@ -219,35 +211,78 @@ int refuse_to_repeat(Entry& entry, const std::string& why) noexcept {
   return 0;
 }
 
+/// What all ranks that run it say: each looks at its own memory, and none runs it again that
+/// another one does not.
+/// @param look       this rank's own answer; no clause: yes
+/// @param other_rank a clause on what another one has said
+/// @param lost       the beginning of one where they have not come together
+/// @return why it is not repeated, a clause; empty: it is
+std::string why_not_on_all(Entry& entry, const std::function<std::string()>& look,
+                           const char* other_rank, const std::string& lost) {
+  std::string own;
+  std::string why;
+  const auto is_ready = [&] { return (own = look()).empty(); };
+  switch (entry.region->ask_ranks(is_ready, why)) {
+    case Region::Answer::All:
+      return {};
+    case Region::Answer::NotThis:
+      return own;
+    case Region::Answer::NotAll:
+      return other_rank;
+    case Region::Answer::Lost:
+      break;
+  }
+  return own.empty() ? lost + why : own;
+}
+
 int start_check(Entry& entry) noexcept {
-  Runtime* const now = Runtime::get();
-  if (now == nullptr) return refuse_to_repeat(entry, "nothing is tuned any more");
+  const char* const nobody_tells = "nobody can tell whether it may be run again: ";
   try {
-    entry.search->check = now->check_repetition();
-    entry.search->check->begin();
+    const auto begin = [&]() -> std::string {
+      try {
+        Runtime* const now = Runtime::get();
+        if (now == nullptr) return "nothing is tuned any more";
+        entry.search->check = now->check_repetition();
+        entry.search->check->begin();
+        return {};
+      } catch (const std::exception& error) {
+        return std::string(nobody_tells) + error.what();
+      }
+    };
+    const std::string why = why_not_on_all(
+        entry, begin, "nobody can tell on another rank whether it may be run again", nobody_tells);
+    if (!why.empty()) return refuse_to_repeat(entry, why);
     entry.state = State::Check;
     return 2;
-  } catch (const std::exception& error) {
-    return refuse_to_repeat(
-        entry, std::string("nobody can tell whether it may be run again: ") + error.what());
+  } catch (const std::exception&) {
+    return refuse_to_repeat(entry, "there is no memory to see whether it may be run again");
   }
 }
 
 /// @param ended false: the second run was left early
 int finish_check(Entry& entry, bool ended) noexcept {
-  std::string change;
+  const char* const not_compared = "two runs of its default cannot be compared";
   try {
-    change = entry.search->check->find_change();
-    entry.search->check.reset();
-    if (!ended) change = "a second run of its default did not come to its end";
-  } catch (const std::exception& error) {
-    if (Runtime* now = Runtime::get()) {
-      now->fault("region '" + entry.search->name + "': after two runs of its body " + error.what() +
-                 "; what the second one left stays");
-    }
-    return refuse_to_repeat(entry, "two runs of its default cannot be compared");
+    const auto find_change = [&]() -> std::string {
+      try {
+        std::string change = entry.search->check->find_change();
+        entry.search->check.reset();
+        return ended ? change : "a second run of its default did not come to its end";
+      } catch (const std::exception& error) {
+        if (Runtime* now = Runtime::get()) {
+          now->fault("region '" + entry.search->name + "': after two runs of its body " +
+                     error.what() + "; what the second one left stays");
+        }
+        return not_compared;
+      }
+    };
+    const std::string why = why_not_on_all(
+        entry, find_change, "a second run of its default left something else on another rank",
+        std::string(not_compared) + ": ");
+    if (!why.empty()) return refuse_to_repeat(entry, why);
+  } catch (const std::exception&) {
+    return refuse_to_repeat(entry, not_compared);
   }
-  if (!change.empty()) return refuse_to_repeat(entry, change);
   entry.search->is_unsaid = false;
   return start_run(entry, true);
 }

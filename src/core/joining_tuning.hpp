@@ -42,6 +42,9 @@ class JoiningTuning final : public RegionTuning {
   void overrun(double now) override { inner_->overrun(now); }
   void cut_short() override { inner_->cut_short(); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return inner_->lockstep(); }
+  [[nodiscard]] bool is_alone() const override {
+    return joined_ ? inner_->is_alone() : is_limited_to_one_;
+  }
   void await_ranks(const std::function<bool()>& interrupted = {}) override {
     inner_->await_ranks(interrupted);
   }
@@ -49,7 +52,10 @@ class JoiningTuning final : public RegionTuning {
   void pause() override { inner_->pause(); }
   void leave(const std::string& why) override;
   void repeat_together(std::span<const std::uint32_t> ranks) override;
-  void limit_to(std::span<const std::uint32_t> ranks) override { source_->limit_to(ranks); }
+  void limit_to(std::span<const std::uint32_t> ranks) override {
+    is_limited_to_one_ = ranks.size() == 1;
+    source_->limit_to(ranks);
+  }
   bool go_on_alone(const std::string& why) override { return inner_->go_on_alone(why); }
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   bool settle(double now) override { return inner_->settle(now); }
@@ -89,6 +95,7 @@ class JoiningTuning final : public RegionTuning {
   bool has_collectives_ = false;
   bool repeats_together_ = false;
   bool joined_ = false;
+  bool is_limited_to_one_ = false;  ///< to this rank
   bool bounded_ = true;  ///< as begin_pass was told last
   bool seeks_ = false;   ///< its companions are not known yet
   bool left_ = false;

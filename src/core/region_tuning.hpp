@@ -178,6 +178,9 @@ class RegionTuning {
   /// this one.
   [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep() const { return nullptr; }
 
+  /// Whether its passes are this rank's own affair, now and later: no other rank makes them with it.
+  [[nodiscard]] virtual bool is_alone() const { return false; }
+
   /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
   /// threads may make other calls meanwhile; of this one there is one at a time.
   /// @param interrupted asked now and then, unless it is empty: whether to return without it

@@ -48,6 +48,9 @@ class ScopedTuning final : public RegionTuning {
   void overrun(double now) override;
   void cut_short() override { half_of(in_shared_).cut_short(); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return shared_.lockstep(); }
+  [[nodiscard]] bool is_alone() const override {
+    return !together_ || is_to_part() || shared_.is_alone();
+  }
   void await_ranks(const std::function<bool()>& interrupted = {}) override {
     shared_.await_ranks(interrupted);
   }

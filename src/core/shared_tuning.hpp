@@ -73,6 +73,7 @@ class SharedTuning final : public RegionTuning {
   void overrun(double now) override;
   void cut_short() override;
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override;
+  [[nodiscard]] bool is_alone() const override { return settings_.ranks.size() < 2; }
   void await_ranks(const std::function<bool()>& interrupted = {}) override;
   void occupied(double seconds, const std::string& why) override;
   void pause() override;

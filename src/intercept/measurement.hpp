@@ -14,6 +14,7 @@
 
 #include "core/timer.hpp"
 #include "intercept/event_log.hpp"
+#include "intercept/thread_census.hpp"
 
 namespace contextune::intercept {
 
@@ -119,6 +120,16 @@ class Measurement {
   /// Whether the program has threads beside this one, as far as can be told: not the driver's, ours
   /// or CUPTI's.
   [[nodiscard]] bool program_has_other_threads();
+  /// The same but for those of NCCL, which do nothing but what its calls ask for.
+  [[nodiscard]] bool program_has_threads_beside_nccl() {
+    const std::lock_guard lock(mutex_);
+    std::vector<pid_t> known = cupti_threads_;
+    if (timers_.nccl_threads) {
+      const std::vector<pid_t> servants = timers_.nccl_threads();
+      known.insert(known.end(), servants.begin(), servants.end());
+    }
+    return other_threads_may_call_driver(known);
+  }
 
   /// Grows when records were lost, to everybody's cost.
   [[nodiscard]] std::uint64_t losses() const noexcept {

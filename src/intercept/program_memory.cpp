@@ -43,7 +43,7 @@ void note_variables(const RegionServices& services, CUcontext context, int devic
 }
 
 std::vector<gpu::MemoryRange> program_memory(const RegionServices& services, CUcontext context,
-                                             int device_of_context) {
+                                             int device_of_context, OtherDevices others) {
   const AllocationMap& allocations = services.allocations;
   if (const char* why = allocations.incomplete()) {
     decline(FallbackReason::UnknownMemory, why);
@@ -59,6 +59,7 @@ std::vector<gpu::MemoryRange> program_memory(const RegionServices& services, CUc
     }
     // What its own device may not write cannot be read either.
     if (!one.accessible) continue;
+    if (others == OtherDevices::LeftOut && one.device != device_of_context) continue;
     if (one.context != nullptr && one.context != context) {
       decline(FallbackReason::SeveralDevices, "The program has memory in several contexts.");
     }

@@ -20,9 +20,16 @@ struct MemoryObstacle {
 /// those of the modules. @throws MemoryObstacle
 void note_variables(const RegionServices& services, CUcontext context, int device);
 
+/// What becomes of memory on other devices, which kernels of a context may write as well.
+enum class OtherDevices {
+  Decline,  ///< it is an obstacle
+  LeftOut   ///< whoever asks looks at all devices, one after the other
+};
+
 /// All device memory that kernels of this context can write. @throws MemoryObstacle
-[[nodiscard]] std::vector<gpu::MemoryRange> program_memory(const RegionServices& services,
-                                                           CUcontext context, int device);
+[[nodiscard]] std::vector<gpu::MemoryRange> program_memory(
+    const RegionServices& services, CUcontext context, int device,
+    OtherDevices others = OtherDevices::Decline);
 
 /// @param most_bytes as the option replay_memory has it
 [[nodiscard]] gpu::BlockStore::Limits copy_limits(const gpu::Driver& driver, double most_bytes);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -71,6 +72,22 @@ class Region {
 
   /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
   virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
+
+  /// What the ranks that make its passes with this one say of something.
+  enum class Answer {
+    All,      ///< yes, all of them
+    NotThis,  ///< not this one
+    NotAll,   ///< not another one
+    Lost      ///< they have not come together
+  };
+  /// Between passes, once on each of them: whether they all are ready for what they do next. Waits
+  /// for them, with a deadline.
+  /// @param is_ready of this rank; looked at while the others know that this takes a while
+  /// @param why      a clause, where they are Lost
+  [[nodiscard]] virtual Answer ask_ranks(const std::function<bool()>& is_ready,
+                                         std::string& /*why*/) {
+    return is_ready() ? Answer::All : Answer::NotThis;
+  }
 
   /// Whether its body is run again for us, so that what a pass leaves is undone.
   [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }

@@ -5,7 +5,6 @@
 
 #include "intercept/idle_wait.hpp"
 #include "intercept/measurement.hpp"
-#include "intercept/process_ranks.hpp"
 #include "intercept/program_memory.hpp"
 
 namespace contextune::intercept {
@@ -24,27 +23,47 @@ RepetitionCheck::RepetitionCheck(const RegionServices& services, const Options& 
     : services_(services), options_(options) {}
 
 RepetitionCheck::~RepetitionCheck() {
-  if (copies_ != nullptr) {
-    const auto bytes = static_cast<std::ptrdiff_t>(copies_->device_bytes());
-    copies_.reset();
-    services_.allocations.add_own_bytes(device_, -bytes);
+  for (Part& part : parts_) {
+    if (part.copies == nullptr) continue;
+    const auto bytes = static_cast<std::ptrdiff_t>(part.copies->device_bytes());
+    part.copies.reset();
+    services_.allocations.add_own_bytes(part.device, -bytes);
   }
   if (claimed_) services_.gate.release();
 }
 
 void RepetitionCheck::wait_until_idle(const char* when) const {
-  std::string why;
   if (services_.captures.any()) throw Impossible("a stream is being captured");
-  if (!intercept::wait_until_idle(services_.driver, context_, options_.trial_timeout, why,
-                                  &services_.captures)) {
-    throw Impossible(std::string(when) + ", " + why);
+  for (const Part& part : parts_) {
+    const gpu::CurrentContext current(services_.driver, part.context);
+    std::string why;
+    if (!intercept::wait_until_idle(services_.driver, part.context, options_.trial_timeout, why,
+                                    &services_.captures)) {
+      throw Impossible(std::string(when) + ", " + why);
+    }
   }
 }
 
-std::vector<gpu::MemoryRange> RepetitionCheck::program_memory() const {
+std::vector<RepetitionCheck::Part> RepetitionCheck::find_parts() const {
+  CUcontext here = nullptr;
+  if (services_.driver.cuCtxGetCurrent(&here) != CUDA_SUCCESS || here == nullptr)
+    throw Impossible("no context is current");
+  auto contexts = services_.contexts.all();
+  if (!contexts) throw Impossible("the program may have a context that was not seen");
+  if (std::find(contexts->begin(), contexts->end(), here) == contexts->end())
+    contexts->push_back(here);
+  std::vector<Part> parts;
+  for (CUcontext context : *contexts) {
+    const gpu::CurrentContext current(services_.driver, context);
+    parts.push_back({context, gpu::current_device(services_.driver).value_or(-1)});
+  }
+  return parts;
+}
+
+std::vector<gpu::MemoryRange> RepetitionCheck::memory_of(const Part& part) const {
   try {
-    note_variables(services_, context_, device_);
-    return intercept::program_memory(services_, context_, device_);
+    note_variables(services_, part.context, part.device);
+    return program_memory(services_, part.context, part.device, OtherDevices::LeftOut);
   } catch (const MemoryObstacle& obstacle) {
     std::string why = obstacle.text;
     if (why.empty()) why = fallback_info(obstacle.reason).cause;
@@ -55,43 +74,55 @@ std::vector<gpu::MemoryRange> RepetitionCheck::program_memory() const {
 
 void RepetitionCheck::begin() {
   if (services_.frontend == nullptr) throw Impossible("the program's memory is not seen");
-  if (services_.ranks.num_ranks() > 1)
-    throw Impossible("other ranks tune it as well, whose memory nobody compares");
-  if (services_.driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS || context_ == nullptr)
-    throw Impossible("no context is current");
-  device_ = gpu::current_device(services_.driver).value_or(-1);
+  parts_ = find_parts();
   // What another thread writes meanwhile would be taken for this one's, and put back.
-  if (services_.measurement.program_has_other_threads())
+  if (services_.measurement.program_has_threads_beside_nccl())
     throw Impossible("other threads of the program may use the GPU meanwhile");
   claimed_ = services_.gate.claim();
   if (!claimed_) throw Impossible("a region is being replayed");
   wait_until_idle("after its first run");
-  footprint_ = gpu::Footprint(program_memory());
-  hasher_ = std::make_unique<gpu::BlockHasher>(services_.driver, context_, services_.block_kernels);
-  copies_ =
-      std::make_unique<gpu::BlockStore>(services_.driver, context_, services_.block_kernels,
-                                        copy_limits(services_.driver, options_.replay_memory));
-  hashes_ = hasher_->hash(footprint_, deadline());
-  copies_->save(footprint_, deadline());
-  services_.allocations.add_own_bytes(device_,
-                                      static_cast<std::ptrdiff_t>(copies_->device_bytes()));
+  for (Part& part : parts_) {
+    const gpu::CurrentContext current(services_.driver, part.context);
+    part.footprint = gpu::Footprint(memory_of(part));
+    part.hasher = std::make_unique<gpu::BlockHasher>(services_.driver, part.context,
+                                                     services_.block_kernels);
+    auto copies =
+        std::make_unique<gpu::BlockStore>(services_.driver, part.context, services_.block_kernels,
+                                          copy_limits(services_.driver, options_.replay_memory));
+    part.hashes = part.hasher->hash(part.footprint, deadline());
+    copies->save(part.footprint, deadline());
+    part.copies = std::move(copies);
+    services_.allocations.add_own_bytes(part.device,
+                                        static_cast<std::ptrdiff_t>(part.copies->device_bytes()));
+  }
 }
 
 std::string RepetitionCheck::find_change() {
   wait_until_idle("after its second run");
-  const std::vector<gpu::MemoryRange> there = program_memory();
-  for (const gpu::MemoryRange& range : footprint_.ranges()) {
-    if (std::find(there.begin(), there.end(), range) == there.end())
-      throw Impossible("it gives back device memory from before it");
+  std::vector<std::vector<std::uint32_t>> changed;
+  std::size_t num_changed = 0;
+  std::size_t num_blocks = 0;
+  for (Part& part : parts_) {
+    const gpu::CurrentContext current(services_.driver, part.context);
+    const std::vector<gpu::MemoryRange> there = memory_of(part);
+    for (const gpu::MemoryRange& range : part.footprint.ranges()) {
+      if (std::find(there.begin(), there.end(), range) == there.end())
+        throw Impossible("it gives back device memory from before it");
+    }
+    const std::vector<std::uint64_t> now = part.hasher->hash(part.footprint, deadline());
+    std::vector<std::uint32_t>& blocks = changed.emplace_back();
+    for (std::uint32_t block = 0; block < now.size(); ++block)
+      if (now[block] != part.hashes[block]) blocks.push_back(block);
+    num_changed += blocks.size();
+    num_blocks += now.size();
   }
-  const std::vector<std::uint64_t> now = hasher_->hash(footprint_, deadline());
-  std::vector<std::uint32_t> changed;
-  for (std::uint32_t block = 0; block < now.size(); ++block)
-    if (now[block] != hashes_[block]) changed.push_back(block);
-  if (changed.empty()) return {};
-  copies_->restore(changed, deadline());
+  if (num_changed == 0) return {};
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const gpu::CurrentContext current(services_.driver, parts_[i].context);
+    if (!changed[i].empty()) parts_[i].copies->restore(changed[i], deadline());
+  }
   return "a second run of its default left other bytes in device memory than the first (" +
-         std::to_string(changed.size()) + " of " + std::to_string(now.size()) +
+         std::to_string(num_changed) + " of " + std::to_string(num_blocks) +
          " blocks of 64 KiB)";
 }
 

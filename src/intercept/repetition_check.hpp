@@ -15,7 +15,7 @@
 namespace contextune::intercept {
 
 /// Whether work leaves the same however often it is run, where nobody has said so: after its first
-/// run all memory of the program on the device is copied, and compared after a second one. A copy
+/// run all memory of the program is copied, on each device, and compared after a second one. A copy
 /// that differs is put back, so that the program goes on from its first run. One thread, which runs
 /// the work; waits for the GPU, with a deadline.
 class RepetitionCheck {
@@ -40,17 +40,23 @@ class RepetitionCheck {
   [[nodiscard]] std::string find_change();
 
  private:
-  [[nodiscard]] std::vector<gpu::MemoryRange> program_memory() const;
+  /// The memory of one device, of which the program has one context.
+  struct Part {
+    CUcontext context = nullptr;
+    int device = -1;
+    gpu::Footprint footprint{};
+    std::vector<std::uint64_t> hashes{};
+    std::unique_ptr<gpu::BlockHasher> hasher{};
+    std::unique_ptr<gpu::BlockStore> copies{};
+  };
+
+  [[nodiscard]] std::vector<Part> find_parts() const;
+  [[nodiscard]] std::vector<gpu::MemoryRange> memory_of(const Part& part) const;
   void wait_until_idle(const char* when) const;
 
   const RegionServices& services_;
   const Options& options_;
-  CUcontext context_ = nullptr;
-  int device_ = -1;
-  gpu::Footprint footprint_;
-  std::vector<std::uint64_t> hashes_;
-  std::unique_ptr<gpu::BlockHasher> hasher_;
-  std::unique_ptr<gpu::BlockStore> copies_;
+  std::vector<Part> parts_;
   bool claimed_ = false;
 };
 

@@ -17,6 +17,7 @@
 #include "intercept/measurement.hpp"
 #include "intercept/pass_barrier.hpp"
 #include "intercept/pass_record.hpp"
+#include "intercept/region.hpp"
 #include "intercept/search_results.hpp"
 #include "intercept/site.hpp"
 #include "intercept/trial_times.hpp"
@@ -101,6 +102,9 @@ class Search {
   /// @param patience seconds that this may take, and the pass
   /// @return false: it is not made, by any of them; begin_waiting says what comes instead
   [[nodiscard]] bool begin_together(const std::function<bool()>& is_ready, double patience);
+  /// As Region says, of ranks that are several.
+  [[nodiscard]] Region::Answer ask_ranks(const std::function<bool()>& is_ready, double patience,
+                                         std::string& why);
   /// The body was left: nobody waits for this rank before a pass. By the thread that makes them.
   void leave_passes(const std::string& why);
   /// There are no more passes before the region comes round again.

@@ -129,6 +129,46 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
   return false;
 }
 
+Region::Answer Search::ask_ranks(const std::function<bool()>& is_ready, double patience,
+                                 std::string& why) {
+  using Answer = Region::Answer;
+  bool says_yes = false;
+  const auto answer = [&] { return says_yes = is_ready(); };
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) {
+      why = "its search has ended";
+      return Answer::Lost;
+    }
+    const bool is_alone = tuning_->is_alone();
+    auto lockstep = is_alone || barrier_ != nullptr ? nullptr : tuning_->lockstep();
+    if (lockstep != nullptr)
+      barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
+    if (!is_alone && barrier_ == nullptr) {
+      why = "other ranks may tune it as well, and cannot be asked";
+      return Answer::Lost;
+    }
+    if (is_alone) barrier_.reset();
+  }
+  if (barrier_ == nullptr) return answer() ? Answer::All : Answer::NotThis;
+  switch (barrier_->arrive(answer)) {
+    case PassBarrier::Outcome::Begins:
+      return Answer::All;
+    case PassBarrier::Outcome::Overran:
+      return Answer::NotThis;
+    case PassBarrier::Outcome::CutShort:
+      return Answer::NotAll;
+    case PassBarrier::Outcome::Lost:
+      break;
+  }
+  const std::lock_guard lock(mutex_);
+  why = barrier_->why();
+  barrier_.reset();
+  if (!tuning_->go_on_alone("before a second run, " + why)) return Answer::Lost;
+  after_change();
+  return says_yes ? Answer::All : Answer::NotThis;
+}
+
 void Search::leave_passes(const std::string& why) {
   if (barrier_ != nullptr) barrier_->leave(why);
 }

@@ -313,6 +313,15 @@ void TunedRegion::abandon_pass() noexcept {
   end_on_thread(api_mark);
 }
 
+Region::Answer TunedRegion::ask_ranks(const std::function<bool()>& is_ready, std::string& why) {
+  if (!may_repeat()) {
+    why = "other processes do it as well, which do not tune it with this one";
+    return Answer::Lost;
+  }
+  if (services().ranks.num_ranks() <= 1) return LaunchRegion::ask_ranks(is_ready, why);
+  return search_.ask_ranks(is_ready, trial_timeout_, why);
+}
+
 void TunedRegion::give_up(FallbackReason reason, const std::string& text) noexcept {
   try {
     search_.leave_passes("the body may not be repeated");

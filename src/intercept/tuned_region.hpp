@@ -26,6 +26,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   [[nodiscard]] bool begin_pass() noexcept override;
   bool end_pass() noexcept override;
   void abandon_pass() noexcept override;
+  [[nodiscard]] Answer ask_ranks(const std::function<bool()>& is_ready, std::string& why) override;
   void give_up(FallbackReason reason, const std::string& text) noexcept override;
   [[nodiscard]] Site* tunable(const TunableSpec& spec) noexcept override;
 

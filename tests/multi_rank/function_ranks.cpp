@@ -7,6 +7,11 @@
 //   dies   ends
 //   stops  is stopped until somebody continues it
 //   leaves throws with the default
+// Or the function does not say whether it may be run again, on any rank:
+//   unsaid   it may
+//   adds     on the rank whose number follows it adds to what is there
+//   busy     that rank has another thread meanwhile
+//   stumbles there its second run throws
 // Or what is called is another function, of sizes, with two hints:
 //   hints  on all ranks, but the rank whose number follows has the first of them only
 #include <cuda.h>
@@ -14,6 +19,7 @@
 #include <unistd.h>
 #include <simcuda/kernel.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
@@ -45,9 +51,9 @@ void check(CUresult result, const char* what) {
 }
 #define CHECK(call) check(call, #call)
 
-void fill(const simcuda::Thread& thread, int n, unsigned* y) {
+void fill(const simcuda::Thread& thread, int n, unsigned adds, unsigned* y) {
   for (std::size_t i = thread.global_x(); i < static_cast<std::size_t>(n); i += thread.stride_x())
-    y[i] = 7 + static_cast<unsigned>(i);
+    y[i] = 7 + static_cast<unsigned>(i) + adds * y[i];
 }
 void describe_fill(const simcuda_launch* launch, simcuda_work* work) {
   work->block_cycles = launch->block[0] == 128 ? 20e3 : launch->block[0] == 64 ? 30e3 : 60e3;
@@ -81,7 +87,10 @@ struct Run {
 class Program {
  public:
   Program(std::string path, std::string word, bool is_meant)
-      : path_(std::move(path)), word_(is_meant ? word : ""), has_hints_(word == "hints") {
+      : path_(std::move(path)),
+        word_(is_meant ? word : ""),
+        has_hints_(word == "hints"),
+        is_unsaid_(word == "unsaid" || word == "adds" || word == "busy" || word == "stumbles") {
     CHECK(cuMemAlloc(&memory_, num_elements * sizeof(unsigned)));
     CHECK(cuMemsetD32(memory_, 0, num_elements));
   }
@@ -93,7 +102,10 @@ class Program {
                              [this](const Config& config) {
                                return run(static_cast<unsigned>(config.get_int("block")));
                              },
-                             {.repeatable = true});
+                             {.repeatable = !is_unsaid_});
+    std::atomic<bool> is_over{word_ != "busy"};
+    std::thread other([&] { is_over.wait(false); });
+    if (is_over) other.join();
     try {
       CHECK(filled());
     } catch (const std::runtime_error&) {
@@ -101,6 +113,9 @@ class Program {
       // It goes on with something else for a while: nobody is to wait for its end.
       std::this_thread::sleep_for(std::chrono::seconds(1));
     }
+    is_over = true;
+    is_over.notify_all();
+    if (other.joinable()) other.join();
   }
 
   [[nodiscard]] std::uint64_t hash() const {
@@ -137,7 +152,8 @@ class Program {
 
   [[nodiscard]] CUresult launch(unsigned block) {
     int n = num_elements;
-    void* arguments[] = {&n, &memory_};
+    unsigned adds = word_ == "adds" ? 1 : 0;
+    void* arguments[] = {&n, &adds, &memory_};
     return cuLaunchKernel(function_, 4, 1, 1, block, 1, 1, 0, nullptr, arguments, nullptr);
   }
 
@@ -148,6 +164,7 @@ class Program {
       if (word_ == "stops") raise(SIGSTOP);
       if (word_ == "leaves") throw std::runtime_error("not now");
     }
+    if (word_ == "stumbles" && runs_.size() == 1) throw std::runtime_error("not again");
     const CUresult result = launch(block);
     if (word_ == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(5));
     runs_.push_back({begin, now_ns(), block});
@@ -155,7 +172,7 @@ class Program {
   }
 
   const std::string path_, word_;
-  const bool has_hints_;
+  const bool has_hints_, is_unsaid_;
   const CUfunction function_ = load();
   CUdeviceptr memory_ = 0;
   std::vector<Run> runs_;

@@ -117,6 +117,54 @@ class FunctionRanks(unittest.TestCase):
             "LATER_" + name: value for name, value in {**shared, "CONTEXTUNE_RANK": str(rank)}.items()})
             for rank in range(num_ranks)}
 
+    def assert_refused(self, logs, victim, own, other):
+        """All have run the default, and say why: it is the victim's memory, or another rank's."""
+        for rank, log in enumerate(logs):
+            (text,) = [job.field(line, "text") for line in job.lines(log, "fallback")
+                       if job.field(line, "reason") == "not_repeatable"]
+            self.assertIn(own if rank == victim else other, text)
+            self.assertEqual(job.winners(log), [])
+
+    def test_a_function_that_says_nothing_is_compared_by_each_rank_and_tuned_by_all(self):
+        for align in ("sample", "none"):
+            with self.subTest(align=align):
+                logs, runs = self.run_job(3, ("unsaid", -1), variables={"CONTEXTUNE_ALIGN": align})
+                for log in logs:
+                    self.assertEqual(job.told(log), [])
+                    self.assertEqual([line for line in job.lines(log, "fallback")
+                                      if "not_repeatable" in line], [])
+                    self.assertEqual(job.winners(log), job.winners(logs[0]))
+                    self.assertIn("block=128", job.winners(log)[0])
+                for own in runs:
+                    self.assertEqual([block for _, _, block in own[:2]], [256, 256])
+
+    def test_where_one_rank_changes_its_inputs_no_rank_runs_it_a_third_time(self):
+        for victim in (0, 2):
+            with self.subTest(victim=victim):
+                logs, runs = self.run_job(3, ("adds", victim))
+                self.assert_refused(logs, victim, "left other bytes in device memory than the first",
+                                    "a second run of its default left something else on another rank")
+                for own in runs:
+                    self.assertEqual([block for _, _, block in own], [256, 256])
+
+    def test_a_rank_that_decides_for_itself_compares_for_itself(self):
+        logs, runs = self.run_job(2, ("adds", 1), variables={"CONTEXTUNE_SCOPE": "local"})
+        self.assertIn("block=128", job.winners(logs[0])[0])
+        self.assertEqual(job.winners(logs[1]), [])
+        self.assertEqual([block for _, _, block in runs[1]], [256, 256])
+
+    def test_where_one_rank_cannot_tell_no_rank_runs_it_again(self):
+        logs, runs = self.run_job(2, ("busy", 1))
+        self.assert_refused(logs, 1, "other threads of the program may use the GPU meanwhile",
+                            "nobody can tell on another rank whether it may be run again")
+        for own in runs:
+            self.assertEqual([block for _, _, block in own], [256])
+
+    def test_a_second_run_that_throws_on_one_rank_is_not_the_caller_s(self):
+        logs, _ = self.run_job(2, ("stumbles", 0))
+        self.assert_refused(logs, 0, "a second run of its default did not come to its end",
+                            "a second run of its default left something else on another rank")
+
     def test_a_rank_alone_waits_for_nobody(self):
         logs, runs = self.run_job(1)
         self.assertGreater(len(runs[0]), 8)

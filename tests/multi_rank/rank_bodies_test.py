@@ -90,6 +90,16 @@ class RankBodies(unittest.TestCase):
                     self.assertEqual(job.winners(log), job.winners(logs[0]))
                     self.assertEqual(hashes(log), hashes(logs[0]))
 
+    def test_a_function_with_a_collective_that_says_nothing_is_compared_by_all_ranks(self):
+        for declared in (True, False):  # or known by the communicator alone
+            with self.subTest(declared=declared):
+                _, logs = self.run_job(Bodies(1, 1, "unsaid"), 2, LITTLE_NOISE, declared=declared)
+                for log in logs:
+                    self.assertEqual([line for line in job.lines(log, "fallback")
+                                      if "not_repeatable" in line], [])
+                    self.assertEqual(len(job.winners(log)), 2, log)
+                    self.assertEqual(job.winners(log), job.winners(logs[0]))
+
     def test_what_a_function_won_is_stored_by_its_keys(self):
         with tempfile.TemporaryDirectory(prefix="contextune-store-") as folder:
             variables = LITTLE_NOISE | {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder}

@@ -122,3 +122,36 @@ TEST_CASE("A choice is compared and measured on each device that it is called on
   CHECK(timings[2].is_winner);
   CHECK(timings[3].state == contextune_timing_wrong);
 }
+
+TEST_CASE("A function that says nothing is compared on all devices of the program", "[device]") {
+  const CUdeviceptr y = Program::on(1).floats(8);
+  const CUdeviceptr x = Program::on(0).floats(8);
+  std::vector<unsigned> blocks;
+  bool accumulates = false;
+  const auto body = [&](const Config& config) {
+    blocks.push_back(static_cast<unsigned>(config.get_int("block")));
+    const CUresult result = Program::on(0).launch("set", x, 8, 1.0F, 1, blocks.back());
+    if (!accumulates) return result;
+    const CUresult other = Program::on(1).add(y, 8, 1.0F, 1, 128);
+    Program::on(0);
+    return other;
+  };
+  const auto space = ConfigSpace().parameter("block", {256, 64, 128});
+  SECTION("and tuned where none of them has changed") {
+    auto set = contextune::autotune("set_on_one", space, body, {.n_warmup = 0, .n_repeat = 2});
+    CHECK(set() == CUDA_SUCCESS);
+    CHECK(blocks.back() == 128);
+    CHECK(log_lines({"reason=not_repeatable", "set_on_one"}).empty());
+  }
+  SECTION("and not tuned where another one has changed, which is undone") {
+    accumulates = true;
+    auto set = contextune::autotune("adds_on_other", space, body, {.n_warmup = 0, .n_repeat = 2});
+    CHECK(set() == CUDA_SUCCESS);
+    CHECK(blocks == std::vector<unsigned>{256, 256});
+    CHECK(log_lines({"reason=not_repeatable", "adds_on_other", "left other bytes"}).size() == 1);
+    Program::on(1);
+    CHECK(Program::read(y, 8) == std::vector<float>(8, 1.0F));
+    Program::on(0);
+  }
+  CHECK(Program::read(x, 8) == std::vector<float>(8, 1.0F));
+}

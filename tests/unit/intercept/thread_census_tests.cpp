@@ -1,16 +1,19 @@
 #include "intercept/thread_census.hpp"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <filesystem>
 #include <functional>
 #include <semaphore>
 #include <thread>
 
 #include "catch.hpp"
 #include "host/own_thread.hpp"
+#include "intercept/measurement.hpp"
 #include "intercept/nccl_threads.hpp"
 
 using namespace contextune::intercept;
@@ -116,6 +119,26 @@ TEST_CASE("Threads that NCCL starts where a group ends are its own as well", "[t
   const Worker service(waits);
   nccl.after(call_of(contextune_fn_ncclGroupEnd, 0, 1));
   CHECK(nccl.ids() == std::vector<pid_t>{service.id()});
+}
+
+TEST_CASE("Memory is compared beside threads of NCCL, and not beside those of the program",
+          "[threads]") {
+  char folder[] = "/tmp/contextune-threads-XXXXXX";
+  REQUIRE(mkdtemp(folder) != nullptr);
+  {
+    contextune::intercept::EventLog log({folder, 1, "", contextune::LogLevel::Info});
+    const auto waits = [](std::binary_semaphore& let_go) { let_go.acquire(); };
+    std::vector<pid_t> of_nccl = thread_ids();
+    Measurement::Timers timers;
+    timers.nccl_threads = [&] { return of_nccl; };
+    Measurement measurement(contextune::TimerKind::Events, std::move(timers), log);
+    const Worker service(waits);
+    of_nccl.push_back(service.id());
+    CHECK_FALSE(measurement.program_has_threads_beside_nccl());
+    const Worker of_program(waits);
+    CHECK(measurement.program_has_threads_beside_nccl());
+  }
+  std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("A thread of contextune with a long name is not taken for the program's", "[threads]") {
