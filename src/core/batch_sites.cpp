@@ -8,8 +8,9 @@
 namespace contextune {
 namespace {
 
-// A collective that is not made in step by then is not tuned.
-constexpr int most_batches_out_of_step = 4;
+// A collective that is not made in step by then is not tuned. Pauses between such batches double:
+// a communicator that ends has been followed by the next one meanwhile.
+constexpr int most_batches_out_of_step = 6;
 
 constexpr std::uint32_t most_configs = 1U << 20U;
 
