@@ -20,6 +20,7 @@ ProcessRegion::ProcessRegion(std::string name, const Options& options,
     : LaunchRegion(std::move(name), services),
       options_(tuning_options(options)),
       judging_(judging(options)),
+      trial_timeout_(options.trial_timeout),
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_) {}
@@ -36,7 +37,7 @@ void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts
   Window* window = nullptr;
   {
     const std::lock_guard lock(mutex_);
-    window = &windows_.emplace_back(name(), options_, judging_, services());
+    window = &windows_.emplace_back(name(), options_, judging_, services(), trial_timeout_);
   }
   site.region = this;
   site.window = window;
@@ -81,6 +82,7 @@ CUresult ProcessRegion::launch_site(const contextune_launch& call, const Launch&
     return trial_.settled(call, launch, found, done ? site.settled() : 0, &window.search);
   }
   if (done) {
+    if (window.search.on_probation()) window.lookout.begin(*this);
     return trial_.settled_for_good(call, launch, found, site.settled(), &window.search, version);
   }
   // A second thread at the same site does not disturb the window of the first.
@@ -105,6 +107,7 @@ CUresult ProcessRegion::launch_in_window(const contextune_launch& call, const La
   }
   const Site& site = found.resolved->site();
   const Watch watch = search.watch();
+  window.lookout.begin(*this);  // before: the launch may not come back
   const CUresult result = watch == Watch::Nothing
                               ? trial_.settled(call, launch, found, site.settled(), &search)
                               : trial_.watched(call, launch, found, site.planned(), search, watch);

@@ -9,6 +9,7 @@
 #include "intercept/launch_region.hpp"
 #include "intercept/search.hpp"
 #include "intercept/trial_launch.hpp"
+#include "intercept/trial_lookout.hpp"
 
 namespace contextune::intercept {
 
@@ -32,14 +33,16 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   struct Window {
     /// Each rank alone: sites come up in no order that ranks share.
     Window(const std::string& region, const TuningOptions& options, const Judging& judging,
-           const RegionServices& services)
+           const RegionServices& services, double trial_timeout)
         : search(
               region,
               [&](TuningObserver& observer, bool) {
                 return std::make_unique<Tuning>(options, &observer);
               },
-              RegionClock::Work, judging, services.measurement, services.store, services.log) {}
+              RegionClock::Work, judging, services.measurement, services.store, services.log),
+          lookout(search, services, trial_timeout) {}
     Search search;
+    TrialLookout lookout;
     std::atomic<bool> busy{false};  ///< a thread is between begin and end of a launch
     std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open
   };
@@ -57,6 +60,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
 
   const TuningOptions options_;
   const Judging judging_;
+  const double trial_timeout_;
   SiteTable table_;
   TrialLaunch trial_;
   std::atomic<bool> said_collectives_{false};

@@ -22,8 +22,8 @@ class InterruptedRunsTest(StoredRuns):
         self.space = self.work / "space.lua"
         self.space.write_text(SPACE)
 
-    def begin(self, *flags, fault="", program=PROGRAM):
-        return self.start(*FLAGS, *flags, program=program, region="nvtx:step", space=self.space,
+    def begin(self, *flags, fault="", program=PROGRAM, region="nvtx:step"):
+        return self.start(*FLAGS, *flags, program=program, region=region, space=self.space,
                           variables={"SIMCUDA_FAULT": fault} if fault else {})
 
     def report(self):
@@ -62,6 +62,13 @@ class InterruptedRunsTest(StoredRuns):
         self.interrupt(process)
         self.assertRegex(self.report(), r"was killed by signal 2 \(Interrupt\)\. In flight was .*block=128.*; "
                                         "none is blamed")
+
+    def test_a_hang_in_the_region_of_the_process_is_told_while_it_hangs(self):
+        process = self.begin(fault="hang:second:block=128", region="process")
+        self.wait_for(lambda: "reason=trial_timeout region=process" in self.log_text(), process)
+        self.assertRegex(self.log_text(), r"tries each config alone that was in flight: .*"
+                                          r"region process, site second\{.*\}: block=128")
+        self.interrupt(process)
 
     def test_what_was_measured_is_kept(self):
         process = self.begin(fault="hang:third:block=512")
