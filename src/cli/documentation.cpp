@@ -126,9 +126,9 @@ contextune are passed on to the program. LD_PRELOAD and NVTX_INJECTION64_PATH of
 force.
 
 A marked region is recorded on one visit and repeated at its end until it is tuned, with the memory
-that it writes put back before each repetition; the program waits meanwhile, and goes on with what
-its own visit computed. A region that cannot be repeated exactly is tuned live, over many visits: the
-summary says why, and `contextune reasons` what to do. --mode live repeats nothing.
+that it writes put back in between; the program waits meanwhile, and goes on with what its own visit
+computed. A region that cannot be repeated exactly is tuned live, over many visits: the summary says
+why, and `contextune reasons` what to do. --mode live repeats nothing.
 
 -n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
 another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0

@@ -89,7 +89,9 @@ Json to_json(const log::ReplayReport& replay) {
           {"host_bytes", replay.host_bytes},
           {"save_seconds", number(replay.save_seconds)},
           {"restore_seconds", number(replay.restore_seconds)},
-          {"hash_seconds", number(replay.hash_seconds)}};
+          {"hash_seconds", number(replay.hash_seconds)},
+          {"timed_after", replay.timed_after.empty() ? Json() : Json(replay.timed_after)},
+          {"why_restored", replay.why_restored.empty() ? Json() : Json(replay.why_restored)}};
 }
 
 Json to_json(const log::KernelReport& kernel) {

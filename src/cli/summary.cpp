@@ -92,8 +92,11 @@ std::string replay_line(const ProcessReport& process, const RegionReport& region
   for (const log::ReplayReport& replay : region.replays) seconds += replay.seconds;
   std::string text = "    replayed in " + count_text(last.visit, "visit", "visits") + ": " +
                      count_text(last.replays, "replay", "replays") + " of " +
-                     count_text(last.operations, "operation", "operations") + ", " +
-                     bytes_text(last.dirty_bytes) + " put back before each";
+                     count_text(last.operations, "operation", "operations") + ", ";
+  // The others are those that are not timed.
+  const bool follow = last.timed_after == "itself";
+  text += (follow ? "the timed ones right after another, " : "") + bytes_text(last.dirty_bytes) +
+          " put back before " + (follow ? "the others" : "each");
   if (std::isfinite(seconds)) {
     text += ", the program stood still for " + time_text(seconds) + mark(process);
   }

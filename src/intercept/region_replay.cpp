@@ -289,6 +289,8 @@ void RegionReplay::carry_out(Recording recording) {
   Replayer replayer(region_, services_, search_, table_, context_, std::move(recording), tolerance_,
                     patience());
   told_to_stop_ = false;
+  repeats_.reset();
+  why_restored_.clear();
   if (together_) search_.repeat_together({});
   std::exception_ptr failure;
   try {
@@ -343,6 +345,8 @@ void RegionReplay::write_line(const Replayer& replayer, double seconds) noexcept
   event.hash_seconds = costs.hash_seconds;
   event.save_seconds = costs.save_seconds;
   event.restore_seconds = costs.restore_seconds;
+  if (repeats_) event.timed_after = *repeats_ ? "itself" : "restore";
+  event.why_restored = why_restored_;
   if (together_) {
     event.num_ranks = ranks_->lockstep().ranks().size();
     event.waited_seconds = ranks_->lockstep().waited_seconds();

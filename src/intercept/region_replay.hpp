@@ -138,6 +138,12 @@ class RegionReplay {
   void reject(const Site& site, std::uint32_t config);
   void screen_suspects(Replayer& replayer);
   void screen_pass(Replayer& replayer);
+  /// Before the first pass of a visit: whether one may come right after another.
+  void find_whether_it_repeats(Replayer& replayer);
+  /// Why the region cannot be run on what it has left, as a clause; "": it can.
+  [[nodiscard]] std::string why_not_on_own_results(const Replayer& replayer) const;
+  /// Whether it leaves the same then, to the last bit.
+  [[nodiscard]] bool computes_the_same_again(Replayer& replayer);
   /// Runs what the pass will run, so that the pass comes after it as entries of the program do.
   void follow_itself(Replayer& replayer);
   [[nodiscard]] Trials trials_of(const Replayer& replayer,
@@ -148,6 +154,8 @@ class RegionReplay {
   void blame_together(Replayer& replayer, const Trials& tried);
   /// At the next visit: one of them is wrong, and there is no time now to find out which.
   void look_again_at(const Trials& tried);
+  /// Once more with these configs, and the defaults elsewhere.
+  void run_with(Replayer& replayer, const Trials& trials);
   /// Whether the run that has ended left what the region left.
   [[nodiscard]] bool is_right(Replayer& replayer);
   /// The same of a run with these configs, and the defaults elsewhere; here, and on all ranks.
@@ -212,6 +220,8 @@ class RegionReplay {
   std::uint64_t visits_ = 0;
   int busy_drops_ = 0;  ///< times that the GPU was not idle for it
   std::uint64_t replays_ = 0;
+  std::optional<bool> repeats_;  ///< the visit under way does; absent: there was no pass yet
+  std::string why_restored_;     ///< if not
   bool recording_ = false;
   std::atomic<bool> replaying_{false};
   bool given_up_ = false;

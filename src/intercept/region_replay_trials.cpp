@@ -62,6 +62,7 @@ void RegionReplay::screen_pass(Replayer& replayer) {
     for (const Site* site : collectives_->sites())
       if (site->planned() != 0) tried.emplace_back(site, site->planned());
   }
+  find_whether_it_repeats(replayer);
   memory_->restore_initial();
   follow_itself(replayer);
   await_ranks(ReplayRanks::Run::Pass);
@@ -114,6 +115,15 @@ bool RegionReplay::is_right(Replayer& replayer) {
   return replayer.host_results_agree() && memory;
 }
 
+void RegionReplay::run_with(Replayer& replayer, const Trials& trials) {
+  replayer.run([&](const Site& site) {
+    for (const auto& [tried, config] : trials)
+      if (tried == &site) return config;
+    return site.pinned.value_or(0);
+  });
+  ++replays_;
+}
+
 bool RegionReplay::is_right_with(Replayer& replayer, const Trials& trials) {
   return exchange(is_right_here(replayer, trials)).right;
 }
@@ -123,12 +133,7 @@ bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
   if (filled_) memory_->fill(*filled_, fill_seed_);
   await_ranks(ReplayRanks::Run::Trial);
   search_.begin_screening(trials);
-  replayer.run([&](const Site& site) {
-    for (const auto& [tried, config] : trials)
-      if (tried == &site) return config;
-    return site.pinned.value_or(0);
-  });
-  ++replays_;
+  run_with(replayer, trials);
   const bool right = filled_ ? is_right_on_filled(replayer) : is_right(replayer);
   search_.end_screening();
   return right;

@@ -77,6 +77,9 @@ class ReplayMemory {
   /// @throws Error if it cannot be told, or MixedMemory if a block differs that has no copy
   [[nodiscard]] bool is_right() { return compare(true); }
 
+  /// Whether everything is as it was after the region, to the last bit. Throws like is_right().
+  [[nodiscard]] bool is_final() { return compare(false); }
+
   // Contents of our own, each on the initial one: fill, run the defaults, take_reference, put_back;
   // fill with the same, run something else, compare, put_back.
 

@@ -121,6 +121,8 @@ void write_replay(RankLog& log, const ReplayEvent& event) noexcept try {
                                {"save_us", event.save_seconds * microseconds},
                                {"restore_us", event.restore_seconds * microseconds},
                                {"hash_us", event.hash_seconds * microseconds}};
+  if (!event.timed_after.empty()) fields.emplace_back("timed_after", event.timed_after);
+  if (!event.why_restored.empty()) fields.emplace_back("why_restored", event.why_restored);
   if (event.num_ranks > 1) {
     fields.emplace_back("ranks", event.num_ranks);
     fields.emplace_back("wait_us", event.waited_seconds * microseconds);

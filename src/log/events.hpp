@@ -76,6 +76,10 @@ struct ReplayEvent {
   double save_seconds = 0;
   double restore_seconds = 0;  ///< before one pass
   double hash_seconds = 0;     ///< of all the footprint
+  /// "itself": a pass came right after a repetition with the same configs; "restore": after copies
+  /// that put memory back; "": there was none.
+  std::string_view timed_after;
+  std::string why_restored;    ///< a clause
   std::size_t num_ranks = 1;   ///< that made the same runs
   double waited_seconds = 0;   ///< for the others, in all
   double longest_wait_seconds = 0;

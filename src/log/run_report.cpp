@@ -350,6 +350,8 @@ std::string ReportBuilder::add_replay(const Record& record) {
   replay.save_seconds = seconds_of(record, "save_us");
   replay.restore_seconds = seconds_of(record, "restore_us");
   replay.hash_seconds = seconds_of(record, "hash_us");
+  replay.timed_after = record.text("timed_after");
+  replay.why_restored = record.text("why_restored");
   replay.wait_seconds = seconds_of(record, "wait_us");
   replay.longest_wait_seconds = seconds_of(record, "longest_wait_us");
   return {};

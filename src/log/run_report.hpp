@@ -109,6 +109,8 @@ struct ReplayReport {
   double save_seconds = not_known;
   double restore_seconds = not_known;
   double hash_seconds = not_known;
+  std::string timed_after;          ///< "itself", "restore", or "" where it is not said
+  std::string why_restored;         ///< a clause
   double wait_seconds = not_known;  ///< for other ranks, of the region until then; NaN: none
   double longest_wait_seconds = not_known;
 };

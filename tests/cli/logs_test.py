@@ -188,6 +188,7 @@ class Logs(CommandTest):
             {"visit": 1, "operations": 5, "replays": 117, "dirty_bytes": 48 << 20})
         self.assertAlmostEqual(replay["seconds"], 0.21)
         self.assertAlmostEqual(replay["restore_seconds"], 31e-6)
+        self.assertEqual((replay["timed_after"], replay["why_restored"]), (None, None))
 
     def test_a_config_that_computes_something_else_is_marked(self):
         text = golden_log().replace(

@@ -180,6 +180,9 @@ class Summary(CommandTest):
                       "each, the program stood still for 210 ms (simulated)\n", report)
         self.assertIn("    22 passes, 500 ms of tuning (simulated); finished", report)
         self.assertNotIn("live", report)
+        after_itself = REPLAY.replace(" simulated", " timed_after=itself simulated")
+        self.assertIn("117 replays of 5 operations, the timed ones right after another, 48.0 MiB put "
+                      "back before the others, the program", self.report_of(golden_log() + after_itself))
 
     def test_visits_that_came_before_or_after_are_counted(self):
         again = REPLAY.replace("visit=1", "visit=3").replace("replays=117", "replays=130").replace(

@@ -42,7 +42,8 @@ FuzzInputs fuzz_inputs() {
        R"(fallback reason=unmarked_collectives region=process text="Collectives keep NCCL's \"default\".")",
        R"-(kernel region=decode kernel="void gemm<64>(float*)" key="" launches=9 time_s=0.5 grid=8 block=64 shared_bytes=0 registers=16 params="ptr" timer=cupti simulated=yes)-",
        "replay region=decode visit=0 operations=8 replays=100 time_s=0.1 footprint_bytes=4096 "
-       "dirty_bytes=64 device_bytes=0 host_bytes=64 save_us=1 restore_us=2 hash_us=3",
+       "dirty_bytes=64 device_bytes=0 host_bytes=64 save_us=1 restore_us=2 hash_us=3 "
+       "timed_after=itself",
        "timer action=open timer=cupti time_us=24430.3", R"(fault text="a launch failed")",
        "summary region=decode passes=40 entries=50 tuning_s=0.5 stage=finished sites=1 tuned=1",
        "summary launches_outside=7"});

@@ -84,6 +84,9 @@ class IterationTable(unittest.TestCase):
                 entries = [tuple(map(int, line.split()))
                            for line in (ranks.folder / f"launches-{rank}").read_text().splitlines()]
                 results.append((*self.table_of(ranks, rank, num_configs), entries))
+                if mode == "replay" and not ON_GPU:  # its kernels overwrite
+                    (line,) = job.lines(ranks.log(rank), "replay")
+                    self.assertEqual(job.field(line, "timed_after"), "itself", line)
             self.assertEqual(job.contradictions([ranks.log(rank) for rank in range(num_ranks)]), [])
         return results
 

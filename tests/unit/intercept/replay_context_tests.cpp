@@ -1,8 +1,14 @@
 // What a replayed pass finds in the caches is what an entry of the program finds there.
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <simcuda/kernel.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "fixture.hpp"
 #include "gpu/block_kernels.hpp"
@@ -14,6 +20,9 @@ namespace {
 // In the simulated cache both stay until 50 MiB of something else have come.
 constexpr std::size_t table_bytes = std::size_t{24} << 20U;
 constexpr std::size_t state_bytes = std::size_t{48} << 20U;
+// Has left the cache where the entry ends, so that putting it back brings it there.
+constexpr std::size_t output_bytes = std::size_t{56} << 20U;
+constexpr std::size_t input_bytes = std::size_t{32} << 20U;
 
 /// Each element of the state is one more than it was.
 void update(const simcuda_launch* launch) {
@@ -25,6 +34,35 @@ void describe_update(const simcuda_launch* launch, simcuda_work* work) {
   simcuda::touch(*work, simcuda::argument<int*>(*launch, 0), state_bytes,
                  SIMCUDA_READ | SIMCUDA_WRITE);
 }
+
+/// The output is made of the input alone.
+void overwrite(const simcuda_launch* launch) {
+  auto* const output = simcuda::argument<int*>(*launch, 0);
+  std::fill_n(output, output_bytes / sizeof(int), *simcuda::argument<const int*>(*launch, 1) + 7);
+}
+void describe_overwrite(const simcuda_launch* launch, simcuda_work* work) {
+  simcuda::touch(*work, simcuda::argument<int*>(*launch, 0), output_bytes, SIMCUDA_WRITE);
+  simcuda::touch(*work, simcuda::argument<const int*>(*launch, 1), input_bytes, SIMCUDA_READ);
+}
+
+/// Brings the table into the cache for the next entry.
+void read_table(const simcuda_launch*) {}
+void describe_read_table(const simcuda_launch* launch, simcuda_work* work) {
+  simcuda::touch(*work, simcuda::argument<const int*>(*launch, 0), table_bytes, SIMCUDA_READ);
+}
+
+/// Takes the next place of a list. Who begins an entry makes the list empty.
+constexpr int most_taken = 1;
+std::atomic<bool> took_too_many{false};
+void take_place(const simcuda_launch* launch) {
+  int* const number = simcuda::argument<int*>(*launch, 0);
+  if (*number >= most_taken) {
+    took_too_many = true;  // would write behind the list
+    return;
+  }
+  simcuda::argument<int*>(*launch, 1)[(*number)++] = 7;
+}
+void describe_take_place(const simcuda_launch*, simcuda_work*) {}
 
 /// What a table says is read there, or else computed anew: slower than from the cache, and faster
 /// than from memory.
@@ -62,18 +100,27 @@ void describe_copy_blocks(const simcuda_launch* launch, simcuda_work* work) {
 }
 
 constexpr const char* copying_image =
-    "simcuda image 1\nkernel _Z6updatePi\nkernel _Z7look_upPKi\n"
-    "access _Z6updatePi 0=rw\naccess _Z7look_upPKi 0=r\n";
+    "simcuda image 1\nkernel _Z6updatePi\nkernel _Z7look_upPKi\nkernel _Z9overwritePiPKi\n"
+    "kernel _Z10read_tablePKi\nkernel _Z10take_placePiS_\n"
+    "access _Z6updatePi 0=rw\naccess _Z7look_upPKi 0=r\naccess _Z9overwritePiPKi 0=w 1=r\n"
+    "access _Z10read_tablePKi 0=r\naccess _Z10take_placePiS_ 0=rw! 1=w\n";
 
 CUmodule load_image() {
   static constexpr simcuda_kernel updates =
       simcuda::whole_launch_kernel<int*>("_Z6updatePi", &update, &describe_update);
   static constexpr simcuda_kernel looks_up =
       simcuda::whole_launch_kernel<const int*>("_Z7look_upPKi", &look_up, &describe_look_up);
+  static constexpr simcuda_kernel overwrites = simcuda::whole_launch_kernel<int*, const int*>(
+      "_Z9overwritePiPKi", &overwrite, &describe_overwrite);
+  static constexpr simcuda_kernel reads = simcuda::whole_launch_kernel<const int*>(
+      "_Z10read_tablePKi", &read_table, &describe_read_table);
+  static constexpr simcuda_kernel takes = simcuda::whole_launch_kernel<int*, int*>(
+      "_Z10take_placePiS_", &take_place, &describe_take_place);
   static constexpr simcuda_kernel copies =
       simcuda::whole_launch_kernel<const gpu::BlockKernels::CopyWork*>(
           "contextune_copy_blocks", &copy_blocks, &describe_copy_blocks);
-  static constexpr const simcuda_kernel* list[] = {&updates, &looks_up, &copies};
+  static constexpr const simcuda_kernel* list[] = {&updates, &looks_up, &overwrites,
+                                                   &reads,   &takes,    &copies};
   static constexpr simcuda_kernel_table table{SIMCUDA_VERSION, list, std::size(list)};
   const Simulation& simulation = Simulation::get();
   const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
@@ -82,36 +129,104 @@ CUmodule load_image() {
   return simulation.load(copying_image);
 }
 
-std::string way_that_wins(Mode mode, int steps) {
-  Options options = Program::quick();
-  options.mode = mode;
-  options.n_warmup = 1;
-  options.n_repeat = 3;
-  Program program(options);
-  program.runtime().declare(blocks({1024}, "look_up"));
-  CUdeviceptr state = program.allocate(state_bytes);
+/// A program with the region of a test.
+struct Looker {
+  explicit Looker(Mode mode) : program(options(mode)) {
+    program.runtime().declare(blocks({1024}, "look_up"));
+    module = load_image();
+    program.runtime().module_variables().loaded(module, copying_image);
+  }
+  static Options options(Mode mode) {
+    Options options = Program::quick();
+    options.mode = mode;
+    options.n_warmup = 1;
+    options.n_repeat = 3;
+    return options;
+  }
+
+  void launch(const char* name, unsigned block, std::vector<void*> arguments) {
+    CHECK(program.launch(Simulation::get().function(module, name), 132, block,
+                         std::move(arguments)) == CUDA_SUCCESS);
+  }
+  void look_up() { launch("_Z7look_upPKi", 128, {&table}); }
+
+  /// What the log says that passes came after; "": no region was replayed.
+  [[nodiscard]] std::string timed_after() const {
+    const auto lines = program.lines("replay");
+    if (lines.empty()) return {};
+    constexpr std::string_view name = " timed_after=";
+    const auto at = lines[0].find(name);
+    if (at == std::string::npos) return "not said";
+    const auto begin = at + name.size();
+    return lines[0].substr(begin, lines[0].find(' ', begin) - begin);
+  }
+  [[nodiscard]] std::string winner() const {
+    return program.said("winner", {"block=1024"}) ? "reads the table" : "computes";
+  }
+  [[nodiscard]] static int int_at(CUdeviceptr address) {
+    int value = 0;
+    CHECK(Simulation::get().driver.cuMemcpyDtoH(&value, address, sizeof value) == CUDA_SUCCESS);
+    return value;
+  }
+
+  Program program;
+  CUmodule module = nullptr;
   CUdeviceptr table = program.allocate(table_bytes);
-  const CUmodule module = load_image();
-  program.runtime().module_variables().loaded(module, copying_image);
-  const Simulation& simulation = Simulation::get();
-  const CUfunction updates = simulation.function(module, "_Z6updatePi");
-  const CUfunction looks_up = simulation.function(module, "_Z7look_upPKi");
-  program.steps(steps, [&] {
-    CHECK(program.launch(updates, 132, 1024, {&state}) == CUDA_SUCCESS);
-    CHECK(program.launch(looks_up, 132, 128, {&table}) == CUDA_SUCCESS);
+};
+
+std::string way_that_wins_in_place(Mode mode, int steps) {
+  Looker looker(mode);
+  CUdeviceptr state = looker.program.allocate(state_bytes);
+  looker.program.steps(steps, [&] {
+    looker.launch("_Z6updatePi", 1024, {&state});
+    looker.look_up();
   });
-  CHECK(program.lines("replay").size() == (mode == Mode::Live ? 0 : 1));
-  int last = 0;
-  CHECK(simulation.driver.cuMemcpyDtoH(&last, state + state_bytes - sizeof last, sizeof last) ==
-        CUDA_SUCCESS);
-  CHECK(last == steps);
-  return program.said("winner", {"block=1024"}) ? "reads the table" : "computes";
+  CHECK(looker.timed_after() == (mode == Mode::Live ? "" : "restore"));
+  CHECK(Looker::int_at(state + state_bytes - sizeof(int)) == steps);
+  return looker.winner();
+}
+
+std::string way_that_wins_over(Mode mode, int steps) {
+  Looker looker(mode);
+  CUdeviceptr output = looker.program.allocate(output_bytes);
+  CUdeviceptr input = looker.program.allocate(input_bytes);
+  looker.program.steps(steps, [&] {
+    looker.look_up();
+    looker.launch("_Z9overwritePiPKi", 1024, {&output, &input});
+    looker.launch("_Z10read_tablePKi", 1024, {&looker.table});
+  });
+  CHECK(looker.timed_after() == (mode == Mode::Live ? "" : "itself"));
+  CHECK(Looker::int_at(output + output_bytes - sizeof(int)) == 7);
+  return looker.winner();
 }
 
 }  // namespace
 
 TEST_CASE("A region that works in place is replayed beside what it reads in the cache, as live",
           "[replay]") {
-  CHECK(way_that_wins(Mode::Live, 12) == "reads the table");
-  CHECK(way_that_wins(Mode::Auto, 1) == "reads the table");
+  CHECK(way_that_wins_in_place(Mode::Live, 12) == "reads the table");
+  CHECK(way_that_wins_in_place(Mode::Auto, 1) == "reads the table");
+}
+
+TEST_CASE("A region that computes the same twice is timed as the second of two in a row, as live",
+          "[replay]") {
+  CHECK(way_that_wins_over(Mode::Live, 12) == "reads the table");
+  CHECK(way_that_wins_over(Mode::Auto, 1) == "reads the table");
+}
+
+TEST_CASE("A region that goes where its own counter says is never run on what it left itself",
+          "[replay]") {
+  Looker looker(Mode::Auto);
+  took_too_many = false;
+  CUdeviceptr number = looker.program.allocate(sizeof(int));
+  CUdeviceptr list = looker.program.allocate(most_taken * sizeof(int));
+  looker.program.steps(1, [&] {
+    looker.launch("_Z10take_placePiS_", 1, {&number, &list});
+    looker.look_up();
+  });
+  CHECK_FALSE(took_too_many);
+  CHECK(looker.timed_after() == "restore");
+  CHECK(Looker::int_at(number) == most_taken);
+  CHECK(Looker::int_at(list) == 7);
+  CHECK(looker.program.lines("trial").size() > 0);
 }

@@ -188,7 +188,8 @@ TEST_CASE("A report holds what a replay took", "[report]") {
       head +
       "event=replay region=decode visit=2 operations=5 replays=117 time_s=0.21 "
       "footprint_bytes=1073741824 dirty_bytes=50331648 device_bytes=50331648 host_bytes=0 "
-      "save_us=120.5 restore_us=31 hash_us=400 simulated=yes\n" +
+      "save_us=120.5 restore_us=31 hash_us=400 timed_after=restore why_restored=\"It counts.\" "
+      "simulated=yes\n" +
       head + "event=replay region=decode visit=3 operations=6 replays=130\n");
   CHECK(found.at(0).simulated);
   const auto& replays = found[0].regions.at(0).replays;
@@ -204,7 +205,10 @@ TEST_CASE("A report holds what a replay took", "[report]") {
   CHECK(replays[0].save_seconds == Approx(120.5e-6));
   CHECK(replays[0].restore_seconds == Approx(31e-6));
   CHECK(replays[0].hash_seconds == Approx(400e-6));
+  CHECK(replays[0].timed_after == "restore");
+  CHECK(replays[0].why_restored == "It counts.");
   CHECK(replays[1].visit == 3);
+  CHECK(replays[1].timed_after.empty());
   CHECK(std::isnan(replays[1].seconds));
   CHECK(first_bad(head + "event=replay visit=1 replays=1\n") ==
         "rank-0.log:1: event=replay without a usable region");

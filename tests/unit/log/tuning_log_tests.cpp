@@ -171,6 +171,12 @@ TEST_CASE_METHOD(Fixture, "A replay's line says what it repeated, and what that 
         "event=replay region=decode visit=2 operations=5 replays=117 time_s=0.21 "
         "footprint_bytes=1073741824 dirty_bytes=50331648 device_bytes=41943040 "
         "host_bytes=8388608 save_us=120.5 restore_us=31 hash_us=400 simulated=yes");
+  replay.timed_after = "restore";
+  replay.why_restored = "its ranks repeat it together";
+  write_replay(log, replay);
+  CHECK(
+      last().ends_with("hash_us=400 timed_after=restore "
+                       "why_restored=\"its ranks repeat it together\" simulated=yes"));
 }
 
 TEST_CASE_METHOD(Fixture, "What a site has won is written when it has its name", "[tuning_log]") {
