@@ -1,7 +1,5 @@
 #include "api/watchdog.hpp"
 
-#include <pthread.h>
-
 #include <chrono>
 
 #include "host/own_thread.hpp"
@@ -10,8 +8,7 @@ namespace contextune::api {
 
 Watchdog::Watchdog(void (*bite)(void* user), void* user, double seconds) {
   if (bite == nullptr) return;
-  const host::SignalsBlocked blocked;
-  thread_ = std::thread([this, bite, user, seconds] {
+  thread_ = host::own_thread("contextune-dog", [this, bite, user, seconds] {
     std::unique_lock lock(mutex_);
     if (ended_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return ends_; }))
       return;
@@ -19,7 +16,6 @@ Watchdog::Watchdog(void (*bite)(void* user), void* user, double seconds) {
     lock.unlock();
     bite(user);
   });
-  (void)pthread_setname_np(thread_.native_handle(), "contextune-dog");
 }
 
 Watchdog::~Watchdog() {

@@ -1,21 +1,19 @@
 #include "gpu/clock_monitor.hpp"
 
-#include <pthread.h>
 #include <unistd.h>
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <mutex>
 #include <string>
-#include <system_error>
-#include <thread>
 
 #include "gpu/nvml_library.hpp"
 #include "gpu/process_exit.hpp"
+#include "host/own_thread.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -52,7 +50,6 @@ void add(Watch& watch, const ClockReading& reading) {
 }
 
 void run(const std::shared_ptr<Watch>& watch) {
-  (void)pthread_setname_np(pthread_self(), "contextune-clk");
   ReadClock read_clock;
   bool connected = false;
   std::unique_lock lock(watch->mutex);
@@ -105,29 +102,19 @@ class WatchingMonitor final : public ClockMonitor {
   }
 
  private:
-  // The program's signals are for the program's threads.
   [[nodiscard]] bool start() {
     notice_exit();
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool running = true;
     try {
-      std::thread thread([watch = watch_] {
+      host::start_own_thread("contextune-clk", [watch = watch_] {
         try {
           run(watch);
         } catch (...) {  // no memory: no readings
         }
       });
-      // From here, so that nobody takes it for a thread of the program.
-      (void)pthread_setname_np(thread.native_handle(), "contextune-clk");
-      thread.detach();
-    } catch (const std::system_error&) {
-      running = false;
+    } catch (const std::exception&) {
+      return false;
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return running;
+    return true;
   }
 
   std::shared_ptr<Watch> watch_;

@@ -1,14 +1,11 @@
 #include "intercept/idle_wait.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -76,8 +73,7 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
   // never returns, that thread is all that is lost.
   const auto wait = std::make_shared<Wait>();
   wait->context = context;
-  std::optional<host::SignalsBlocked> blocked(std::in_place);
-  std::thread thread([&driver, context, captures, wait] {
+  host::start_own_thread("contextune-idle", [&driver, context, captures, wait] {
     const gpu::CurrentContext current(driver, context);
     const gpu::RelaxedCapture relaxed(driver);
     const bool captured = captures != nullptr && captures->any();
@@ -88,10 +84,6 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
     wait->through = true;
     wait->ended.notify_one();
   });
-  // From here, so that nobody takes it for a thread of the program.
-  (void)pthread_setname_np(thread.native_handle(), "contextune-idle");
-  thread.detach();
-  blocked.reset();
   if (!ends_by(*wait, deadline)) {
     UnendedWaits::get().add(wait);
     return std::nullopt;

@@ -12,7 +12,7 @@ namespace {
 
 // To look costs the program up to 0.1 ms each time.
 constexpr int most_release_attempts = 64;
-// A thread of ours that has just begun has not said its name yet, and looks like the program's.
+// A thread of the program or of the driver that has just ended, or begun, may still be in the list.
 constexpr int most_looks_at_threads = 3;
 
 }  // namespace
@@ -132,7 +132,7 @@ bool Measurement::program_has_other_threads() {
 void Measurement::release_cupti() {
   const std::lock_guard lock(mutex_);
   release_wanted_.store(attached_ && timers_.release_cupti, std::memory_order_relaxed);
-  release_attempts_ = 0;
+  release_attempts_ = looks_at_threads_ = 0;
   release_due_ = now_seconds() + timers_.release_delay_seconds;
   try_release_locked();
 }
@@ -141,9 +141,8 @@ void Measurement::try_release_locked() {
   if (!release_wanted_.load(std::memory_order_relaxed) || num_wanted_ != 0) return;
   if (now_seconds() < release_due_.load(std::memory_order_relaxed)) return;
   const Readiness state = readiness_locked();
-  const int most_attempts =
-      state == Readiness::OtherThreads ? most_looks_at_threads : most_release_attempts;
-  if (state != Readiness::Ready && ++release_attempts_ < most_attempts) return;
+  if (state == Readiness::OtherThreads && ++looks_at_threads_ < most_looks_at_threads) return;
+  if (state == Readiness::GpuAtWork && ++release_attempts_ < most_release_attempts) return;
   release_wanted_.store(false, std::memory_order_relaxed);
   if (state == Readiness::Ready && leave_locked()) return;
   log_.fallback(

@@ -166,6 +166,7 @@ class Measurement {
   std::atomic<std::uint64_t> losses_{0};
   std::atomic<bool> release_wanted_{false};
   int release_attempts_ = 0;
+  int looks_at_threads_ = 0;
   std::atomic<double> release_due_{0};
   bool attached_ = false;  ///< CUPTI was opened since it was last released
   std::vector<pid_t> cupti_threads_;

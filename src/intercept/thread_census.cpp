@@ -14,6 +14,8 @@
 #include <optional>
 #include <string>
 
+#include "host/own_thread.hpp"
+
 namespace contextune::intercept {
 namespace {
 
@@ -141,6 +143,7 @@ bool other_threads_may_call_driver(const std::vector<pid_t>& known) {
   const auto self = static_cast<pid_t>(syscall(SYS_gettid));
   return std::any_of(ids.begin(), ids.end(), [&](pid_t id) {
     if (id == self || std::find(known.begin(), known.end(), id) != known.end()) return false;
+    if (host::is_unnamed_own_thread(id)) return false;
     const std::string name = name_of(id);
     // One that has ended meanwhile has none.
     return !name.empty() && name.rfind("cuda", 0) != 0 && name.rfind("contextune", 0) != 0;

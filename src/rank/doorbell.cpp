@@ -1,14 +1,13 @@
 #include "rank/doorbell.hpp"
 
-#include <pthread.h>
-
 #include <utility>
+
+#include "host/own_thread.hpp"
 
 namespace contextune::rank {
 
 void Doorbell::start() {
-  thread_ = std::thread([this] {
-    (void)pthread_setname_np(pthread_self(), "contextune-bell");
+  thread_ = host::own_thread("contextune-bell", [this] {
     std::unique_lock lock(mutex_);
     while (true) {
       rung_.wait(lock, [this] { return stops_ || !works_.empty(); });

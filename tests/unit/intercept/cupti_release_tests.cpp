@@ -1,12 +1,30 @@
 #include <dlfcn.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <semaphore>
+#include <thread>
+#include <vector>
 
 #include "fixture.hpp"
 #include "gpu/process_exit.hpp"
+#include "intercept/thread_census.hpp"
 
 using namespace contextune;
+
+namespace {
+
+/// Whether the system still lists the thread, as it does for a moment when it has been joined.
+bool is_alive(pid_t thread) {
+  const std::vector<pid_t> threads = intercept::thread_ids();
+  return std::binary_search(threads.begin(), threads.end(), thread);
+}
+
+}  // namespace
 
 #ifndef __SANITIZE_THREAD__  // its own thread keeps CUPTI from being released
 TEST_CASE("CUPTI, which waits for the GPU as it leaves, does not while the program's work goes on",
@@ -35,6 +53,20 @@ TEST_CASE("CUPTI, which waits for the GPU as it leaves, does not while the progr
   for (int i = 0; i < 5; ++i) step();
   CHECK(program.said("winner", {"config=2"}));
   CHECK_FALSE(program.said("timer", {"action=release"}));
+  {
+    // A thread of the program that is there for one look: however often the GPU was looked at.
+    std::binary_semaphore let_go(0);
+    std::atomic<pid_t> id{0};
+    std::thread passing([&] {
+      id = static_cast<pid_t>(syscall(SYS_gettid));
+      let_go.acquire();
+    });
+    step();
+    let_go.release();
+    passing.join();
+    for (int i = 0; i < 2000 && is_alive(id); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   *reinterpret_cast<volatile std::uint32_t*>(flag) = 1;
   REQUIRE(driver.cuStreamSynchronize(busy) == CUDA_SUCCESS);
   // On a busy machine many entries may come before it is known that the GPU is idle.

@@ -15,6 +15,7 @@
 #include "host/own_thread.hpp"
 #include "intercept/measurement.hpp"
 #include "intercept/nccl_threads.hpp"
+#include "intercept/roomy_stack.hpp"
 
 using namespace contextune::intercept;
 
@@ -150,4 +151,27 @@ TEST_CASE("A thread of contextune with a long name is not taken for the program'
   std::vector<pid_t> others = thread_ids();
   std::erase(others, worker.id());
   CHECK_FALSE(other_threads_may_call_driver(others));
+}
+
+TEST_CASE("No thread of contextune is ever taken for the program's, from its start to its end",
+          "[threads]") {
+  const std::vector<pid_t> program = thread_ids();
+  std::atomic<int> taken{0};
+  const Worker looker([&](std::binary_semaphore& let_go) {
+    while (!let_go.try_acquire()) taken += other_threads_may_call_driver(program) ? 1 : 0;
+  });
+  std::vector<pid_t> known = program;
+  known.push_back(looker.id());
+  const auto look = [&] { taken += other_threads_may_call_driver(known) ? 1 : 0; };
+  for (int i = 0; i < 200; ++i) {
+    contextune::host::start_own_thread("contextune-some", [] {});
+    look();
+    std::thread joined = contextune::host::own_thread("contextune-join", [] {});
+    look();
+    joined.join();
+    look();
+    call_on_roomy_stack([](void*) {}, nullptr);
+    look();
+  }
+  CHECK(taken == 0);
 }
