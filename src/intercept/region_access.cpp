@@ -291,10 +291,7 @@ class Finder {
     std::set<CUdeviceptr> written;
     for (const Step& step : steps_) written.insert(step.writes.begin(), step.writes.end());
     for (const CUdeviceptr begin : written) {
-      if (steering.contains(begin)) {
-        found_.writes_others = true;
-        continue;
-      }
+      if (steering.contains(begin)) continue;
       found_.free.push_back({begin, known_.at(begin).bytes});
       found_.reads_free = found_.reads_free ||
                           std::any_of(steps_.begin(), steps_.end(),

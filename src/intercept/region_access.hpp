@@ -28,9 +28,7 @@ struct RegionAccess {
   std::string unknown;
   /// Memory that the region writes, whole allocations, and of which it makes no address, no branch
   /// and nothing that one is made of: with whatever bytes there, it runs to its end as before.
-  std::vector<gpu::MemoryRange> free;
-  /// Some of what it writes is not among `free` for another reason than that of `unknown`.
-  bool writes_others = false;
+  std::vector<gpu::MemoryRange> free;  ///< ascending
   bool reads_free = false;  ///< of that, some is read as well, so that the result depends on it
   std::map<const Site*, OfSite> sites;
 };

@@ -1,9 +1,21 @@
 // What a pass of a replay finds: the caches as one entry of the program leaves them to the next.
 #include <algorithm>
+#include <iterator>
 
 #include "intercept/region_replay.hpp"
 
 namespace contextune::intercept {
+namespace {
+
+/// @param free ascending
+bool is_within(const gpu::MemoryRange& block, const std::vector<gpu::MemoryRange>& free) {
+  const auto behind = std::upper_bound(
+      free.begin(), free.end(), block.begin,
+      [](CUdeviceptr begin, const gpu::MemoryRange& one) { return begin < one.begin; });
+  return behind != free.begin() && block.end() <= std::prev(behind)->end();
+}
+
+}  // namespace
 
 void RegionReplay::find_whether_it_repeats(Replayer& replayer) {
   if (repeats_) return;
@@ -14,13 +26,17 @@ void RegionReplay::find_whether_it_repeats(Replayer& replayer) {
 }
 
 // A counter that nobody resets, or an index that it wrote itself, would lead a second run out of
-// the region's memory, or have it wait for ever. So only what goes the same way whatever it has
-// written is run on that, and only configs that do, too.
+// the region's memory, or have it wait for ever. So a region is run on what it left itself only if
+// all that it changed is free: where it goes is made of memory that is as it was.
 std::string RegionReplay::why_not_on_own_results(const Replayer& replayer) const {
   if (together_) return "its ranks repeat it together";
-  if (memory_->dirty().empty()) return {};  // each run is on what it left itself
+  const auto dirty = memory_->dirty();
+  if (dirty.empty()) return {};  // each run is on what it left itself
   if (!access_.unknown.empty()) return access_.unknown;
-  if (access_.writes_others) return "what it writes may decide where it goes";
+  if (!std::all_of(dirty.begin(), dirty.end(), [this](const gpu::MemoryRange& block) {
+        return is_within(block, access_.free);
+      }))
+    return "what it changes may decide where it goes";
   if (!fills_ || free_.size() != access_.free.size()) return "not all that it may write has a copy";
   for (const Site* site : replayer.sites()) {
     const auto found = access_.sites.find(site);
