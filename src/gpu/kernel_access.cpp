@@ -140,6 +140,7 @@ struct Instruction {
   std::string_view guard;  ///< a register; empty: none
   std::string_view name;
   std::vector<std::string_view> operands;
+  std::size_t target = 0;  ///< of a branch: what it goes to; of another end of the thread: the end
 };
 
 /// One kernel.
@@ -150,6 +151,7 @@ class Trace {
 
   KernelAccess run(std::string_view body) {
     read(body);
+    find_branches();
     for (bool more = true; more && unknown_.empty();) {
       changed_ = false;
       for (std::size_t i = 0; i < instructions_.size(); ++i) trace(i);
@@ -186,7 +188,8 @@ class Trace {
           body[at - 1] != ':') {
         const auto label = words_of(body.substr(begin, at - begin));
         if (label.size() == 1) {
-          labels_[label[0]] = instructions_.size();
+          if (!labels_.emplace(label[0], instructions_.size()).second)
+            fail("two places in its code have one name");
           begin = at + 1;
         }
       }
@@ -320,14 +323,19 @@ class Trace {
     return found;
   }
 
-  /// Behind what a branch may leave out; before it or at it: it goes back.
-  [[nodiscard]] std::size_t target_of(std::size_t branch) const {
-    const Instruction& one = instructions_[branch];
-    if (!one.name.starts_with("bra")) return instructions_.size();  // it ends the thread
-    if (one.operands.empty()) return 0;
-    const auto words = words_of(one.operands.front());
-    const auto label = words.empty() ? labels_.end() : labels_.find(words.front());
-    return label == labels_.end() ? 0 : label->second;
+  void find_branches() {
+    for (std::size_t i = 0; i < instructions_.size(); ++i) {
+      Instruction& one = instructions_[i];
+      last_use_[one.guard] = i;
+      for (const std::string_view operand : one.operands)
+        for (const std::string_view word : words_of(operand)) last_use_[word] = i;
+      one.target = instructions_.size();
+      if (!one.name.starts_with("bra")) continue;
+      const auto words = words_of(one.operands.empty() ? "" : one.operands.front());
+      const auto label = words.empty() ? labels_.end() : labels_.find(words.front());
+      one.target = label == labels_.end() ? 0 : label->second;
+      branches_.push_back(i);
+    }
   }
 
   /// What was read decides whether a branch is taken. That does not steer where the thread only
@@ -335,43 +343,30 @@ class Trace {
   /// and of what comes behind, only what was made there depends on it.
   void branch(std::size_t at, std::uint64_t read) {
     if (read == 0) return;
-    std::size_t end = target_of(at);
+    std::size_t end = instructions_[at].target;
     for (std::size_t i = at + 1; i < std::min(end, instructions_.size()); ++i)
-      if (instructions_[i].name.starts_with("bra")) end = std::max(end, target_of(i));
-    const auto goes_back = [&](std::size_t i) {
-      return instructions_[i].name.starts_with("bra") && target_of(i) <= at;
-    };
-    bool steers = end <= at;
-    for (std::size_t i = at; i < instructions_.size(); ++i) {
+      if (instructions_[i].name.starts_with("bra")) end = std::max(end, instructions_[i].target);
+    // Whoever comes back from behind the end has made something there, or is in a loop.
+    bool steers = end <= at || std::any_of(branches_.begin(), branches_.end(), [&](std::size_t i) {
+                    return i >= at && instructions_[i].target < (i < end ? at + 1 : end);
+                  });
+    for (std::size_t i = at + 1; i < end && !steers; ++i) {
       const std::string_view name = instructions_[i].name;
-      const bool waits = has_part(name, ".sync") || name.starts_with("bar") ||
-                         name.starts_with("trap") || name.starts_with("brkpt");
-      steers = steers || goes_back(i) || (i > at && i < end && waits);
+      steers = has_part(name, ".sync") || name.starts_with("bar") || name.starts_with("trap") ||
+               name.starts_with("brkpt");
     }
     if (steers) return steer(read);
     for (std::size_t i = at + 1; i < end; ++i) {
       const Instruction& one = instructions_[i];
       if (one.operands.empty()) continue;
-      if (is_memory(one.operands.front())) {
-        if (!one.name.starts_with("st.global")) changed_ = block_.add({0, read}) || changed_;
-        continue;
-      }
+      const bool fills = is_memory(one.operands.front());
+      const bool is_global = space_of(one.name) == "global" && !one.name.starts_with("cp");
+      if ((fills || one.name.starts_with("atom")) && !is_global)
+        changed_ = block_.add({0, read}) || changed_;
+      if (fills) continue;
       for (const std::string_view made : words_of(one.operands.front()))
-        if (is_used(made, end)) changed_ = registers_[made].add({0, read}) || changed_;
+        if (last_use_.at(made) >= end) changed_ = registers_[made].add({0, read}) || changed_;
     }
-  }
-
-  [[nodiscard]] bool is_used(std::string_view name, std::size_t from) const {
-    return std::any_of(instructions_.begin() + static_cast<std::ptrdiff_t>(from),
-                       instructions_.end(), [&](const Instruction& one) {
-                         if (one.guard == name) return true;
-                         return std::any_of(one.operands.begin(), one.operands.end(),
-                                            [&](std::string_view operand) {
-                                              const auto words = words_of(operand);
-                                              return std::find(words.begin(), words.end(), name) !=
-                                                     words.end();
-                                            });
-                       });
   }
 
   void trace(std::size_t at) {
@@ -483,7 +478,9 @@ class Trace {
   const std::map<std::string_view, std::uint32_t> parameters_;
   std::set<std::string_view> block_memory_;
   std::vector<Instruction> instructions_;
-  std::map<std::string_view, std::size_t> labels_;  ///< by name: what follows
+  std::map<std::string_view, std::size_t> labels_;    ///< by name: what follows
+  std::map<std::string_view, std::size_t> last_use_;  ///< by word
+  std::vector<std::size_t> branches_;
   std::set<std::string_view> made_;
   std::map<std::string_view, Value> registers_;
   Value block_;  ///< what is in shared and local memory

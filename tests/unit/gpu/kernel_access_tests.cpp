@@ -183,4 +183,22 @@ TEST_CASE("What is only left out for what was read ends as before, a loop may no
   CHECK(uses(load + "@%p1 bra $L1;\nmov.u32 %r4, 1; bra $L2;\n$L1: mov.u32 %r4, 2;\n$L2: " +
              place) == "1=r! 2=w");
   CHECK(uses(load + "@%p1 bra $L1;\nmov.u32 %r4, 1; " + place + "\n$L1:") == "1=r 2=w");
+  CHECK(uses(load + "mov.u32 %r4, 0; @%p1 bra $L1;\n$L2: " + place +
+             "ret;\n$L1: mov.u32 %r4, 1; bra $L2;") == "1=r! 2=w");
+  CHECK(uses(".shared .align 4 .b8 tile[4];\n" + load +
+             "@%p1 bra $L1;\natom.shared.add.u32 %r5, [tile], 1;\n$L1: ld.shared.u32 %r4, [tile];" +
+             place) == "1=r! 2=w");
+  CHECK(uses("{ $L1: bra $L1; }\n{ $L1: bra $L1; }") == "two places in its code have one name");
+}
+
+// The slow way to read it takes minutes.
+TEST_CASE("A kernel that decides thousands of times about what was read is read soon", "[access]") {
+  std::string body;
+  for (int i = 0; i < 4000; ++i) {
+    const std::string number = std::to_string(i);
+    body += "ld.global.u32 %r3, [%rd3]; setp.ne.s32 %p" + number + ", %r3, 0;\n@%p" + number +
+            " bra $L" + number + ";\nadd.s32 %a" + number + ", %r2, 1; add.s32 %b" + number +
+            ", %r2, 2;\nst.global.u32 [%rd4], %r2;\n$L" + number + ":\n";
+  }
+  CHECK(uses(body) == "1=r 2=w");
 }
