@@ -10,12 +10,11 @@ void Doorbell::start() {
   thread_ = host::own_thread("contextune-bell", [this] {
     std::unique_lock lock(mutex_);
     while (true) {
-      rung_.wait(lock, [this] { return stops_ || !works_.empty(); });
+      rung_.wait(lock, [this] { return stops_ || (!works_.empty() && !wakes_); });
       if (stops_) return;
-      auto works = std::exchange(works_, {});
-      lock.unlock();
-      for (auto& work : works) asio::post(loop_, std::move(work));
-      lock.lock();
+      // It takes them itself, in their order, even where it has woken up before.
+      wakes_ = true;
+      asio::post(loop_, [this] { answer(); });
     }
   });
 }
@@ -39,6 +38,7 @@ void Doorbell::ring(std::function<void()> work) {
 
 void Doorbell::answer() {
   std::unique_lock lock(mutex_);
+  wakes_ = false;
   auto works = std::exchange(works_, {});
   lock.unlock();
   for (auto& work : works) work();

@@ -23,7 +23,8 @@ class Doorbell {
   void start();
   void stop() noexcept;
 
-  /// Any thread, also before start(): has `work` done on the loop's thread.
+  /// Any thread, also before start(): has `work` done on the loop's thread, after what was given
+  /// before.
   void ring(std::function<void()> work);
   /// Does at once what is waiting, for a loop that is awake.
   void answer();
@@ -33,6 +34,7 @@ class Doorbell {
   std::mutex mutex_;
   std::condition_variable rung_;
   std::deque<std::function<void()>> works_;
+  bool wakes_ = false;  ///< the loop was told of what is in `works_`
   bool stops_ = false;
   std::thread thread_;
 };
