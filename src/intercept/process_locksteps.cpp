@@ -99,8 +99,11 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
                                 const Options& options) {
   RankGroup group;
   Coordinator* const all = others(options, group.why);
+  {
+    const std::lock_guard lock(mutex_);
+    group.knows_job = coordinator_ != nullptr;
+  }
   if (all == nullptr) return group;
-  group.knows_job = true;
   // While this one waits, ranks of its other communicators need not look for it.
   announce_communicators();
   const auto known = collective_calls().find(communicator);

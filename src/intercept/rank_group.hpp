@@ -14,7 +14,7 @@ struct RankGroup {
   bool is_whole_job = false;
   bool is_cut_short = false;  ///< others of the job may have been on their way
   std::string found_by;       ///< a clause, where it is not the whole job: why these
-  bool knows_job = false;     ///< there is one, and this process is one of its ranks
+  bool knows_job = false;     ///< this process is one of its ranks, or was: it joins no other
   FallbackReason reason = FallbackReason::NoRendezvous;  ///< with `why`
   std::string why;                                       ///< a clause
 };

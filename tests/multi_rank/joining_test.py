@@ -130,6 +130,17 @@ class Joining(unittest.TestCase):
     def test_a_function_that_is_given_a_communicator_joins_its_ranks(self):
         self.assert_tuned_together(self.start(2, "function"), joined=())
 
+    def test_a_rank_that_has_lost_the_others_asks_them_for_nothing_more(self):
+        """They would not answer: to them it has not come, and they are at something else."""
+        declared = {"CONTEXTUNE_WORLD_SIZE": "2", "CONTEXTUNE_ADDRESS": f"unix:{self.folder}/declared",
+                    "CONTEXTUNE_PRESYNC_TIMEOUT": "700ms"}
+        for rank in self.start(2, "absent", "given", variables={
+                rank: declared | {"CONTEXTUNE_RANK": str(rank), "CONTEXTUNE_SECRET": f"{rank}" * 32}
+                for rank in range(2)}):
+            self.assertEqual(rank.rest(), ["sum 3", "ready", "filled", "filled", "sum 3", "end"])
+        self.assertIn("the secret is not the same", self.log(1))
+        self.assertNotIn("joined in time", self.log(1))
+
     def test_a_choice_that_was_made_before_is_no_obstacle(self):
         self.assert_tuned_together(self.start(2, "choice-first"))
 

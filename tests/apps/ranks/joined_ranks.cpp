@@ -12,6 +12,7 @@
 //   choice-first  makes a choice of its ranks before it joins, and calls it never
 //   alone         uses the communicator for nothing else
 //   function      joins through a function that is given the communicator, and tunes that
+//   given         its region is given the communicator, and entered twice
 #include <cuda.h>
 #include <dlfcn.h>
 #include <nccl.h>
@@ -170,12 +171,15 @@ void say_whether_filled(const Filling& filling) {
   say(right ? "filled" : "filled with something else");
 }
 
-void tune(const char* region, CUstream stream, unsigned value) {
+void tune(const char* region, CUstream stream, unsigned value, ncclComm_t communicator = nullptr) {
   const Filling filling = filling_on(stream, value);
   contextune::Tunable fill("fill", blocks, filling);
-  CONTEXTUAL_AUTOTUNE(
-      region,
-      {.repeatable = true, .n_warmup = 0, .n_repeat = 2, .refine = false, .confirm = false}) {
+  CONTEXTUAL_AUTOTUNE(region, {.repeatable = true,
+                               .communicator = communicator,
+                               .n_warmup = 0,
+                               .n_repeat = 2,
+                               .refine = false,
+                               .confirm = false}) {
     fill();
     CHECK(cuStreamSynchronize(stream));
   }
@@ -237,7 +241,8 @@ int main(int argc, char** argv) {
   if (has("function")) {
     tune_function(communicator, stream, 7);
   } else {
-    tune("fill", stream, 7);
+    if (has("given")) tune("fill", stream, 7, communicator);
+    tune("fill", stream, 7, has("given") ? communicator : nullptr);
   }
   if (has("part")) {
     ncclComm_t pair = nullptr;
