@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t usual_width = 100;
 
 // Longest wait for a reader of standard error that takes nothing: the program's end is due.
-constexpr int patience_ms = 5000;
+constexpr int patience_ms = 2000;
 
 bool takes_more(int fd) {
   pollfd ready{fd, POLLOUT, 0};
@@ -31,15 +31,17 @@ bool takes_more(int fd) {
   return result > 0;
 }
 
-void write_all(int fd, std::string_view text) {
+// False: nobody took it all in time.
+bool write_all(int fd, std::string_view text) {
   while (!text.empty()) {
-    if (!takes_more(fd)) return;
+    if (!takes_more(fd)) return false;
     // A pipe that takes anything takes this much, without waiting.
     const ssize_t count = write(fd, text.data(), std::min<std::size_t>(text.size(), PIPE_BUF));
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (count <= 0) return;  // nobody can be told
+    if (count <= 0) return false;
     text.remove_prefix(static_cast<std::size_t>(count));
   }
+  return true;
 }
 
 }  // namespace
@@ -78,9 +80,9 @@ std::size_t Reporter::width() const {
 }
 
 void Reporter::say(std::string_view lines) {
-  if (text_fd_ < 0) return;
+  if (text_fd_ < 0 || is_given_up_) return;
   clear_status();
-  write_all(text_fd_, lines);
+  is_given_up_ = !write_all(text_fd_, lines);
 }
 
 void Reporter::show_status(const std::string& line) {
@@ -92,7 +94,7 @@ void Reporter::show_status(const std::string& line) {
 
 void Reporter::clear_status() {
   if (status_.empty()) return;
-  write_all(status_fd_, "\r\033[K");
+  (void)write_all(status_fd_, "\r\033[K");
   status_.clear();
 }
 

@@ -43,6 +43,7 @@ class Reporter {
   int status_fd_ = -1;  // another description of the terminal, which never blocks us
   bool own_file_ = false;
   bool on_terminal_ = false;
+  bool is_given_up_ = false;  // nobody takes what is said
   std::string status_;
 };
 

@@ -35,8 +35,14 @@ class Streams(CommandTest):
         result = self.run_program("echo", "hello", flags=["--quiet"])
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "hello\n", ""))
 
-    def test_a_standard_error_that_nobody_reads_keeps_nothing_waiting(self):
-        program = self.script("writes_log.py", WRITES_LOG)
+    def test_a_standard_error_that_nobody_reads_is_waited_for_once(self):
+        """Whatever is to be said: here of twelve processes."""
+        program = """
+            mkdir -p $CONTEXTUNE_LOG_DIR
+            for pid in 1 2 3 4 5 6 7 8 9 10 11 12; do
+                echo 2026-11-20T20:33:53.120Z run=$CONTEXTUNE_RUN_ID pid=$pid rank=0 level=info event=start
+            done >$CONTEXTUNE_LOG_DIR/rank-0.log
+            echo done"""
         read_end, write_end = os.pipe()
         os.set_blocking(write_end, False)
         try:
@@ -44,8 +50,8 @@ class Streams(CommandTest):
                 pass
         except BlockingIOError:
             os.set_blocking(write_end, True)
-        result = self.run_program(*program, input=golden_log(), capture_output=False,
-                                  stdout=subprocess.PIPE, stderr=write_end)
+        result = self.run_program("sh", "-c", program, capture_output=False, stdout=subprocess.PIPE,
+                                  stderr=write_end)
         self.assertEqual((result.returncode, result.stdout), (0, "done\n"))
         os.close(read_end)
         result = self.run_program("sh", "-c", "exit 3", capture_output=False, stderr=write_end)
