@@ -22,6 +22,7 @@
 #include <contextune/error.hpp>
 
 #include "environment/variables.hpp"
+#include "host/own_thread.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -80,12 +81,11 @@ void map_output(Run& run) {
 int between(void* given) {
   auto& run = *static_cast<Run*>(given);
   (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+  (void)syscall(SYS_close_range, 0U, ~0U, 0U);
   // Made here, where the program can neither close it nor open a file of its own under its number.
   const int file = memfd_create("contextune", MFD_CLOEXEC);
   if (file < 0) run.error = errno;
   (void)dup2(file, output);
-  (void)syscall(SYS_close_range, 0U, 2U, 0U);
-  (void)syscall(SYS_close_range, static_cast<unsigned>(output + 1), ~0U, 0U);
   pid_t pid = 0;
   if (run.error == 0) run.error = spawn(run, pid);
   constexpr double poll_seconds = 2e-3;
@@ -112,14 +112,12 @@ void run_detached(Run& run) {
   // The process between has the program's handlers, in the program's memory: the end of its child
   // must not run one. It has no exit signal of its own, so that only a wait that asks for such
   // processes finds it.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t pid =
-      clone(&between, stack->bytes.data() + stack->bytes.size(), CLONE_VM | CLONE_VFORK, &run);
-  if (pid < 0) run.error = errno;
-  (void)pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pid_t pid = -1;
+  {
+    const host::SignalsBlocked blocked;
+    pid = clone(&between, stack->bytes.data() + stack->bytes.size(), CLONE_VM | CLONE_VFORK, &run);
+    if (pid < 0) run.error = errno;
+  }
   while (pid > 0 && waitpid(pid, nullptr, static_cast<int>(__WCLONE)) < 0 && errno == EINTR) {
   }
 }

@@ -1,11 +1,14 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <string>
+#include <vector>
 
 #include <contextune/error.hpp>
 
@@ -52,6 +55,20 @@ TEST_CASE("A detached process is nobody's child for a reaper of orphans either",
   const int kept = open("/dev/null", O_RDONLY);                 // for others to inherit
   CHECK(output_of_shell("ls /proc/self/fd | wc -l") == "4\n");  // 0 to 2, and the folder itself
   close(kept);
+}
+
+TEST_CASE("A program that has no descriptor left starts a detached process all the same",
+          "[detached_process]") {
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{64, before.rlim_max};
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0);
+  std::vector<int> taken;
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY))
+    taken.push_back(fd);
+  CHECK(output_of_shell("echo out") == "out\n");
+  for (const int fd : taken) close(fd);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
 }
 
 TEST_CASE("A detached process gets nothing that is the program's own", "[detached_process]") {
