@@ -1,7 +1,5 @@
 // The C functions: each goes to the copy of this library that runs in the process. Objects that
 // last longer than a call remember which one it was.
-#include <cstddef>
-
 #include <contextune/contextune.h>
 #include <contextune/version.hpp>
 
@@ -173,9 +171,7 @@ uint32_t contextune_tunable_begin(contextune_tunable* tunable, uint32_t key,
 }
 
 void contextune_note_failure(const char* text) {
-  const contextune_api* api = active_api();
-  // Another copy may be an older one.
-  if (api->size > offsetof(contextune_api, note_failure)) api->note_failure(text);
+  active_api()->note_failure(text);
 }
 
 int contextune_tunable_end(contextune_call* call, int launched) {
