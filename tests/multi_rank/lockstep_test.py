@@ -56,6 +56,7 @@ class Lockstep(unittest.TestCase):
                 self.assertEqual(job.field(replays[0], name), job.field(job.lines(logs[0], "replay")[0], name))
             self.assertEqual(job.field(replays[0], "visit"), str(visit))
             self.assertEqual(job.field(replays[0], "ranks"), str(len(logs)))
+            self.assertIn(' timed_after=restore why_restored="its ranks repeat it together"', replays[0])
             last_trial = max(log.rfind(" event=trial "), log.rfind(" event=winner "))
             self.assertLess(last_trial, log.find(" event=replay "))
             self.assertEqual(job.winners(log), job.winners(logs[0]))
