@@ -93,8 +93,9 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
 
 }  // namespace
 
-std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context, double seconds) {
-  return wait_for(driver, context, seconds, nullptr);
+std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context, double seconds,
+                                   CaptureWatch* captures) {
+  return wait_for(driver, context, seconds, captures);
 }
 
 double busy_seconds(CUcontext context) {

@@ -31,15 +31,17 @@ double TrialLookout::look() noexcept {
   watched_.store(false);
   try {
     const auto seconds = search_.overdue_in(trial_timeout_, now_seconds());
-    if (!seconds || services_.stopped.load() || watched_.exchange(true)) return 0;
+    CUcontext const context = context_.load();
+    if (!seconds || context == nullptr || services_.stopped.load() || watched_.exchange(true))
+      return 0;
     if (*seconds > 0) return *seconds;
     if (services_.captures.any()) return trial_timeout_;
     const double most = std::min(trial_timeout_, longest_look_seconds);
-    if (!end_within(services_.driver, context_.load(), most)) search_.hangs();
-    return trial_timeout_;
+    if (!end_within(services_.driver, context, most, &services_.captures)) search_.hangs();
   } catch (const std::exception&) {
-    return 0;  // no memory, or no thread to wait with
+    // No memory, or no thread to wait with: later, then.
   }
+  return trial_timeout_;
 }
 
 }  // namespace contextune::intercept

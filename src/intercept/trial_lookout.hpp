@@ -19,6 +19,11 @@ class TrialLookout final : public TrialWatch::Watched {
   /// @param region that this is a part of
   void begin(LaunchRegion& region) noexcept;
 
+  /// That context goes away: nothing is asked of it any more.
+  void forget_context(CUcontext context) noexcept {
+    context_.compare_exchange_strong(context, nullptr);
+  }
+
   [[nodiscard]] double look() noexcept override;
 
  private:

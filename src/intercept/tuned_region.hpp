@@ -44,6 +44,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void forget_context(CUcontext context, bool gone) noexcept override {
     if (replay_ != nullptr) replay_->forget_context(context, gone);
     search_.forget_context(context);
+    lookout_.forget_context(context);
   }
 
  private:
