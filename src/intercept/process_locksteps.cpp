@@ -143,7 +143,7 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
   return group;
 }
 
-bool ProcessRanks::may_differ(const Options& options) {
+bool ProcessRanks::may_differ(const Options& options) noexcept try {
   if (options.scope != Scope::Auto || options.distributed == Distributed::Off) return false;
   const bool has_peers = collective_calls().has_peers();
   // Where all communicators have all ranks, it is not told apart who has to do with whom.
@@ -151,6 +151,8 @@ bool ProcessRanks::may_differ(const Options& options) {
   std::string why;
   Coordinator* const all = others(options, why);
   return all != nullptr && all->num_ranks() > 1;
+} catch (const std::exception&) {
+  return false;  // no memory
 }
 
 RankGroup ProcessRanks::ranks_at(const std::string& region, std::span<const void* const> used,

@@ -98,7 +98,7 @@ class ProcessRanks {
                                   const Options& options);
   void announce_communicators() noexcept;
   /// Whether ranks of the job may be at a region which others of it do not come to.
-  [[nodiscard]] bool may_differ(const Options& options);
+  [[nodiscard]] bool may_differ(const Options& options) noexcept;
   /// The ranks of the job that repeat a region with this one. Waits for them, at most
   /// presync_timeout.
   /// @param used communicators that its body was seen to use: their ranks. None: those that come to

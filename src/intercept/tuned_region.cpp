@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <utility>
 
 #include "core/rank_list.hpp"
 #include "gpu/l2_flush.hpp"
@@ -307,7 +308,7 @@ void TunedRegion::abandon_pass() noexcept {
     const CUresult state = services().driver.cuStreamQuery(CU_STREAM_LEGACY);
     if (is_sticky_error(state)) services().broke(state);
   }
-  looks_at_ranks_ = false;
+  if (std::exchange(looks_at_ranks_, false)) (void)collectives_->end_look();
   search_.leave_passes("the body was left early");
   stop(FallbackReason::BodyLeft, {});
   end_on_thread(api_mark);
