@@ -10,6 +10,7 @@
 #include <exception>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "host/host_state.hpp"
 #include "host/own_descriptors.hpp"
@@ -41,7 +42,7 @@ struct LineWriter::State {
   bool started = false;
   bool ends = false;
   std::deque<LogFile> files;
-  std::deque<Line> lines;
+  std::vector<Line> lines;  // no deque: work() may not throw where it takes them
   std::size_t queued_bytes = 0;
   std::uint64_t queued = 0;
   std::uint64_t written = 0;
@@ -66,7 +67,7 @@ struct LineWriter::State {
     while (true) {
       more.wait(lock, [this] { return !lines.empty() || ends; });
       if (lines.empty()) break;
-      const std::deque<Line> taken = std::exchange(lines, {});
+      const std::vector<Line> taken = std::exchange(lines, {});
       lock.unlock();
       std::size_t bytes = 0;
       for (const Line& line : taken) {
