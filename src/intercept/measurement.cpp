@@ -126,7 +126,12 @@ void Measurement::collect_locked() {
 
 bool Measurement::program_has_other_threads() {
   const std::lock_guard lock(mutex_);
-  return other_threads_may_call_driver(cupti_threads_);
+  return has_threads_beside({});
+}
+
+bool Measurement::program_has_threads_beside_nccl() {
+  const std::lock_guard lock(mutex_);
+  return has_threads_beside(timers_.nccl_threads());
 }
 
 void Measurement::release_cupti() {
@@ -153,12 +158,15 @@ void Measurement::try_release_locked() {
 Measurement::Readiness Measurement::readiness_locked() {
   // NCCL's threads serve its calls, and this thread is in none. For a peer they would call the
   // driver only while it connects what it has not used before.
-  const auto servants = timers_.nccl_threads ? timers_.nccl_threads() : std::vector<pid_t>{};
-  std::vector<pid_t> known = cupti_threads_;
-  known.insert(known.end(), servants.begin(), servants.end());
-  if (other_threads_may_call_driver(known)) return Readiness::OtherThreads;
+  const std::vector<pid_t> servants = timers_.nccl_threads();
+  if (has_threads_beside(servants)) return Readiness::OtherThreads;
   return timers_.gpu_is_idle() && all_wait_outside_driver(servants) ? Readiness::Ready
                                                                     : Readiness::GpuAtWork;
+}
+
+bool Measurement::has_threads_beside(std::vector<pid_t> known) const {
+  known.insert(known.end(), cupti_threads_.begin(), cupti_threads_.end());
+  return other_threads_may_call_driver(known);
 }
 
 bool Measurement::leave_locked() {

@@ -14,7 +14,6 @@
 
 #include "core/timer.hpp"
 #include "intercept/event_log.hpp"
-#include "intercept/thread_census.hpp"
 
 namespace contextune::intercept {
 
@@ -54,8 +53,8 @@ class Measurement {
     double release_delay_seconds = 0;
     /// Whether all work of the program on its GPUs is complete; never waits.
     std::function<bool()> gpu_is_idle;
-    /// Threads that use the driver only in calls of the program to NCCL. May be empty.
-    std::function<std::vector<pid_t>()> nccl_threads;
+    /// Threads that use the driver only in calls of the program to NCCL.
+    std::function<std::vector<pid_t>()> nccl_threads = [] { return std::vector<pid_t>(); };
   };
 
   Measurement(TimerKind kind, Timers timers, EventLog& log);
@@ -121,15 +120,7 @@ class Measurement {
   /// or CUPTI's.
   [[nodiscard]] bool program_has_other_threads();
   /// The same but for those of NCCL, which do nothing but what its calls ask for.
-  [[nodiscard]] bool program_has_threads_beside_nccl() {
-    const std::lock_guard lock(mutex_);
-    std::vector<pid_t> known = cupti_threads_;
-    if (timers_.nccl_threads) {
-      const std::vector<pid_t> servants = timers_.nccl_threads();
-      known.insert(known.end(), servants.begin(), servants.end());
-    }
-    return other_threads_may_call_driver(known);
-  }
+  [[nodiscard]] bool program_has_threads_beside_nccl();
 
   /// Grows when records were lost, to everybody's cost.
   [[nodiscard]] std::uint64_t losses() const noexcept {
@@ -157,6 +148,7 @@ class Measurement {
   enum class Readiness { OtherThreads, GpuAtWork, Ready };
   [[nodiscard]] Readiness readiness_locked();
   bool leave_locked();
+  [[nodiscard]] bool has_threads_beside(std::vector<pid_t> known) const;
 
   Timers timers_;
   EventLog& log_;

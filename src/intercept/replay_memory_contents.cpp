@@ -7,6 +7,7 @@
 #include "intercept/replay_memory.hpp"
 
 namespace contextune::intercept {
+
 bool ReplayMemory::is_copied(gpu::MemoryRange range) const {
   return std::any_of(areas_.begin(), areas_.end(), [range](const Area& area) {
     if (!area.footprint.contains(range)) return false;

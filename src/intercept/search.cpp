@@ -179,7 +179,7 @@ void Search::keep_so_far(double now, bool at_once) {
   const bool is_due = keep_next_ != 0 && now >= keep_next_;
   if (stopped_ || tuning_->finished() || (!is_due && keep_next_ != 0 && !at_once)) return;
   const double begin = now_seconds();
-  if (is_due || at_once) (void)results_.save_so_far();
+  if (is_due || at_once) results_.save_so_far();
   const double cost = now_seconds() - begin;
   keep_next_ = now + std::max(least_period_seconds, least_times_its_cost * cost);
 }

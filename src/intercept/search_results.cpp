@@ -453,17 +453,15 @@ std::optional<SearchResults::Site> SearchResults::so_far(SiteIndex index, const 
   return known;
 }
 
-bool SearchResults::save_so_far() {
-  if (!std::exchange(has_new_trials_, false)) return false;
+void SearchResults::save_so_far() {
+  if (!std::exchange(has_new_trials_, false)) return;
   std::vector<ProcessStore::Saved> sites;
   for (SiteIndex index = 0; index < sites_.size(); ++index) {
     if (sites_[index].trials.empty()) continue;
     if (const auto known = so_far(index, sites_[index], judging_.selection))
       sites.push_back({.site = stored(*known), .code = known->code});
   }
-  if (sites.empty()) return false;
-  store_.save(entry_.identity, std::move(sites), std::nullopt);
-  return true;
+  if (!sites.empty()) store_.save(entry_.identity, std::move(sites), std::nullopt);
 }
 
 bool SearchResults::save() {

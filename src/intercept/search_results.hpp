@@ -76,7 +76,7 @@ class SearchResults final : public TuningObserver {
   bool save();
   /// The same of what was measured of sites that have no winner yet: whatever ends this process,
   /// the next run measures only the rest.
-  bool save_so_far();
+  void save_so_far();
 
   /// What was stored of a site, or would be, has failed: it is taken out of the store.
   /// @return false: it is nothing that the store has, or would get
