@@ -92,18 +92,8 @@ bool ScopedTuning::may_part() const {
 void ScopedTuning::part() {
   parted_ = true;
   together_ = false;
-  for (SiteIndex outer = 0; outer < sites_.size(); ++outer) {
-    Site& site = sites_[outer];
-    if (site.spec.collective) continue;
-    SiteSpec spec = site.spec;
-    spec.ready = site.spec.ready && site.unusable.empty();
-    site.shared = false;
-    site.inner = add_to_half(spec, outer, false);
-    if (site.inner == no_site) continue;
-    if (site.spec.ready && !spec.ready) local_.site_ready(site.inner, site.unusable);
-    for (const auto& [config, why] : site.wrong)
-      local_.reject_config(site.inner, config, {}, why);
-  }
+  for (SiteIndex outer = 0; outer < sites_.size(); ++outer)
+    if (!sites_[outer].spec.collective) move_to_half(outer, false);
 }
 
 bool ScopedTuning::go_on_alone(const std::string& why) {
@@ -143,17 +133,20 @@ SiteIndex ScopedTuning::add_site(SiteSpec spec) {
 
 void ScopedTuning::decide_together() {
   if (std::exchange(together_, true)) return;
-  for (SiteIndex outer = 0; outer < sites_.size(); ++outer) {
-    Site& site = sites_[outer];
-    if (site.shared) continue;
-    SiteSpec spec = site.spec;
-    spec.ready = site.spec.ready && site.unusable.empty();
-    site.shared = true;
-    site.inner = add_to_half(spec, outer, true);
-    if (site.inner == no_site) continue;
-    if (site.spec.ready && !spec.ready) shared_.site_ready(site.inner, site.unusable);
-    for (const auto& [config, why] : site.wrong) shared_.reject_config(site.inner, config, {}, why);
-  }
+  for (SiteIndex outer = 0; outer < sites_.size(); ++outer)
+    if (!sites_[outer].shared) move_to_half(outer, true);
+}
+
+void ScopedTuning::move_to_half(SiteIndex outer, bool shared) {
+  Site& site = sites_[outer];
+  SiteSpec spec = site.spec;
+  spec.ready = site.spec.ready && site.unusable.empty();
+  site.shared = shared;
+  site.inner = add_to_half(spec, outer, shared);
+  if (site.inner == no_site) return;
+  RegionTuning& half = half_of(shared);
+  if (site.spec.ready && !spec.ready) half.site_ready(site.inner, site.unusable);
+  for (const auto& [config, why] : site.wrong) half.reject_config(site.inner, config, {}, why);
 }
 
 void ScopedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {

@@ -120,6 +120,7 @@ class ScopedTuning final : public RegionTuning {
   [[nodiscard]] RegionTuning& half_of(bool shared);
   SiteIndex add_to_half(const SiteSpec& spec, SiteIndex outer, bool shared);
   void decide_together();
+  void move_to_half(SiteIndex outer, bool shared);
   /// Whether it may be repeated by this rank alone.
   [[nodiscard]] bool may_part() const;
   /// The ranks have not agreed, and this one has not gone on by itself yet.
