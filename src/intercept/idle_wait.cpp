@@ -94,8 +94,8 @@ std::optional<CUresult> wait_for(const gpu::Driver& driver, CUcontext context, d
 }  // namespace
 
 std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context, double seconds,
-                                   CaptureWatch* captures) {
-  return wait_for(driver, context, seconds, captures);
+                                   CaptureWatch& captures) {
+  return wait_for(driver, context, seconds, &captures);
 }
 
 double busy_seconds(CUcontext context) {

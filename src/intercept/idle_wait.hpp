@@ -19,7 +19,7 @@ namespace contextune::intercept {
 /// @return what the driver answered when it was complete, which may be an error; absent: it is not
 ///         complete by then
 [[nodiscard]] std::optional<CUresult> end_within(const gpu::Driver& driver, CUcontext context,
-                                                 double seconds, CaptureWatch* captures = nullptr);
+                                                 double seconds, CaptureWatch& captures);
 
 /// For how long the context is known to have been at work: since a wait began that was given up, if
 /// the work that it waited for has not ended since; else 0.

@@ -37,7 +37,7 @@ double TrialLookout::look() noexcept {
     if (*seconds > 0) return *seconds;
     if (services_.captures.any()) return trial_timeout_;
     const double most = std::min(trial_timeout_, longest_look_seconds);
-    if (!end_within(services_.driver, context, most, &services_.captures)) search_.hangs();
+    if (!end_within(services_.driver, context, most, services_.captures)) search_.hangs();
   } catch (const std::exception&) {
     // No memory, or no thread to wait with: later, then.
   }

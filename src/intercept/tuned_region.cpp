@@ -37,8 +37,6 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
       options_(options),
-      align_(options.align),
-      trial_timeout_(options.trial_timeout),
       search_(
           this->name(),
           [&](TuningObserver& observer, bool store_knows) {
@@ -50,7 +48,7 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       table_(this->name(), static_cast<std::size_t>(options.max_sites), services.for_sites(),
              *this),
       trial_(*this, services, table_),
-      lookout_(search_, services, trial_timeout_),
+      lookout_(search_, services, options_.trial_timeout),
       graphs_(*this, services, table_, search_) {
   if (services.frontend != nullptr) {
     collectives_ = std::make_unique<RegionCollectives>(
@@ -149,7 +147,8 @@ void TunedRegion::abandoned() noexcept {
 bool TunedRegion::gpu_is_done() {
   CUcontext context = nullptr;
   if (services().driver.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context != nullptr) {
-    const auto end = end_within(services().driver, context, trial_timeout_);
+    const auto end =
+        end_within(services().driver, context, options_.trial_timeout, services().captures);
     if (!end) return false;
     // Before anything counts as survived.
     if (is_sticky_error(*end)) services().broke(*end);
@@ -165,8 +164,8 @@ bool TunedRegion::synchronise() {
 }
 
 bool TunedRegion::may_repeat() noexcept {
-  // What the body has in common with other processes they have to repeat as often.
-  // Those whom the author named have been found.
+  // Other processes have to repeat as often what the body has in common with them. Ranks that the
+  // author named have been found.
   if (together_ || collectives_ == nullptr || !collective_calls().has_peers()) return true;
   try {
     if (services().ranks.may_differ(options_)) return true;  // find_ranks() is to tell
@@ -275,10 +274,11 @@ bool TunedRegion::begin_pass() noexcept {
         return idle;
       });
     };
-    const auto is_ready = [this] { return align_ == Align::Pass || gpu_is_done(); };
+    const auto is_ready = [this] { return options_.align == Align::Pass || gpu_is_done(); };
     do {
       counts = begins();
-    } while (counts && align_ != Align::None && !search_.begin_together(is_ready, trial_timeout_));
+    } while (counts && options_.align != Align::None &&
+             !search_.begin_together(is_ready, options_.trial_timeout));
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
     lookout_.begin(*this);
   } catch (const std::exception& error) {
@@ -320,7 +320,7 @@ Region::Answer TunedRegion::ask_ranks(const std::function<bool()>& is_ready, std
     return Answer::Lost;
   }
   if (services().ranks.num_ranks() <= 1) return LaunchRegion::ask_ranks(is_ready, why);
-  return search_.ask_ranks(is_ready, trial_timeout_, why);
+  return search_.ask_ranks(is_ready, options_.trial_timeout, why);
 }
 
 void TunedRegion::give_up(FallbackReason reason, const std::string& text) noexcept {

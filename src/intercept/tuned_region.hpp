@@ -81,12 +81,10 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
 
   const bool repeated_;
   const bool flush_l2_;
-  bool together_ = false;        ///< the ranks that repeat it are known
-  bool looks_at_ranks_ = false;  ///< its body runs once, to show whom it has to do with
+  bool together_ = false;               ///< the ranks that repeat it are known
+  bool looks_at_ranks_ = false;         ///< its body runs once, to show whom it has to do with
   std::atomic<bool> has_place_{false};  ///< other ranks are told that this one is here
   const Options options_;
-  const Align align_;
-  const double trial_timeout_;
   Search search_;
   SiteTable table_;
   TrialLaunch trial_;
@@ -94,7 +92,7 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   GraphLaunches graphs_;
   std::unique_ptr<RegionCollectives> collectives_;  ///< null: NCCL is not seen
   std::unique_ptr<RegionReplay> replay_;            ///< null: not to be replayed
-  std::atomic<bool> looks_{false};  ///< the entry under way is not replayed for it
+  std::atomic<bool> looks_{false};                  ///< the entry under way is not replayed for it
 };
 
 }  // namespace contextune::intercept
