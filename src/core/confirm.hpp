@@ -16,9 +16,9 @@ struct ConfirmLimits {
   double min_seconds = 0;
   /// The share of the region's time that a gain has to be above, with that confidence.
   double least_gain = 0;
-  /// Of the gains of pairs like these, as a comparison of the same region has shown before.
+  /// How gains of such pairs scatter, as an earlier comparison of the same region has shown.
   Scatter known = {};
-  /// As few as it gives up after; 0: twice min_pairs.
+  /// The comparison may give up after so many pairs; 0: twice min_pairs.
   int pairs_to_give_up = 0;
 };
 
@@ -42,7 +42,7 @@ class Comparison {
   [[nodiscard]] double gain() const { return gain_; }    ///< share of `before` saved
   [[nodiscard]] double bound() const { return bound_; }  ///< its lower bound at the last look
   [[nodiscard]] int pairs() const { return static_cast<int>(gains_.size()); }
-  /// Of the gains, as those of pairs that differ by little scatter.
+  /// How the gains scatter, scaled to pairs whose two states take about as long.
   [[nodiscard]] Scatter scatter() const;
 
  private:

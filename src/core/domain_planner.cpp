@@ -107,7 +107,7 @@ Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said,
   region.reports[rank] = std::move(report);
   const Ranks ranks = connected(region, rank);
   if (!waits_no_longer && !is_whole(number, ranks)) return encode_domain({});
-  // Where all ranks are accounted for, those who wait in other regions get no more than they have.
+  // No further rank comes to those who wait in other regions either.
   const bool is_complete = region.reports.at(rank).used.empty() && is_whole(number, ranks);
   const auto others = is_complete ? whole_where_none_is_used() : std::map<std::uint64_t, Ranks>();
   settle(region, ranks);

@@ -12,10 +12,10 @@
 
 namespace contextune {
 
-/// What a rank says to be told with whom it is to be tuned in a region, or only where it is.
+/// A rank asks with whom it is tuned in a region, or only says where it is.
 struct DomainReport {
-  /// Whether it asks, or says that it has begun to repeat the body of the region, or that it does
-  /// so no longer. Those two have no answer.
+  /// Begins and Ends say that the rank repeats the region's body from now on, or no longer. They
+  /// have no answer.
   enum class Kind : std::uint8_t { Asks, Begins, Ends };
   struct Communicator {
     std::uint64_t id = 0;     ///< the same on all its ranks, and no other's
@@ -29,7 +29,7 @@ struct DomainReport {
   std::uint32_t num_ranks = 0;  ///< of the job
   bool waits_no_longer = false;
   bool leaves = false;  ///< it is not tuned in the region any more: nobody waits for it
-  /// It waits in that region, where its body is repeated, and comes to no other one meanwhile.
+  /// The rank waits in the region, whose body it repeats, and comes to no other one meanwhile.
   bool attends = false;
   Kind kind = Kind::Asks;
 };
@@ -41,11 +41,12 @@ struct DomainReport {
 /// Finds out on rank 0 which ranks are to be tuned together in a region: those that are connected
 /// by communicators which they use in it. A domain is final as soon as all ranks of all its
 /// communicators have said so or left, or one of its ranks waits no longer; whoever comes later is
-/// not in it, and a communicator that is not in one domain as a whole is tuned by none. Where none
-/// is used it is final as well once all other ranks of the job are elsewhere: they wait in other
-/// regions, or repeat the body of one to which no rank has come that waits here. A program that is
-/// the same on all ranks leads them through the same regions, so whoever is in one of those will
-/// come on.
+/// not in it, and a communicator that is not in one domain as a whole is tuned by none.
+///
+/// Where no communicator is used, a domain is also final once all other ranks of the job are
+/// elsewhere. Such a rank waits in another region, or repeats a body that no rank waiting here has
+/// come to. The same program leads all ranks through the same regions: where one of those has been
+/// already, the other will come on.
 ///
 /// Each question is one rank's alone, so nobody is kept waiting. Deterministic; not thread-safe.
 class DomainPlanner {
@@ -71,12 +72,12 @@ class DomainPlanner {
                                                       const Ranks& waiting) const;
   [[nodiscard]] bool is_whole(std::uint64_t region, const Ranks& ranks) const;
   static void settle(Region& region, const Ranks& ranks);
-  /// Regions where none is used, and who waits there for nobody any more.
+  /// The ranks that wait for nobody any more, by region, where no communicator is used.
   [[nodiscard]] std::map<std::uint64_t, Ranks> whole_where_none_is_used() const;
   [[nodiscard]] static Ranks connected(const Region& region, std::uint32_t rank);
 
   std::map<std::uint64_t, Region> regions_;
-  std::map<std::uint32_t, std::set<std::uint64_t>> places_;  ///< of ranks: whose bodies they repeat
+  std::map<std::uint32_t, std::set<std::uint64_t>> places_;  ///< by rank: regions that it repeats
 };
 
 }  // namespace contextune

@@ -119,7 +119,7 @@ class KernelRule {
   /// The configs for this launch, pruned, without the default.
   [[nodiscard]] virtual std::vector<Config> configs(const LaunchView& launch) = 0;
 
-  /// What `config` makes of the launch. @throws ConfigError: nothing, and others may make one
+  /// Applies `config` to the launch. @throws ConfigError: it makes none, and others may
   [[nodiscard]] virtual LaunchChange apply(const Config& config, const LaunchView& launch,
                                            LaunchReads& reads) = 0;
 

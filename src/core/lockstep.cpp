@@ -8,8 +8,8 @@
 namespace contextune {
 namespace {
 
-// Beyond what was granted: rank 0 says then that a rank has not come. Of the time that is stated it
-// takes none for that.
+// Added to time that was granted, for rank 0's verdict that a rank has not come. Within the stated
+// time rank 0 answers by itself.
 constexpr double answer_seconds = 2;
 /// For a verdict that may have been reached: longer where whoever knows it stands still.
 constexpr double late_verdict_seconds = 15;

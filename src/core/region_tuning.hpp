@@ -77,7 +77,7 @@ struct PassPlan {
   Waiting waiting = Waiting::Nothing;
   std::span<const std::uint32_t> configs;
   bool agreed = false;  ///< all ranks of lockstep() make it
-  /// Of this pass in what is reported: among those that are agreed on, or among the others.
+  /// Reports name the pass by it; passes that ranks agreed on are numbered apart from the others.
   std::uint64_t number = 0;
 };
 
@@ -178,7 +178,8 @@ class RegionTuning {
   /// this one.
   [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep() const { return nullptr; }
 
-  /// Whether its passes are this rank's own affair, now and later: no other rank makes them with it.
+  /// Whether its passes are this rank's own affair, now and later: no other rank makes them with
+  /// it.
   [[nodiscard]] virtual bool is_alone() const { return false; }
 
   /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
@@ -207,7 +208,7 @@ class RegionTuning {
   /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
   virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
 
-  /// These ranks of the job tune it, and nobody else has to do with it. Before its first pass.
+  /// Only these ranks of the job tune the region. Before its first pass.
   virtual void limit_to(std::span<const std::uint32_t> /*ranks*/) {}
 
   /// The ranks that make the passes with this one have been lost, for that reason, a clause: no

@@ -29,11 +29,11 @@ struct SharedTuningSettings {
   double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
   std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
   bool is_late = false;              ///< collectives were made in more than one of them
-  /// What becomes of its sites where the ranks do not agree; a sentence without its end.
+  /// Says how the sites go on where the ranks do not agree, in a sentence without its end.
   std::function<std::string()> outcome{};
 };
 
-/// The same for these ranks alone: several groups in one region ask questions of their own.
+/// Leaves only these ranks; several groups in one region ask questions of their own.
 void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks);
 
 /// The search in one region, decided for all ranks together: every rank runs the same batches of
@@ -80,7 +80,7 @@ class SharedTuning final : public RegionTuning {
   void leave(const std::string& why) override;
   void limit_to(std::span<const std::uint32_t> ranks) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
-  /// There is no agreement any more, for that reason, a clause.
+  /// Ends the agreement for that reason, a clause.
   void give_up(const std::string& why);
   [[nodiscard]] bool has_failed() const noexcept { return failed_; }
   bool settle(double now) override;

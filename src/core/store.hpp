@@ -73,7 +73,7 @@ struct StoredTerms {
   /// The region was shown to be faster with its winner, or that is the default.
   bool confirmed = false;
   std::uint64_t comm_memory = 0;  ///< the option of this name, in bytes
-  /// What its winner computes was compared with what the default does, or that is the default.
+  /// The winner's results were compared with the default's, or the winner is the default.
   bool compared = false;
 
   [[nodiscard]] bool operator==(const StoredTerms&) const = default;
@@ -118,7 +118,7 @@ struct StoredConfirm {
   int pairs = 0;
 };
 
-/// What is stored of a region, function or choice.
+/// A stored region, function or choice.
 struct StoredEntry {
   std::vector<StoredSite> sites;
   std::optional<StoredConfirm> confirm;  ///< under the software that is here now; absent: not known

@@ -48,7 +48,7 @@ struct Judging {
   double cutoff = 3;
   bool confirm = true;
   std::uint64_t comm_memory = std::uint64_t{512} << 20U;
-  /// What a config computes is compared with what the default does, as in a replay.
+  /// Results of configs are compared with the default's, as in a replay.
   bool compares = false;
 };
 [[nodiscard]] Judging judging(const Options& options);
@@ -60,8 +60,7 @@ struct Judging {
 [[nodiscard]] bool counts_as_tried(const StoredTrial& trial, const StoredSite& of,
                                    const Judging& here);
 
-/// Why its winner is none: what became of the trial of that very config then. Absent: it may be
-/// one.
+/// How the winner's own trial ended, where that shows that it is none. Absent: it may be one.
 [[nodiscard]] std::optional<TrialStatus> refutation(const StoredSite& stored);
 
 /// Whether its winner is used where winners are compared first, and has not been.

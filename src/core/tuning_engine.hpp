@@ -140,7 +140,7 @@ class Tuning::Engine {
   bool give_up_config(SiteIndex index, std::uint32_t config);
   /// @param seconds NaN: it has not ended
   void time_out(SiteIndex index, std::uint32_t config, int iteration, double seconds);
-  /// What passes try whose results have not come, and which no result has come of before.
+  /// The sites and configs that pending passes try, of which no result has come before.
   [[nodiscard]] std::vector<std::pair<SiteIndex, std::uint32_t>> under_way() const;
   [[nodiscard]] static double took(const SiteResult& seen);
   [[nodiscard]] bool took_too_long(const SiteResult& seen) const;
@@ -155,8 +155,7 @@ class Tuning::Engine {
   [[nodiscard]] bool wants_generation(const TuningSite& site) const;
   void settle_sites(bool even_unfinished);
   [[nodiscard]] bool table_has_work() const;
-  /// What a site runs next depends on results that have not come: it has run its last trial, or its
-  /// schedule looks at samples.
+  /// Whether a site waits for results: it has run its last trial, or its schedule looks at samples.
   [[nodiscard]] bool a_site_waits() const;
   [[nodiscard]] bool stalled(const TuningSite& site) const;
   void enter(Stage stage);

@@ -241,8 +241,8 @@ void Tuning::Engine::finish_try() {
 void Tuning::Engine::start_leaving_out() {
   pair_scatter_ = comparison_->scatter();
   std::vector<SiteIndex> order = changed_sites();
-  // What seems to gain least is the likeliest to be of no use, and those after it are compared
-  // without it.
+  // The winner that seems to gain least is the likeliest to be of no use, and those after it are
+  // compared without it.
   std::stable_sort(order.begin(), order.end(), [&](SiteIndex a, SiteIndex b) {
     return own_gain(sites_[a]) < own_gain(sites_[b]);
   });
@@ -251,7 +251,7 @@ void Tuning::Engine::start_leaving_out() {
   leave_out_next();
 }
 
-// That the kernel itself is faster: what is in doubt then is whether others are slower for it.
+// The kernel itself is faster then; others may still be slower for it.
 bool Tuning::Engine::is_clear(const TuningSite& site) {
   if (!site.progress) return false;
   const std::vector<Trial>& trials = site.progress->trials();
@@ -292,7 +292,7 @@ void Tuning::Engine::leave_out_next() {
 
 void Tuning::Engine::finish_left_out() {
   if (changed_sites() != tried_sites_) {
-    // One that could not be launched any more has left, and with it what this was compared with.
+    // A winner that could not be launched any more has left, so this compared with nothing.
     has_less_ = true;
     leave_out_next();
     return;

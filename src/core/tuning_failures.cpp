@@ -121,7 +121,7 @@ std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() con
       const std::uint32_t config = pass.configs[index];
       if (site.generation != generation_ || site.trivial || config == 0 || config == site.known)
         continue;
-      // What has ended once is not the first to think of.
+      // A config that has ended once is not the first to think of.
       const auto came = [](double sample) { return !std::isnan(sample); };
       if (site.progress) {
         const Trial& trial = site.progress->trials()[config];

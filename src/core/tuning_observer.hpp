@@ -76,7 +76,7 @@ struct ConfirmEvent {
   int tries = 0;
 };
 
-/// What became of a winner that was left out of those that were shown together.
+/// A winner was left out of those that were shown together, to see whether it helps.
 struct LeftOutEvent {
   SiteIndex site = 0;
   std::uint32_t config = 0;    ///< its winner

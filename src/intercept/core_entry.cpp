@@ -12,7 +12,7 @@ extern "C" CONTEXTUNE_EXPORT const contextune_core* contextune_core_v1(
     return nullptr;
   }
   set_hook_frontend(frontend);
-  // One that was started without the frontend, because the driver comes before it, stays so.
+  // A runtime that started without the frontend, because the driver comes first, stays so.
   const Runtime* const runtime = Runtime::start(frontend);
   return runtime != nullptr && runtime->sees_launches() ? hook_table() : nullptr;
 }

@@ -15,7 +15,7 @@ namespace {
 constexpr std::chrono::microseconds least_pause{100};
 constexpr std::chrono::microseconds most_pause{10'000};
 
-/// Once. No ranks and no clause: rank 0 does not know them all yet.
+/// Asks once. No ranks and no clause: rank 0 does not know them all yet.
 Domain ask(Coordinator& coordinator, const Topic& topic, const DomainReport& report,
            double seconds) {
   Domain found;
@@ -38,7 +38,7 @@ Domain ask(Coordinator& coordinator, const Topic& topic, const DomainReport& rep
 
 Domain ask_for_domain(Coordinator& coordinator, Topic& topic, DomainReport report, double seconds) {
   const double deadline = now_seconds() + seconds;
-  // Of a short time, a quarter.
+  // A short time leaves a quarter for it.
   const double last_answer = std::min(seconds / 4, domain_answer_seconds);
   auto pause = least_pause;
   for (;;) {

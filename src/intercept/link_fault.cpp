@@ -61,8 +61,8 @@ bool links(const dl_phdr_info& object, std::string_view library) noexcept {
   return false;
 }
 
-/// What the frontend wraps it exports under a version of its own, which only a lookup that names
-/// the version finds.
+/// The frontend exports its wrappers under a version of its own, which only a lookup that names the
+/// version finds.
 ElfW(Addr) address_in_frontend() noexcept {
   return reinterpret_cast<ElfW(Addr)>(dlvsym(RTLD_DEFAULT, "cuInit", "CONTEXTUNE_1"));
 }

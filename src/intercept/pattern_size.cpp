@@ -14,7 +14,7 @@ constexpr std::size_t most_depth = 50;
 constexpr double most_atoms = 4096;
 constexpr double most_repetitions = 256;
 
-/// What a piece of an expression amounts to once it is written out.
+/// How large a piece of an expression is once it is written out.
 struct Size {
   double atoms = 0;
   double repetitions = 0;

@@ -46,8 +46,8 @@ void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
   if (context == nullptr) return;
   contexts_.gone(context);
   graphs_.forget_context(context, gone);
-  // What was found in it may be all that there will be. Where contexts come and go by the thousand,
-  // every doubling of their number is enough.
+  // Regions may find out no more than this. Where contexts come and go by the thousand, every
+  // doubling of their number is enough.
   const bool is_told = std::has_single_bit(++contexts_gone_) && !stopped_.load();
   for (LaunchRegion* region : all_regions()) {
     region->forget_context(context, gone);

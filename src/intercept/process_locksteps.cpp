@@ -22,7 +22,7 @@ std::uint64_t id_of(const collective::KnownCommunicator& one) {
   return one.tuner_id != 0 ? one.tuner_id : one.unique_id;
 }
 
-/// Of a region that is repeated, for DomainPlanner.
+/// Names a repeated region to DomainPlanner.
 std::uint64_t number_at(const std::string& region) {
   StableHash number;
   number.add("at");
@@ -146,7 +146,7 @@ RankGroup ProcessRanks::members(const void* communicator, std::uint32_t ranks,
 bool ProcessRanks::may_differ(const Options& options) noexcept try {
   if (options.scope != Scope::Auto || options.distributed == Distributed::Off) return false;
   const bool has_peers = collective_calls().has_peers();
-  // Where all communicators have all ranks, it is not told apart who has to do with whom.
+  // Communicators of all ranks do not tell who has to do with whom.
   if (has_peers ? !has_parts() : !are_certain()) return false;
   std::string why;
   Coordinator* const all = others(options, why);

@@ -57,7 +57,7 @@ std::vector<gpu::MemoryRange> program_memory(const RegionServices& services, CUc
     if (one.kind == AllocationKind::Imported || one.exported) {
       decline(FallbackReason::SharedMemory, {});
     }
-    // What its own device may not write cannot be read either.
+    // Memory that its own device may not write cannot be read either.
     if (!one.accessible) continue;
     if (others == OtherDevices::LeftOut && one.device != device_of_context) continue;
     if (one.context != nullptr && one.context != context) {

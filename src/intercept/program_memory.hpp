@@ -20,7 +20,7 @@ struct MemoryObstacle {
 /// those of the modules. @throws MemoryObstacle
 void note_variables(const RegionServices& services, CUcontext context, int device);
 
-/// What becomes of memory on other devices, which kernels of a context may write as well.
+/// How memory on other devices counts, which kernels of a context may write as well.
 enum class OtherDevices {
   Decline,  ///< it is an obstacle
   LeftOut   ///< whoever asks looks at all devices, one after the other

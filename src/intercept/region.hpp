@@ -73,7 +73,7 @@ class Region {
   /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
   virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
 
-  /// What the ranks that make its passes with this one say of something.
+  /// How the ranks that make its passes with this one answer a question.
   enum class Answer {
     All,      ///< yes, all of them
     NotThis,  ///< not this one

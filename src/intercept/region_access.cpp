@@ -15,7 +15,7 @@ namespace {
 using gpu::KernelAccess;
 using gpu::MemoryRange;
 
-/// One thing that the region does, with the allocations by their beginnings.
+/// An operation of the region, with the allocations by their beginnings.
 struct Step {
   std::set<CUdeviceptr> reads;
   std::set<CUdeviceptr> writes;
@@ -24,7 +24,7 @@ struct Step {
 };
 
 bool may_be_filled(const Allocation& one) {
-  // Of variables some are constants, of whose readers nothing is known.
+  // Some variables are constants, of whose readers nothing is known.
   const bool is_own = one.kind == AllocationKind::Device || one.kind == AllocationKind::Pool ||
                       one.kind == AllocationKind::Virtual;
   return is_own && one.accessible && !one.exported && !one.of_nccl;
@@ -95,7 +95,7 @@ class Finder {
     steps_.push_back(std::move(step));
   }
 
-  /// What it sets is made of nothing.
+  /// Memory that the graph sets is made of nothing, and left out.
   void add_graph(CUgraphExec exec) {
     const auto graph = services().graphs.find(exec);
     std::shared_ptr<const GraphNodes> nodes;
@@ -188,10 +188,10 @@ class Finder {
     return found == use->variables.end() ? std::nullopt : std::optional(*found);
   }
 
-  /// What a use of a kernel can find at one of its places.
+  /// Memory that a kernel may find at one of its places.
   struct Found {
     std::vector<CUdeviceptr> memory;
-    bool is_unknown = false;  ///< what nobody knows may be there
+    bool is_unknown = false;  ///< memory that nobody knows may be there
     bool is_nothing = false;  ///< a null pointer, which nobody follows, or a constant
   };
   Found found_at(const KernelAccess::Place& place, const KnownKernel& kernel,
@@ -256,7 +256,7 @@ class Finder {
       if (const auto begin = allocation_of(variable.address)) add(of_site.memory, *begin);
   }
 
-  /// What other functions do in its place, as the configs that may come have it.
+  /// Adds the steps of other functions that configs launch in its place.
   void add_variants(const Site& site, const SiteTable::Found& found, const Launch& launch,
                     const KnownKernel& kernel) {
     for (std::uint32_t config = 1; config < site.configs.size(); ++config) {

@@ -11,7 +11,7 @@
 
 namespace contextune::intercept {
 
-/// What a recorded region does with memory, as far as the code of its kernels shows. A value.
+/// The memory that a recorded region uses, as far as the code of its kernels shows. A value.
 struct RegionAccess {
   struct OfSite {
     std::vector<gpu::MemoryRange> memory;  ///< that its arguments point to
@@ -19,7 +19,7 @@ struct RegionAccess {
     std::string unknown;  ///< why it may write more than that, as a clause; "": it does not
     /// Configs that launch another function, whose code does not show what it does.
     std::set<std::uint32_t> unknown_configs;
-    /// Of `free`, what does not come to anything that the site reads: a function that computes what
+    /// The part of `free` that comes to nothing that the site reads: a function that computes what
     /// the default does runs as before whatever is there.
     std::vector<gpu::MemoryRange> never_read;
   };

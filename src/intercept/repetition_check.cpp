@@ -75,7 +75,7 @@ std::vector<gpu::MemoryRange> RepetitionCheck::memory_of(const Part& part) const
 void RepetitionCheck::begin() {
   if (services_.frontend == nullptr) throw Impossible("the program's memory is not seen");
   parts_ = find_parts();
-  // What another thread writes meanwhile would be taken for this one's, and put back.
+  // Other threads' writes would be taken for this one's, and put back.
   if (services_.measurement.program_has_threads_beside_nccl())
     throw Impossible("other threads of the program may use the GPU meanwhile");
   claimed_ = services_.gate.claim();
@@ -84,8 +84,8 @@ void RepetitionCheck::begin() {
   for (Part& part : parts_) {
     const gpu::CurrentContext current(services_.driver, part.context);
     part.footprint = gpu::Footprint(memory_of(part));
-    part.hasher = std::make_unique<gpu::BlockHasher>(services_.driver, part.context,
-                                                     services_.block_kernels);
+    part.hasher =
+        std::make_unique<gpu::BlockHasher>(services_.driver, part.context, services_.block_kernels);
     auto copies =
         std::make_unique<gpu::BlockStore>(services_.driver, part.context, services_.block_kernels,
                                           copy_limits(services_.driver, options_.replay_memory));
@@ -122,8 +122,7 @@ std::string RepetitionCheck::find_change() {
     if (!changed[i].empty()) parts_[i].copies->restore(changed[i], deadline());
   }
   return "a second run of its default left other bytes in device memory than the first (" +
-         std::to_string(num_changed) + " of " + std::to_string(num_blocks) +
-         " blocks of 64 KiB)";
+         std::to_string(num_changed) + " of " + std::to_string(num_blocks) + " blocks of 64 KiB)";
 }
 
 }  // namespace contextune::intercept

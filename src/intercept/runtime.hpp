@@ -62,7 +62,7 @@ class Runtime {
   /// Options of the process: defaults, then CONTEXTUNE_* variables.
   [[nodiscard]] virtual const Options& options() const noexcept = 0;
 
-  /// What an author says, under the CONTEXTUNE_* variables.
+  /// An author's options, where no CONTEXTUNE_* variable says otherwise.
   [[nodiscard]] virtual Options options_over(const Options& author) const = 0;
 
   /// Whether the frontend attached it, so that launches are seen.

@@ -166,7 +166,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (begun_ != 0 && results_.in_flight().empty())
     quiet_period_ = std::max(quiet_period_, now - begun_);
   begun_ = now;
-  // What a stage has found is kept when it is over.
+  // The findings of a stage are kept when it is over.
   const bool is_next_stage = std::exchange(kept_stage_, plan.stage) != plan.stage;
   keep_so_far(now, is_next_stage && keep_next_ != 0);
   note_tried();

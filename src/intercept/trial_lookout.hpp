@@ -19,7 +19,7 @@ class TrialLookout final : public TrialWatch::Watched {
   /// @param region that this is a part of
   void begin(LaunchRegion& region) noexcept;
 
-  /// That context goes away: nothing is asked of it any more.
+  /// Asks nothing of that context any more, which goes away.
   void forget_context(CUcontext context) noexcept {
     context_.compare_exchange_strong(context, nullptr);
   }

@@ -17,7 +17,7 @@
 /// wrong. Fields and their order are part of the format: readers rely on them.
 namespace contextune::log {
 
-/// That one `passes` line may tell of.
+/// A `passes` line tells of no more passes than that.
 inline constexpr std::uint64_t most_passes_of_a_line = 10'000;
 
 /// First line of a process.

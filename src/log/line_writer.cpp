@@ -19,9 +19,9 @@
 namespace contextune::log {
 namespace {
 
-// What may wait to be written; a disk that stands still is not to fill the program's memory.
+// No more waits to be written: a disk that stands still is not to fill the program's memory.
 constexpr std::size_t most_queued_bytes = std::size_t{4} << 20U;
-// For room in there.
+// Whoever appends waits so long for room.
 constexpr std::chrono::milliseconds most_wait{50};
 // For the thread to start, and for what is queued when all ends.
 constexpr std::chrono::seconds most_start{1};

@@ -34,7 +34,7 @@ struct TableRow {
   bool agreed = false;
 };
 
-/// What a site was launched with in one pass.
+/// The config that a site was launched with in one pass.
 struct SiteRun {
   SiteIndex site = 0;
   std::optional<std::uint32_t> config;  ///< absent: not one config throughout
@@ -56,8 +56,9 @@ class TuningLog final : public TuningObserver {
   /// lines name it.
   void set_site_alone() noexcept { is_site_alone_ = true; }
 
-  /// A pass of the table has ended, in which these sites were launched, each once in the list. Passes
-  /// in a row in which a site ran the same become one `passes` line, written when they are over.
+  /// A pass of the table has ended, in which these sites were launched, each once in the list.
+  /// Passes in a row in which a site ran the same become one `passes` line, written when they are
+  /// over.
   void ran(const TableRow& row, std::span<const SiteRun> runs);
   /// Nothing more of them is to come for now: writes what is not written yet.
   void end_runs();

@@ -32,7 +32,7 @@ Json parse_document(std::string_view text) {
     throw Error("the document has " + std::to_string(text.size()) + " bytes, more than the " +
                 std::to_string(max_file_bytes) + " that it may have");
   }
-  // Where the parser would take it for the end, whatever follows.
+  // The parser would take it for the end, whatever follows.
   if (const std::size_t nul = text.find('\0'); nul != text.npos) {
     const std::string_view before = text.substr(0, nul);
     const std::size_t line = before.rfind('\n');

@@ -31,7 +31,7 @@ bool is_note(const StoredSite& site) {
   return site.reason == WinnerReason::NoSamples;
 }
 
-// What a tuning ended with. History tells of nothing else.
+// Whether a tuning ended with it. History tells of nothing else.
 bool is_final(const StoredSite& site) {
   return !is_note(site) && site.reason != WinnerReason::SoFar;
 }

@@ -105,8 +105,7 @@ KnownFile take_in_ended(const Folder& folder) {
         for (const auto& [name, trying] : ended) taken_in.push_back(name);
       },
       [&] {
-        // Where nobody else counts them, and not before: whoever finds none of them believes what
-        // is known.
+        // Under the lock, and not before: whoever finds none of them believes what is known.
         for (const std::string& name : taken_in) (void)::unlinkat(folder.number(), name.c_str(), 0);
       });
   return all;

@@ -79,7 +79,7 @@ class TrialJournal {
 
   /// The GPU does not get through with what is in flight. That is known to later processes from now
   /// on, however this one ends: what is alone in flight is blamed, of several each is a suspect.
-  /// What is survived after all is neither. @return what they will do, in a sentence
+  /// A config that is survived after all is neither. @return what they will do, in a sentence
   std::string hung();
 
   /// The CUDA context is in error: whatever is in flight may have done that.
