@@ -12,6 +12,8 @@ namespace {
 
 /// Launches of one window in the stages that compare regions elsewhere.
 constexpr std::uint32_t window_launches = 8;
+// Nobody waits for a site that was not launched for so long.
+constexpr double most_absent_seconds = 0.25;
 
 }  // namespace
 
@@ -42,6 +44,10 @@ void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts
   site.region = this;
   site.window = window;
   (void)window->search.add_site(site, std::move(spec), facts, unusable);
+  if (!window->search.has_suspects()) return;
+  window->suspected.store(true, std::memory_order_relaxed);
+  const std::lock_guard lock(mutex_);
+  queue(*window, now_seconds());
 }
 
 void ProcessRegion::ready(Site& site, std::span<const std::uint32_t> unusable) {
@@ -94,12 +100,55 @@ CUresult ProcessRegion::launch_site(const contextune_launch& call, const Launch&
   return result;
 }
 
+void ProcessRegion::queue(Window& window, double now) {
+  window.seen = now;
+  if (std::find(suspected_.begin(), suspected_.end(), &window) != suspected_.end()) return;
+  suspected_.push_back(&window);
+  if (suspected_.size() == 1) turn_began_ = now;
+  any_suspected_.store(true, std::memory_order_relaxed);
+}
+
+void ProcessRegion::next_turn(double now) {
+  suspected_.pop_front();
+  turn_began_ = now;
+  any_suspected_.store(!suspected_.empty(), std::memory_order_relaxed);
+}
+
+bool ProcessRegion::may_begin(Window& window, double now) {
+  const bool is_suspected = window.suspected.load(std::memory_order_relaxed);
+  if (!is_suspected && !any_suspected_.load(std::memory_order_relaxed)) return true;
+  const std::lock_guard lock(mutex_);
+  if (is_suspected) queue(window, now);
+  window.seen = now;
+  const auto is_here = [&](const Window& one) { return now - one.seen < most_absent_seconds; };
+  while (!suspected_.empty()) {
+    Window& first = *suspected_.front();
+    const bool awaits = first.search.awaits_trials(now);
+    if (!first.search.has_suspects()) {
+      first.suspected.store(false, std::memory_order_relaxed);
+    } else if (awaits || is_here(first)) {
+      break;
+    }
+    next_turn(now);
+  }
+  if (suspected_.empty()) return true;
+  if (suspected_.front() != &window) return false;
+  if (now - turn_began_ > trial_timeout_) return true;  // of the others it is said that they hang
+  return std::none_of(windows_.begin(), windows_.end(), [&](Window& other) {
+    return &other != &window && is_here(other) && other.search.awaits_trials(now);
+  });
+}
+
 CUresult ProcessRegion::launch_in_window(const contextune_launch& call, const Launch& launch,
                                          const SiteTable::Found& found, Window& window) noexcept {
   Search& search = window.search;
   try {
-    if (window.left == 0) {
-      search.begin(now_seconds());
+    const double now = now_seconds();
+    if (window.left == 0 && !may_begin(window, now)) {
+      search.pass_by(now);
+      window.left = 1;
+    } else if (window.left == 0) {
+      search.begin(now);
       window.left = search.compares_regions() ? window_launches : 1;
     }
   } catch (const std::exception& error) {

@@ -45,6 +45,8 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
     TrialLookout lookout;
     std::atomic<bool> busy{false};  ///< a thread is between begin and end of a launch
     std::uint32_t left = 0;         ///< launches until the window closes; 0: none is open
+    std::atomic<bool> suspected{false};  ///< suspects of it are to be tried, in its turn
+    double seen = 0;                     ///< its last launch while there were any; by mutex_
   };
 
   void entered(bool) noexcept override {}
@@ -52,6 +54,12 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;
+  /// While there are suspects, only the first site that has some makes passes, once the others'
+  /// trials have ended: whatever happens then, it is known which config did it.
+  /// @return false: the site runs what it has settled on
+  [[nodiscard]] bool may_begin(Window& window, double now);
+  void queue(Window& window, double now);  ///< by mutex_, as the next
+  void next_turn(double now);
   CUresult launch_site(const contextune_launch& call, const Launch& launch,
                        const SiteTable::Found& found, Window& window,
                        std::uint64_t version) noexcept;
@@ -66,6 +74,9 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   std::atomic<bool> said_collectives_{false};
   mutable std::mutex mutex_;
   std::deque<Window> windows_;
+  std::atomic<bool> any_suspected_{false};
+  std::deque<Window*> suspected_;  ///< the first has its turn; by mutex_, as when it began
+  double turn_began_ = 0;
 };
 
 }  // namespace contextune::intercept

@@ -189,10 +189,15 @@ void Search::compare_without_cupti() {
   release_tries_ = measurement_.release_early() ? most_release_tries : release_tries_ + 1;
 }
 
+void Search::pass_by(double now) {
+  if (on_probation()) begin_probe(now);
+  skip();
+}
+
 bool Search::begin(double now) {
   if (finished()) {
-    if (on_probation()) begin_probe(now);
-    return skip_entry();
+    pass_by(now);
+    return false;
   }
   std::unique_lock lock(mutex_);
   // Launches of other threads need the lock, however long it takes.

@@ -78,6 +78,8 @@ class Search {
   void skip() noexcept {
     skipped_.store(skipped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
+  /// An entry begins that is none of its passes, because others have theirs.
+  void pass_by(double now);
   /// An entry begins. True: it counts as a pass.
   bool begin(double now);
   /// The next entry only shows which sites there are: the store is thought to know them.
@@ -151,6 +153,10 @@ class Search {
   [[nodiscard]] bool has_to_time(const Site& site, std::uint32_t config) const;
   /// Those that are to be tried alone before anything else is.
   [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
+  /// Some of those are not tried yet, and will be.
+  [[nodiscard]] bool has_suspects() const;
+  /// Takes in what has come of trials. True: the GPU has not ended all of them.
+  [[nodiscard]] bool awaits_trials(double now);
   /// It is never run: nobody has compared what it computes. Between entries.
   void leave_uncompared(const Site& site, std::uint32_t config, const std::string& text);
   /// Whether this process or an earlier one has compared it, and it was right.

@@ -99,6 +99,28 @@ std::vector<std::uint32_t> Search::suspects(const Site& site) const {
   return prospects_[site.index].suspicions.suspects;
 }
 
+bool Search::has_suspects() const {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || finished()) return false;
+  for (std::size_t i = 0; i < prospects_.size(); ++i) {
+    const Prospect& known = prospects_[i];
+    for (const std::uint32_t config : known.suspicions.suspects) {
+      const bool is_tried = !known.stored || known.stored->has_to_try(config);
+      if (is_tried && !known.survived[config] && !sites_[i]->pinned) return true;
+    }
+  }
+  return false;
+}
+
+bool Search::awaits_trials(double now) {
+  const std::lock_guard lock(mutex_);
+  if (results_.in_flight().empty()) return false;
+  measurement_.poll(false);
+  drain(false, now);
+  note_in_flight();
+  return !results_.in_flight().empty();
+}
+
 void Search::were_right(const std::vector<std::pair<const Site*, std::uint32_t>>& trials) {
   const std::lock_guard lock(mutex_);
   for (const auto& [site, config] : trials)

@@ -5,6 +5,7 @@ it, and no other one is lost. Usage: fault_runs_test.py replay|live|body 1|2. Pr
 On the simulated driver by default; with CONTEXTUNE_TEST_GPU=1 on this machine's GPU, where a trap of the
 device stands for the abort."""
 
+import itertools
 import json
 import os
 import shutil
@@ -23,6 +24,9 @@ KINDS = {"hang": "hang", "abort": "abort", "illegal address": "sticky"}
 SITES = ("first", "second", "third")
 BLOCKS = (64, 128, 512)  # the default is 256
 POSITIONS = ("first", "middle", "last")
+PLACES = list(zip(POSITIONS, SITES, BLOCKS))
+CELLS = list(zip(KINDS, PLACES)) if MODE == "process" else list(itertools.product(KINDS, PLACES))
+REGION = "process" if MODE == "process" else "nvtx:step"
 MOST_RUNS = 3  # that end badly
 SPACE = "".join(f'kernel "{site}" {{\n  space = {{ block = {{ {", ".join(map(str, BLOCKS))} }} }},\n'
                 "  apply = function(config, launch) launch.block.x = config.block end,\n}\n" for site in SITES)
@@ -40,13 +44,14 @@ class FaultRunsTest(StoredRuns):
     def log_text(self):
         return "".join(path.read_text() for path in sorted(self.folder.glob("rank-*.log")))
 
-    def run_once(self, fault):
+    def run_once(self, fault, *arguments):
         """Status of a run, which is interrupted as from a terminal where a trial is said to hang."""
-        program = (PROGRAM, "body") if MODE == "body" else (PROGRAM, "loop", "1500")  # its winners are stored meanwhile
+        # Its winners are stored meanwhile.
+        program = (PROGRAM, "body") if MODE == "body" else (PROGRAM, "loop", "1500", *arguments)
         ranks = () if RANKS == 1 else ("-n", RANKS, "--kill-on-failure")
-        mode = () if MODE == "body" else ("--mode", MODE)
+        mode = () if MODE == "body" else ("--mode", "live" if MODE == "process" else MODE)
         variables = {"FAULT_SITES": fault.replace("block=", "")} if ON_GPU else {"SIMCUDA_FAULT": fault}
-        process = self.start(*QUICK, *mode, *ranks, program=program, region="nvtx:step", space=self.space,
+        process = self.start(*QUICK, *mode, *ranks, program=program, region=REGION, space=self.space,
                              variables=variables)
         deadline = time.monotonic() + PATIENCE
         while process.poll() is None:
@@ -67,7 +72,7 @@ class FaultRunsTest(StoredRuns):
 
     def trials(self):
         """What is stored of each site: status by block."""
-        (path,) = (self.work / "store" / "step").glob("*.json")
+        (path,) = (self.work / "store" / REGION.removeprefix("nvtx:")).glob("*.json")
         return {site["name"]: {trial["config"].get("block"): trial["status"] for trial in site["trials"]}
                 for site in json.loads(path.read_text())["sites"]}
 
@@ -83,27 +88,34 @@ class FaultRunsTest(StoredRuns):
 
     def test_each_fault_in_each_place(self):
         status, bare, _ = self.end(self.start("--disable", program=(PROGRAM, "loop", "1"),
-                                              region="nvtx:step", space=self.space))
+                                              region=REGION, space=self.space))
         self.assertEqual(status, 0)
         print(f"\n{MODE}, {RANKS} rank{'s' * (RANKS > 1)}{'' if ON_GPU else ' (simulated)'}\n"
               f"{'fault':16} {'site':8} {'config':8} {'block':>6} {'ended badly':>12}  named  innocent lost")
         wrong = []
-        for kind, word in KINDS.items():
-            for position, site, block in zip(POSITIONS, SITES, BLOCKS):
-                shutil.rmtree(self.work / "store", ignore_errors=True)
-                ends, log = self.run_until_tuned(f"{word}:{site}:block={block}")
-                named = {line["text"].split(" of '")[1].split("'")[0] + " " +
-                         line["text"].split("(")[1].split(")")[0]
-                         for line in log.of("fallback", reason="config_crashed")}
-                trials = self.trials()
-                lost = [f"{one} {b}" for one in SITES for b in BLOCKS if (one, b) != (site, block) and
-                        trials[one].get(b) not in ("measured", "cutoff")]
-                right = named == {f"{site} block={block}"}
-                print(f"{kind:16} {site:8} {position:8} {block:6} {len(ends):12}  {'yes' if right else named}"
-                      f"    {', '.join(lost) or 'none'}", flush=True)
-                if not right or lost or not ends:
-                    wrong.append((kind, site, block, ends, named, lost, self.log_text()))
+        for kind, (position, site, block) in CELLS:
+            shutil.rmtree(self.work / "store", ignore_errors=True)
+            ends, log = self.run_until_tuned(f"{KINDS[kind]}:{site}:block={block}")
+            named = {line["text"].split(" of '")[1].split("'")[0] + " " +
+                     line["text"].split("(")[1].split(")")[0]
+                     for line in log.of("fallback", reason="config_crashed")}
+            trials = self.trials()
+            lost = [f"{one} {b}" for one in SITES for b in BLOCKS if (one, b) != (site, block) and
+                    trials[one].get(b) not in ("measured", "cutoff")]
+            right = named == {f"{site} block={block}"}
+            print(f"{kind:16} {site:8} {position:8} {block:6} {len(ends):12}  {'yes' if right else named}"
+                  f"    {', '.join(lost) or 'none'}", flush=True)
+            if not right or lost or not ends:
+                wrong.append((kind, site, block, ends, named, lost, self.log_text()))
         self.assertEqual(wrong, [])
+
+    @unittest.skipUnless(MODE == "process" and not ON_GPU, "elsewhere sites go through passes together")
+    def test_a_suspect_that_is_launched_no_more_keeps_nobody_waiting(self):
+        self.assertNotEqual(self.run_once("abort:third:block=64")[0], 0)
+        self.environment["SIMCUDA_LATE_RECORDS"] = "0.02"  # nothing was survived yet when it is launched
+        status, _, errors = self.run_once("abort:third:block=64", "once")
+        self.assertEqual(status, 0, errors)
+        self.assertEqual({line["site"] for line in Log(self.folder).of("winner")}, {"first", "second"})
 
 
 if __name__ == "__main__":
