@@ -1,6 +1,10 @@
 #include "api/choice_screen.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <utility>
 
 #include <contextune/error.hpp>
@@ -12,6 +16,7 @@
 #include "intercept/idle_wait.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/region.hpp"
+#include "intercept/trial_watch.hpp"
 
 namespace contextune::api {
 namespace {
@@ -31,6 +36,51 @@ std::vector<Snapshot::Span> spans_of(const contextune_choice_run& run) {
     spans.push_back({run.memory[i].pointer, run.memory[i].size_bytes});
   return spans;
 }
+
+/// Has it said where a call does not come back, which nobody else can.
+class CallLookout final : public intercept::TrialWatch::Watched {
+ public:
+  explicit CallLookout(std::function<void()> say) : say_(std::move(say)) {}
+
+  [[nodiscard]] double look() noexcept override {
+    const std::lock_guard lock(mutex_);
+    try {
+      if (!has_ended_) say_();
+    } catch (const std::exception&) {
+      // No memory: not said, then.
+    }
+    return 0;
+  }
+
+  /// It has come back. Waits while it is said that it did not.
+  void end() {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+
+ private:
+  const std::function<void()> say_;
+  std::mutex mutex_;
+  bool has_ended_ = false;
+};
+
+/// As long as it lives, a call is looked after.
+class Looking {
+ public:
+  Looking(std::function<void()> say, double seconds)
+      : lookout_(std::make_shared<CallLookout>(std::move(say))) {
+    static_cast<void>(intercept::TrialWatch::get().watch(lookout_, seconds));
+  }
+  ~Looking() {
+    lookout_->end();
+    intercept::TrialWatch::get().forget(*lookout_);
+  }
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+
+ private:
+  const std::shared_ptr<CallLookout> lookout_;
+};
 
 }  // namespace
 
@@ -56,25 +106,30 @@ bool ChoiceScreen::run(const ChoiceCandidate* only) {
   // Copying waits for the GPU without a deadline.
   const auto idle = ranks_.compare({ends_within(timeout_), true});
   if (!idle || !idle->ran) return false;
-  Snapshot before(driver_, spans_of(run_), timeout_);
+  auto before = std::make_unique<Snapshot>(driver_, spans_of(run_), timeout_);
   try {
-    if (compare_all(before, only)) {
+    if (compare_all(*before, only)) {
       // What the others are judged against in the search has to be right.
       return problem_.candidates.front().state == ChoiceCandidate::State::Open;
     }
   } catch (const std::exception&) {
-    put_back(before);
+    put_back(std::move(before));
     throw;
   }
-  put_back(before);
+  put_back(std::move(before));
   return false;
 }
 
-void ChoiceScreen::put_back(Snapshot& before) const {
+void ChoiceScreen::put_back(std::unique_ptr<Snapshot> before) const {
   // The caller has the default run next. Where nothing but that one has run, its next run waits for
   // what has not ended as this does; else what is stuck would keep the caller.
-  const bool is_stuck = (has_run_others_ || choice_.is_shared()) && !ends_within(abandon_seconds);
-  if (!is_stuck) before.restore();
+  const bool is_stuck =
+      is_stuck_ || ((has_run_others_ || choice_.is_shared()) && !ends_within(abandon_seconds));
+  if (is_stuck) {
+    static_cast<void>(before.release());  // to free it would wait for the GPU, too
+  } else {
+    before->restore();
+  }
 }
 
 bool ChoiceScreen::compare_all(Snapshot& before, const ChoiceCandidate* only) {
@@ -131,6 +186,8 @@ std::optional<ChoiceRanks::Outcome> ChoiceScreen::compare_run(ChoiceCandidate& c
   if (!ran) return std::nullopt;
   const bool ended = ends_within(ran->ran ? timeout_ : abandon_seconds);
   if (!ended && !abandon(candidate)) {
+    is_stuck_ = true;
+    hangs(candidate);
     rule_out(candidate, ChoiceCandidate::State::Failed);
     ranks_.leave("an implementation that was tried does not end on one of them");
     return std::nullopt;
@@ -205,6 +262,12 @@ void ChoiceScreen::survived() {
   runtime_.journal().set(&problem_, {});
 }
 
+void ChoiceScreen::hangs(const ChoiceCandidate& candidate) {
+  runtime_.fallback(FallbackReason::TrialTimeout, {},
+                    "'" + candidate.full.to_string() + "' of '" + problem_.label +
+                        "' has not ended after trial_timeout. " + runtime_.journal().hung());
+}
+
 bool ChoiceScreen::leave_out_blamed() {
   std::vector<bool> blamed;
   for (const ChoiceCandidate& one : problem_.candidates) {
@@ -219,7 +282,8 @@ bool ChoiceScreen::leave_out_blamed() {
     one.state = ChoiceCandidate::State::Failed;
     runtime_.fallback(FallbackReason::ConfigCrashed, {},
                       "'" + one.full.to_string() + "' of '" + problem_.label +
-                          "' has taken an earlier process down, and is not tried any more" +
+                          "' has taken an earlier process down, or has not ended there, and is not "
+                          "tried any more" +
                           (choice_.is_shared() ? " on any rank." : "."));
   }
   return true;
@@ -232,7 +296,12 @@ bool ChoiceScreen::attempt(const ChoiceCandidate& candidate) {
   bool ran = false;
   {
     // NCCL's first use of a connection waits in the call, for a rank that may have failed before.
-    Watchdog watchdog(choice_.is_shared() ? one.abandon : nullptr, one.user, timeout_);
+    const auto bite = choice_.is_shared() ? one.abandon : nullptr;
+    std::optional<Looking> looking;  // what is abandoned may still come back
+    if (!candidate.is_default())
+      looking.emplace([&] { hangs(candidate); },
+                      timeout_ + (bite == nullptr ? 0 : abandon_seconds));
+    Watchdog watchdog(bite, one.user, timeout_);
     static_cast<void>(take_failure());
     ran = run_.run(run_.user, candidate.implementation, candidate.config) == 0;
     ran = !watchdog.has_bitten() && ran;

@@ -45,10 +45,12 @@ class ChoiceScreen {
   /// It may take this process down, until survived() is called.
   void try_out(const ChoiceCandidate& candidate);
   void survived();
+  /// It does not end: said now and in the next run, however this one ends.
+  void hangs(const ChoiceCandidate& candidate);
   /// The same config of the same site as the search of that region has it.
   [[nodiscard]] store::TrialJournal::Trial tried(const ChoiceCandidate& candidate) const;
   /// After a comparison that did not come to its end.
-  void put_back(Snapshot& before) const;
+  void put_back(std::unique_ptr<Snapshot> before) const;
   /// Runs one, and waits for its end, but where ranks do it together. False: it said that it
   /// failed, or the GPU did not end it.
   [[nodiscard]] bool attempt(const ChoiceCandidate& candidate);
@@ -76,6 +78,7 @@ class ChoiceScreen {
   const gpu::Driver& driver_;
   const double timeout_;
   bool has_run_others_ = false;  ///< than the default
+  bool is_stuck_ = false;        ///< the GPU, for good
   /// How results are told from what was there before the call, on all ranks.
   enum class Filling {
     None,   ///< not at all: there is nothing that may be filled

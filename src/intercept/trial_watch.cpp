@@ -29,6 +29,11 @@ bool TrialWatch::watch(const std::shared_ptr<Watched>& one, double seconds) {
   return true;
 }
 
+void TrialWatch::forget(const Watched& one) {
+  const std::lock_guard lock(mutex_);
+  appointments_.erase(&one);
+}
+
 bool TrialWatch::start_thread() {
   try {
     host::start_own_thread("contextune-trial", [this] { work(); });

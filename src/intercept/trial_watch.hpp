@@ -29,6 +29,8 @@ class TrialWatch {
   /// Has it look in so many seconds, and not when it was to before. False: there is no thread for
   /// it.
   bool watch(const std::shared_ptr<Watched>& one, double seconds);
+  /// Does not call it but for a look that is under way.
+  void forget(const Watched& one);
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -174,6 +174,25 @@ TEST_CASE("An implementation that takes the process down is found, and what was 
   CHECK(runs.run("crash").status == 0);
 }
 
+TEST_CASE("An implementation that does not end is named, and the next run is tuned without it",
+          "[choice_runs]") {
+  const std::string how = GENERATE(as<std::string>(), "hang", "stuck");
+  const std::string variables = "CONTEXTUNE_TRIAL_TIMEOUT=0.5 SIMCUDA_FAULT=hang:add:block=96";
+  const Runs runs;
+  const Ended ended = runs.run(how, variables);
+  CHECK(ended.output == "block 128\n");
+  CHECK((WIFSIGNALED(ended.status) && WTERMSIG(ended.status) == SIGINT));
+  CHECK(lines_with(runs.log(), " reason=trial_timeout ", "{key=8}: implementation=fast") == 1);
+  const Ended next = runs.run(how, variables);
+  CHECK(next.status == 0);
+  CHECK(next.output.starts_with("block 128\n"));
+  CHECK(next.output.find("fast state=4 ") != std::string::npos);
+  CHECK(next.output.find("middle state=0 samples=2 us=") != std::string::npos);
+  CHECK(lines_with(runs.log(), "reason=config_crashed", "'implementation=fast' of 'add{key=8}'") ==
+        1);
+  CHECK(lines_with(runs.log(), " event=trial ", "region=scale{} ") == 0);  // nor is that lost
+}
+
 TEST_CASE("Winners that were found with other software are confirmed before they count",
           "[choice_runs]") {
   const Runs runs;
