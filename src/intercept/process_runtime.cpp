@@ -322,16 +322,12 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
   if (const SettledLaunch* known = thread.settled.find(call, region);
       known != nullptr && thread.call == nullptr && is_current(known->context)) {
-    if (known->launch == nullptr) return launcher_.as_written(call);
+    if (known->launch == nullptr) return after_launch(launcher_.as_written(call));
     const CUresult result = known->issue(call);
-    if (result == CUDA_SUCCESS) return result;
     // What cannot be launched any more goes the slow way, which launches something else.
-    if (!is_launch_config_error(result)) {
-      if (is_sticky_error(result)) broke(result);
-      return result;
-    }
+    if (result == CUDA_SUCCESS || !is_launch_config_error(result)) return after_launch(result);
   }
-  return launch_slowly(call, thread);
+  return after_launch(launch_slowly(call, thread));
 }
 
 bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {

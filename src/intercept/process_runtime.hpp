@@ -121,6 +121,11 @@ class ProcessRuntime final : public Runtime {
   /// Null is every one.
   [[nodiscard]] bool is_current(CUcontext context) const noexcept;
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
+  /// Whichever launch hears first that the context is in error tells what was in flight.
+  CUresult after_launch(CUresult result) noexcept {
+    if (result != CUDA_SUCCESS && is_sticky_error(result)) broke(result);
+    return result;
+  }
   LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process,
                              const StoredAs& as = {});
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;

@@ -25,7 +25,7 @@ SITES = ("first", "second", "third")
 BLOCKS = (64, 128, 512)  # the default is 256
 POSITIONS = ("first", "middle", "last")
 PLACES = list(zip(POSITIONS, SITES, BLOCKS))
-CELLS = list(zip(KINDS, PLACES)) if MODE == "process" else list(itertools.product(KINDS, PLACES))
+CELLS = list(zip(KINDS, reversed(PLACES))) if MODE == "process" else list(itertools.product(KINDS, PLACES))
 REGION = "process" if MODE == "process" else "nvtx:step"
 MOST_RUNS = 3  # that end badly
 SPACE = "".join(f'kernel "{site}" {{\n  space = {{ block = {{ {", ".join(map(str, BLOCKS))} }} }},\n'
