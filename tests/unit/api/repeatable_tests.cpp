@@ -1,5 +1,5 @@
 // A function that does not say whether it may be run again: its default shows that.
-#include <chrono>
+#include <atomic>
 #include <iostream>
 #include <sstream>
 #include <stdexcept>
@@ -184,12 +184,15 @@ TEST_CASE("A function that is not tuned says so at the call where that is wanted
 TEST_CASE("While other threads may write to memory nothing is compared, and nothing run again",
           "[repeatable]") {
   Function sets;
-  std::thread other([] {
+  std::atomic<bool> is_over{false};
+  std::thread other([&] {
     Program::on();
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    is_over.wait(false);
   });
   auto set = autotune("beside_threads", blocks(), sets.out_of_place(), short_runs());
   set();
+  is_over = true;
+  is_over.notify_all();
   other.join();
   CHECK(sets.blocks == Blocks{256});
   CHECK(log_lines({"reason=not_repeatable", "beside_threads", "other threads"}).size() == 1);
