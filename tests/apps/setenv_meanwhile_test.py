@@ -1,44 +1,30 @@
 """Programs may call setenv on any thread while they are tuned: nothing of contextune reads the
 environment once it is attached."""
 
-import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
 
-BUILD = pathlib.Path(os.environ.get(
-    "CONTEXTUNE_TEST_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
-PROGRAM = BUILD / "apps" / "setenv_meanwhile"
-SHIM = BUILD / "lib" / "libcontextune_preload.so"
-SPACE = pathlib.Path(__file__).resolve().parent / "awkward_programs.lua"
-PATIENCE = 100
+import awkward_programs_test as awkward
 
-
-def plain_environment():
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))}
-    kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
-    return kept
+PROGRAM = awkward.BUILD / "apps" / "setenv_meanwhile"
 
 
 class SetenvMeanwhileTest(unittest.TestCase):
-    def run_program(self, folder, **more):
-        return subprocess.run([PROGRAM], env=plain_environment() | more, cwd=folder, text=True,
-                              capture_output=True, timeout=PATIENCE)
+    def run_program(self, folder, variables):
+        return subprocess.run([PROGRAM], env=variables, cwd=folder, text=True, capture_output=True,
+                              timeout=awkward.PATIENCE)
 
     def readers(self, **more):
         """Who read the environment of a tuned run, and its log."""
         with tempfile.TemporaryDirectory(prefix="contextune-apps-") as folder:
-            bare = self.run_program(folder)
+            bare = self.run_program(folder, awkward.environment())
             self.assertEqual(bare.returncode, 0, bare.stderr)
             self.assertNotIn("read by", bare.stderr)
-            shimmed = {
-                "LD_PRELOAD": str(SHIM), "NVTX_INJECTION64_PATH": str(SHIM),
-                "CONTEXTUNE_REGION": "nvtx:R", "CONTEXTUNE_SPACE": str(SPACE),
-                "CONTEXTUNE_CACHE_DIR": folder + "/store", "CONTEXTUNE_LOG_DIR": folder,
-                "CONTEXTUNE_LOG_LEVEL": "debug"}
-            tuned = self.run_program(folder, **shimmed | more)
+            tuned = self.run_program(folder, awkward.tuned_environment(folder) | {
+                "CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder + "/store",
+                "CONTEXTUNE_LOG_LEVEL": "debug"} | more)
             log = "".join(file.read_text() for file in pathlib.Path(folder).glob("rank-*.log"))
             self.assertEqual((tuned.returncode, tuned.stdout), (0, bare.stdout), tuned.stderr)
             return [line for line in tuned.stderr.splitlines() if line.startswith("read by")], log

@@ -1,25 +1,13 @@
 """Programs with little stack or memory compute under the shim what they compute alone."""
 
-import os
 import pathlib
 import subprocess
 import tempfile
 import unittest
 
-BUILD = pathlib.Path(os.environ.get(
-    "CONTEXTUNE_TEST_BUILD", pathlib.Path(__file__).resolve().parents[2] / "build" / "release"))
-PROGRAM = BUILD / "apps" / "tight_limits"
-SHIM = BUILD / "lib" / "libcontextune_preload.so"
-SPACE = pathlib.Path(__file__).resolve().parent / "awkward_programs.lua"
-PATIENCE = 100
+import awkward_programs_test as awkward
 
-
-def plain_environment():
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("CONTEXTUNE_", "LD_PRELOAD", "NVTX_"))}
-    kept["LD_LIBRARY_PATH"] = str(BUILD / "simcuda")
-    kept["CONTEXTUNE_STORE"] = "off"
-    return kept
+PROGRAM = awkward.BUILD / "apps" / "tight_limits"
 
 
 class TightLimitsTest(unittest.TestCase):
@@ -28,17 +16,15 @@ class TightLimitsTest(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
 
-    def run_program(self, what, **more):
-        return subprocess.run([PROGRAM, what], env=plain_environment() | more, cwd=self.folder,
-                              text=True, capture_output=True, timeout=PATIENCE)
+    def run_program(self, what, variables):
+        return subprocess.run([PROGRAM, what], env=variables, cwd=self.folder, text=True,
+                              capture_output=True, timeout=awkward.PATIENCE)
 
-    def log_of_unchanged(self, what, space=SPACE, **more):
-        bare = self.run_program(what)
+    def log_of_unchanged(self, what, **more):
+        bare = self.run_program(what, awkward.environment())
         self.assertEqual(bare.returncode, 0, bare.stderr)
         self.assertNotIn("MISSING", bare.stdout)
-        tuned = self.run_program(
-            what, LD_PRELOAD=str(SHIM), NVTX_INJECTION64_PATH=str(SHIM), CONTEXTUNE_REGION="nvtx:R",
-            CONTEXTUNE_SPACE=str(space), CONTEXTUNE_LOG_DIR=str(self.folder), **more)
+        tuned = self.run_program(what, awkward.tuned_environment(str(self.folder)) | more)
         self.assertEqual((tuned.returncode, tuned.stdout, tuned.stderr),
                          (0, bare.stdout, bare.stderr))
         return "".join(file.read_text() for file in self.folder.glob("rank-*.log"))
@@ -51,7 +37,8 @@ class TightLimitsTest(unittest.TestCase):
         for opens, closes in (("(", ")"), ("{", "}"), ("do ", "end "), ("f(function() ", "end) ")):
             deep.write_text(("local x = 1 + " if opens in "({" else "") + opens * 5000 + closes * 5000)
             with self.subTest(opens=opens):
-                self.assertIn("is nested too deeply", self.log_of_unchanged("stack", deep))
+                self.assertIn("is nested too deeply", self.log_of_unchanged(
+                    "stack", CONTEXTUNE_SPACE=str(deep)))
 
     def test_a_deeply_nested_regular_expression_on_a_thread_of_48_kib(self):
         log = self.log_of_unchanged("stack", CONTEXTUNE_ONLY="(" * 2000 + "advance" + ")" * 2000)

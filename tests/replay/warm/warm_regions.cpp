@@ -13,15 +13,6 @@
 #include "../random.hpp"
 #include "kernels.hpp"
 
-void check(CUresult result, const char* what) {
-  if (result == CUDA_SUCCESS) return;
-  const char* name = nullptr;
-  cuGetErrorName(result, &name);
-  std::printf("%s failed: %s\n", what, name == nullptr ? "?" : name);
-  std::fflush(stdout);
-  std::_Exit(3);
-}
-
 namespace {
 
 struct Kernel {

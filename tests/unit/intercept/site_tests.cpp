@@ -322,26 +322,16 @@ TEST_CASE("A config that makes no launch costs that config, and not the kernel",
 }
 
 TEST_CASE(
-    "A rule whose every config makes no launch leaves its kernel as written, and is named once",
+    "A rule that throws, or whose every config makes no launch, leaves its kernel as written, and "
+    "is named",
     "[site]") {
+  const bool is_every_config = GENERATE(true, false);
   Program program;
   auto rule = rule_of("add", values_of("block", {64, 32}));
-  rule->make = [](const Config&, const LaunchView&, LaunchReads&) -> LaunchChange {
-    throw ConfigError("space.lua:12: kernel 'add': apply: boom");
-  };
-  program.runtime().declare(rule);
-  Adder adder(100);
-  program.steps(5, [&] { adder.run(program); });
-  for (const SeenLaunch& one : take_seen()) CHECK(one.block == 128);
-  CHECK(program.said("fallback", {"reason=rule_error", "space.lua:12"}));
-  CHECK(program.lines("site").empty());
-}
-
-TEST_CASE("A rule that throws leaves its kernel as written, and is named", "[site]") {
-  Program program;
-  auto rule = rule_of("add", values_of("block", {64}));
-  rule->make = [](const Config&, const LaunchView&, LaunchReads&) -> LaunchChange {
-    throw Error("space.lua:12: kernel 'add': apply: boom");
+  rule->make = [=](const Config&, const LaunchView&, LaunchReads&) -> LaunchChange {
+    const char* const text = "space.lua:12: kernel 'add': apply: boom";
+    if (is_every_config) throw ConfigError(text);
+    throw Error(text);
   };
   program.runtime().declare(rule);
   Adder adder(100);
