@@ -34,15 +34,14 @@ class ReplayRun(unittest.TestCase):
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return result.stdout
 
-    def tuned(self, *flags, steps):
+    def tuned(self, *flags, steps, space=DEMO.parent / "demo.lua"):
         """The region as `contextune logs --json` has it, and the report, of a run whose program
         printed what it prints alone."""
         program = (*SMALL_DEMO, "--steps", steps)
         bare = self.execute(*program)
         self.assertEqual(
-            self.execute(COMMAND, "run", "--region", "nvtx:decode", "--space",
-                         DEMO.parent / "demo.lua", "--report", "report.txt", *QUICK, *flags, "--",
-                         *program), bare)
+            self.execute(COMMAND, "run", "--region", "nvtx:decode", "--space", space,
+                         "--report", "report.txt", *QUICK, *flags, "--", *program), bare)
         contents = json.loads(self.execute(COMMAND, "logs", "--json"))
         (process,) = contents["processes"]
         (region,) = process["regions"]
@@ -73,8 +72,11 @@ class ReplayRun(unittest.TestCase):
         self.assertEqual((region["mode"], region["why_live"]), ("live", "replay_memory"))
         self.assertIn(f"live over {region['entries']} visits, because replay_memory", report)
 
-    def test_a_pin_that_is_not_one_config_exactly_is_refused_with_the_list(self):
-        region, report = self.tuned("--force", "rotate=block=128,attend=block=77,project=99", steps=1)
+    def test_a_pin_that_only_the_program_can_judge_is_refused_in_it_with_the_list(self):
+        space = self.work / "asks-the-device.lua"
+        space.write_text("local sms = device.num_sms\n" + (DEMO.parent / "demo.lua").read_text())
+        region, report = self.tuned("--force", "rotate=block=128,attend=block=77,project=99", steps=1,
+                                    space=space)
         self.assertRegex(report, r'force_unmatched, decode, rotate: "block=128" means several configs of '
                                  r'"rotate", which is not pinned: \d+ \(block=128 per_sm=\d+\), ')
         self.assertRegex(report, r'force_unmatched, decode, attend: "attend" has no config "block=77" and '
