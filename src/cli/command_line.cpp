@@ -6,6 +6,7 @@
 #include <contextune/error.hpp>
 #include <map>
 #include <optional>
+#include <span>
 
 #include "cli/documentation.hpp"
 #include "cli/local_ranks.hpp"
@@ -79,6 +80,14 @@ Words take_arguments(Words& words, const Words& with_value) {
   return arguments;
 }
 
+// "; did you mean 'list'?", or nothing where no name is near.
+std::string did_you_mean(const std::string& word, std::span<const std::string_view> names,
+                         const std::string& quote = "'") {
+  const std::string_view meant = space::nearest_name(word, names);
+  if (meant.empty()) return {};
+  return "; did you mean " + quote + std::string(meant) + quote + "?";
+}
+
 // CLI11 parses, and knows nothing of how help is written.
 class Parser {
  public:
@@ -119,9 +128,7 @@ class Parser {
     for (const std::string& word : words) {
       const std::string flag = word.substr(0, word.find('='));
       if (!flag.starts_with("--") || std::ranges::find(known, flag) != known.end()) continue;
-      const std::string_view meant = space::nearest_name(flag, candidates);
-      return "there is no " + flag +
-             (meant.empty() ? "" : "; did you mean " + std::string(meant) + "?");
+      return "there is no " + flag + did_you_mean(flag, candidates, "");
     }
     return {};
   }
@@ -235,13 +242,6 @@ const std::map<std::string_view, StoreAction>& store_actions() {
   return actions;
 }
 
-std::string did_you_mean(const std::string& name) {
-  std::vector<std::string_view> names;
-  for (const auto& [known, action] : store_actions()) names.push_back(known);
-  const std::string_view meant = space::nearest_name(name, names);
-  return meant.empty() ? std::string() : "; did you mean '" + std::string(meant) + "'?";
-}
-
 UsageError wrong_store_use(const std::string& what) {
   return {"contextune store: " + what + "; `contextune store --help` tells more"};
 }
@@ -263,8 +263,9 @@ Request parse_store(Words words) {
   request.arguments.assign(arguments.begin() + 1, arguments.end());
   const auto found = store_actions().find(name);
   if (found == store_actions().end()) {
-    return wrong_store_use("there is no '" + name +
-                           "'" + did_you_mean(name) +
+    std::vector<std::string_view> names;
+    for (const auto& [known, action] : store_actions()) names.push_back(known);
+    return wrong_store_use("there is no '" + name + "'" + did_you_mean(name, names) +
                            "; list, show, diff, merge, check, remove, export and blamed are");
   }
   const StoreAction& action = found->second;
@@ -330,10 +331,8 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "--version") return TextRequest{version_text()};
   constexpr std::array<std::string_view, 8> commands = {"run",   "logs",    "doctor",  "build",
                                                         "store", "options", "reasons", "help"};
-  const std::string_view meant = space::nearest_name(command, commands);
   return UsageError{"contextune: there is no command '" + command + "'" +
-                    (meant.empty() ? "" : "; did you mean '" + std::string(meant) + "'?") +
-                    "; `contextune --help` shows what there is"};
+                    did_you_mean(command, commands) + "; `contextune --help` shows what there is"};
 }
 
 }  // namespace contextune::cli
