@@ -7,7 +7,7 @@
 
 enum { num_fields = 7, megabytes_for_us = 256 };
 
-/* Of /proc/self/statm, in pages. Without stdio, which may allocate. */
+/* Reads /proc/self/statm, in pages. Without stdio, which may allocate. */
 static bool read_sizes(rlim_t* fields) {
   char text[256];
   const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);

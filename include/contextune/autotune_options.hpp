@@ -39,9 +39,9 @@ struct AutotuneOptions {
   bool verbose = false;
   /// An ncclComm_t whose ranks tune the function by themselves, some of the job or all, one a
   /// process; it has winners of its own for each such group. All of them have to call it alike.
-  /// Where the ranks do not know one another yet, contextune::join() is called with it at the first
-  /// call. Where they cannot be found the default runs, and contextune_error() says why after each
-  /// call.
+  /// Where the ranks do not know one another yet, the first call joins them, in up to 30 s, as
+  /// contextune::join() does. Where they cannot be found the default runs, and contextune_error()
+  /// says why after each call.
   void* communicator = nullptr;
   /// Further options of the regions in which problems are tuned. By default each config is timed in
   /// a row (table), judged by the median of its runs, and kept only where alternating runs confirm

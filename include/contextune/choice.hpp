@@ -185,8 +185,8 @@ class Choice<Result(Args...)> : public ChoiceBase {
     type_ = std::move(type);
     return *this;
   }
-  /// What else makes two calls different problems, as key_words.hpp says; one whole number costs
-  /// least.
+  /// `key` gives what else makes two calls different problems, as key_words.hpp says; a single
+  /// whole number costs least.
   template <class KeyFunction>
   Choice& key(KeyFunction key) {
     using Given = std::invoke_result_t<KeyFunction&, std::add_lvalue_reference_t<Args>...>;

@@ -16,8 +16,8 @@
 
 namespace contextune {
 
-/// What the author of a choice says of it. Designated initialisers, in this order. The first three
-/// are options of options.def: a flag or a CONTEXTUNE_ variable wins over what is set here.
+/// Options of a choice that its author sets. Designated initialisers, in this order. The first
+/// three are options of options.def: a flag or a CONTEXTUNE_ variable wins over what is set here.
 struct ChoiceOptions {
   Select select = Select::Deferred;
   Fusion fusion = Fusion::Auto;

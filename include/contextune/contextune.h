@@ -53,10 +53,10 @@ CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
 CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
 
 /* Which ranks of the job an NCCL communicator has, "0-3+6": they tune by themselves what they alone
- * do. `text` gets at most `size` bytes of that and a zero byte: "" where they are the whole job, or
- * nothing is tuned here. Each of them calls it, as it would contextune_join, which is done first where
- * the ranks do not know one another yet; a communicator that was asked for is known at once. Waits for
- * the others as long as a region does.
+ * do. `text` gets at most `size` bytes with the zero byte: "" where they are the whole job, or nothing
+ * is tuned here. Each of them calls it, as it would contextune_join, which is done first, once, where
+ * the ranks do not know one another yet. Waits for the others up to presync_timeout, and up to 30 s
+ * where it joins them; a communicator that was asked for is known at once.
  * Fails where they are not found: what they would do together runs its default. */
 CONTEXTUNE_EXPORT int contextune_communicator_ranks(void* communicator, char* text, size_t size);
 
@@ -162,9 +162,10 @@ CONTEXTUNE_EXPORT uint32_t contextune_tunable_begin(contextune_tunable* tunable,
  * right. */
 CONTEXTUNE_EXPORT int contextune_tunable_end(contextune_call* call, int launched);
 
-/* Why what this thread is running fails, as the text of an exception that cannot pass through here.
- * The log says it with the failure that this thread reports next: contextune_tunable_end() of what
- * was not launched, or `run` of a choice. NULL: nothing is known. */
+/* Keeps why what this thread is running fails, as the text of an exception that cannot pass through
+ * here; the first 1024 bytes are copied. The log says it with the failure that this thread reports
+ * next: contextune_tunable_end() of what was not launched, or `run` of a choice. NULL: nothing is
+ * known. */
 CONTEXTUNE_EXPORT void contextune_note_failure(const char* text);
 
 /* How many configs of one problem were ruled out, and by whom; for the log. */

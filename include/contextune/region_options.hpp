@@ -22,8 +22,8 @@ struct RegionOptions {
   /// How to make it so where it does not.
   Restore restore = {};
   /// An ncclComm_t whose ranks do it, one a process: they tune it by themselves, and wait for
-  /// nobody else. All of them have to enter the region alike. Absent: those of the job that a region
-  /// is tuned with by itself.
+  /// nobody else. All of them have to enter the region alike. Absent: those of the job that a
+  /// region is tuned with by itself.
   void* communicator = nullptr;
 
 #define CONTEXTUNE_FIELD_Region(type, name) std::optional<type> name = {};

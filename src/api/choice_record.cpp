@@ -23,7 +23,7 @@ Struct whole(const Struct& given) {
   return copy;
 }
 
-/// Of a list that commas separate.
+/// The names in a list that commas separate.
 std::vector<std::string> listed_names(std::string_view list) {
   std::vector<std::string> names;
   while (!list.empty()) {

@@ -161,7 +161,7 @@ struct contextune_choice {
   void find_candidates(contextune::api::ChoiceProblem& problem) const;
   /// Whether the options and the operator let it run.
   [[nodiscard]] bool is_wanted(const contextune::api::Implementation& implementation) const;
-  /// What the operator says of it, by options and in space files.
+  /// The operator's wishes, from options and from space files.
   void read_options(contextune::intercept::Runtime& runtime);
   void read_rule(contextune::intercept::Runtime& runtime);
   [[nodiscard]] bool can_do(const contextune::api::Implementation& implementation,

@@ -82,8 +82,7 @@ contextune_choice* create_choice(const char* name, const contextune_choice_optio
       }
     }
     choice->options.buckets = nullptr;
-    if (choice->options.implementations != nullptr)
-      choice->only = choice->options.implementations;
+    if (choice->options.implementations != nullptr) choice->only = choice->options.implementations;
     choice->options.implementations = nullptr;
     Runtime* const now = Runtime::get();
     if (now != nullptr && (choice->is_shared() || choice->options.communicator != nullptr))

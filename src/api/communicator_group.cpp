@@ -53,7 +53,8 @@ int communicator_ranks(void* communicator, char* text, std::size_t size) noexcep
     const RankGroup found = group_of(*now, communicator);
     if (!found.is_whole_job && found.ranks.empty()) {
       now->fallback(found.reason, {},
-                    "What the ranks of a communicator do runs its default: " + found.why + ".");
+                    "The ranks of a communicator run the default of what they do together: " +
+                        found.why + ".");
       return fail("the ranks of the communicator do not tune together: " + found.why);
     }
     const std::string ranks = found.is_whole_job ? "" : text_of_ranks(found.ranks);

@@ -11,7 +11,7 @@ namespace contextune::api {
 /// all of them have to ask. Waits for them, with a deadline.
 [[nodiscard]] intercept::RankGroup group_of(intercept::Runtime& runtime, void* communicator);
 
-/// What the C function does in the copy that runs.
+/// The C function, in the copy that runs.
 [[nodiscard]] int communicator_ranks(void* communicator, char* text, std::size_t size) noexcept;
 
 }  // namespace contextune::api

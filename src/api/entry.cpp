@@ -211,8 +211,7 @@ int refuse_to_repeat(Entry& entry, const std::string& why) noexcept {
   return 0;
 }
 
-/// What all ranks that run it say: each looks at its own memory, and none runs it again that
-/// another one does not.
+/// Asks all ranks that run it: each looks at its own memory, and either all run it again or none.
 /// @param look       this rank's own answer; no clause: yes
 /// @param other_rank a clause on what another one has said
 /// @param lost       the beginning of one where they have not come together

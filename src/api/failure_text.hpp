@@ -9,7 +9,7 @@ namespace contextune::api {
 /// that does not leave the program's own code. Null or empty: nothing is known.
 void note_failure(const char* text) noexcept;
 
-/// What was kept; nothing is from then on. "" if nothing was.
+/// Gives the kept text and forgets it. "" if there is none.
 [[nodiscard]] std::string_view take_failure() noexcept;
 
 /// ": text" of what was kept, else "". @throws std::bad_alloc

@@ -42,7 +42,7 @@ ConfigTimes times_of(std::uint32_t config, const std::vector<const log::TrialRep
     if (times.status.empty()) times.status = "untried";
     return times;
   }
-  // What did not count in a pass or two is no news where others did.
+  // A pass or two that did not count are no news where others did.
   if (times.status == "throttled" || times.status == "missing") times.status.clear();
   std::sort(samples.begin(), samples.end());
   times.median = median_of(samples);
@@ -61,7 +61,7 @@ bool is_winner(const SiteReport& site, std::uint32_t config) {
   return site.winner && site.winner->config == config;
 }
 
-// Of a winner: what it does for the region, for alone it may be slower than the default.
+// A winner helps the region, though alone it may be slower than the default.
 std::string why_winner(const log::WinnerReport& winner, const log::LeftOutReport* left_out) {
   const bool is_known = left_out != nullptr && std::isfinite(left_out->gain);
   const std::string share = is_known ? percent_text(std::abs(left_out->gain)) : "";
@@ -147,7 +147,7 @@ DifferingValues::DifferingValues(const SiteReport& site) : site_(site) {
       if (same == fields.end()) is_common[i] = false;
     }
   }
-  // Of one config nothing tells what would differ.
+  // A single config does not show what would differ.
   if (num_configs < 2) return;
   for (std::size_t i = 0; i < of_first.size(); ++i)
     if (is_common[i]) log::append_field(common_, of_first[i].name, of_first[i].value);

@@ -10,7 +10,7 @@
 
 namespace contextune::cli {
 
-/// What one config of a site took. A plain value; times are seconds, NaN where there is none.
+/// The times of one config of a site. A plain value; times are seconds, NaN where there is none.
 struct ConfigTimes {
   std::uint32_t config = 0;
   double median = log::not_known;
@@ -23,14 +23,14 @@ struct ConfigTimes {
 /// which nothing was tried, as where the winner was stored, what its winner line says.
 [[nodiscard]] std::vector<ConfigTimes> configs_by_time(const log::SiteReport& site);
 
-/// In what a site's configs differ: values that all of them have are left out.
+/// The values in which a site's configs differ, without those that all of them have.
 class DifferingValues {
  public:
   explicit DifferingValues(const log::SiteReport& site);
 
   /// "block=256 per_sm=4"; of a default without values "as launched", or what NCCL chose.
   [[nodiscard]] std::string of(std::uint32_t config) const;
-  /// What all have: "variant=project"; empty: nothing.
+  /// The values that all have: "variant=project"; empty: none.
   [[nodiscard]] const std::string& common() const { return common_; }
 
  private:

@@ -126,7 +126,7 @@ void examine_tools(const Environment& environment, Findings& findings) {
   }
 }
 
-// What is in force here is in force in programs that are started from here.
+// Programs that are started from here inherit the filter.
 void examine_filter(Findings& findings) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -138,7 +138,7 @@ void examine_filter(Findings& findings) {
   }
 }
 
-// What a process that is tuned would find; empty where the folder is still to be made.
+// Why a process that is tuned would not write there; empty where the folder is still to be made.
 std::string why_not_trusted(const std::string& log_dir) {
   const int folder = log::open_log_folder(log_dir);
   if (folder < 0) return errno == ENOENT ? std::string() : log::why_not_written(errno);

@@ -98,8 +98,7 @@ void require_pins(const std::string& force, const SpaceFiles& spaces) {
   }
 }
 
-std::vector<std::string> pins_unknown_to_store(const std::string& force,
-                                               const std::string& store) {
+std::vector<std::string> pins_unknown_to_store(const std::string& force, const std::string& store) {
   std::vector<std::string> said;
   if (force.empty() || store.empty()) return said;
   try {
@@ -108,8 +107,8 @@ std::vector<std::string> pins_unknown_to_store(const std::string& force,
       const std::vector<Config> configs = stored_configs(stored, name_of_site(pin.site));
       const bool has_values = pin.config.find('=') != std::string::npos;
       if (configs.empty() || !has_values || !find_configs(configs, pin.config).empty()) continue;
-      said.push_back("option force: \"" + log::printable(pin.config) +
-                     "\" was no config of \"" + log::printable(pin.site) +
+      said.push_back("option force: \"" + log::printable(pin.config) + "\" was no config of \"" +
+                     log::printable(pin.site) +
                      "\" when it was last tuned, and counts only if it is one now; stored are " +
                      log::printable(list_of(configs)));
     }

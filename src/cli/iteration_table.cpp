@@ -25,7 +25,7 @@ std::string trial_cell(const log::TrialReport& trial) {
   return trial.status.empty() ? cell : cell + " " + trial.status;
 }
 
-/// What a site ran, by pass.
+/// The configs that a site ran, by pass.
 std::map<Pass, std::string> cells_of(const log::SiteReport& site) {
   std::map<Pass, std::string> cells;
   std::map<Pass, const log::TrialReport*> trials;
@@ -66,8 +66,8 @@ bool is_told(const log::SiteReport& site, const Pass& pass) {
   return !site.passes.empty() && pass <= Pass{site.passes.back().agreed, site.passes.back().last};
 }
 
-/// Passes of all sites of which the log has a line: at least as many as the table has cells that are
-/// not empty.
+/// Passes of all sites of which the log has a line: at least as many as the table has cells that
+/// are not empty.
 std::uint64_t num_lines_told(const log::RegionReport& region) {
   std::uint64_t lines = 0;
   for (const log::SiteReport& site : region.sites) {

@@ -13,7 +13,7 @@ namespace contextune::cli {
 struct IterationTable {
   struct Row {
     std::string pass;  ///< its number, or "final"; "3 (alone)" where other ranks made none with it
-    /// One a site: "config-2 (iter-0)", "config-2 (warm-up)", "config-0 (config-2 failed)" where
+    /// A cell a site: "config-2 (iter-0)", "config-2 (warm-up)", "config-0 (config-2 failed)" where
     /// the default ran in its place, "**winner**" or "config-0" where nothing was tried, "mixed",
     /// "-" where it was not launched, "?" where the log does not say.
     std::vector<std::string> cells;
@@ -23,7 +23,7 @@ struct IterationTable {
   bool is_too_large = false;  ///< then it has no rows: nobody could read it
 };
 
-/// Of a table; one with more is not made.
+/// A table with more cells is not made.
 inline constexpr std::uint64_t most_cells = 1'000'000;
 
 /// Passes in which no site was tried (refining, confirming) have no row.

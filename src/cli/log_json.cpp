@@ -257,8 +257,8 @@ std::string to_json(const LogContents& contents) {
   for (const auto& bad : contents.bad_lines) {
     json["bad_lines"].push_back({{"file", bad.file}, {"line", bad.line}, {"reason", bad.reason}});
   }
-  // A log may hold bytes that are not UTF-8, which JSON may not, and characters that a terminal takes
-  // for commands: all but ASCII is escaped.
+  // A log may hold bytes that are not UTF-8, which JSON may not, and characters that a terminal
+  // takes for commands: all but ASCII is escaped.
   return json.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 

@@ -88,7 +88,7 @@ void select_run(LogContents& contents, const std::string& run) {
   contents.other_runs.assign(others.begin(), others.end());
 }
 
-// What every site ran in every pass.
+// Prints the config that every site ran in every pass.
 void print_table(const log::ProcessReport& process, const log::RegionReport& region) {
   const IterationTable table = iteration_table(region);
   if (table.is_too_large) {

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t most_parts = 256;
 constexpr std::size_t most_entries = 4096;
 
-/// What is read of a file, none of which is believed.
+/// Reads a file and believes none of it.
 class ElfFile {
  public:
   explicit ElfFile(const std::string& path) : file_(path) {

@@ -204,8 +204,7 @@ void compare_regions(Sentences& sentences, const Ranks& ranks) {
     Ranks those;
     for (const auto& [rank, region] : by_rank) those[rank] = ranks.at(rank);
     compare_sites(sentences, name, those, by_rank);
-    for (const GroupAgreements& group : agreements[name])
-      compare_group(sentences, name, group);
+    for (const GroupAgreements& group : agreements[name]) compare_group(sentences, name, group);
     compare_ends(sentences, name, by_rank);
   }
 }

@@ -33,8 +33,8 @@ void require_readable(const Options& options) {
   require("buckets", options.buckets, [](const std::string& text) { (void)Buckets::parse(text); });
 }
 
-/// What the options only and exclude say of names. As in the program, each is looked for in any of
-/// the names that a thing has.
+/// The names that the options only and exclude select. As in the program, each is looked for in any
+/// of the names that a thing has.
 class Selected {
  public:
   explicit Selected(const Options& options) {
@@ -50,8 +50,7 @@ class Selected {
   }
   /// Whether exclude finds something in whatever can be a name.
   [[nodiscard]] bool excludes_all() const {
-    constexpr std::string_view letters =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
+    constexpr std::string_view letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
     std::vector<std::string> names = {"a_longer_name", "name_space::kernel<float, 64>"};
     for (const char letter : letters) names.emplace_back(1, letter);
     return exclude_ && std::none_of(names.begin(), names.end(), [&](const std::string& name) {

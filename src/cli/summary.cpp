@@ -22,11 +22,11 @@ using log::ProcessReport;
 using log::RegionReport;
 using log::SiteReport;
 
-// Of a site in a summary; of each where a region has many sites, only its default and its winner.
+// Rows of a site in a summary; a region with many sites shows only default and winner of each.
 constexpr std::size_t few_rows = 5;
 constexpr std::size_t most_sites_with_rows = 16;
 
-// What another program says may have lines of its own.
+// A text from another program may have lines of its own.
 std::string in_lines(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -79,9 +79,9 @@ std::string confirm_line(const ProcessReport& process, const ConfirmReport& conf
                                                      : confirm.after_seconds;
     text += (alone ? printable(confirm.site) : "region time") + " " +
             time_text(confirm.before_seconds) +
-            (alone ? " with the default, " : " with the defaults, ") + time_text(after) + (alone ? " with the winner" : " with the winners") +
-            gain_text(confirm) + ", " + count_text(confirm.pairs, "pair", "pairs") + " of passes" +
-            mark(process) + ": ";
+            (alone ? " with the default, " : " with the defaults, ") + time_text(after) +
+            (alone ? " with the winner" : " with the winners") + gain_text(confirm) + ", " +
+            count_text(confirm.pairs, "pair", "pairs") + " of passes" + mark(process) + ": ";
   }
   return text + printable(verdict_text(confirm)) + "\n";
 }
@@ -247,13 +247,12 @@ std::string region_lines(const ProcessReport& process, const RegionModes& modes,
       [](const SiteReport& site) { return site.winner && site.winner->reason == "stored"; }));
   if (stored > 0)
     text += "    started with the winners that are stored for " +
-            count_text(stored, "site", "sites") +
-            ", with the times of the run that found them\n";
-  // What is compared now takes its place, and sites that are compared alone have no time of a region.
-  const bool is_outdone =
-      std::any_of(region.confirms.begin(), region.confirms.end(), [](const ConfirmReport& confirm) {
-        return confirm.pairs > 0 || !confirm.site.empty();
-      });
+            count_text(stored, "site", "sites") + ", with the times of the run that found them\n";
+  // A comparison of this run takes its place, and sites that are compared alone have no region
+  // time.
+  const bool is_outdone = std::any_of(
+      region.confirms.begin(), region.confirms.end(),
+      [](const ConfirmReport& confirm) { return confirm.pairs > 0 || !confirm.site.empty(); });
   if (stored > 0 && region.stored_confirm && !is_outdone)
     text += confirm_line(process, *region.stored_confirm, "stored: ");
   for (const ConfirmReport& confirm : region.confirms)

@@ -12,8 +12,7 @@ namespace contextune::cli {
 /// sites is clear from a few.
 enum class Detail { Few, All };
 
-/// What a process won and what it could not do, for people to read: each site with its configs by
-/// time.
+/// Tells people what a process won and what it could not do: each site with its configs by time.
 /// @param width characters of a line
 [[nodiscard]] std::string process_summary(const log::ProcessReport& process, std::size_t width,
                                           Detail detail);

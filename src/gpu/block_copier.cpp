@@ -13,7 +13,7 @@ namespace {
 // A call of the driver takes as long as copying this much.
 constexpr std::size_t large_for_driver = std::size_t{8} << 20U;
 
-// Of a cache nothing is left beside this much, whoever copies it.
+// A cache keeps nothing else beside this much, whoever copies it.
 constexpr std::size_t large_for_cache = std::size_t{1} << 30U;
 
 // So few small ones are the driver's too: they need no kernel to be loaded.

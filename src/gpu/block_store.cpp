@@ -228,7 +228,7 @@ void BlockStore::remember_restored(std::span<const std::uint32_t> blocks) noexce
 
 void BlockStore::start_restore(std::span<const std::uint32_t> blocks) {
   restored_.clear();
-  // From the host the driver is twice as fast.
+  // The driver copies from the host twice as fast.
   copier_.start(blocks.size(), restoring,
                 host_.bytes() == 0 ? BlockCopier::Large::ByKernel : BlockCopier::Large::ByDriver);
   auto run = runs_.begin();

@@ -85,8 +85,7 @@ std::size_t MemorySource::read_some(std::uint64_t offset, void* to,
   return done;
 }
 
-FileSource::FileSource(const std::string& path) noexcept
-    : descriptor_(open_regular_file(path)) {}
+FileSource::FileSource(const std::string& path) noexcept : descriptor_(open_regular_file(path)) {}
 
 FileSource::~FileSource() {
   if (descriptor_ >= 0) (void)close(descriptor_);

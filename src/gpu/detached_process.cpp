@@ -62,7 +62,7 @@ int spawn(const Run& run, pid_t& pid) {
   return error;
 }
 
-// What it shares with us outlives it, and its descriptors do not.
+// Its memory, which it shares with us, outlives it; its descriptors do not.
 void map_output(Run& run) {
   struct stat status {};
   if (fstat(output, &status) != 0 || status.st_size == 0) return;

@@ -12,12 +12,12 @@
 namespace contextune::gpu {
 namespace {
 
-// Of what an address may be made beside places.
+// An address may be made of places, and of these.
 constexpr std::uint64_t in_block = std::uint64_t{1} << 62U;  // shared or local memory
 constexpr std::uint64_t of_places = in_block - 1;
 
-/// What is known of a value: which places its own bits come from, and what memory was read for it,
-/// by the places of its address.
+/// A value, by its origins: the places that its own bits come from, and the memory that was read
+/// for it, by the places of its address.
 struct Value {
   std::uint64_t from = 0;
   std::uint64_t read = 0;
@@ -126,7 +126,7 @@ bool touches_nothing(std::string_view base) {
                           "nanosleep", "pmevent", "prefetch", "prefetchu", "ret", "trap"});
 }
 
-/// Of ".f32" in "ld.global.v2.f32".
+/// The size that ".f32" in "ld.global.v2.f32" names.
 std::uint32_t bytes_of(std::string_view name) {
   const std::string_view type = name.substr(std::min(name.rfind('.'), name.size()));
   const std::size_t digits = type.find_first_of("0123456789");
@@ -143,7 +143,7 @@ struct Instruction {
   std::size_t target = 0;  ///< of a branch: what it goes to; of another end of the thread: the end
 };
 
-/// One kernel.
+/// Traces the values of one kernel.
 class Trace {
  public:
   Trace(std::map<std::string_view, std::uint32_t> parameters, std::set<std::string_view> blocks)
@@ -249,7 +249,7 @@ class Trace {
     return std::uint64_t{1} << at;
   }
 
-  /// What the words of an operand stand for.
+  /// The value that the words of an operand stand for.
   Value value_of(std::string_view operand) {
     Value all;
     for (const std::string_view word : words_of(operand)) {
@@ -284,7 +284,7 @@ class Trace {
       if (!is_number(word) && word != "_") changed_ = registers_[word].add(value) || changed_;
   }
 
-  /// What was read decides.
+  /// Notes that what was read from these places decides.
   void steer(std::uint64_t read) {
     changed_ = changed_ || (steering_ | read) != steering_;
     steering_ |= read;
@@ -338,9 +338,9 @@ class Trace {
     }
   }
 
-  /// What was read decides whether a branch is taken. That does not steer where the thread only
-  /// leaves something out that neither waits for others nor is repeated: then it ends all the same,
-  /// and of what comes behind, only what was made there depends on it.
+  /// Notes a branch that depends on what was read. It does not steer where the thread only leaves
+  /// something out that neither waits for others nor is repeated: then the thread ends all the
+  /// same, and behind it, only what was made there depends on the branch.
   void branch(std::size_t at, std::uint64_t read) {
     if (read == 0) return;
     std::size_t end = instructions_[at].target;
@@ -457,7 +457,7 @@ class Trace {
     if (gives) make(operands[0], found);
   }
 
-  /// Of Ampere: a few bytes from global memory to shared.
+  /// cp.async copies a few bytes from global memory to shared.
   void copy(const Instruction& one, const Value& guard) {
     if (one.name.starts_with("cp.async.commit_group") || one.name.starts_with("cp.async.wait_"))
       return;

@@ -18,7 +18,7 @@ struct KernelAccess {
     static constexpr std::uint32_t anywhere = 0xffffffff;
     std::uint32_t parameter = 0;
     std::uint32_t offset_bytes = 0;  ///< in the parameter, or anywhere in it
-    /// What is read there decides where the kernel goes, or which memory it touches.
+    /// The contents decide where the kernel goes, or which memory it touches.
     bool steers = false;
     std::string variable{};  ///< of the kernel's module, as it is called there; "": a parameter's
     bool operator==(const Place&) const = default;

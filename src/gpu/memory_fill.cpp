@@ -5,12 +5,12 @@
 namespace contextune::gpu {
 namespace {
 
-// Of the pattern, which is repeated.
+// Size of the pattern, which is repeated, and of its pieces of one kind.
 constexpr std::size_t pattern_bytes = 65520;
 constexpr std::size_t chunk_bytes = 16;
 
-/// Of numbers of one kind: above zero, below it, or small ones. In floating point of any format the
-/// first two are of a size that is often met, and none is infinite or none at all.
+/// A byte of numbers of one kind: above zero, below it, or small ones. In any floating-point format
+/// the first two have a common size, and none is infinite or NaN.
 std::byte byte_of(std::uint64_t kind, std::size_t place, std::uint64_t random) {
   constexpr std::uint64_t above = 0x38, below = 0xb8, of_a_kind = 12;
   if (kind == 2) return static_cast<std::byte>(place % 4 == 0 ? 2 + random % 250 : 0);

@@ -8,7 +8,7 @@
 
 namespace contextune::gpu {
 
-/// What memory is filled with: bytes that are no result, other ones for each seed.
+/// The contents of filled memory: bytes that are no result, other ones for each seed.
 struct Fill {
   /// A place holds numbers of another kind for each of so many seeds in a row: what a kernel makes
   /// of what it finds there, as the larger of two, may show with one kind only.

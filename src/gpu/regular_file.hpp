@@ -10,7 +10,7 @@ namespace contextune::gpu {
 /// @return -1: `errno` says why not; ENOTSUP for what is no regular file
 [[nodiscard]] int open_regular_file(const std::string& path) noexcept;
 
-/// What is in it. @throws Error that names the path if it is no regular file, larger than
+/// Reads a whole file. @throws Error that names the path if it is no regular file, is larger than
 /// `most_bytes` or cannot be read
 [[nodiscard]] std::string read_regular_file(const std::string& path, std::uint64_t most_bytes);
 

@@ -8,7 +8,7 @@
 
 namespace contextune::gpu {
 
-/// What `contextune build` answers, and build_source reads: the kernel's symbol, image and PTX.
+/// The answer of `contextune build`, which build_source reads: the kernel's symbol, image and PTX.
 [[nodiscard]] std::string build_reply(const CompiledSource& compiled);
 
 /// Builds a kernel from CUDA C++ with NVRTC, in a process of its own (`contextune build`). NVRTC

@@ -10,7 +10,7 @@
 namespace contextune::rank {
 namespace {
 
-// What a rank that is late is at, its control thread says at once. Of a short time, half.
+// The control thread of a late rank says at once what the rank is at. A short time gives half.
 constexpr double inquiry_seconds = 0.5;
 // So much earlier the last verdict is given, for it to arrive in the time stated. Of a short time,
 // a quarter.
@@ -25,7 +25,7 @@ double answer_of(double seconds) {
   return std::min(seconds / 4, answer_seconds);
 }
 
-// Of the time that was stated, until those who are late are asked what they are at.
+// Seconds of the stated time until late ranks are asked what they are at.
 double until_inquiry(double seconds) {
   return seconds - answer_of(seconds) - inquiry_of(seconds);
 }

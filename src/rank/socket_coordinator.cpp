@@ -24,7 +24,7 @@ constexpr double stop_seconds = 0.5;
 // For its start.
 constexpr std::chrono::seconds most_start{5};
 
-/// What the control thread and the one that started it have in common.
+/// Shared by the control thread and the one that started it.
 struct Start {
   std::mutex mutex;
   std::condition_variable changed;

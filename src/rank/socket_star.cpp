@@ -17,7 +17,7 @@ constexpr double join_interval_seconds = 0.05;
 // At a time, that have not proved anything. Others wait in the system's queue, where they take
 // nothing from the program.
 constexpr std::size_t max_callers = 8;
-// For which none of them is turned away for another: a rank that is one answers sooner.
+// No caller is turned away for another before this time: a real rank answers sooner.
 constexpr double least_caller_seconds = 0.02;
 // In a row, of a listener that may have turned this rank away before it could prove itself.
 constexpr int most_silent_ends = 8;

@@ -74,7 +74,7 @@ class SocketStar final : public ConnectionOwner {
   [[nodiscard]] std::string fault_of_settings() const;
   void accept_next();
   void note_descriptors();
-  /// Of callers that have not proved that they are no strangers.
+  /// Counts callers that have not proved yet who they are.
   [[nodiscard]] std::size_t num_strangers() const;
   [[nodiscard]] bool has_room();
   void try_to_join();

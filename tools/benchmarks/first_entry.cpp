@@ -1,5 +1,5 @@
-// What the first entry of a region takes the host in a program that starts with stored winners,
-// against the same without contextune, on the simulated driver: processes in alternation, since a
+// Measures how long the first entry of a region keeps the host in a program that starts with stored
+// winners, and in the same program bare, on the simulated driver: processes in alternation, since a
 // process has one first entry.
 #include <cudaProfiler.h>
 
@@ -22,10 +22,10 @@ namespace {
 
 constexpr const char* usage =
     "usage: first_entry [--frontend libcontextune_preload.so] [--processes N]\n"
-    "Tunes a region of two kernels once, and starts its program N times with the stored winners "
-    "and "
-    "N\n"
-    "times bare. Prints how long the first entry and one of those after it took the host, in us.\n";
+    "Tunes a region of two kernels once, and starts its program N times with the stored winners\n"
+    "and N times bare. Prints how long the first entry, the second and a late one took the host, "
+    "in\n"
+    "us.\n";
 constexpr int entries = 400;
 constexpr int tuning_entries = 20000;
 constexpr std::size_t n = 4096;
@@ -84,7 +84,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-/// Of the first entry, the second and a late one, each over all processes.
+/// Times of the first entry, the second and a late one, each over all processes.
 struct Times {
   std::array<std::vector<double>, 3> entries;
 

@@ -90,7 +90,7 @@ void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlati
     bandwidth = device.profile.dram_bandwidth / 2;
   const double seconds = (device.profile.copy_latency + static_cast<double>(bytes) / bandwidth) *
                          device.noise.factor();
-  // What is read goes through the cache, too.
+  // A copy also reads through the cache.
   if (on_device(from))
     state.device(from_block->device)
         .cost.take_in(reinterpret_cast<const void*>(copy.source), bytes);
