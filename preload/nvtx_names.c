@@ -108,12 +108,17 @@ void contextune_nvtx_remember(const void* handle, const char* name) {
       (known != NULL && strcmp(__atomic_load_n(&known->name, __ATOMIC_ACQUIRE), name) == 0)) {
     return;
   }
-  struct node* made = make_node(handle, name);
-  if (made != NULL) {
-    known = known != NULL ? known : find_handle(handle, made);
+  if (known == NULL) {
+    struct node* made = make_node(handle, name);
+    known = made != NULL ? find_handle(handle, made) : NULL;
+    if (known == NULL) {
+      return;
+    }
+    free(made); /* another thread was first */
   }
-  if (made != NULL && known != NULL) {
-    __atomic_store_n(&known->name, made->text, __ATOMIC_RELEASE);
+  const struct node* kept = contextune_nvtx_intern(name); /* once, however often it changes */
+  if (kept != NULL) {
+    __atomic_store_n(&known->name, kept->text, __ATOMIC_RELEASE);
   }
 }
 

@@ -1,5 +1,7 @@
 // The names behind NVTX handles. The frontend's own file is compiled into this test, with a strcmp
-// that counts.
+// and a calloc that count.
+#include <atomic>
+#include <cstdlib>
 #include <cstring>
 #include <string>
 #include <thread>
@@ -10,11 +12,13 @@
 extern "C" {
 #include "preload/nvtx_names.h"
 int counted_strcmp(const char* a, const char* b);
+void* counted_calloc(std::size_t count, std::size_t bytes);
 }
 
 namespace {
 
 thread_local std::size_t num_comparisons = 0;
+std::atomic<std::size_t> num_allocations{0};
 
 std::string name_of(std::size_t i) {
   return "layer " + std::to_string(i) + " forward";
@@ -25,6 +29,11 @@ std::string name_of(std::size_t i) {
 int counted_strcmp(const char* a, const char* b) {
   ++num_comparisons;
   return std::strcmp(a, b);
+}
+
+void* counted_calloc(std::size_t count, std::size_t bytes) {
+  ++num_allocations;
+  return std::calloc(count, bytes);
 }
 
 TEST_CASE("Registering a name takes no longer among 200,000 than among a few", "[nvtx]") {
@@ -70,4 +79,15 @@ TEST_CASE("A tool's handle has the name that it was last given", "[nvtx]") {
   CHECK(std::string(contextune_nvtx_name(&tools[1])) == "second");
   CHECK(std::string(contextune_nvtx_name(&num_comparisons)).empty());
   CHECK(std::string(contextune_nvtx_name(nullptr)).empty());
+}
+
+TEST_CASE("A handle that a tool gives out again and again takes no more memory", "[nvtx]") {
+  const int tool = 0;
+  contextune_nvtx_remember(&tool, "to");
+  contextune_nvtx_remember(&tool, "fro");
+  contextune_nvtx_remember(&tool, "to");
+  const std::size_t before = num_allocations;
+  for (int i = 0; i < 100; ++i) contextune_nvtx_remember(&tool, i % 2 == 0 ? "fro" : "to");
+  CHECK(num_allocations == before);
+  CHECK(std::string(contextune_nvtx_name(&tool)) == "to");
 }
