@@ -72,6 +72,7 @@ Payload decide(const Deciders& deciders, std::uint32_t kind, const Topic& topic,
 }
 
 std::string Hub::receive(std::uint32_t from, Message message, double now, Outbox& out) {
+  now_ = now;
   if (!has_rank(message.topic, from)) return name_of(from) + " is not one of the topic's ranks";
   if (gone_.contains(from)) return name_of(from) + " is gone";
   switch (message.type) {
@@ -176,7 +177,7 @@ void Hub::take_part(std::uint32_t from, Message message, double now, Outbox& out
 void Hub::inquire(const Topic& topic, Entry& entry, double now, Outbox& out) {
   entry.inquired = true;
   if (entry.inquired_at <= 0) entry.inquired_at = now;
-  entry.deadline = now + inquiry_of(entry.seconds);
+  entry.deadline = entry.answers_due = now + inquiry_of(entry.seconds);
   for (const std::uint32_t rank : topic.ranks) {
     if (entry.said.contains(rank)) continue;
     Message message;
@@ -199,28 +200,36 @@ void Hub::be_patient(std::uint32_t from, const Message& message, double now, Out
     return;
   }
   // Once, and then until it says that it is free: nobody puts the others off for ever.
-  if (!entry.inquired || !entry.occupied.try_emplace(from, message.why).second) return;
+  if (entry.inquired_at <= 0 || !entry.occupied.try_emplace(from, message.why).second) return;
+  entry.inquired = true;  // it may have been free in between
   entry.deadline = std::max(
       entry.deadline, std::min(now + message.seconds, entry.inquired_at + most_patience_seconds));
   for (const auto& [rank, part] : entry.said)
     out.push_back({rank, patience_of(place->first, entry.deadline - now)});
 }
 
+// It is free again, and has the usual time to come, or to be at something else.
+bool Hub::has_just_waited(std::uint32_t rank, const Entry& elsewhere) const {
+  const auto ended = waited_.find(rank);
+  return ended != waited_.end() && ended->second >= elsewhere.inquired_at &&
+         now_ < ended->second + elsewhere.seconds;
+}
+
 // Those whose missing ranks all wait on other topics for ranks that are occupied, directly or over
-// others, or that still have their time. Ranks that wait for one another in a circle are not among
-// them.
+// others, or that still have their time; or did so a short time ago. Ranks that wait for one
+// another in a circle are not among them.
 std::set<const Hub::Entry*> Hub::held_up() const {
   std::set<const Entry*> held;
   std::set<std::uint32_t> excused;
   const auto excuse = [&](const Entry& entry) {
     // Whoever has so much time goes on with the program meanwhile.
     if (entry.seconds >= most_patience_seconds) return;
-    for (const auto& [rank, part] : entry.said) excused.insert(rank);
+    for (const auto& [rank, when] : entry.said_at) excused.insert(rank);
   };
   std::vector<std::pair<const Topic*, const Entry*>> late;
   for (const auto& [topic, entry] : entries_) {
-    if (entry.state != State::Collecting) continue;
-    if (entry.inquired) {
+    if (!is_open(entry)) continue;
+    if (entry.state == State::Collecting && entry.inquired && now_ >= entry.answers_due) {
       late.emplace_back(&topic, &entry);
     } else {
       excuse(entry);
@@ -234,7 +243,7 @@ std::set<const Hub::Entry*> Hub::held_up() const {
       const Entry& entry = *one.second;
       if (!std::all_of(ranks.begin(), ranks.end(), [&](std::uint32_t rank) {
             return entry.said.contains(rank) || entry.occupied.contains(rank) ||
-                   excused.contains(rank);
+                   excused.contains(rank) || has_just_waited(rank, entry);
           }))
         return false;
       held.insert(&entry);
@@ -320,6 +329,7 @@ Message Hub::asked(std::uint32_t by, const Topic& topic, Outbox& out) {
 }
 
 void Hub::tick(double now, Outbox& out) {
+  now_ = now;
   std::optional<std::set<const Entry*>> held;
   for (auto& [topic, entry] : entries_) {
     if (!is_open(entry) || now < entry.deadline) continue;
@@ -373,6 +383,9 @@ void Hub::abort(const Topic& topic, Entry& entry, std::string why, std::uint32_t
 void Hub::give_verdict(const Topic& topic, Entry& entry, State state, Outbox& out) {
   entry.state = state;
   entry.said.clear();
+  // Whoever has so much time did not stand still.
+  if (entry.seconds < most_patience_seconds)
+    for (const auto& [rank, when] : entry.said_at) waited_[rank] = now_;
   for (const std::uint32_t rank : topic.ranks) {
     if (rank != 0 && !gone_.contains(rank)) out.push_back({rank, verdict_of(topic, entry)});
   }

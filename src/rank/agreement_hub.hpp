@@ -59,6 +59,7 @@ class Hub {
     double vote_seconds = 0;
     bool inquired = false;
     double inquired_at = 0;                         // for the first time; 0: it was not
+    double answers_due = 0;                         // of those that were inquired
     std::map<std::uint32_t, std::string> occupied;  // and why, of ranks that have not spoken
     std::string why;
     std::uint32_t culprit = Agreement::no_rank;
@@ -74,6 +75,7 @@ class Hub {
   void inquire(const Topic& topic, Entry& entry, double now, Outbox& out);
   void be_patient(std::uint32_t from, const Message& message, double now, Outbox& out);
   [[nodiscard]] std::set<const Entry*> held_up() const;
+  [[nodiscard]] bool has_just_waited(std::uint32_t rank, const Entry& elsewhere) const;
   static Message patience_of(const Topic& topic, double seconds);
   void propose(const Topic& topic, Entry& entry, double now, Outbox& out);
   void take_vote(std::uint32_t from, const Topic& topic, Outbox& out);
@@ -85,7 +87,9 @@ class Hub {
   std::uint32_t num_ranks_;
   Deciders deciders_;
   double vote_seconds_;
+  double now_ = 0;                             // as it was told last
   std::map<std::uint32_t, std::string> gone_;  // and why
+  std::map<std::uint32_t, double> waited_;     // when a wait of the rank ended last
   Entries entries_;
 };
 

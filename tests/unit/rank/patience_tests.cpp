@@ -117,17 +117,40 @@ TEST_CASE("A rank that is engaged with others is waited for until it is free", "
 }
 
 TEST_CASE("A rank that is engaged again and again is waited for each time", "[patience]") {
-  SimulatedRanks ranks(3, 1);
+  SimulatedRanks ranks(4, 1);
   const Topic topic = topic_of({1, 2});
+  const Topic behind{8, 2, {2, 3}};
+  const double pause = GENERATE(0.0, 0.5);
   ranks.say(2, topic, 1);
+  ranks.say(3, behind, 1);
   for (int i = 0; i < 5; ++i) {
     ranks.engage(1, {0, 1});
     let_pass(ranks, 20);
     ranks.disengage(1, {0, 1});
+    let_pass(ranks, pause);
   }
   ranks.say(1, topic, 1);
+  let_pass(ranks, 0.5);
+  ranks.say(2, behind, 1);
   let_pass(ranks, 1);
   CHECK(ranks.verdicts(topic) == std::set{Verdict::Committed});
+  CHECK(ranks.verdicts(behind) == std::set{Verdict::Committed});
+}
+
+TEST_CASE("Whoever waits behind a rank that is just being asked waits for the answer",
+          "[patience]") {
+  SimulatedRanks ranks(4, 1);
+  const Topic topic = topic_of({1, 2});
+  const Topic behind{8, 2, {2, 3}};
+  ranks.engage(1, {0, 1});
+  ranks.say(3, behind, 1);
+  ranks.steps(1000);
+  ranks.pass_time(0.5);
+  // When it is looked at who waits behind, the other is asked.
+  ranks.say(2, topic, 1);
+  let_pass(ranks, 20);
+  CHECK(ranks.seen(2, topic).verdict == Verdict::Open);
+  CHECK(ranks.seen(3, behind).verdict == Verdict::Open);
 }
 
 TEST_CASE("Those that a rank is engaged with wait no longer for it than else", "[patience]") {
@@ -169,6 +192,34 @@ TEST_CASE("Ranks that wait together for one that is engaged hold up what they ha
   let_pass(ranks, 1);
   CHECK(ranks.verdicts(topic) == std::set{Verdict::Committed});
   CHECK(ranks.verdicts(behind) == std::set{Verdict::Committed});
+}
+
+TEST_CASE("A rank whose own wait has just ended has time to say what it is at now", "[patience]") {
+  SimulatedRanks ranks(4, static_cast<std::uint64_t>(GENERATE(range(0, 10))));
+  const Topic topic = topic_of({1, 2});
+  const Topic behind{8, 2, {2, 3}};
+  ranks.engage(1, {0, 1});
+  ranks.say(2, topic, 1);
+  ranks.say(3, behind, 1);
+  let_pass(ranks, 5);
+  ranks.disengage(1, {0, 1});
+  ranks.say(1, topic, 1);
+  // Who waits behind it is looked at while it votes, or when it knows the verdict.
+  ranks.steps(GENERATE(2U, 1000U));
+  ranks.pass_time(0.5);
+  ranks.steps(1000);
+  CHECK(ranks.verdicts(topic) == std::set{Verdict::Committed});
+  CHECK(ranks.seen(3, behind).verdict == Verdict::Open);
+  const bool is_at_it = GENERATE(true, false);
+  if (is_at_it) {
+    ranks.engage(2, {1, 2});
+    let_pass(ranks, 20);
+    CHECK(ranks.seen(3, behind).verdict == Verdict::Open);
+    ranks.disengage(2, {1, 2});
+    ranks.say(2, behind, 1);
+  }
+  let_pass(ranks, 1);
+  CHECK(ranks.seen(3, behind).verdict == (is_at_it ? Verdict::Committed : Verdict::Aborted));
 }
 
 TEST_CASE("However short a time was stated, those who wait hear twice a second that they may",
