@@ -41,7 +41,7 @@ struct AutotuneOptions {
   /// process; it has winners of its own for each such group. All of them have to call it alike.
   /// Where the ranks do not know one another yet, the first call joins them, in up to 30 s, as
   /// contextune::join() does. Where they cannot be found the default runs, and contextune_error()
-  /// says why after each call.
+  /// says why after each call. A communicator counts as an earlier one that was at its address.
   void* communicator = nullptr;
   /// Further options of the regions in which problems are tuned. By default each config is timed in
   /// a row (table), judged by the median of its runs, and kept only where alternating runs confirm

@@ -132,11 +132,11 @@ class Joining(unittest.TestCase):
 
     def test_a_rank_that_has_lost_the_others_asks_them_for_nothing_more(self):
         """They would not answer: to them it has not come, and they are at something else."""
-        declared = {"CONTEXTUNE_WORLD_SIZE": "2", "CONTEXTUNE_ADDRESS": f"unix:{self.folder}/declared",
-                    "CONTEXTUNE_PRESYNC_TIMEOUT": "700ms"}
+        declared = {"CONTEXTUNE_WORLD_SIZE": "2", "CONTEXTUNE_ADDRESS": f"unix:{self.folder}/declared"}
         for rank in self.start(2, "absent", "given", variables={
-                rank: declared | {"CONTEXTUNE_RANK": str(rank), "CONTEXTUNE_SECRET": f"{rank}" * 32}
-                for rank in range(2)}):
+                rank: declared | {"CONTEXTUNE_RANK": str(rank), "CONTEXTUNE_SECRET": f"{rank}" * 32,
+                                  "CONTEXTUNE_PRESYNC_TIMEOUT": f"{patience}s"}
+                for rank, patience in enumerate((0.7, 60))}):
             self.assertEqual(rank.rest(), ["sum 3", "ready", "filled", "filled", "sum 3", "end"])
         self.assertIn("the secret is not the same", self.log(1))
         self.assertNotIn("joined in time", self.log(1))
