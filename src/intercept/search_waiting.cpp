@@ -105,17 +105,16 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
                                        : Outcome::Overran;
   if (outcome == Outcome::Begins) return true;
   if (outcome == Outcome::Lost) {
-    const std::lock_guard lock(mutex_);
-    if (tuning_->go_on_alone("before a pass, " + barrier_->why())) {
+    const std::string why = "before a pass, " + barrier_->why();
+    std::unique_lock lock(mutex_);
+    if (tuning_->go_on_alone(why)) {
       drop_open_entry();
       barrier_.reset();
       after_change();
       return false;
     }
-  }
-  if (outcome == Outcome::Lost) {
-    stop(FallbackReason::NoAgreement,
-         "All sites run their default: before a pass, " + barrier_->why() + ".");
+    lock.unlock();
+    stop(FallbackReason::NoAgreement, "All sites run their default: " + why + ".");
     return false;
   }
   const std::lock_guard lock(mutex_);

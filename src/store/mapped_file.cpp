@@ -35,17 +35,6 @@ MappedFile::MappedFile(const Descriptor& file, std::string path)
   size_ = static_cast<std::size_t>(status.st_size);
 }
 
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(memory_, other.memory_);
-  std::swap(path_, other.path_);
-  std::swap(device_, other.device_);
-  std::swap(inode_, other.inode_);
-  std::swap(owner_, other.owner_);
-  std::swap(size_, other.size_);
-  std::swap(used_, other.used_);
-  return *this;
-}
-
 MappedFile::~MappedFile() {
   if (memory_ != nullptr && ::getpid() == owner_) (void)::munmap(memory_, mapped_bytes);
 }

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
-#include <utility>
 
 namespace contextune::store {
 
@@ -20,13 +19,13 @@ class Descriptor;
 /// to mapped memory would end the program by SIGBUS.
 class MappedFile {
  public:
-  MappedFile() = default;
-  /// @param path of `file`, absolute; how it is made longer. Absent: `errno` says why
+  /// @param path of `file`, absolute; how it is made longer
   MappedFile(const Descriptor& file, std::string path);
-  MappedFile(MappedFile&& other) noexcept { *this = std::move(other); }
-  MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
 
+  /// False: it could not be mapped, and `errno` says why.
   [[nodiscard]] explicit operator bool() const { return memory_ != nullptr; }
 
   /// Puts `text` at that byte, with zeros after it as far as anything was put before, and makes the
@@ -41,7 +40,7 @@ class MappedFile {
   std::string path_;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  pid_t owner_ = -1;
+  const pid_t owner_;
   std::size_t size_ = 0;  ///< of the file
   std::size_t used_ = 0;  ///< to the end of the text
 };

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -218,8 +219,9 @@ void TrialJournal::open_own() {
   const Descriptor file = folder.open_file(own_name_, O_RDWR | O_CREAT | O_TRUNC, own_file);
   if (!file) refuse_with_errno(path, "cannot be created", errno);
   (void)::flock(file.number(), LOCK_EX | LOCK_NB);
-  own_ = MappedFile(file, path);
-  if (!own_) refuse_with_errno(path, "cannot be mapped", errno);
+  auto own = std::make_unique<MappedFile>(file, path);
+  if (!*own) refuse_with_errno(path, "cannot be mapped", errno);
+  own_ = std::move(own);
 }
 
 void TrialJournal::write() {
@@ -233,7 +235,7 @@ void TrialJournal::write() {
     for (const auto& [owner, trials] : in_flight_)
       for (const Trial& trial : trials) file.in_flight.emplace(trial.config, trial.text);
     const std::string text = file.to_text();
-    const int error = own_.put(0, text);
+    const int error = own_->put(0, text);
     if (error != 0) refuse_with_errno(path_ + "/" + own_name_, "cannot be written", error);
     own_bytes_ = text.size();
   } catch (const std::exception& error) {
@@ -247,7 +249,7 @@ bool TrialJournal::append(const Trial& trial) {
   const host::HostState kept;
   const std::string line = TryingFile::line_of(trial.config, trial.text);
   const std::string end = TryingFile::closing();
-  if (own_.put(own_bytes_ - end.size(), line + end) != 0) return false;
+  if (own_->put(own_bytes_ - end.size(), line + end) != 0) return false;
   own_bytes_ += line.size();
   return true;
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <string>
@@ -108,7 +109,7 @@ class TrialJournal {
   std::map<TriedConfig, Suspicion> known_;
   std::set<TriedConfig> hung_;
   std::map<const void*, std::vector<Trial>> in_flight_;
-  MappedFile own_;
+  std::unique_ptr<MappedFile> own_;
   ProcessIdentity self_;  ///< once there is a file
   std::string own_name_;
   std::size_t own_bytes_ = 0;  ///< that were written last
