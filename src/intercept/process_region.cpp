@@ -187,6 +187,11 @@ void ProcessRegion::check_probation() noexcept {
   }
 }
 
+void ProcessRegion::forget_context(CUcontext context, bool /*gone*/) noexcept {
+  const std::lock_guard lock(mutex_);
+  for (Window& window : windows_) window.lookout.forget_context(context);
+}
+
 void ProcessRegion::write_summary() noexcept {
   // One line for the region: its sites are searches of their own only inside.
   log::SummaryEvent event;

@@ -26,6 +26,7 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
   void saw_collective() noexcept override;
   void check_probation() noexcept override;
   void write_summary() noexcept override;
+  void forget_context(CUcontext context, bool gone) noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
 
  private:
