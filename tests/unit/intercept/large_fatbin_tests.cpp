@@ -108,7 +108,7 @@ TEST_CASE("Stored winners are confirmed while a large fatbin is read", "[store]"
 
   SECTION("and hold where another kernel in it was changed") {
     const auto fatbin = fatbin_with("mov.u32 %r1, 1;", "mov.u32 %r1, 2;");
-    const Run confirmed = runs.run(fatbin, 2);
+    const Run confirmed = runs.run(fatbin, 1);
     CHECK(confirmed.trials == 0);
     CHECK(confirmed.verdict == "kept");
     const Run known = runs.run(fatbin, 0);
@@ -117,7 +117,7 @@ TEST_CASE("Stored winners are confirmed while a large fatbin is read", "[store]"
   }
   SECTION("and are stored for what was read where their own was") {
     const auto fatbin = fatbin_with("mov.u32 %r1, 2;", "mov.u32 %r1, 1;");
-    const Run confirmed = runs.run(fatbin, 2);
+    const Run confirmed = runs.run(fatbin, 1);
     CHECK(confirmed.trials == 0);
     CHECK(confirmed.verdict == "kept");
     CHECK(confirmed.fallbacks == 0);
