@@ -46,7 +46,7 @@ struct LineWriter::State {
   std::size_t queued_bytes = 0;
   std::uint64_t queued = 0;
   std::uint64_t written = 0;
-  bool stalls = false;  // somebody has waited for room in vain, and nothing was written since
+  bool stalls = false;  // somebody has waited in vain, and nothing was written since
 
   void start(const std::shared_ptr<State>& self) {
     started = true;
@@ -141,8 +141,10 @@ void LineWriter::flush(std::chrono::milliseconds most) {
   if (getpid() != owner_) return;
   const host::HostState kept;
   std::unique_lock lock(state_->mutex);
+  if (state_->stalls) return;
   const std::uint64_t number = state_->queued;
-  (void)state_->changed.wait_for(lock, most, [&] { return state_->written >= number; });
+  state_->stalls =
+      !state_->changed.wait_for(lock, most, [&] { return state_->written >= number; });
 }
 
 }  // namespace contextune::log

@@ -25,7 +25,8 @@ class LineWriter {
   /// A file that lives as long as this.
   LogFile& add(const std::string& path);
   void append(LogFile& file, std::string_view line);
-  /// Waits until all that was appended is written, at most so long.
+  /// Waits until all that was appended is written, at most so long; where that was in vain, nobody
+  /// waits again until something is written.
   void flush(std::chrono::milliseconds most);
 
  private:

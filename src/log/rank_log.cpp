@@ -23,8 +23,9 @@
 namespace contextune::log {
 namespace {
 
-// Where the disk does not keep up, the program goes on.
-constexpr std::chrono::milliseconds most_flush{200};
+// Where the disk stands still, the program goes on. On a busy machine a thread that could run may
+// not for hundreds of milliseconds, and what a program's last line says would be lost.
+constexpr std::chrono::milliseconds most_flush{2000};
 
 class LineSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
