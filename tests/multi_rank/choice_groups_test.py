@@ -75,7 +75,7 @@ class Groups(choice_job.ChoiceTestCase):
 
     def test_ranks_are_found_by_the_communicators_that_a_repeated_body_uses(self):
         # Nobody waits for ranks that are elsewhere, or nowhere.
-        patient = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "60"}
+        patient = {"CONTEXTUNE_PRESYNC_TIMEOUT": "60"}
         for where in ("own_stage", "own_function"):
             for groups in (PAIRS, CHAIN, "0-2"):
                 for declared in (True, False):
@@ -88,7 +88,7 @@ class Groups(choice_job.ChoiceTestCase):
                             self.assertEqual(len(sums), own, log)
 
     def test_ranks_that_come_to_a_region_without_collectives_tune_it(self):
-        patient = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "60"}
+        patient = {"CONTEXTUNE_PRESYNC_TIMEOUT": "60"}
         for declared in (True, False):
             with self.subTest(declared=declared):
                 logs = self.run_job(4, "kernels", PAIRS, variables=patient, declared=declared)
@@ -98,7 +98,7 @@ class Groups(choice_job.ChoiceTestCase):
 
     def test_ranks_that_tune_elsewhere_are_not_waited_for(self):
         logs = self.run_job(4, "own_stage", PAIRS, "plain", 0,
-                            variables={"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
+                            variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
         for rank, log in enumerate(logs):
             self.assertEqual(job.told(log), [])
             self.assertEqual(len([line for line in job.winners(log) if " site=sum " in line]), 1, log)
@@ -108,7 +108,7 @@ class Groups(choice_job.ChoiceTestCase):
                           else "communicators that it uses", job.field(told, "text"))
 
     def test_a_body_that_gives_something_to_ranks_elsewhere_is_not_repeated(self):
-        short = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
+        short = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
         for log, said in zip(self.run_job(4, "sends", PAIRS, variables=short), self.asked):
             self.assertEqual(job.winners(log), [])
             self.assertIn("Its body is not repeated", log)

@@ -27,6 +27,8 @@ MOMENTS = {
 CONFIRMING = {"CONTEXTUNE_CONFIRM": "true"}
 # Where somebody is waited for in vain.
 SHORT = {"CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
+# Where ranks do not agree it is then seen that nobody goes on.
+TOGETHER = {"CONTEXTUNE_SCOPE": "global"}
 # Where ranks hang in NCCL, with contextune and without.
 ABANDONED = {"SIMNCCL_DEADLINE_S": "3"}
 
@@ -94,7 +96,7 @@ def hit(mode, num_ranks, victim, moment, number, steps=None, variables=None, aft
     if may_hang:
         variables = variables | ABANDONED
     start = time.monotonic()
-    with Job(num_ranks, mode, steps or STEPS[mode], variables, program=program) as ranks:
+    with Job(num_ranks, mode, steps or STEPS[mode], TOGETHER | (variables or {}), program=program) as ranks:
         if MOMENTS.get(moment) is not None:
             ranks.reaches(victim, MOMENTS[moment])
         waited_for = moment == "while the others wait for an agreement"
@@ -129,7 +131,7 @@ def peculiar(mode, num_ranks, victim, what, variables=None, ends_well=True, outp
     if may_hang:
         variables = (variables or {}) | ABANDONED
     start = time.monotonic()
-    with Job(num_ranks, mode, steps, variables, {victim: what}, program) as ranks:
+    with Job(num_ranks, mode, steps, TOGETHER | (variables or {}), {victim: what}, program) as ranks:
         outcome = judge(ranks, others(num_ranks, victim), start, may_hang)
         if what.waits:
             ranks.let_go(victim)
@@ -182,7 +184,7 @@ def stranger(address, seed=0):
 
 def called_by_a_stranger(mode, num_ranks, seed=0, steps=None, variables=None, program=None):
     start = time.monotonic()
-    with Job(num_ranks, mode, steps or STEPS[mode], variables, program=program) as ranks:
+    with Job(num_ranks, mode, steps or STEPS[mode], TOGETHER | (variables or {}), program=program) as ranks:
         with stranger(ranks.address, seed) as calls:
             outcome = judge(ranks, range(num_ranks), start)
         if calls[0] == 0:
@@ -194,7 +196,7 @@ def tampered(mode, num_ranks, victim, how, after, to_target=True, steps=None, va
              program=None):
     """After so many bytes somebody tampers with what the victim and rank 0 tell each other."""
     start = time.monotonic()
-    ranks = Job(num_ranks, mode, steps or STEPS[mode], variables, program=program)
+    ranks = Job(num_ranks, mode, steps or STEPS[mode], TOGETHER | (variables or {}), program=program)
     with tampering.Relay(ranks.address, how, after, to_target) as relay:
         ranks.peculiar[victim] = Peculiar(variables={"CONTEXTUNE_ADDRESS": relay.address})
         with ranks:
@@ -214,7 +216,7 @@ def with_a_child_of_its_own(seconds):
 
 def on_a_full_disk(mode, num_ranks, victim, steps=None, variables=None, program=None):
     start = time.monotonic()
-    ranks = Job(num_ranks, mode, steps or STEPS[mode], variables, program=program)
+    ranks = Job(num_ranks, mode, steps or STEPS[mode], TOGETHER | (variables or {}), program=program)
     with job.full_file(ranks.logs / f"rank-{victim}.log"), ranks:
         outcome = judge(ranks, others(num_ranks, victim), start)
         if ranks.unfinished([victim]):

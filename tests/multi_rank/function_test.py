@@ -71,7 +71,7 @@ class FunctionRanks(unittest.TestCase):
 
     def test_ranks_that_align_otherwise_are_not_tuned(self):
         other = job.Peculiar(variables={"CONTEXTUNE_ALIGN": "none"})
-        logs, _ = self.run_job(2, variables=faults.SHORT, peculiar={1: other})
+        logs, _ = self.run_job(2, variables=faults.TOGETHER | faults.SHORT, peculiar={1: other})
         self.assert_all_default(logs, range(2))
 
     def test_hints_are_measured_by_all_ranks_together(self):
@@ -92,7 +92,7 @@ class FunctionRanks(unittest.TestCase):
     def test_a_hint_that_one_rank_does_not_have_keeps_nobody_for_long(self):
         for one in (0, 1):
             with self.subTest(without=one):
-                logs, _ = self.run_job(2, ("hints", one), variables=faults.SHORT)
+                logs, _ = self.run_job(2, ("hints", one), variables=faults.TOGETHER | faults.SHORT)
                 self.assertIn("no_agreement", [reason for reason, _ in job.told(logs[1 - one])])
                 self.assertEqual(job.winners(logs[0])[:1], job.winners(logs[1])[:1])
                 self.assertIn("size=257-512", job.winners(logs[0])[0])
@@ -174,21 +174,21 @@ class FunctionRanks(unittest.TestCase):
         for victim in (0, 1):
             with self.subTest(victim=victim):
                 survivors = faults.others(3, victim)
-                logs, _ = self.run_job(3, ("dies", victim), survivors)
+                logs, _ = self.run_job(3, ("dies", victim), survivors, faults.TOGETHER)
                 self.assert_all_default(logs, survivors)
 
     def test_a_rank_that_stands_still_in_a_run_is_given_up(self):
         for victim in (0, 1):
             with self.subTest(victim=victim):
                 survivors = faults.others(3, victim)
-                logs, runs = self.run_job(3, ("stops", victim), survivors, faults.SHORT)
+                logs, runs = self.run_job(3, ("stops", victim), survivors, faults.TOGETHER | faults.SHORT)
                 self.assert_all_default(logs, survivors)
                 self.assert_in_step(runs)
 
     def test_a_function_that_one_rank_leaves_ends_at_once_everywhere(self):
         for victim in (0, 1):
             with self.subTest(victim=victim):
-                logs, _ = self.run_job(3, ("leaves", victim))
+                logs, _ = self.run_job(3, ("leaves", victim), variables=faults.TOGETHER)
                 self.assertLess(self.longest_wait, 0.9)
                 self.assert_all_default(logs, faults.others(3, victim), "left early")
 

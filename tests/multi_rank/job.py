@@ -40,8 +40,6 @@ QUICK = {
     "CONTEXTUNE_REFINE": "false",
     "CONTEXTUNE_CONFIRM": "false",
     "CONTEXTUNE_MAX_SLOWDOWN": "0",
-    # Where ranks do not agree it is then seen that nobody goes on; tests of `auto` say so.
-    "CONTEXTUNE_SCOPE": "global",
 }
 
 

@@ -182,7 +182,7 @@ class RankBodies(unittest.TestCase):
             "NCCL is the user's": (Bodies(3, 1), 2, {"NCCL_ALGO": "Ring"}, False),
             "and off": (Bodies(3, 1), 2, {"NCCL_ALGO": "Ring", "CONTEXTUNE_DISTRIBUTED": "off"}, False),
             "other pairs than the first": (Bodies(3, 1, "pairs"), 4, {}, False),
-            "late beside a split": (Bodies(3, 1, "late"), 2, short, True),
+            "late beside a split": (Bodies(3, 1, "late"), 2, faults.TOGETHER | short, True),
             "a part of the ranks": (Bodies(3, 1, "part"), 3, short, False),
         }
         for name, (program, num_ranks, variables, declared) in cases.items():
@@ -199,11 +199,10 @@ class RankBodies(unittest.TestCase):
             "a function": (Bodies(1, 0, "function"), {1: {"CONTEXTUNE_N_REPEAT": "3"}}, 2),
             "collectives": (Bodies(2, 1), {1: {"CONTEXTUNE_N_REPEAT": "3"}}, 0),
         }
-        auto = {"CONTEXTUNE_SCOPE": "auto", "CONTEXTUNE_PRESYNC_TIMEOUT": "1"}
         for name, (program, of_ranks, num_winners) in cases.items():
             with self.subTest(name):
                 peculiar = {rank: job.Peculiar(variables=own) for rank, own in of_ranks.items()}
-                with job.Job(2, "body", 0, auto, peculiar, program) as ranks:
+                with job.Job(2, "body", 0, faults.SHORT, peculiar, program) as ranks:
                     self.assertEqual(ranks.unfinished(range(2)), [])
                     self.assertEqual(ranks.faults_of(0) + ranks.faults_of(1), [])
                     log = ranks.log(0)
