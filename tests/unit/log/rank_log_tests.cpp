@@ -316,6 +316,29 @@ TEST_CASE("A descriptor that the program closed and reused is not written to", "
   CHECK(lines_in(log).size() == 2);
 }
 
+TEST_CASE("Where a log shares the program's descriptors, one that was reused is left alone",
+          "[rank_log]") {
+  ScratchFolder scratch;
+  contextune::log::LogFile log(scratch.path("logs/rank-0.log"));
+  REQUIRE(log.append("first\n"));
+  const std::string precious = scratch.path("precious");
+  const int file = open(precious.c_str(), O_RDWR | O_CREAT, 0600);
+  constexpr int end = 1000;  // beyond the log's, and below the least limit
+  for (int fd = file + 1; fd < end; ++fd) dup2(file, fd);
+  CHECK(log.append("second\n"));
+  struct stat theirs {};
+  REQUIRE(fstat(file, &theirs) == 0);
+  int kept = 0;
+  for (int fd = file; fd < end; ++fd) {
+    struct stat now {};
+    kept += fstat(fd, &now) == 0 && now.st_ino == theirs.st_ino ? 1 : 0;
+    close(fd);
+  }
+  CHECK(kept == end - file);
+  CHECK(text_of(precious).empty());
+  CHECK(lines_of(log.path()) == std::vector<std::string>{"first", "second"});
+}
+
 TEST_CASE("A log keeps no descriptor that a program could close and have again", "[rank_log]") {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   return;  // built so, threads share the program's table (host/own_descriptors.cpp)
