@@ -14,7 +14,7 @@
 //   threads -1    each group in a thread of its own; on odd ranks the last one begins
 //   sizes -1      a group's messages are as many times as long as its number from 1 says
 //   claims N      its author says that it is done by N ranks
-//   slow MS       each run in the first group takes so long
+//   slow MS       each run in the first group takes so long, or each of a stage with a collective
 //   plain G       the stage of that group has no collective
 //   absent R      does the operation without asking, in all of its groups
 #include <algorithm>
@@ -97,6 +97,7 @@ class Pair {
         CHECK(cuMemsetD32Async(out_, 1, elements_, stream_));
       } else {
         reduce();
+        take_time();
       }
       sum(*this);
       if (wanted_.where == "sends") give_on();
@@ -128,13 +129,16 @@ class Pair {
     const auto plain = wanted_.words.find("plain");
     return wanted_.where == "kernels" || (plain != wanted_.words.end() && plain->second == number_);
   }
+  void take_time() const {
+    const auto slow = wanted_.words.find("slow");
+    if (slow != wanted_.words.end())
+      std::this_thread::sleep_for(std::chrono::milliseconds(slow->second));
+  }
   [[nodiscard]] bool is_wrong() const { return wanted_.says("wrong"); }
 
   /// out = sum of all in, plus 7.
   void with(unsigned block, unsigned value = 7) {
-    const auto slow = wanted_.words.find("slow");
-    if (number_ == 0 && slow != wanted_.words.end())
-      std::this_thread::sleep_for(std::chrono::milliseconds(slow->second));
+    if (number_ == 0) take_time();
     reduce();
     CHECK(launch(block, value));
   }

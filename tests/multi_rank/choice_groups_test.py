@@ -97,7 +97,8 @@ class Groups(choice_job.ChoiceTestCase):
                     self.assertEqual(job.told(log), [])
 
     def test_ranks_that_tune_elsewhere_are_not_waited_for(self):
-        logs = self.run_job(4, "own_stage", PAIRS, "plain", 0,
+        # The others are still at it when these two ask.
+        logs = self.run_job(4, "own_stage", PAIRS, "plain", 0, "slow", 50,
                             variables={"CONTEXTUNE_PRESYNC_TIMEOUT": "60"})
         for rank, log in enumerate(logs):
             self.assertEqual(job.told(log), [])
