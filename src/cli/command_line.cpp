@@ -220,6 +220,20 @@ Request parse_build(Words words) {
   return request;
 }
 
+Request parse_kernels(Words words) {
+  KernelsRequest request;
+  request.files = take_arguments(words, {});
+  Parser parser(kernels_help());
+  parser.app().add_flag("--all", request.all);
+  parser.app().add_flag("--json", request.json);
+  if (auto other = parser.parse(std::move(words), "kernels", 2)) return *other;
+  if (request.files.empty()) {
+    return UsageError{
+        "contextune kernels: no file was given; `contextune kernels --help` tells more"};
+  }
+  return request;
+}
+
 struct StoreAction {
   StoreRequest::Action action;
   std::string_view arguments;  ///< as the help writes them
@@ -324,13 +338,14 @@ Request parse_command_line(const std::vector<std::string>& arguments) {
   if (command == "logs") return parse_logs(words);
   if (command == "doctor") return parse_doctor(words);
   if (command == "build") return parse_build(words);
+  if (command == "kernels") return parse_kernels(words);
   if (command == "store") return parse_store(words);
   if (command == "options") return parse_table(words, command, options_markdown);
   if (command == "reasons") return parse_reasons(words);
   if (command == "--help" || command == "-h" || command == "help") return TextRequest{main_help()};
   if (command == "--version") return TextRequest{version_text()};
-  constexpr std::array<std::string_view, 8> commands = {"run",   "logs",    "doctor",  "build",
-                                                        "store", "options", "reasons", "help"};
+  constexpr std::array<std::string_view, 9> commands = {
+      "run", "logs", "doctor", "build", "kernels", "store", "options", "reasons", "help"};
   return UsageError{"contextune: there is no command '" + command + "'" +
                     did_you_mean(command, commands) + "; `contextune --help` shows what there is"};
 }

@@ -38,6 +38,12 @@ struct BuildRequest {
   std::vector<std::string> options;
 };
 
+struct KernelsRequest {
+  std::vector<std::string> files;
+  bool all = false;  ///< list every kernel
+  bool json = false;
+};
+
 struct StoreRequest {
   enum class Action { List, Show, Diff, Merge, Check, Remove, Export, Blamed };
   Action action = Action::List;
@@ -62,8 +68,8 @@ struct UsageError {
   int exit_status = 2;
 };
 
-using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, StoreRequest,
-                             TextRequest, UsageError>;
+using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildRequest, KernelsRequest,
+                             StoreRequest, TextRequest, UsageError>;
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;

@@ -7,6 +7,7 @@
 #include "cli/local_ranks.hpp"
 #include "core/fallback_reason.hpp"
 #include "core/option_table.hpp"
+#include "gpu/image/entry_wait.hpp"
 
 namespace contextune::cli {
 namespace {
@@ -87,6 +88,7 @@ Commands
   store    look at stored winners, compare, join and export them
   doctor   look at this machine
   build    build one kernel of a source, as the tuned program has it done
+  kernels  the kernels in a program's file, and which could wait at their entry
   options  the table of all options (--markdown)
   reasons  why something is not tuned, and what to do: of the REASONs named, or of all
 
@@ -104,6 +106,37 @@ standard output, or what the compiler says. A program that is tuned has its sour
 in a process of its own; by hand it shows what is wrong with a source.
 
 Exit status: 0; 1 if it could not be built; 2 if the command was not understood.
+)";
+}
+
+std::string kernels_help() {
+  std::string text = R"(contextune kernels [--all] [--json] FILE...
+
+  contextune kernels ./engine
+  contextune kernels --all libkernels.so | grep no_room
+  contextune kernels --json kernels.cubin | python3 -m json.tool
+
+Lists the kernels of programs, libraries, object files, fatbins and cubins: architecture, registers of a
+thread, and whether a kernel can be given a wait at its entry: yes, or why not. Such a wait (PTX:
+griddepcontrol.wait) holds a kernel back until the one before it has ended. `contextune run` gives no
+kernel one. Needs no GPU and changes no file.
+
+Only machine code of sm_90 is known that well: other architectures are counted. Of a file, the first 40
+kernels of sm_90 are listed, and all are counted.
+
+  --all   lists every kernel, of every architecture
+  --json  for programs: all kernels; registers are null where the image does not say
+
+Why not:
+
+)";
+  for (const auto& one : gpu::no_entry_wait_table()) {
+    text += "  " + std::string(one.word) + std::string(14 - one.word.size(), ' ') +
+            std::string(one.sentence) + "\n";
+  }
+  return text + R"(
+Exit status: 0; 1 if a file could not be read or has no code for a GPU; 2 if the command was not
+understood.
 )";
 }
 

@@ -11,6 +11,7 @@ namespace contextune::cli {
 [[nodiscard]] std::string logs_help();
 [[nodiscard]] std::string doctor_help();
 [[nodiscard]] std::string build_help();
+[[nodiscard]] std::string kernels_help();
 [[nodiscard]] std::string store_help();
 [[nodiscard]] std::string version_text();
 

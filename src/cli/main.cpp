@@ -4,6 +4,7 @@
 #include "cli/build_command.hpp"
 #include "cli/command_line.hpp"
 #include "cli/doctor_command.hpp"
+#include "cli/kernels_command.hpp"
 #include "cli/logs_command.hpp"
 #include "cli/run_command.hpp"
 #include "cli/store_command.hpp"
@@ -24,6 +25,10 @@ int act(const DoctorRequest& request) {
 
 int act(const BuildRequest& request) {
   return build_command(request);
+}
+
+int act(const KernelsRequest& request) {
+  return kernels_command(request);
 }
 
 int act(const StoreRequest& request) {

@@ -7,7 +7,8 @@ from harness import CommandTest
 
 class Usage(CommandTest):
     def test_help_begins_with_examples(self):
-        for arguments in (["--help"], ["run", "--help"], ["logs", "--help"], ["doctor", "--help"]):
+        for arguments in (["--help"], ["run", "--help"], ["logs", "--help"], ["doctor", "--help"],
+                          ["kernels", "--help"]):
             result = self.contextune(*arguments)
             self.assertEqual((result.returncode, result.stderr), (0, ""))
             head = "\n".join(result.stdout.splitlines()[:6])

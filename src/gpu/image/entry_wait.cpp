@@ -1,0 +1,403 @@
+#include "gpu/image/entry_wait.hpp"
+
+#include <elf.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <map>
+#include <utility>
+
+namespace contextune::gpu {
+namespace {
+
+constexpr std::array<NoEntryWaitInfo, 7> no_entry_waits = {{
+    {NoEntryWait::Architecture, "architecture", "Its machine code is not for sm_90."},
+    {NoEntryWait::Unlinked, "unlinked",
+     "Its image is not linked yet, so that code which it calls may be missing."},
+    {NoEntryWait::OwnWait, "own_wait",
+     "It, or a function of its image, waits for the kernel before by itself."},
+    {NoEntryWait::OwnTrigger, "own_trigger",
+     "It, or a function of its image, lets the next kernel start early by itself."},
+    {NoEntryWait::Entry, "entry", "It does not begin with the load of its stack pointer."},
+    {NoEntryWait::Relocation, "relocation",
+     "The driver changes instructions in the place that a wait needs."},
+    {NoEntryWait::NoRoom, "no_room",
+     "Behind its code are fewer than three instructions of padding."},
+}};
+
+constexpr Elf64_Half machine_of_gpus = 190;
+constexpr unsigned char entry_mark = 0x10;  // in a symbol's st_other: a kernel
+constexpr int known_architecture = 90;
+constexpr std::uint64_t most_parts = 1U << 22;
+
+struct Instruction {
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+};
+static_assert(sizeof(Instruction) == instruction_bytes);
+
+// Above these bits stand stalls and barriers.
+constexpr std::uint64_t operands = (std::uint64_t{1} << 41) - 1;
+constexpr std::uint64_t operation = 0xfff;  // below the predicate
+constexpr std::uint64_t operation_wait = 0x82e;
+constexpr std::uint64_t operation_trigger = 0x82d;
+constexpr std::uint64_t nop = 0x7918;
+constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x0000000000000800};
+constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};
+
+/// A branch by so many bytes from the instruction behind it.
+constexpr Instruction branch(std::int64_t bytes) {
+  const auto n = static_cast<std::uint64_t>(bytes / 4);
+  const auto upper = static_cast<std::uint64_t>(bytes / 4 >> 38);
+  return {0x7947 | (n & 0xff) << 16 | (n >> 8) << 34, 0x000fea0003800000 | (upper & 0x3ffff)};
+}
+constexpr Instruction to_itself = branch(-static_cast<std::int64_t>(instruction_bytes));
+static_assert(to_itself.low == 0xfffffffc00fc7947 && (to_itself.high & operands) == 0x383ffff);
+
+struct Part {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  bool is_code = false;
+};
+
+/// Reads machine code and believes none of it.
+class CodeReader {
+ public:
+  CodeReader(std::string_view image, std::string& why) : image_(image), why_(why) {}
+
+  std::optional<CodeKernels> read() {
+    if (!read_header() || !read_sections() || !read_symbols() || !read_relocations()) {
+      return std::nullopt;
+    }
+    read_registers();
+    if (known()) look_at_functions();
+    for (std::size_t i = 1; i < symbols_.size(); ++i) {
+      if (is_kernel(symbols_[i]) && !add_kernel(i)) return std::nullopt;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  bool fails(std::string_view what) {
+    why_ = "its machine code cannot be read: " + std::string(what);
+    return false;
+  }
+
+  template <typename T>
+  [[nodiscard]] std::optional<T> at(std::uint64_t offset) const {
+    if (offset > image_.size() || image_.size() - offset < sizeof(T)) return std::nullopt;
+    T value;
+    std::memcpy(&value, image_.data() + offset, sizeof(T));
+    return value;
+  }
+
+  template <typename T>
+  [[nodiscard]] bool read_table(const Elf64_Shdr& section, std::vector<T>& table) const {
+    if (!inside(section)) return false;
+    table.resize(static_cast<std::size_t>(section.sh_size / sizeof(T)));
+    if (!table.empty()) {
+      std::memcpy(table.data(), image_.data() + section.sh_offset, table.size() * sizeof(T));
+    }
+    return true;
+  }
+
+  [[nodiscard]] bool inside(const Elf64_Shdr& section) const {
+    return section.sh_type == SHT_NOBITS || (section.sh_offset <= image_.size() &&
+                                             section.sh_size <= image_.size() - section.sh_offset);
+  }
+
+  [[nodiscard]] std::string_view text_at(std::size_t table, std::uint64_t offset) const {
+    const Elf64_Shdr& texts = sections_[table];
+    if (texts.sh_type == SHT_NOBITS || offset >= texts.sh_size) return {};
+    const std::string_view rest = image_.substr(static_cast<std::size_t>(texts.sh_offset + offset),
+                                                static_cast<std::size_t>(texts.sh_size - offset));
+    const std::size_t end = rest.find('\0');
+    return end == rest.npos ? std::string_view() : rest.substr(0, end);
+  }
+
+  bool read_header() {
+    if (image_.size() > most_code_bytes) return fails("it is too large");
+    const auto header = at<Elf64_Ehdr>(0);
+    if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0) {
+      return fails("it has no ELF header");
+    }
+    if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
+        header->e_machine != machine_of_gpus) {
+      return fails("it is not code for a GPU");
+    }
+    header_ = *header;
+    constexpr unsigned char moved = 8;  // version of the format: since it, a byte further up
+    found_.architecture = static_cast<int>(
+        (header_.e_flags >> (header_.e_ident[EI_ABIVERSION] >= moved ? 8U : 0U)) & 0xff);
+    return true;
+  }
+
+  bool read_sections() {
+    const auto first = at<Elf64_Shdr>(header_.e_shoff);
+    if (header_.e_shoff == 0 || header_.e_shentsize != sizeof(Elf64_Shdr) || !first) {
+      return fails("it has no sections");
+    }
+    // Counts that do not fit into the header are in the first section.
+    const std::uint64_t count = header_.e_shnum != 0 ? header_.e_shnum : first->sh_size;
+    names_ = header_.e_shstrndx != SHN_XINDEX ? header_.e_shstrndx : first->sh_link;
+    if (count == 0 || count > most_parts || names_ >= count) return fails("it has no sections");
+    Elf64_Shdr table{};
+    table.sh_offset = header_.e_shoff;
+    table.sh_size = count * sizeof(Elf64_Shdr);
+    if (!read_table(table, sections_)) return fails("it is cut off");
+    for (Elf64_Shdr& one : sections_) {
+      if (inside(one)) continue;
+      // Of some kinds of its own the compiler writes sizes without content.
+      if (one.sh_type <= SHT_LOPROC) return fails("it is cut off");
+      one.sh_type = SHT_NOBITS;
+    }
+    return code_lies_apart() || fails("code and another part of it lie in one place");
+  }
+
+  /// What is changed in a kernel's code is then changed nowhere else.
+  [[nodiscard]] bool code_lies_apart() const {
+    std::vector<Part> parts = {
+        {0, sizeof(Elf64_Ehdr)},
+        {header_.e_shoff, header_.e_shoff + sections_.size() * sizeof(Elf64_Shdr)}};
+    if (header_.e_phoff != 0 && header_.e_phoff <= image_.size()) {
+      parts.push_back({header_.e_phoff,
+                       header_.e_phoff + std::uint64_t{header_.e_phnum} * header_.e_phentsize});
+    }
+    for (const Elf64_Shdr& one : sections_) {
+      if (one.sh_type == SHT_NOBITS || one.sh_type == SHT_NULL || one.sh_size == 0) continue;
+      parts.push_back({one.sh_offset, one.sh_offset + one.sh_size, is_code(one)});
+    }
+    std::sort(parts.begin(), parts.end(),
+              [](const Part& a, const Part& b) { return a.begin < b.begin; });
+    std::uint64_t reached = 0;
+    std::uint64_t code_reached = 0;
+    for (const Part& one : parts) {
+      if (one.begin < (one.is_code ? reached : code_reached)) return false;
+      reached = std::max(reached, one.end);
+      if (one.is_code) code_reached = std::max(code_reached, one.end);
+    }
+    return true;
+  }
+
+  bool read_symbols() {
+    const auto found = std::find_if(sections_.begin(), sections_.end(), [](const Elf64_Shdr& one) {
+      return one.sh_type == SHT_SYMTAB;
+    });
+    if (found == sections_.end()) return fails("it has no symbols");
+    if (found->sh_entsize != sizeof(Elf64_Sym) || found->sh_link >= sections_.size()) {
+      return fails("its symbols are of another form");
+    }
+    symbol_names_ = found->sh_link;
+    if (!read_table(*found, symbols_)) return fails("it is cut off");
+    const auto index = static_cast<Elf64_Word>(found - sections_.begin());
+    std::vector<Elf64_Word> long_indices;
+    for (const Elf64_Shdr& one : sections_) {
+      if (one.sh_type != SHT_SYMTAB_SHNDX || one.sh_link != index) continue;
+      if (!read_table(one, long_indices)) return fails("it is cut off");
+    }
+    section_of_.resize(symbols_.size());
+    symbols_in_.resize(sections_.size());
+    for (std::size_t i = 0; i < symbols_.size(); ++i) {
+      std::size_t section = symbols_[i].st_shndx;
+      if (section == SHN_XINDEX) {
+        section = i < long_indices.size() ? long_indices[i] : 0;
+      } else if (section >= SHN_LORESERVE) {
+        section = 0;
+      }
+      if (section >= sections_.size()) return fails("a symbol is in no section");
+      section_of_[i] = section;
+      symbols_in_[section].push_back(i);
+    }
+    return true;
+  }
+
+  bool read_relocations() {
+    relocated_.resize(sections_.size());
+    for (const Elf64_Shdr& one : sections_) {
+      const bool with_addend = one.sh_type == SHT_RELA;
+      if ((!with_addend && one.sh_type != SHT_REL) || one.sh_size == 0) continue;
+      const std::uint64_t bytes = with_addend ? sizeof(Elf64_Rela) : sizeof(Elf64_Rel);
+      if (one.sh_info >= sections_.size() || one.sh_entsize != bytes) {
+        return fails("its relocations are of another form");
+      }
+      for (std::uint64_t k = 0; k + bytes <= one.sh_size; k += bytes) {
+        relocated_[one.sh_info].push_back(*at<Elf64_Addr>(one.sh_offset + k));
+      }
+    }
+    return true;
+  }
+
+  /// The pairs of symbol and number that the image's table of facts has of register counts.
+  void read_registers() {
+    constexpr std::uint8_t form_with_size = 4;
+    constexpr std::uint8_t fact_registers = 0x2f;
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      if (text_at(names_, sections_[i].sh_name) != ".nv.info") continue;
+      if (sections_[i].sh_type == SHT_NOBITS) continue;
+      std::uint64_t offset = sections_[i].sh_offset;
+      const std::uint64_t end = offset + sections_[i].sh_size;
+      while (offset + 4 <= end) {
+        const auto form = *at<std::uint8_t>(offset);
+        const auto fact = *at<std::uint8_t>(offset + 1);
+        const auto size = *at<std::uint16_t>(offset + 2);
+        offset += 4;
+        if (form != form_with_size) continue;
+        if (fact == fact_registers && size >= 8 && offset + 8 <= end) {
+          registers_[*at<std::uint32_t>(offset)] = *at<std::uint32_t>(offset + 4);
+        }
+        offset += size;
+      }
+    }
+  }
+
+  [[nodiscard]] bool is_kernel(const Elf64_Sym& symbol) const {
+    return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & entry_mark) != 0 &&
+           section_of_[static_cast<std::size_t>(&symbol - symbols_.data())] != 0;
+  }
+
+  [[nodiscard]] static bool is_code(const Elf64_Shdr& section) {
+    return (section.sh_flags & SHF_EXECINSTR) != 0;
+  }
+
+  [[nodiscard]] bool known() const { return found_.architecture == known_architecture; }
+
+  [[nodiscard]] std::size_t count_of(const Elf64_Shdr& section) const {
+    return section.sh_type == SHT_NOBITS
+               ? 0
+               : static_cast<std::size_t>(section.sh_size / instruction_bytes);
+  }
+  [[nodiscard]] Instruction instruction(const Elf64_Shdr& section, std::size_t index) const {
+    return *at<Instruction>(section.sh_offset + index * instruction_bytes);
+  }
+
+  /// A wait or a trigger of the author's.
+  [[nodiscard]] std::optional<NoEntryWait> authors_own(const Elf64_Shdr& section) const {
+    std::optional<NoEntryWait> own;
+    for (std::size_t i = 0; i < count_of(section); ++i) {
+      const std::uint64_t what = instruction(section, i).low & operation;
+      if (what == operation_wait) return NoEntryWait::OwnWait;
+      if (what == operation_trigger) own = NoEntryWait::OwnTrigger;
+    }
+    return own;
+  }
+
+  /// Any kernel may call a function that has code of its own.
+  void look_at_functions() {
+    std::vector<bool> has_kernel(sections_.size());
+    for (std::size_t i = 1; i < symbols_.size(); ++i) {
+      if (is_kernel(symbols_[i])) has_kernel[section_of_[i]] = true;
+    }
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+      if (has_kernel[i] || !is_code(sections_[i])) continue;
+      if (const auto own = authors_own(sections_[i]);
+          own && in_functions_ != NoEntryWait::OwnWait) {
+        in_functions_ = own;
+      }
+    }
+  }
+
+  bool add_kernel(std::size_t i) {
+    const Elf64_Sym& symbol = symbols_[i];
+    const Elf64_Shdr& section = sections_[section_of_[i]];
+    CodeKernel kernel;
+    kernel.symbol = text_at(symbol_names_, symbol.st_name);
+    if (kernel.symbol.empty()) return fails("it has a kernel without a name");
+    const auto registers = registers_.find(static_cast<std::uint32_t>(i));
+    // Before the table had it, the number stood above the symbol's.
+    const std::uint64_t count =
+        registers != registers_.end() ? registers->second : section.sh_info >> 24;
+    kernel.registers = static_cast<int>(std::min<std::uint64_t>(count, 255));
+    kernel.code = section.sh_offset;
+    kernel.reason = why_not(i, kernel);
+    found_.kernels.push_back(std::move(kernel));
+    return true;
+  }
+
+  std::optional<NoEntryWait> why_not(std::size_t symbol, CodeKernel& kernel) const {
+    const std::size_t index = section_of_[symbol];
+    const Elf64_Shdr& section = sections_[index];
+    if (!known()) return NoEntryWait::Architecture;
+    if (header_.e_type != ET_EXEC) return NoEntryWait::Unlinked;
+    if (const auto own = authors_own(section)) return own;
+    if (in_functions_) return in_functions_;
+    const std::size_t count = count_of(section);
+    if (count < 2 || section.sh_size % instruction_bytes != 0 || symbols_[symbol].st_value != 0 ||
+        !is_code(section)) {
+      return NoEntryWait::Entry;
+    }
+    const Instruction first = instruction(section, 0);
+    if (first.low != load_stack_pointer.low || (first.high & operands) != load_stack_pointer.high) {
+      return NoEntryWait::Entry;
+    }
+    std::size_t end = count;  // of the code
+    while (end > 0 && instruction(section, end - 1).low == nop) --end;
+    // Without a branch to itself in front of it, code might run into the padding.
+    const Instruction last = instruction(section, end - 1);
+    if (count - end < entry_wait_bytes / instruction_bytes || end < 2 ||
+        last.low != to_itself.low || (last.high & operands) != (to_itself.high & operands)) {
+      return NoEntryWait::NoRoom;
+    }
+    const std::uint64_t room = end * instruction_bytes;
+    for (const std::size_t other : symbols_in_[index]) {
+      const Elf64_Sym& one = symbols_[other];
+      if (other != symbol && is_kernel(one)) return NoEntryWait::Entry;
+      if (one.st_value >= room && one.st_value < section.sh_size) return NoEntryWait::NoRoom;
+    }
+    for (const Elf64_Addr place : relocated_[index]) {
+      if (place < instruction_bytes || place >= room) return NoEntryWait::Relocation;
+    }
+    kernel.room = section.sh_offset + room;
+    return std::nullopt;
+  }
+
+  const std::string_view image_;
+  std::string& why_;
+  Elf64_Ehdr header_{};
+  std::vector<Elf64_Shdr> sections_;
+  std::size_t names_ = 0;  ///< the section of the sections' names
+  std::vector<Elf64_Sym> symbols_;
+  std::size_t symbol_names_ = 0;
+  std::vector<std::size_t> section_of_;               ///< of each symbol; 0: none
+  std::vector<std::vector<std::size_t>> symbols_in_;  ///< each section
+  std::vector<std::vector<Elf64_Addr>> relocated_;    ///< places in each section
+  std::map<std::uint32_t, std::uint32_t> registers_;  ///< by symbol
+  std::optional<NoEntryWait> in_functions_;
+  CodeKernels found_;
+};
+
+void put(std::string& image, std::uint64_t offset, const Instruction& what) {
+  std::memcpy(image.data() + offset, &what, sizeof what);
+}
+
+}  // namespace
+
+std::span<const NoEntryWaitInfo> no_entry_wait_table() noexcept {
+  return no_entry_waits;
+}
+
+const NoEntryWaitInfo& info_of(NoEntryWait reason) noexcept {
+  return no_entry_waits[static_cast<std::size_t>(reason)];
+}
+
+std::optional<CodeKernels> read_code_kernels(std::string_view image, std::string& why) {
+  return CodeReader(image, why).read();
+}
+
+std::string with_entry_waits(std::string image, const CodeKernels& kernels) {
+  for (const CodeKernel& one : kernels.kernels) {
+    if (one.reason) continue;
+    Instruction first;
+    std::memcpy(&first, image.data() + one.code, sizeof first);
+    const auto there = static_cast<std::int64_t>(one.room - one.code);
+    constexpr auto step = static_cast<std::int64_t>(instruction_bytes);
+    put(image, one.code, branch(there - step));
+    put(image, one.room, first);
+    put(image, one.room + instruction_bytes, wait);
+    // From behind the third to the second of the kernel.
+    put(image, one.room + 2 * instruction_bytes, branch(step - (there + 3 * step)));
+  }
+  return image;
+}
+
+}  // namespace contextune::gpu

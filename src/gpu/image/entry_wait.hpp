@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+/// A wait for the kernel before (griddepcontrol.wait) at the entry of compiled kernels.
+///
+/// A kernel's code begins with the load of its stack pointer and ends in a branch to itself and
+/// NOPs. The first instruction becomes a branch to those NOPs, where three instructions go: the one
+/// that was first, the wait, and a branch to the second. No code moves and no size changes, so
+/// offsets in relocations, tables and debug information stay true. In a launch that is not
+/// programmatic the wait does nothing.
+namespace contextune::gpu {
+
+/// Why a kernel cannot be given a wait.
+enum class NoEntryWait {
+  Architecture,  ///< its instructions are not known
+  Unlinked,
+  OwnWait,
+  OwnTrigger,
+  Entry,
+  Relocation,
+  NoRoom
+};
+
+struct NoEntryWaitInfo {
+  NoEntryWait reason;
+  std::string_view word;
+  std::string_view sentence;
+};
+
+/// Every reason once.
+[[nodiscard]] std::span<const NoEntryWaitInfo> no_entry_wait_table() noexcept;
+[[nodiscard]] const NoEntryWaitInfo& info_of(NoEntryWait reason) noexcept;
+
+/// A kernel in machine code. A plain value.
+struct CodeKernel {
+  std::string symbol;
+  int registers = 0;       ///< of a thread; 0: the image does not say
+  std::uint64_t code = 0;  ///< where its instructions begin in the image
+  std::uint64_t room = 0;  ///< where the wait goes in the image, if there is no reason against it
+  std::optional<NoEntryWait> reason;  ///< empty: it can be given a wait
+};
+
+/// The kernels of one piece of machine code.
+struct CodeKernels {
+  int architecture = 0;  ///< 90 for sm_90 and sm_90a
+  std::vector<CodeKernel> kernels;
+};
+
+/// Larger images are refused.
+inline constexpr std::uint64_t most_code_bytes = std::uint64_t{512} << 20;
+
+/// Says of each kernel whether it can be given a wait.
+/// @param image machine code, an ELF file; any bytes
+/// @param why   set if it cannot be read, in which case nothing is returned
+[[nodiscard]] std::optional<CodeKernels> read_code_kernels(std::string_view image,
+                                                           std::string& why);
+
+inline constexpr std::size_t instruction_bytes = 16;
+inline constexpr std::size_t entry_wait_bytes = 3 * instruction_bytes;
+
+/// The image with a wait at the entry of each kernel that can be given one.
+/// @param kernels what read_code_kernels said of this image
+[[nodiscard]] std::string with_entry_waits(std::string image, const CodeKernels& kernels);
+
+}  // namespace contextune::gpu

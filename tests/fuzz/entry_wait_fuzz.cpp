@@ -1,0 +1,42 @@
+// Any bytes as machine code that is given waits: it is refused with a reason, or nothing but the
+// entries and the padding of kernels changes, and no kernel can be given a second wait.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "gpu/image/code_images.hpp"
+#include "gpu/image/entry_wait.hpp"
+
+namespace {
+
+using namespace contextune::gpu;
+
+void give_waits(std::string_view image) {
+  std::string why;
+  const auto found = read_code_kernels(image, why);
+  if (found.has_value() != why.empty()) std::abort();
+  if (!found) return;
+  std::string made = with_entry_waits(std::string(image), *found);
+  const auto again = read_code_kernels(made, why);
+  if (made.size() != image.size() || !again || again->kernels.size() != found->kernels.size()) {
+    std::abort();
+  }
+  for (std::size_t i = 0; i < found->kernels.size(); ++i) {
+    const CodeKernel& kernel = found->kernels[i];
+    if (again->kernels[i].reason != kernel.reason.value_or(NoEntryWait::OwnWait)) std::abort();
+    if (kernel.reason) continue;
+    made.replace(kernel.code, instruction_bytes, image.substr(kernel.code, instruction_bytes));
+    made.replace(kernel.room, entry_wait_bytes, image.substr(kernel.room, entry_wait_bytes));
+  }
+  if (made != image) std::abort();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  if (!for_each_machine_code(BufferSource(bytes), give_waits)) give_waits(bytes);
+  return 0;
+}
