@@ -235,6 +235,7 @@ TEST_CASE("A wait wants three instructions of padding behind a branch to itself"
   const std::uint64_t room = whole.kernel("plain").room;
   CHECK(with(room - 16, exit_low, exit_high).reason == NoRoom);
   CHECK(with(room - 16, to_itself_low, to_itself_high ^ 1).reason == NoRoom);
+  CHECK(with(room - 16, to_itself_low ^ 0x10000, to_itself_high).reason == NoRoom);
 }
 
 TEST_CASE("Padding in which a function begins is no room", "[entry_wait]") {
