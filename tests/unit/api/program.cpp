@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -129,9 +128,11 @@ void await_log() {
   for (const auto& task : tasks) {
     const auto text_in = [&](const char* name) {
       std::ifstream file(task.path() / name);
-      return std::string(std::istreambuf_iterator<char>(file), {});
+      std::string line;  // of a thread that has ended there is nothing to read
+      std::getline(file, line);
+      return line;
     };
-    if (text_in("comm") != "contextune-log\n") continue;
+    if (text_in("comm") != "contextune-log") continue;
     const auto sleeps = [&] {
       return text_in("stat").find("(contextune-log) S ") != std::string::npos;
     };
