@@ -37,6 +37,8 @@ class Faults(unittest.TestCase):
         # Who comes when rank 0 has heard of it, and ends, hears nothing but that.
         has_ended = rank != 0 and " launches_outside=" in outcome.logs[0]
         names = (f"rank {rank}", "rank 0") if has_ended else (f"rank {rank}",)
+        if rank == 0:
+            names += ("the coordinating rank",)
         for survivor, told in outcome.told.items():
             self.assertTrue(
                 any(reason in reasons and name in text for reason, text in told for name in names),
