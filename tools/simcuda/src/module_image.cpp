@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "cubin.hpp"
 #include "failure.hpp"
 
 namespace simcuda {
@@ -68,6 +69,31 @@ class Parser {
   explicit Parser(const std::string& folder) : folder_(folder) {}
 
   std::shared_ptr<const ModuleImage> parse(std::string_view text) {
+    read_lines(text);
+    if (!named_kernels_)
+      for (const auto& [name, kernel] : of_file_)
+        image_->kernels.push_back(code_of(*kernel, registers_));
+    return image_;
+  }
+
+  // The kernels are those of the machine code, and its text says where they are.
+  std::shared_ptr<const ModuleImage> parse(const Cubin& cubin) {
+    if (!cubin.text.empty()) read_lines(cubin.text);
+    image_->kernels.clear();
+    for (const CubinKernel& kernel : cubin.kernels) {
+      const simcuda_kernel* const known = find_or_null(std::string(kernel.name));
+      require(known != nullptr, CUDA_ERROR_NO_BINARY_FOR_GPU);
+      KernelCode code = code_of(*known, registers_);
+      code.is_machine_code = true;
+      code.waits = kernel.waits;
+      code.triggers = kernel.triggers;
+      image_->kernels.push_back(std::move(code));
+    }
+    return image_;
+  }
+
+ private:
+  void read_lines(std::string_view text) {
     std::istringstream lines{std::string(text)};
     std::string line;
     bool begun = false;
@@ -87,13 +113,8 @@ class Parser {
       read_line(word, words);
     }
     require(begun, CUDA_ERROR_INVALID_IMAGE);
-    if (!named_kernels_)
-      for (const auto& [name, kernel] : of_file_)
-        image_->kernels.push_back(code_of(*kernel, registers_));
-    return image_;
   }
 
- private:
   void read_line(const std::string& word, std::istringstream& words) {
     if (word == "library") {
       std::string file;
@@ -123,12 +144,16 @@ class Parser {
     }
   }
 
-  const simcuda_kernel& find(const std::string& name) const {
-    if (const auto in_file = of_file_.find(name); in_file != of_file_.end())
-      return *in_file->second;
+  const simcuda_kernel* find_or_null(const std::string& name) const {
+    if (const auto in_file = of_file_.find(name); in_file != of_file_.end()) return in_file->second;
     const auto in_process = registered().find(name);
-    require(in_process != registered().end(), CUDA_ERROR_NOT_FOUND);
-    return *in_process->second;
+    return in_process == registered().end() ? nullptr : in_process->second;
+  }
+
+  const simcuda_kernel& find(const std::string& name) const {
+    const simcuda_kernel* const known = find_or_null(name);
+    require(known != nullptr, CUDA_ERROR_NOT_FOUND);
+    return *known;
   }
 
   const std::string& folder_;
@@ -144,7 +169,11 @@ std::shared_ptr<const ModuleImage> ModuleImage::parse(std::string_view text,
                                                       const std::string& folder) {
   // Graphs and activity records point into images of modules that were unloaded.
   static auto* const kept = new std::vector<std::shared_ptr<const ModuleImage>>;
-  kept->push_back(Parser(folder).parse(text));
+  Parser parser(folder);
+  if (is_cubin(text))
+    kept->push_back(parser.parse(read_cubin(text)));
+  else
+    kept->push_back(parser.parse(text));
   return kept->back();
 }
 

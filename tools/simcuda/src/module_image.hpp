@@ -18,6 +18,10 @@ struct KernelCode {
   std::vector<std::size_t> offsets;  // of the parameters, in the packed form
   std::size_t parameter_bytes = 0;
   const char* name = nullptr;  // never freed
+  // What a cubin says, see cubin.hpp.
+  bool is_machine_code = false;
+  bool waits = false;
+  bool triggers = false;
 };
 
 /// A simulated module: the counterpart of a cubin. Immutable.
@@ -30,6 +34,9 @@ struct KernelCode {
 ///   global NAME BYTES     a __device__ variable, zeros at first
 ///   code NAME TEXT        stands for a kernel's instructions
 ///   access NAME 1=r 2=w   what these would show of its parameters
+///
+/// A cubin has the kernels of its sections .text.NAME, and such a text in a section .simcuda where
+/// it needs one.
 struct ModuleImage {
   struct Global {
     std::string name;
@@ -38,8 +45,10 @@ struct ModuleImage {
   std::vector<KernelCode> kernels;
   std::vector<Global> globals;
 
-  /// @throws Failure: INVALID_IMAGE for other text, SHARED_OBJECT_INIT_FAILED for a kernel file
-  /// that does not load, NOT_FOUND for a kernel that nobody registered.
+  /// @param text or a cubin
+  /// @throws Failure: INVALID_IMAGE for anything else, SHARED_OBJECT_INIT_FAILED for a kernel file
+  /// that does not load, NOT_FOUND for a kernel that nobody registered, or NO_BINARY_FOR_GPU where
+  /// it is one of a cubin.
   static std::shared_ptr<const ModuleImage> parse(std::string_view text, const std::string& folder);
   /// Reads FILE.sim where it exists, so that a program can name a cubin that only a real GPU reads;
   /// else FILE. @throws Failure: FILE_NOT_FOUND, or as parse().

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "cubin.hpp"
+
 namespace simcuda {
 
 namespace {
@@ -71,8 +73,14 @@ const Memory::Block& global_of(const Module& module, const char* name) {
 
 std::shared_ptr<const ModuleImage> image_at(const void* image) {
   require(image != nullptr);
+  if (is_fat_binary(image)) image = cubin_in(image);
   const char* const text = static_cast<const char*>(image);
-  // A cubin, a fatbin or PTX is for a real GPU.
+  if (std::strncmp(text,
+                   "\x7f"
+                   "ELF",
+                   4) == 0)
+    return ModuleImage::parse(cubin_bytes(image), ".");
+  // PTX is for a real GPU.
   require(std::strncmp(text, "simcuda image", 13) == 0, CUDA_ERROR_NO_BINARY_FOR_GPU);
   return ModuleImage::parse(text, ".");
 }
