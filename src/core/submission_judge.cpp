@@ -1,0 +1,314 @@
+#include "core/submission_judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/confirm.hpp"
+#include "core/statistics.hpp"
+
+namespace contextune {
+namespace {
+
+/// Of each submission, in the first look at it, and of those that may be the best.
+constexpr std::size_t first_ratios = 2;
+constexpr std::size_t more_ratios = 4;
+constexpr std::size_t most_contenders = 3;
+
+/// Other sizes are not tried of a kind that is slower than as written by more than this.
+constexpr double hopeless_kind = 0.05;
+
+/// How many of the screened are compared with as written before it stays.
+constexpr std::size_t most_compared = 3;
+
+/// Few equal samples prove little.
+constexpr double least_ratio_noise = 0.003;
+
+struct Judged {
+  Comparison::Verdict verdict = Comparison::Verdict::Open;
+  double gain = 0;
+  double low = 0;
+  std::size_t pairs = 0;  ///< that were looked at
+  std::size_t needed = 0;
+  Scatter scatter;
+};
+
+class Judge {
+ public:
+  Judge(const SubmissionState& state, const SubmissionChoices& choices,
+        const SubmissionLimits& limits, std::span<const Submission> unmeasurable)
+      : state_(state), choices_(choices), limits_(limits), unmeasurable_(unmeasurable) {}
+
+  [[nodiscard]] SubmissionJudgement judge();
+
+ private:
+  [[nodiscard]] const std::vector<double>* ratios_of(const Submission& submission) const;
+  [[nodiscard]] double ratio(const Submission& submission) const {
+    return screened_ratio(state_, submission);
+  }
+  [[nodiscard]] bool is_unmeasurable(const Submission& submission) const;
+  [[nodiscard]] bool is_screened(const Submission& submission, std::size_t ratios) const;
+  [[nodiscard]] std::vector<Submission> kinds() const;
+  [[nodiscard]] std::vector<Submission> other_sizes(const std::vector<Submission>& kinds) const;
+  /// A difference of two ratios that noise does not explain.
+  [[nodiscard]] double clear(const Submission& submission, std::size_t other) const;
+  [[nodiscard]] bool is_clearly_slower(const Submission& submission) const;
+  void measure_noise();
+  void order(std::vector<Submission>& submissions) const;
+
+  [[nodiscard]] Judged judged(const Submission& candidate, const Submission& against,
+                              const Scatter& known = {}) const;
+  [[nodiscard]] bool screen(std::vector<Submission> submissions, std::size_t ratios);
+  /// True: this comparison has to go on first.
+  bool compare(const Submission& candidate, const Submission& against, const Judged& judged);
+  [[nodiscard]] bool is_kept(const Judged& judged) const {
+    return judged.verdict == Comparison::Verdict::Faster && judged.gain >= limits_.margin;
+  }
+  void keep(const Submission& winner, const Judged& judged);
+  void leave_out(const Submission& whole, const Judged& of_whole);
+  void settle(std::string why);
+
+  const SubmissionState& state_;
+  const SubmissionChoices& choices_;
+  const SubmissionLimits& limits_;
+  std::span<const Submission> unmeasurable_;
+  double noise_ = least_ratio_noise;
+  bool blocked_ = false;
+  SubmissionJudgement result_;
+};
+
+const std::vector<double>* Judge::ratios_of(const Submission& submission) const {
+  for (const ScreenedSubmission& screened : state_.screened)
+    if (screened.submission == submission) return &screened.ratios;
+  return nullptr;
+}
+
+bool Judge::is_unmeasurable(const Submission& submission) const {
+  return std::find(unmeasurable_.begin(), unmeasurable_.end(), submission) != unmeasurable_.end();
+}
+
+bool Judge::is_screened(const Submission& submission, std::size_t ratios) const {
+  const std::vector<double>* found = ratios_of(submission);
+  if (found == nullptr || found->empty()) return false;
+  return found->size() >= ratios || found->front() >= far_slower;
+}
+
+std::vector<Submission> Judge::kinds() const {
+  std::vector<Submission> kinds;
+  const auto& sizes = choices_.may_gather;
+  // Of three sizes the middle one.
+  const std::uint32_t size = sizes.empty() ? 0 : sizes[sizes.size() / 2];
+  if (choices_.may_chain && size != 0) kinds.push_back({true, size});
+  if (size != 0) kinds.push_back({false, size});
+  if (choices_.may_chain) kinds.push_back({true, 0});
+  return kinds;
+}
+
+std::vector<Submission> Judge::other_sizes(const std::vector<Submission>& kinds) const {
+  double best_ratio = std::numeric_limits<double>::infinity();
+  const Submission* best = nullptr;
+  const Submission* best_gathered = nullptr;
+  for (const Submission& kind : kinds) {
+    if (!is_screened(kind, first_ratios)) continue;
+    if (best == nullptr || ratio(kind) < best_ratio) {
+      best = &kind;
+      best_ratio = ratio(kind);
+    }
+    if (kind.gathered != 0 && (best_gathered == nullptr || ratio(kind) < ratio(*best_gathered)))
+      best_gathered = &kind;
+  }
+  std::vector<Submission> sizes;
+  if (best_gathered == nullptr || ratio(*best_gathered) > 1 + hopeless_kind) return sizes;
+  if (ratio(*best_gathered) - best_ratio > clear(*best_gathered, first_ratios)) return sizes;
+  for (const std::uint32_t size : choices_.may_gather)
+    if (size != best_gathered->gathered) sizes.push_back({best_gathered->chained, size});
+  return sizes;
+}
+
+void Judge::measure_noise() {
+  PooledNoise noise;
+  for (const ScreenedSubmission& screened : state_.screened)
+    if (choices_.allow(screened.submission)) noise.add(screened.ratios);
+  noise_ = std::max(noise.relative(), least_ratio_noise);
+}
+
+double Judge::clear(const Submission& submission, std::size_t other) const {
+  const std::vector<double>* ratios = ratios_of(submission);
+  const double own =
+      ratios == nullptr ? 1 : static_cast<double>(std::max<std::size_t>(ratios->size(), 1));
+  const double error = noise_ * std::sqrt(1 / own + 1 / static_cast<double>(other));
+  return std::max(limits_.margin, 2 * error);
+}
+
+bool Judge::is_clearly_slower(const Submission& submission) const {
+  return ratio(submission) > 1 + clear(submission, first_ratios);
+}
+
+void Judge::order(std::vector<Submission>& submissions) const {
+  std::stable_sort(submissions.begin(), submissions.end(),
+                   [&](const Submission& a, const Submission& b) { return ratio(a) < ratio(b); });
+}
+
+Judged Judge::judged(const Submission& candidate, const Submission& against,
+                     const Scatter& known) const {
+  ConfirmLimits limits;
+  // Looks are at as many pairs of either beginning.
+  limits.min_pairs = std::max(2, (limits_.min_pairs + 1) / 2 * 2);
+  limits.max_pairs = std::max(limits.min_pairs, limits_.max_pairs / 2 * 2);
+  limits.known = known;
+  Comparison comparison(limits);
+  static const SubmissionPairs none;
+  const SubmissionPairs* pairs = &none;
+  for (const SubmissionPairs& one : state_.pairs)
+    if (one.candidate == candidate && one.against == against) pairs = &one;
+  std::size_t used = 0;
+  while (!comparison.batch().empty()) {
+    const std::size_t looked_at = used + comparison.batch().size() / 2;
+    if (std::min(pairs->against_first.size(), pairs->candidate_first.size()) < looked_at / 2) break;
+    std::vector<RegionSample> samples;
+    for (std::size_t i = 0; i < comparison.batch().size(); ++i) {
+      const std::size_t pair = used + i / 2;
+      const auto& gains = pair % 2 == 0 ? pairs->against_first : pairs->candidate_first;
+      samples.push_back({comparison.batch()[i] ? 1 - gains[pair / 2] : 1, 0});
+    }
+    comparison.complete(samples);
+    used = looked_at;
+  }
+  return {comparison.verdict(),
+          comparison.gain(),
+          comparison.bound(),
+          used,
+          used + comparison.batch().size() / 2,
+          comparison.scatter()};
+}
+
+bool Judge::screen(std::vector<Submission> submissions, std::size_t ratios) {
+  std::erase_if(submissions,
+                [&](const Submission& submission) { return is_screened(submission, ratios); });
+  const std::size_t all = submissions.size();
+  std::erase_if(submissions,
+                [&](const Submission& submission) { return is_unmeasurable(submission); });
+  blocked_ |= submissions.size() != all;
+  if (submissions.empty()) return false;
+  result_.step.kind = SubmissionStep::Kind::Screen;
+  result_.step.screened = std::move(submissions);
+  result_.step.ratios = ratios;
+  return true;
+}
+
+bool Judge::compare(const Submission& candidate, const Submission& against, const Judged& judged) {
+  if (judged.verdict != Comparison::Verdict::Open) return false;
+  if (is_unmeasurable(candidate) || is_unmeasurable(against)) {
+    blocked_ = true;
+    return false;
+  }
+  result_.step.kind = SubmissionStep::Kind::Compare;
+  result_.step.candidate = candidate;
+  result_.step.against = against;
+  result_.step.pairs = judged.needed;
+  return true;
+}
+
+void Judge::keep(const Submission& winner, const Judged& judged) {
+  result_.verdict.winner = winner;
+  result_.verdict.gain = judged.gain;
+  result_.verdict.low = judged.low;
+  result_.verdict.high = 2 * judged.gain - judged.low;
+  result_.verdict.pairs = static_cast<int>(judged.pairs);
+  result_.verdict.why = "the region was shown to be faster with it";
+}
+
+void Judge::settle(std::string why) {
+  // What could not be measured in this run may be in the next.
+  if (blocked_) {
+    result_.step.kind = SubmissionStep::Kind::Blocked;
+    return;
+  }
+  result_.step.kind = SubmissionStep::Kind::Settled;
+  result_.verdict.settled = true;
+  if (!why.empty()) result_.verdict.why = std::move(why);
+}
+
+SubmissionJudgement Judge::judge() {
+  const std::vector<Submission> first = kinds();
+  if (first.empty()) {
+    settle("there is nothing to try");
+    return std::move(result_);
+  }
+  if (screen(first, first_ratios)) return std::move(result_);
+  measure_noise();
+  const std::vector<Submission> sizes = other_sizes(first);
+  if (screen(sizes, first_ratios)) return std::move(result_);
+  measure_noise();
+
+  std::vector<Submission> contenders = first;
+  contenders.insert(contenders.end(), sizes.begin(), sizes.end());
+  std::erase_if(contenders, [&](const Submission& submission) {
+    return !is_screened(submission, first_ratios) || is_clearly_slower(submission);
+  });
+  if (contenders.empty()) {
+    settle("nothing else was as fast");
+    return std::move(result_);
+  }
+  order(contenders);
+  // Those that may be the best are looked at twice; their second ratios change their order.
+  const double best = ratio(contenders.front());
+  std::vector<Submission> close;
+  for (const Submission& contender : contenders) {
+    if (close.size() < most_contenders && ratio(contender) - best <= clear(contender, first_ratios))
+      close.push_back(contender);
+  }
+  if (close.size() > 1 && screen(close, more_ratios)) return std::move(result_);
+
+  for (std::size_t i = 0; i < std::min(contenders.size(), most_compared); ++i) {
+    // What the screen does not promise is not worth another try.
+    if (i > 0 && ratio(contenders[i]) > 1 - limits_.margin) break;
+    const Judged with = judged(contenders[i], {});
+    if (compare(contenders[i], {}, with)) return std::move(result_);
+    if (!is_kept(with)) continue;
+    leave_out(contenders[i], with);
+    return std::move(result_);
+  }
+  settle("no gain of at least the margin was shown");
+  return std::move(result_);
+}
+
+void Judge::leave_out(const Submission& whole, const Judged& of_whole) {
+  keep(whole, of_whole);
+  if (!whole.chained || whole.gathered == 0) return settle({});
+  for (const Submission& rest : {Submission{false, whole.gathered}, Submission{true, 0}}) {
+    const Judged with = judged(whole, rest, of_whole.scatter);
+    if (compare(whole, rest, with)) return;
+    if (with.verdict != Comparison::Verdict::NotShown) continue;
+    // The other half alone may do; it has to be shown as the whole was.
+    const Judged alone = judged(rest, {}, of_whole.scatter);
+    if (compare(rest, {}, alone)) return;
+    if (!is_kept(alone)) continue;
+    keep(rest, alone);
+    break;
+  }
+  settle({});
+}
+
+}  // namespace
+
+bool SubmissionChoices::allow(const Submission& submission) const {
+  if (submission.chained && !may_chain) return false;
+  return submission.gathered == 0 ||
+         std::find(may_gather.begin(), may_gather.end(), submission.gathered) != may_gather.end();
+}
+
+double screened_ratio(const SubmissionState& state, const Submission& submission) {
+  for (const ScreenedSubmission& screened : state.screened)
+    if (screened.submission == submission) return median(screened.ratios);
+  return no_sample;
+}
+
+SubmissionJudgement judge_submissions(const SubmissionState& state,
+                                      const SubmissionChoices& choices,
+                                      const SubmissionLimits& limits,
+                                      std::span<const Submission> unmeasurable) {
+  return Judge(state, choices, limits, unmeasurable).judge();
+}
+
+}  // namespace contextune

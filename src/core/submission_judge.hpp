@@ -1,0 +1,47 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "core/submission.hpp"
+#include "core/submission_state.hpp"
+
+namespace contextune {
+
+/// What has to be measured next.
+struct SubmissionStep {
+  enum class Kind {
+    Screen,
+    Compare,
+    Blocked,  ///< what is left could not be measured in this run
+    Settled
+  };
+  Kind kind = Kind::Blocked;
+  std::vector<Submission> screened;  ///< most promising first
+  std::size_t ratios = 0;            ///< that each of them needs in all
+  Submission candidate;              ///< Compare
+  Submission against;
+  std::size_t pairs = 0;  ///< that the comparison needs in all until it is judged next
+
+  bool operator==(const SubmissionStep&) const = default;
+};
+
+struct SubmissionJudgement {
+  SubmissionStep step;
+  SubmissionVerdict verdict;
+};
+
+/// A submission this many times slower than as written is not run a second time.
+inline constexpr double far_slower = 2;
+
+/// What is known says which submission is kept, and what is measured next. Pure.
+/// @param unmeasurable in this run
+[[nodiscard]] SubmissionJudgement judge_submissions(const SubmissionState& state,
+                                                    const SubmissionChoices& choices,
+                                                    const SubmissionLimits& limits,
+                                                    std::span<const Submission> unmeasurable = {});
+
+/// The median of its ratios to as written; NaN: not screened.
+[[nodiscard]] double screened_ratio(const SubmissionState& state, const Submission& submission);
+
+}  // namespace contextune

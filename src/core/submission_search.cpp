@@ -1,0 +1,370 @@
+#include "core/submission_search.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "core/statistics.hpp"
+
+namespace contextune {
+namespace {
+
+/// Without a result for so many blocks, a block counts as spoiled.
+constexpr std::uint64_t lost_after = 1024;
+
+/// So many failures in a row: it cannot be measured in this run.
+constexpr int most_failures = 16;
+
+/// How far blocks as written may be from a block that is compared with them.
+constexpr std::uint64_t screen_reach = 32;
+constexpr std::uint64_t charge_reach = 8;
+
+/// How much longer a block may take of which nothing is known, in times of it as written.
+constexpr double unknown_risk = 1;
+
+std::size_t even_pairs(int pairs) {
+  return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
+}
+
+/// The sequence of Thue and Morse.
+bool is_swapped(std::size_t number) {
+  bool odd = false;
+  for (; number != 0; number &= number - 1) odd = !odd;
+  return odd;
+}
+
+}  // namespace
+
+SubmissionSearch::SubmissionSearch(const SubmissionChoices& choices, const SubmissionLimits& limits,
+                                   SubmissionState earlier)
+    : choices_(choices),
+      limits_(limits),
+      state_(std::move(earlier)),
+      budget_(limits.max_slowdown, limits.grace_seconds) {
+  if (state_.choices != choices_) {
+    state_.choices = choices_;
+    state_.verdict = {};
+    state_.runs = 0;
+  }
+  if (state_.verdict.settled) {
+    step_.kind = SubmissionStep::Kind::Settled;
+  } else {
+    advance();
+    if (state_.runs >= limits_.max_runs) state_ = state();
+  }
+}
+
+Submission SubmissionSearch::plan(std::uint64_t block) {
+  assert(!last_block_ || block > *last_block_);
+  last_block_ = block;
+  if (settled()) return state_.verdict.winner;
+  if (!counted_ && !rechecking_) {
+    ++state_.runs;
+    counted_ = true;
+  }
+  while (!planned_.empty() && planned_.begin()->first + lost_after <= block)
+    spoiled(planned_.begin()->first);
+  if (half_pair_) {
+    const std::uint64_t first = *half_pair_;
+    const Pair& pair = open_pairs_.at(first);
+    if (block == first + 1) {
+      half_pair_.reset();
+      return run(block, pair.candidate_first ? pair.against : pair.candidate, Role::Second, first);
+    }
+    // Its blocks are no neighbours.
+    const Submission candidate = pair.candidate;
+    give_up_half_pair();
+    fail(candidate);
+  }
+  if (step_.kind == SubmissionStep::Kind::Screen) return plan_screened(block);
+  if (step_.kind == SubmissionStep::Kind::Compare) return plan_pair(block);
+  return idle(block);
+}
+
+Submission SubmissionSearch::run(std::uint64_t block, const Submission& submission, Role role,
+                                 std::uint64_t pair) {
+  const double risk = submission == state_.verdict.winner ? 0 : risk_of(submission);
+  budget_.hold(risk);
+  planned_[block] = {submission, role, pair, risk};
+  return submission;
+}
+
+Submission SubmissionSearch::idle(std::uint64_t block) {
+  return run(block, state_.verdict.winner, Role::Idle);
+}
+
+double SubmissionSearch::risk_of(const Submission& submission) const {
+  if (submission.is_as_written()) return 0;
+  const double block = state_.block_seconds > 0 ? state_.block_seconds : limits_.block_seconds;
+  if (!(block > 0)) return std::numeric_limits<double>::infinity();
+  const double ratio = screened_ratio(state_, submission);
+  return block * (std::isnan(ratio) ? unknown_risk : std::max(0.0, ratio - 1));
+}
+
+bool SubmissionSearch::may_run(const Submission& submission) const {
+  return submission == state_.verdict.winner || budget_.covers(risk_of(submission));
+}
+
+bool SubmissionSearch::warms_up(const Submission& submission) {
+  if (submission.gathered == 0) return false;
+  Use& use = use_of(submission);
+  if (use.warm_ups >= limits_.warm_up_blocks) return false;
+  ++use.warm_ups;
+  return true;
+}
+
+bool SubmissionSearch::is_far_slower(const Submission& submission) const {
+  for (const Screened& screened : screened_) {
+    if (screened.submission != submission) continue;
+    if (screened.an_entry >= far_slower * as_written_near(screened.block, screen_reach))
+      return true;
+  }
+  return false;
+}
+
+Submission SubmissionSearch::plan_screened(std::uint64_t block) {
+  while (!queue_.empty() && is_far_slower(queue_.front())) queue_.pop_front();
+  if (queue_.empty()) {
+    if (screening_ != 0) return idle(block);
+    advance();
+    // The next step differs, or has blocks to run.
+    if (step_.kind == SubmissionStep::Kind::Compare) return plan_pair(block);
+    if (queue_.empty()) return idle(block);
+  }
+  const Submission next = queue_.front();
+  if (!may_run(next)) return idle(block);
+  if (warms_up(next)) return run(block, next, Role::WarmUp);
+  queue_.pop_front();
+  ++screening_;
+  return run(block, next, Role::Screen);
+}
+
+Submission SubmissionSearch::plan_pair(std::uint64_t block) {
+  const SubmissionPairs& pairs = pairs_of(step_.candidate, step_.against);
+  std::size_t swapped = pairs.candidate_first.size();
+  std::size_t straight = pairs.against_first.size();
+  for (const auto& [first, pair] : open_pairs_) {
+    if (pair.candidate != step_.candidate || pair.against != step_.against) continue;
+    ++(pair.candidate_first ? swapped : straight);
+  }
+  // Results are late: pairs of the look after the next are begun rather than none.
+  const std::size_t most =
+      rechecking_ ? step_.pairs : std::min(2 * step_.pairs, even_pairs(limits_.max_pairs));
+  if (std::min(swapped, straight) >= most / 2) return idle(block);
+  if (!may_run(step_.candidate) || !may_run(step_.against)) return idle(block);
+  for (const Submission& one : {step_.candidate, step_.against})
+    if (warms_up(one)) return run(block, one, Role::WarmUp);
+  const bool candidate_first = swapped == straight ? is_swapped(swapped) : swapped < straight;
+  open_pairs_[block] = {step_.candidate, step_.against, candidate_first, 0, 0};
+  half_pair_ = block;
+  return run(block, candidate_first ? step_.candidate : step_.against, Role::First, block);
+}
+
+std::optional<SubmissionSearch::Planned> SubmissionSearch::take(std::uint64_t block) {
+  const auto at = planned_.find(block);
+  if (at == planned_.end()) return std::nullopt;
+  const Planned planned = at->second;
+  planned_.erase(at);
+  budget_.release(planned.risk);
+  return planned;
+}
+
+void SubmissionSearch::measured(std::uint64_t block, double seconds, std::uint64_t entries) {
+  if (!(seconds > 0) || !std::isfinite(seconds) || entries == 0) return spoiled(block);
+  const std::optional<Planned> planned = take(block);
+  if (!planned) return;
+  const double an_entry = seconds / static_cast<double>(entries);
+  if (planned->submission.is_as_written()) {
+    state_.block_seconds = seconds;
+    as_written_[block] = an_entry;
+    if (as_written_.size() > 4 * screen_reach) as_written_.erase(as_written_.begin());
+  } else {
+    charge(planned->submission, block, seconds, an_entry);
+  }
+  if (planned->role == Role::Screen) {
+    if (!planned->submission.is_as_written()) {
+      screened_.push_back({planned->submission, block, an_entry});
+      use_of(planned->submission).failures = 0;
+    }
+    if (--screening_ == 0 && queue_.empty()) advance();
+  } else if (planned->role == Role::First || planned->role == Role::Second) {
+    complete_pair(planned->pair, planned->role, an_entry);
+  }
+}
+
+void SubmissionSearch::spoiled(std::uint64_t block) {
+  const std::optional<Planned> planned = take(block);
+  if (!planned) return;
+  if (planned->role == Role::Screen) {
+    if (!planned->submission.is_as_written()) fail(planned->submission);
+    if (--screening_ == 0 && queue_.empty()) advance();
+  } else if (planned->role == Role::First || planned->role == Role::Second) {
+    const auto pair = open_pairs_.find(planned->pair);
+    if (pair == open_pairs_.end()) return;
+    const Submission candidate = pair->second.candidate;
+    if (half_pair_ == planned->pair) half_pair_.reset();
+    open_pairs_.erase(pair);
+    fail(candidate);
+  }
+}
+
+void SubmissionSearch::complete_pair(std::uint64_t first_block, Role role, double an_entry) {
+  const auto at = open_pairs_.find(first_block);
+  if (at == open_pairs_.end()) return;
+  (role == Role::First ? at->second.first : at->second.second) = an_entry;
+  const Pair pair = at->second;
+  if (pair.first == 0 || pair.second == 0) return;
+  open_pairs_.erase(at);
+  use_of(pair.candidate).failures = 0;
+  const double gain =
+      1 - (pair.candidate_first ? pair.first / pair.second : pair.second / pair.first);
+  SubmissionPairs& pairs = pairs_of(pair.candidate, pair.against);
+  (pair.candidate_first ? pairs.candidate_first : pairs.against_first).push_back(gain);
+  if (step_.kind != SubmissionStep::Kind::Compare || pair.candidate != step_.candidate ||
+      pair.against != step_.against)
+    return;
+  if (std::min(pairs.candidate_first.size(), pairs.against_first.size()) < step_.pairs / 2) return;
+  if (rechecking_) {
+    end_recheck();
+  } else {
+    advance();
+  }
+}
+
+void SubmissionSearch::charge(const Submission& submission, std::uint64_t block, double seconds,
+                              double an_entry) {
+  const double as_written = as_written_near(block, charge_reach);
+  if (!std::isnan(as_written)) {
+    budget_.expose(submission, seconds * (1 - as_written / an_entry));
+    return;
+  }
+  const double ratio = screened_ratio(state_, submission);
+  if (ratio > 1) budget_.expose(submission, seconds * (1 - 1 / ratio));
+}
+
+void SubmissionSearch::fail(const Submission& submission) {
+  if (++use_of(submission).failures < most_failures) return;
+  if (rechecking_) {
+    rechecking_ = false;
+    step_.kind = SubmissionStep::Kind::Settled;
+  } else if (step_.kind == SubmissionStep::Kind::Compare) {
+    advance();
+  }
+}
+
+void SubmissionSearch::give_up_half_pair() {
+  if (!half_pair_) return;
+  open_pairs_.erase(*half_pair_);
+  half_pair_.reset();
+}
+
+void SubmissionSearch::advance() {
+  add_ratios(state_);
+  screened_.clear();
+  std::vector<Submission> unmeasurable;
+  for (const Use& use : uses_)
+    if (use.failures >= most_failures) unmeasurable.push_back(use.submission);
+  SubmissionJudgement judgement = judge_submissions(state_, choices_, limits_, unmeasurable);
+  state_.verdict = std::move(judgement.verdict);
+  if (judgement.step.candidate != step_.candidate || judgement.step.against != step_.against)
+    give_up_half_pair();
+  step_ = std::move(judgement.step);
+  queue_screen();
+}
+
+void SubmissionSearch::queue_screen() {
+  assert(screening_ == 0);
+  queue_.clear();
+  if (step_.kind != SubmissionStep::Kind::Screen) return;
+  const auto missing = [&](const Submission& submission) {
+    for (const ScreenedSubmission& screened : state_.screened)
+      if (screened.submission == submission)
+        return step_.ratios - std::min(step_.ratios, screened.ratios.size());
+    return step_.ratios;
+  };
+  // There and back, with blocks as written at the ends and in the middle.
+  queue_.push_back({});
+  for (const Submission& submission : step_.screened)
+    if (missing(submission) > 1) queue_.push_back(submission);
+  if (queue_.size() > 1) queue_.push_back({});
+  for (auto at = step_.screened.rbegin(); at != step_.screened.rend(); ++at) queue_.push_back(*at);
+  queue_.push_back({});
+}
+
+void SubmissionSearch::recheck() {
+  if (!settled() || state_.verdict.winner.is_as_written()) return;
+  rechecking_ = true;
+  recheck_ = {state_.verdict.winner, {}, {}, {}};
+  step_ = {};
+  step_.kind = SubmissionStep::Kind::Compare;
+  step_.candidate = recheck_.candidate;
+  step_.pairs = even_pairs(limits_.min_pairs);
+}
+
+void SubmissionSearch::end_recheck() {
+  rechecking_ = false;
+  step_.kind = SubmissionStep::Kind::Settled;
+  std::vector<double> gains = recheck_.against_first;
+  gains.insert(gains.end(), recheck_.candidate_first.begin(), recheck_.candidate_first.end());
+  if (mean(gains) > 0) return;
+  pairs_of(recheck_.candidate, recheck_.against) = std::move(recheck_);
+  state_.runs = 1;
+  counted_ = true;
+  advance();
+}
+
+double SubmissionSearch::as_written_near(std::uint64_t block, std::uint64_t reach) const {
+  const auto after = as_written_.lower_bound(block);
+  const bool has_after = after != as_written_.end() && after->first - block <= reach;
+  const auto before = after == as_written_.begin() ? as_written_.end() : std::prev(after);
+  const bool has_before = before != as_written_.end() && block - before->first <= reach;
+  if (!has_before) return has_after ? after->second : no_sample;
+  if (!has_after) return before->second;
+  const double share = static_cast<double>(block - before->first) /
+                       static_cast<double>(after->first - before->first);
+  return before->second + share * (after->second - before->second);
+}
+
+void SubmissionSearch::add_ratios(SubmissionState& state) const {
+  for (const Screened& screened : screened_) {
+    const double as_written = as_written_near(screened.block, screen_reach);
+    if (std::isnan(as_written)) continue;
+    const auto at = std::find_if(
+        state.screened.begin(), state.screened.end(),
+        [&](const ScreenedSubmission& known) { return known.submission == screened.submission; });
+    auto& known = at != state.screened.end()
+                      ? *at
+                      : state.screened.emplace_back(ScreenedSubmission{screened.submission, {}});
+    known.ratios.push_back(screened.an_entry / as_written);
+  }
+}
+
+SubmissionState SubmissionSearch::state() const {
+  SubmissionState state = state_;
+  add_ratios(state);
+  if (!state.verdict.settled && state.runs >= limits_.max_runs) {
+    state.verdict.settled = true;
+    if (state.verdict.winner.is_as_written())
+      state.verdict.why = "no answer in " + std::to_string(state.runs) + " runs";
+  }
+  return state;
+}
+
+SubmissionPairs& SubmissionSearch::pairs_of(const Submission& candidate,
+                                            const Submission& against) {
+  if (rechecking_) return recheck_;
+  for (SubmissionPairs& pairs : state_.pairs)
+    if (pairs.candidate == candidate && pairs.against == against) return pairs;
+  return state_.pairs.emplace_back(SubmissionPairs{candidate, against, {}, {}});
+}
+
+SubmissionSearch::Use& SubmissionSearch::use_of(const Submission& submission) {
+  for (Use& use : uses_)
+    if (use.submission == submission) return use;
+  return uses_.emplace_back(Use{submission, 0, 0});
+}
+
+}  // namespace contextune

@@ -1,0 +1,102 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "core/submission_search.hpp"
+
+namespace contextune {
+
+/// A program whose blocks take as long as their submission makes them.
+struct SimulatedProgram {
+  /// Time of a block over its time as written.
+  std::function<double(const Submission&)> ratio = [](const Submission&) { return 1.0; };
+  /// How its work changes from block to block.
+  std::function<double(std::uint64_t block)> work = [](std::uint64_t) { return 1.0; };
+  double block_seconds = 1e-3;
+  std::uint64_t blocks = 1000;
+  double noise = 0.01;     ///< standard deviation, relative
+  double spikes = 0;       ///< share of blocks that are interrupted: half as long again
+  double spoiled = 0;      ///< share of blocks that say nothing
+  std::uint64_t lag = 4;   ///< blocks from one's end until its time is known
+  double preparation = 0;  ///< seconds that the caller spends before the first block
+  double graphs = 300e-6;  ///< seconds that it spends when a process first gathers in a new way
+  SubmissionChoices choices{true, {8, 16, 32}};
+  SubmissionLimits limits{.block_seconds = 1e-3};
+};
+
+/// One process of it.
+struct SimulatedRun {
+  SubmissionState state;
+  double as_written = 0;  ///< seconds it would have taken, without noise
+  double cost = 0;        ///< seconds that it took longer; what was gained is not taken off
+  double gained = 0;
+  std::uint64_t settled_at = ~std::uint64_t{0};  ///< block
+  std::uint64_t kept_at = ~std::uint64_t{0};     ///< block from which on a winner was used
+  std::uint64_t tried = 0;                       ///< blocks that were not as written before that
+};
+
+inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t seed,
+                                const SubmissionState& earlier = {}) {
+  std::mt19937_64 engine(seed);
+  const auto uniform = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
+  const auto normal = [&] {
+    double sum = -6;
+    for (int i = 0; i < 12; ++i) sum += uniform();
+    return sum;
+  };
+  struct Result {
+    std::uint64_t block;
+    double seconds;
+    bool spoiled;
+  };
+  SubmissionSearch search(program.choices, program.limits, earlier);
+  SimulatedRun run;
+  std::deque<Result> late;
+  std::vector<Submission> built;
+  double now = program.preparation;
+  search.spend(program.preparation);
+  run.cost += program.preparation;
+  const auto report = [&] {
+    const Result& result = late.front();
+    if (result.spoiled) {
+      search.spoiled(result.block);
+    } else {
+      search.measured(result.block, result.seconds, 4);
+    }
+    late.pop_front();
+  };
+  for (std::uint64_t block = 0; block < program.blocks; ++block) {
+    while (late.size() > program.lag) report();
+    search.elapsed(now);
+    const Submission submission = search.plan(block);
+    if (search.settled() && run.settled_at > block) run.settled_at = block;
+    if (!search.verdict().winner.is_as_written() && run.kept_at > block) run.kept_at = block;
+    if (run.kept_at > block && !submission.is_as_written()) ++run.tried;
+    if (submission.gathered != 0 &&
+        std::find(built.begin(), built.end(), submission) == built.end()) {
+      built.push_back(submission);
+      search.spend(program.graphs);
+      run.cost += program.graphs;
+      now += program.graphs;
+    }
+    const double plain = program.block_seconds * program.work(block);
+    const double seconds = plain * program.ratio(submission);
+    run.as_written += plain;
+    (seconds > plain ? run.cost : run.gained) += std::fabs(seconds - plain);
+    const double noise = std::max(0.2, 1 + program.noise * normal());
+    const double measured = seconds * noise * (uniform() < program.spikes ? 1.5 : 1);
+    now += measured;
+    late.push_back({block, measured, uniform() < program.spoiled});
+  }
+  while (!late.empty()) report();
+  run.state = search.state();
+  return run;
+}
+
+}  // namespace contextune
