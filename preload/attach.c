@@ -57,6 +57,8 @@ static void undecided_after(enum contextune_fn fn, void* const* args, CUresult r
   }
 }
 
+static void undecided_hand_over(void) {}
+
 static void undecided_nccl(const struct contextune_nccl_call* call) {
   (void)call;
 }
@@ -80,9 +82,20 @@ const struct contextune_core contextune_core_undecided = {
     .nccl_before = undecided_nccl,
     .nccl_after = undecided_nccl,
     .tuner_begin = undecided_tuner_begin,
+    .hand_over = undecided_hand_over,
 };
 
 const struct contextune_core* contextune_core = &contextune_core_undecided;
+
+void contextune_hand_over(void) {
+  const struct contextune_core* core = contextune_load_core();
+  if (core == NULL || contextune_thread.depth != 0) {
+    return;
+  }
+  const int error = contextune_enter(core);
+  core->hand_over();
+  contextune_leave(error);
+}
 
 /* ---- what the core is given ---- */
 
@@ -116,6 +129,7 @@ static struct contextune_frontend frontend = {
     .nccl_repeat = contextune_nccl_repeat,
     .nccl_can_repeat = contextune_nccl_can_repeat,
     .thread = thread_word,
+    .held = &contextune_hot.held,
 };
 
 /* ---- attaching ---- */
@@ -156,6 +170,7 @@ static void become_inert(void) {
   __atomic_store_n(&contextune_hot.launch, NULL, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.armed, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&contextune_hot.recording, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&contextune_hot.held, 0, __ATOMIC_RELEASE);
 }
 
 /* libc's; its usual wrapper, pthread_atfork, lives in a part of libc that wants start files. */
@@ -191,7 +206,7 @@ static const struct contextune_core* start_core(void) {
       core->after == NULL || core->range == NULL || core->program_uses_cupti == NULL ||
       core->graph_launch == NULL || core->nccl_before == NULL || core->nccl_after == NULL ||
       core->tuner_begin == NULL || core->tuner_decide == NULL || core->tuner_end == NULL ||
-      core->exiting == NULL) {
+      core->exiting == NULL || core->hand_over == NULL || core->load == NULL) {
     return NULL;
   }
   return core;

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CONTEXTUNE_ABI_VERSION 3u
+#define CONTEXTUNE_ABI_VERSION 4u
 
 /* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on; the
  * driver's come first. */
@@ -145,6 +145,10 @@ struct contextune_frontend {
   int (*nccl_repeat)(const struct contextune_nccl_call* call);
   int (*nccl_can_repeat)(const struct contextune_nccl_call* call);
   void** (*thread)(void); /* this thread's word of the core's own, as contextune_launch.thread */
+  /* Atomic; not 0: the core holds launches back, and the program's other calls of the driver begin
+   * with `hand_over`. The core is armed meanwhile, and sets it to 0 after all have been submitted.
+   */
+  uint32_t* held;
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the
@@ -185,6 +189,13 @@ struct contextune_core {
    * handler of it has run. Returns when nothing of ours is in the middle of what crashes at the end,
    * or after 2 s. */
   void (*exiting)(void);
+  /* Submits all launches that are held back, each in the context in which the program made it, and
+   * leaves this thread's current context as it was. Called while *held is not 0, before every call
+   * of the driver by the program that is no launch; a launch leaves that to `launch`. */
+  void (*hand_over)(void);
+  /* Makes the call, which loads code: once to the program's eyes, with its own result. `after` is
+   * called then as for others. */
+  CUresult (*load)(enum contextune_fn fn, void* const* args);
 };
 
 /* Exported by libcontextune.so under the name "contextune_core_v1". NULL: stay inert. */

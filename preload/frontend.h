@@ -145,6 +145,9 @@ static inline void contextune_leave(int error) {
   errno = error;
 }
 
+/* Lets the core submit the launches that it holds back, unless this is one of its own calls. */
+void contextune_hand_over(void);
+
 /* ---- memory (room.c) ---- */
 
 /* False: a limit leaves the program so little that it needs it itself. */
@@ -177,12 +180,19 @@ extern void* contextune_libcuda;                    /* our handle; NULL until it
 struct contextune_hot {
   uint32_t armed;                  /* launches are shown to the core */
   uint32_t recording;              /* entries of the kind `recorded` are shown to the core */
+  uint32_t held;                   /* the core holds launches back: see contextune_frontend */
   CUresult (*launch)(const struct contextune_launch*); /* the core's; NULL: there is none */
   void* real[contextune_fn_count]; /* libcuda's own entry points, or a stub; launches come first */
 };
 extern struct contextune_hot contextune_hot;
 _Static_assert(offsetof(struct contextune_hot, real[contextune_fn_cuLaunchKernelEx_ptsz]) < 64,
                "the launches are in the first line");
+/* Relaxed: whoever has learned of another thread's launch sees the word as that thread left it. */
+static inline void contextune_hand_over_held(void) {
+  if (CONTEXTUNE_UNLIKELY(__atomic_load_n(&contextune_hot.held, __ATOMIC_RELAXED) != 0)) {
+    contextune_hand_over();
+  }
+}
 extern void* contextune_bound[contextune_fn_count]; /* where a direct call of the program goes */
 
 /* True when libcuda.so.1 is loaded; then the tables above are filled. Never loads it. */

@@ -1,6 +1,8 @@
 /* cuGetProcAddress: the driver resolves, unchanged, and what it returned is routed by its address.
  * Names, versions and flags would have to be mapped as the driver maps them, and a wrong guess
- * calls a function with another ABI; the address says which one it is. */
+ * calls a function with another ABI; the address says which one it is.
+ *
+ * Nothing is handed over here: where a function lies does not depend on what was launched. */
 #include "frontend.h"
 
 static void route(CUresult result, void** pointer, const char* symbol, int version,

@@ -26,68 +26,78 @@ static inline bool is_not_recording(void) {
 }
 
 /* Names end in _ here: the registry names its parameters as it likes. */
-#define OBSERVE(name, pointer_type, params, args, passes, counts, tells_before, tells_after) \
-  CUresult contextune_inner_##name params;                                                   \
-  CUresult contextune_inner_##name params {                                                  \
-    const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];      \
-    const struct contextune_call call_ = contextune_begin_call();                            \
-    const struct contextune_core* core_ = contextune_load_core();                            \
-    if (counts) {                                                                            \
-      contextune_count_launch();                                                             \
-    }                                                                                        \
-    if ((passes) || core_ == NULL || contextune_thread.depth != 0) {                         \
-      const CUresult passed_ = real_ args;                                                   \
-      contextune_end_call(call_);                                                            \
-      return passed_;                                                                        \
-    }                                                                                        \
-    void* const addresses[] = {ADDRESSES args NULL};                                         \
-    int error_ = contextune_enter(core_);                                                    \
-    if (tells_before) {                                                                      \
-      core_->before(contextune_fn_##name, addresses);                                        \
-    }                                                                                        \
-    errno = error_;                                                                          \
-    const CUresult result_ = real_ args;                                                     \
-    error_ = errno;                                                                          \
-    if (tells_after) {                                                                       \
-      core_->after(contextune_fn_##name, addresses, result_);                                \
-    }                                                                                        \
-    contextune_leave(error_);                                                                \
-    contextune_end_call(call_);                                                              \
-    return result_;                                                                          \
+#define OBSERVE(name, pointer_type, params, args, passes, counts, tells_before, core_makes, \
+                tells_after)                                                                \
+  CUresult contextune_inner_##name params;                                                  \
+  CUresult contextune_inner_##name params {                                                 \
+    const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];     \
+    const struct contextune_call call_ = contextune_begin_call();                           \
+    const struct contextune_core* core_ = contextune_load_core();                           \
+    contextune_hand_over_held();                                                            \
+    if (counts) {                                                                           \
+      contextune_count_launch();                                                            \
+    }                                                                                       \
+    if ((passes) || core_ == NULL || contextune_thread.depth != 0) {                        \
+      const CUresult passed_ = real_ args;                                                  \
+      contextune_end_call(call_);                                                           \
+      return passed_;                                                                       \
+    }                                                                                       \
+    void* const addresses[] = {ADDRESSES args NULL};                                        \
+    int error_ = contextune_enter(core_);                                                   \
+    if (tells_before) {                                                                     \
+      core_->before(contextune_fn_##name, addresses);                                       \
+    }                                                                                       \
+    CUresult result_;                                                                       \
+    if ((core_makes) && core_ != &contextune_core_undecided) {                              \
+      result_ = core_->load(contextune_fn_##name, addresses);                               \
+    } else {                                                                                \
+      errno = error_;                                                                       \
+      result_ = real_ args;                                                                 \
+      error_ = errno;                                                                       \
+    }                                                                                       \
+    if (tells_after) {                                                                      \
+      core_->after(contextune_fn_##name, addresses, result_);                               \
+    }                                                                                       \
+    contextune_leave(error_);                                                               \
+    contextune_end_call(call_);                                                             \
+    return result_;                                                                         \
   }
 
 /* A graph launch costs microseconds and comes seldom, so an attached core makes all of them. */
-#define INNER_graph(name, pointer_type, params, args)                               \
-  CUresult contextune_inner_##name params;                                           \
-  CUresult contextune_inner_##name params {                                          \
-    const struct contextune_call call_ = contextune_begin_call();                    \
-    const struct contextune_core* core_ = contextune_load_core();                    \
-    CUresult result_;                                                                \
-    if (core_ == NULL || contextune_thread.depth != 0) {                             \
-      result_ = ((pointer_type)contextune_hot.real[contextune_fn_##name])args;       \
-    } else {                                                                         \
-      const int error_ = contextune_enter(core_);                                    \
-      result_ = core_->graph_launch(contextune_fn_##name, exec, stream);             \
-      contextune_leave(error_);                                                      \
-    }                                                                                \
-    contextune_end_call(call_);                                                      \
-    return result_;                                                                  \
+#define INNER_graph(name, pointer_type, params, args)                          \
+  CUresult contextune_inner_##name params;                                     \
+  CUresult contextune_inner_##name params {                                    \
+    const struct contextune_call call_ = contextune_begin_call();              \
+    const struct contextune_core* core_ = contextune_load_core();              \
+    CUresult result_;                                                          \
+    contextune_hand_over_held();                                               \
+    if (core_ == NULL || contextune_thread.depth != 0) {                       \
+      result_ = ((pointer_type)contextune_hot.real[contextune_fn_##name])args; \
+    } else {                                                                   \
+      const int error_ = contextune_enter(core_);                              \
+      result_ = core_->graph_launch(contextune_fn_##name, exec, stream);       \
+      contextune_leave(error_);                                                \
+    }                                                                          \
+    contextune_end_call(call_);                                                \
+    return result_;                                                            \
   }
 
 #define INNER_launch(name, pointer_type, params, args) CUresult contextune_inner_##name params;
 #define INNER_resolve(name, pointer_type, params, args) CUresult contextune_inner_##name params;
 #define INNER_before(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, false, true, false)
+  OBSERVE(name, pointer_type, params, args, false, false, true, false, false)
 #define INNER_after(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, false, false, true)
+  OBSERVE(name, pointer_type, params, args, false, false, false, false, true)
 #define INNER_both(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, false, true, true)
+  OBSERVE(name, pointer_type, params, args, false, false, true, false, true)
 #define INNER_recorded(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, is_not_recording(), false, true, true)
+  OBSERVE(name, pointer_type, params, args, is_not_recording(), false, true, false, true)
+#define INNER_load(name, pointer_type, params, args) \
+  OBSERVE(name, pointer_type, params, args, false, false, false, true, true)
 #define INNER_init(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, false, false, true)
+  OBSERVE(name, pointer_type, params, args, false, false, false, false, true)
 #define INNER_count(name, pointer_type, params, args) \
-  OBSERVE(name, pointer_type, params, args, false, true, false, true)
+  OBSERVE(name, pointer_type, params, args, false, true, false, false, true)
 
 #define CONTEXTUNE_ENTRY(name, pointer_type, kind, params, args)                        \
   INNER_##kind(name, pointer_type, params, args) _Static_assert(                        \

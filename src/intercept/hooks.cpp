@@ -1,6 +1,7 @@
 #include "intercept/hooks.hpp"
 
 #include "gpu/process_exit.hpp"
+#include "intercept/code_load.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/hook_arguments.hpp"
 #include "intercept/memory_hooks.hpp"
@@ -272,6 +273,14 @@ void on_exiting() noexcept {
   gpu::begin_exit();
 }
 
+/// Nothing is held back yet.
+void on_hand_over() noexcept {}
+
+CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
+  const Uncancelled uncancelled;
+  return load_code(*attached, fn, args);
+}
+
 constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
                                 sizeof(contextune_core),
                                 on_launch,
@@ -285,7 +294,9 @@ constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
                                 on_tuner_begin,
                                 on_tuner_decide,
                                 on_tuner_end,
-                                on_exiting};
+                                on_exiting,
+                                on_hand_over,
+                                on_code_load};
 
 }  // namespace
 

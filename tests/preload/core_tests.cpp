@@ -126,6 +126,15 @@ TEST_CASE("What is recorded passes the core by until it records", "[core]") {
   CHECK(count_lines(recorded.record, "after cuEventRecord 0") == 1);
 }
 
+TEST_CASE("An attached core makes every load of code, and is told of it afterwards", "[core]") {
+  for (const char* manner : {"", "refuse"}) {
+    const Recorded recorded = run_recorded(
+        {client("keeps_errno")}, {{"CONTEXTUNE_TEST_CORE", manner}, {"FAKE_NCCL_QUIET", "1"}});
+    const std::string made = "load cuLibraryLoadData\nafter cuLibraryLoadData 0\n";
+    CHECK((recorded.record.find(made) != std::string::npos) == (std::string(manner) != "refuse"));
+  }
+}
+
 TEST_CASE("No entry point of the frontend changes errno, whatever the core does", "[core]") {
   const std::vector<std::string> command = {client("keeps_errno")};
   const Environment quiet = {{"FAKE_NCCL_QUIET", "1"}};

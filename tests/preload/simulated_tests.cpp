@@ -19,6 +19,7 @@ TEST_CASE("A driver-API program computes the same on the simulated driver", "[si
     launches += line.starts_with("launch cuLaunchKernel ");
   }
   CHECK(launches == 11);
+  CHECK(count_lines(recorded.record, "load cuModuleLoadData") == 1);
   CHECK(count_lines(recorded.record, "after cuModuleLoadData 0") == 1);
   CHECK(count_lines(recorded.record, "after cuModuleGetFunction 0 name increment") == 1);
   CHECK(count_lines(recorded.record, "before cuModuleUnload") == 1);

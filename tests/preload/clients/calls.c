@@ -71,6 +71,11 @@ static void on_tuner_end(int64_t comm) {
 }
 
 static void on_exiting(void) {}
+static void on_hand_over(void) {}
+static CUresult on_load(enum contextune_fn fn, void* const* args) {
+  (void)fn, (void)args;
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
 
 static const struct contextune_core core = {
     .version = CONTEXTUNE_ABI_VERSION,
@@ -87,6 +92,8 @@ static const struct contextune_core core = {
     .tuner_decide = on_tuner_decide,
     .tuner_end = on_tuner_end,
     .exiting = on_exiting,
+    .hand_over = on_hand_over,
+    .load = on_load,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(

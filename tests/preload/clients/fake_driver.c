@@ -87,6 +87,7 @@ static uint64_t mix_bytes(uint64_t sum, const void* argument, size_t size) {
 #define DEFINE_launch ORDINARY
 #define DEFINE_graph ORDINARY
 #define DEFINE_count ORDINARY
+#define DEFINE_load ORDINARY
 #define DEFINE_before ORDINARY
 #define DEFINE_after ORDINARY
 #define DEFINE_both ORDINARY

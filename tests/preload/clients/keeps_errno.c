@@ -71,8 +71,11 @@ static void call_driver(const char* when) {
     memset((void*)(uintptr_t)number, 0, 256);
     printf("%s %s: %d %d", when, entry->name, errno_after(entry->reference, number),
            errno_after(looked_up, number));
-    /* A launch that the core makes has no errno of the driver's to show. */
-    if (strstr(entry->name, "Launch") == NULL || strstr(entry->name, "Host") != NULL) {
+    /* A launch or a load that the core makes has no errno of the driver's to show. */
+    const int is_cores =
+        (strstr(entry->name, "Launch") != NULL || strstr(entry->name, "Load") != NULL) &&
+        strstr(entry->name, "Host") == NULL;
+    if (!is_cores) {
       fake_errno(of_driver);
       printf(", %d %d", errno_after(entry->reference, number), errno_after(looked_up, number));
       fake_errno(0);

@@ -1,6 +1,7 @@
 /* A core that writes down what the frontend tells it, one line each, to the file that
  * CONTEXTUNE_TEST_RECORD names. CONTEXTUNE_TEST_CORE: `refuse` to start, speak another `version`,
  * `arm` the launches, or see what is `recorded`. */
+#include "forward_load.h"
 #include "preload/contextune_abi.h"
 #include "preload/registry/newer_types.h"
 
@@ -151,6 +152,15 @@ static void on_exiting(void) {
   record("exit\n");
 }
 
+static void on_hand_over(void) {
+  record("hand over\n");
+}
+
+static CUresult on_load(enum contextune_fn fn, void* const* args) {
+  record("load %s\n", frontend->name(fn));
+  return forward_load(frontend->real(fn), fn, args);
+}
+
 static struct contextune_core core = {
     .version = CONTEXTUNE_ABI_VERSION,
     .size = sizeof(struct contextune_core),
@@ -166,6 +176,8 @@ static struct contextune_core core = {
     .tuner_decide = on_tuner_decide,
     .tuner_end = on_tuner_end,
     .exiting = on_exiting,
+    .hand_over = on_hand_over,
+    .load = on_load,
 };
 
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(
