@@ -1,0 +1,72 @@
+#include "core/found_region.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace contextune {
+namespace {
+
+struct Part {
+  std::uint32_t count;
+  const char* one;
+  const char* more;
+};
+
+std::string text_of_part(const Part& part) {
+  return text_with_thousands(part.count) + " " + (part.count == 1 ? part.one : part.more);
+}
+
+// "every 4 launches, 1 copy and 1 wait from dev_lapl_iter"
+std::string text_of_period(const FoundRegion& region) {
+  std::vector<Part> parts;
+  for (const Part& part :
+       {Part{region.launches, "launch", "launches"},
+        Part{region.graph_launches, "graph launch", "graph launches"},
+        Part{region.copies, "copy", "copies"}, Part{region.waits, "wait", "waits"}})
+    if (part.count > 0) parts.push_back(part);
+  const std::string name = region.first.empty() ? "" : "`" + region.first + "`";
+  if (parts.size() == 1 && parts.front().count == 1)
+    return std::string("every ") + parts.front().one + (name.empty() ? "" : " of " + name);
+  std::string text = "every ";
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 < parts.size() ? ", " : " and ";
+    text += text_of_part(parts[i]);
+  }
+  return text + (region.first.empty() ? "" : " from " + region.first);
+}
+
+// Shares that are small or nearly all are not rounded to none or all.
+std::string text_of_share(double share) {
+  const double percent = std::clamp(std::isfinite(share) ? share : 0.0, 0.0, 1.0) * 100;
+  if (percent > 0 && percent < 1) return "less than 1 %";
+  if (percent < 100 && percent > 99) return "99 %";
+  return std::to_string(std::lround(percent)) + " %";
+}
+
+}  // namespace
+
+std::string text_with_thousands(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string text_of(const FoundRegion& region) {
+  std::string text = text_of_period(region);
+  if (region.joined > 1) text += ", " + text_with_thousands(region.joined) + " times an entry";
+  text +=
+      "; " + text_with_thousands(region.entries) + (region.entries == 1 ? " entry" : " entries");
+  if (region.threads > 1) text += " on " + text_with_thousands(region.threads) + " threads";
+  return text + "; " + text_of_share(region.share) + " of the elapsed time";
+}
+
+std::string text_of(std::span<const FoundRegion> regions) {
+  if (regions.empty()) return "nothing repeats: the process is the region";
+  std::string text;
+  for (const FoundRegion& region : regions)
+    text += (text.empty() ? "" : ". Also ") + text_of(region);
+  return text;
+}
+
+}  // namespace contextune

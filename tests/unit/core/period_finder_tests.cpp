@@ -1,0 +1,312 @@
+#include "core/period_finder.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "period_reader.hpp"
+
+using contextune::Finding;
+using contextune::FoundPeriod;
+using contextune::PeriodFinder;
+using contextune::PeriodStep;
+
+namespace {
+
+using Tokens = std::vector<std::uint64_t>;
+
+Tokens range(std::uint64_t first, std::size_t length) {
+  Tokens tokens(length);
+  for (std::size_t i = 0; i < length; ++i) tokens[i] = first + i;
+  return tokens;
+}
+
+Tokens operator*(const Tokens& tokens, std::size_t times) {
+  Tokens result;
+  for (std::size_t i = 0; i < times; ++i) result.insert(result.end(), tokens.begin(), tokens.end());
+  return result;
+}
+
+Tokens operator+(Tokens tokens, const Tokens& more) {
+  tokens.insert(tokens.end(), more.begin(), more.end());
+  return tokens;
+}
+
+const FoundPeriod* of_length(const std::vector<FoundPeriod>& periods, std::uint32_t length) {
+  for (const FoundPeriod& period : periods)
+    if (period.length == length) return &period;
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("A finder finds a simple loop and says where its entries begin", "[period_finder]") {
+  const std::uint32_t length = GENERATE(1u, 2u, 3u, 4u, 17u, 100u, 500u, 1024u, 4095u, 4096u);
+  CAPTURE(length);
+  PeriodReader reader;
+  const std::size_t rounds = std::max<std::size_t>(8, 64 / length);
+  reader.see(range(900'000, 5) + range(1, length) * rounds);
+  CHECK(reader.broken_promise() == "");
+  CHECK(reader.finder.finding() == Finding::Found);
+  REQUIRE(reader.finder.found().size() == 1);
+  const FoundPeriod period = reader.finder.found().front();
+  CHECK(period.length == length);
+  CHECK(period.first == 1);
+  CHECK(period.entries == rounds);
+  CHECK(period.depth == 0);
+  CHECK(period.holder == 0);
+  CHECK(reader.finder.followed() == period.id);
+  REQUIRE_FALSE(reader.entries.empty());
+  CHECK(reader.entries.front().begin <= 5 + std::max(24u, 4 * length));
+  for (const PeriodReader::Entry& entry : reader.entries) {
+    CHECK(entry.length == length);
+    CHECK((entry.begin - 5) % length == 0);
+  }
+}
+
+TEST_CASE("A finder follows the outer loop once that came three times", "[period_finder]") {
+  PeriodReader reader;
+  const Tokens round = Tokens{1} * 1024 + Tokens{2};
+  reader.see(round * 2 + Tokens{1});
+  CHECK(reader.finder.followed_length() == 1);
+  reader.see(Tokens{1} * 1023 + Tokens{2} + round * 47);
+  CHECK(reader.broken_promise() == "");
+  CHECK(reader.finder.followed_length() == 1025);
+  CHECK(reader.broken <= 4);
+  const auto periods = reader.finder.found();
+  REQUIRE(periods.size() == 2);
+  CHECK(periods[0].length == 1025);
+  CHECK(periods[0].entries == 50);
+  CHECK(periods[0].depth == 1);
+  CHECK(periods[1].length == 1);
+  CHECK(periods[1].entries <= 50 * 1024);
+  CHECK(periods[1].entries >= 49 * 1024);
+  CHECK(periods[1].depth == 0);
+  CHECK(periods[1].holder == periods[0].id);
+}
+
+TEST_CASE("A finder knows three loops inside each other", "[period_finder]") {
+  PeriodReader reader;
+  const Tokens layer = Tokens{1, 2, 3} * 10 + Tokens{4};
+  const Tokens step = layer * 8 + range(10, 7);
+  reader.see(step * 60);
+  CHECK(reader.broken_promise() == "");
+  CHECK(reader.finder.followed_length() == step.size());
+  const auto periods = reader.finder.found();
+  REQUIRE(of_length(periods, 3));
+  REQUIRE(of_length(periods, 31));
+  REQUIRE(of_length(periods, 255));
+  CHECK(of_length(periods, 3)->depth == 0);
+  CHECK(of_length(periods, 31)->depth == 1);
+  CHECK(of_length(periods, 255)->depth == 2);
+  CHECK(of_length(periods, 3)->holder == of_length(periods, 31)->id);
+  CHECK(of_length(periods, 31)->holder == of_length(periods, 255)->id);
+}
+
+TEST_CASE("A caller for whom entries last too long gets those inside", "[period_finder]") {
+  PeriodReader reader;
+  const Tokens round = Tokens{1, 2} * 100 + Tokens{3};
+  reader.see(round * 10);
+  REQUIRE(reader.finder.followed_length() == 201);
+  PeriodFinder finder;
+  for (const std::uint64_t token : round * 10) static_cast<void>(finder.see(token));
+  CHECK(finder.keep_inside());
+  CHECK(finder.followed() == 0);
+  CHECK_FALSE(finder.keep_inside());
+  std::size_t outside = 0;
+  for (const std::uint64_t token : round * 20) {
+    if (finder.see(token) == PeriodStep::Outside) ++outside;
+    if (finder.followed() != 0) REQUIRE(finder.followed_length() == 2);
+  }
+  CHECK(outside == 0);
+  CHECK_FALSE(finder.keep_inside());
+  const auto periods = finder.found();
+  REQUIRE(of_length(periods, 2));
+  CHECK(of_length(periods, 2)->entries >= 29 * 100);
+}
+
+TEST_CASE("A loop whose count changes breaks its body's period, and no more", "[period_finder]") {
+  const unsigned seed = GENERATE(1u, 2u, 3u, 4u);
+  CAPTURE(seed);
+  std::mt19937 random(seed);
+  PeriodReader reader;
+  std::uint64_t inner = 0;
+  for (int round = 0; round < 2000; ++round) {
+    const std::size_t n = 3 + random() % 60;
+    inner += 2 * n;
+    reader.see(Tokens{1} + Tokens{2, 3} * n + Tokens{4});
+  }
+  CHECK(reader.broken_promise() == "");
+  const auto periods = reader.finder.found();
+  REQUIRE_FALSE(periods.empty());
+  CHECK(periods.front().length == 2);
+  CHECK(periods.front().first == 2);
+  CHECK(periods.front().steps > inner * 97 / 100);
+  // Rounds that came equally often by chance are not followed for long.
+  std::uint64_t completed = 0;
+  for (const PeriodReader::Entry& entry : reader.entries)
+    if (entry.id == periods.front().id) completed += entry.length;
+  CHECK(completed > inner * 90 / 100);
+}
+
+TEST_CASE("A rare stranger costs an entry or two, and the period goes on", "[period_finder]") {
+  const std::size_t length = GENERATE(1u, 4u, 500u, 4096u);
+  CAPTURE(length);
+  const Tokens body = range(1, length);
+  PeriodReader reader;
+  reader.see(body * 24);
+  const std::uint32_t id = reader.finder.followed();
+  REQUIRE(id != 0);
+  std::mt19937 random(7);
+  for (std::uint64_t stranger = 0; stranger < 20; ++stranger) {
+    reader.see(Tokens{1'000'000 + stranger});
+    CHECK(reader.finder.followed() == 0);
+    reader.see(body[0]);
+    CHECK(reader.finder.followed() == id);
+    reader.see(body[1 % length]);
+    const std::size_t rest = length > 2 ? length - 2 : 0;
+    for (std::size_t i = 0; i < rest; ++i) reader.see(body[i + 2]);
+    reader.see(body * 8);
+    // In the middle of an entry: inserted, in place of a step, or with a step left out.
+    const std::size_t cut = random() % length;
+    for (std::size_t i = 0; i < cut; ++i) reader.see(body[i]);
+    if (stranger % 3 != 2) reader.see(Tokens{2'000'000 + stranger});
+    for (std::size_t i = cut + (stranger % 3 == 0 ? 0 : 1); i < length; ++i) reader.see(body[i]);
+    reader.see(body * 8);
+    CHECK(reader.finder.followed() == id);
+  }
+  CHECK(reader.broken_promise() == "");
+  CHECK(reader.finder.found().size() == 1);
+  CHECK(reader.broken <= 60);
+  CHECK(reader.entries.size() > 20 * 15);
+}
+
+TEST_CASE("A period is known again after a stranger though its first token comes often in it",
+          "[period_finder]") {
+  PeriodReader reader;
+  const Tokens body = {1, 1, 2, 1, 3};
+  reader.see(body * 20);
+  const std::uint32_t id = reader.finder.followed();
+  REQUIRE(reader.finder.followed_length() == 5);
+  reader.see(Tokens{9} + body);
+  CHECK(reader.finder.followed() == id);
+  CHECK(reader.see(1) == PeriodStep::Begins);
+  CHECK(reader.broken_promise() == "");
+}
+
+TEST_CASE("A stranger in an outer loop does not lose it", "[period_finder]") {
+  PeriodReader reader;
+  const Tokens round = Tokens{1} * 300 + Tokens{2};
+  reader.see(round * 20);
+  REQUIRE(reader.finder.followed_length() == 301);
+  reader.see(Tokens{1} * 100 + Tokens{7} + Tokens{1} * 200 + Tokens{2});
+  CHECK(reader.finder.followed_length() <= 1);
+  reader.see(round);
+  CHECK(reader.finder.followed_length() == 301);
+  CHECK(reader.see(1) == PeriodStep::Begins);
+  CHECK(reader.broken_promise() == "");
+  CHECK(reader.finder.found().size() == 2);
+}
+
+TEST_CASE("Rotations of a cycle are one period", "[period_finder]") {
+  PeriodReader reader;
+  const Tokens body = {1, 2, 3, 4, 5, 6};
+  for (std::ptrdiff_t cut = 0; cut < 6; ++cut) {
+    Tokens rotated = body;
+    std::rotate(rotated.begin(), rotated.begin() + cut, rotated.end());
+    // Far enough from each other that the first is no longer in sight.
+    reader.see(rotated * 100 + range(1000 + 1000 * static_cast<std::uint64_t>(cut), 900));
+  }
+  CHECK(reader.broken_promise() == "");
+  const auto periods = reader.finder.found();
+  REQUIRE(periods.size() == 1);
+  CHECK(periods[0].first == 1);
+  CHECK(periods[0].entries >= 6 * 99);
+  CHECK(periods[0].entries <= 6 * 100);
+}
+
+TEST_CASE("The same cycle has one identity in every finder, and counts once when merged",
+          "[period_finder]") {
+  std::vector<std::vector<FoundPeriod>> found;
+  for (std::ptrdiff_t cut = 0; cut < 4; ++cut) {
+    PeriodReader reader;
+    Tokens body = {1, 1, 2, 3};
+    std::rotate(body.begin(), body.begin() + cut, body.end());
+    reader.see(body * 50);
+    if (cut == 3) reader.see(range(100, 3) * 500);
+    found.push_back(reader.finder.found());
+  }
+  const auto all = contextune::merged(found);
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].length == 3);
+  CHECK(all[0].finders == 1);
+  CHECK(all[1].length == 4);
+  CHECK(all[1].finders == 4);
+  CHECK(all[1].entries == 4 * 50);
+  CHECK(all[1].steps == 4 * 200);
+  CHECK(contextune::merged({}).empty());
+}
+
+TEST_CASE("The identity of a cycle is that of its order, not of its tokens alone",
+          "[period_finder]") {
+  const auto identity = [](const Tokens& body) {
+    PeriodReader reader;
+    reader.see(body * 20);
+    REQUIRE(reader.finder.found().size() == 1);
+    return reader.finder.found().front().identity;
+  };
+  CHECK(identity({1, 2, 3, 4}) == identity({3, 4, 1, 2}));
+  CHECK(identity({1, 2, 3, 4}) != identity({1, 3, 2, 4}));
+  // The same pairs of neighbours in another order.
+  CHECK(identity({1, 2, 1, 3, 1, 2, 4}) == identity({1, 3, 1, 2, 4, 1, 2}));
+  CHECK(identity({1, 2, 3, 1, 4, 5}) != identity({1, 4, 3, 1, 2, 5}));
+}
+
+TEST_CASE("Where nothing repeats, a finder says so and searches less often", "[period_finder]") {
+  PeriodFinder finder;
+  std::mt19937_64 random(3);
+  const auto work_of = [&](std::size_t steps) {
+    const std::uint64_t before = finder.work();
+    for (std::size_t i = 0; i < steps; ++i) REQUIRE(finder.see(random()) == PeriodStep::Outside);
+    return finder.work() - before;
+  };
+  const std::uint64_t early = work_of(10'000);
+  CHECK(finder.finding() == Finding::Looking);
+  work_of(200'000);
+  CHECK(finder.finding() == Finding::NothingRepeats);
+  CHECK(work_of(10'000) < early / 2);
+  CHECK(finder.found().empty());
+  CHECK(finder.followed() == 0);
+  // And is not too late for a loop that comes then.
+  std::size_t outside = 0;
+  for (const std::uint64_t token : Tokens{1, 2, 3} * 1000)
+    if (finder.see(token) == PeriodStep::Outside) ++outside;
+  CHECK(outside <= 1024 + 3);
+  CHECK(finder.finding() == Finding::Found);
+}
+
+TEST_CASE("A cycle longer than the limit is not found, and one just within it is",
+          "[period_finder]") {
+  PeriodReader over;
+  over.see(range(1, PeriodFinder::longest + 1) * 12);
+  CHECK(over.finder.found().empty());
+  CHECK(over.entries.empty());
+  PeriodReader within;
+  // As an outer loop, which has to come three times.
+  within.see((Tokens{0} * (PeriodFinder::longest - 1) + Tokens{1}) * 12);
+  CHECK(within.finder.followed_length() == PeriodFinder::longest);
+  CHECK(within.broken_promise() == "");
+}
+
+TEST_CASE("Phases of a program are found one after another", "[period_finder]") {
+  PeriodReader reader;
+  for (std::uint64_t phase = 0; phase < 40; ++phase) {
+    const std::size_t length = 1 + phase * 97 % 3000;
+    reader.see(range(10'000 * phase, length) * (6 + 200 / length));
+    CHECK(reader.finder.followed_length() == length);
+  }
+  CHECK(reader.broken_promise() == "");
+}
