@@ -63,7 +63,10 @@ void Comparison::complete(std::span<const RegionSample> samples) {
 }
 
 void Comparison::look() {
-  const Bound bound = paired_bound(gains_, confidence_tail / num_looks_, limits_.known);
+  const double tail = confidence_tail / num_looks_;
+  const Bound bound = limits_.without_order
+                          ? paired_bound(without_order(gains_), tail, limits_.known, 1)
+                          : paired_bound(gains_, tail, limits_.known);
   gain_ = bound.mean;
   bound_ = bound.low;
   scatter_ = bound.scatter;

@@ -20,6 +20,8 @@ struct ConfirmLimits {
   Scatter known = {};
   /// The comparison may give up after so many pairs; 0: twice min_pairs.
   int pairs_to_give_up = 0;
+  /// Which state of a pair came first is known to matter: work that drifts or alternates.
+  bool without_order = false;
 };
 
 /// One comparison of two whole states of the region, by alternating passes (A B B A).
@@ -44,6 +46,8 @@ class Comparison {
   [[nodiscard]] int pairs() const { return static_cast<int>(gains_.size()); }
   /// How the gains scatter, scaled to pairs whose two states take about as long.
   [[nodiscard]] Scatter scatter() const;
+  /// How the gains scatter.
+  [[nodiscard]] const Scatter& scatter_of_gains() const { return scatter_; }
 
  private:
   void look();

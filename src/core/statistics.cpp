@@ -111,10 +111,11 @@ double t_quantile(double tail, std::size_t degrees) {
   return low;
 }
 
-Bound paired_bound(std::span<const double> gains, double tail, const Scatter& known) {
-  if (gains.size() < 2) {
+Bound paired_bound(std::span<const double> gains, double tail, const Scatter& known,
+                   std::size_t fitted) {
+  if (gains.size() < 2 + fitted) {
     const double infinite = std::numeric_limits<double>::infinity();
-    return {gains.empty() ? no_sample : gains[0], -infinite, infinite, known};
+    return {mean(gains), -infinite, infinite, known};
   }
   std::vector<double> sorted(gains.begin(), gains.end());
   std::sort(sorted.begin(), sorted.end());
@@ -127,7 +128,10 @@ Bound paired_bound(std::span<const double> gains, double tail, const Scatter& kn
     winsorized[n - 1 - i] = sorted[n - 1 - cut];
   }
   const double share = static_cast<double>(kept.size()) / static_cast<double>(n);
-  Scatter scatter{deviation(winsorized), kept.size() - 1};
+  const double all_degrees = static_cast<double>(n - 1);
+  Scatter scatter{
+      deviation(winsorized) * std::sqrt(all_degrees / (all_degrees - static_cast<double>(fitted))),
+      kept.size() - 1 - fitted};
   if (known.degrees > 0) {
     const auto weighed = [](const Scatter& one) {
       return one.deviation * one.deviation * static_cast<double>(one.degrees);
@@ -139,6 +143,16 @@ Bound paired_bound(std::span<const double> gains, double tail, const Scatter& kn
   const double error = scatter.deviation / (share * std::sqrt(static_cast<double>(n)));
   const double centre = mean(kept);
   return {centre, centre - t_quantile(tail, scatter.degrees) * error, error, scatter};
+}
+
+std::vector<double> without_order(std::span<const double> gains) {
+  std::vector<double> of_order[2];
+  for (std::size_t i = 0; i < gains.size(); ++i) of_order[i % 2].push_back(gains[i]);
+  std::vector<double> rest(gains.begin(), gains.end());
+  if (of_order[1].empty()) return rest;
+  const double half = (median(of_order[0]) - median(of_order[1])) / 2;
+  for (std::size_t i = 0; i < rest.size(); ++i) rest[i] += i % 2 == 0 ? -half : half;
+  return rest;
 }
 
 }  // namespace contextune

@@ -59,7 +59,12 @@ struct Bound {
 /// Bound of the mean of paired gains, 10 % trimmed at each end (Tukey and McLaughlin), so that one
 /// interrupted pass among many does not decide. -inf for fewer than two pairs.
 /// @param known of gains like these, from before
+/// @param fitted what was estimated from the gains and taken off them before
 [[nodiscard]] Bound paired_bound(std::span<const double> gains, double tail,
-                                 const Scatter& known = {});
+                                 const Scatter& known = {}, std::size_t fitted = 0);
+
+/// Takes off the gains what depends on which state of a pair came first: in work that grows,
+/// shrinks or alternates, that is not scatter. The gains of even and of odd places began alike.
+[[nodiscard]] std::vector<double> without_order(std::span<const double> gains);
 
 }  // namespace contextune

@@ -24,10 +24,16 @@ constexpr std::size_t most_compared = 3;
 /// Few equal samples prove little.
 constexpr double least_ratio_noise = 0.003;
 
+/// What a logarithm of a gain is, as a share of the time before.
+double share(double log_gain) {
+  return 1 - std::exp(-log_gain);
+}
+
 struct Judged {
   Comparison::Verdict verdict = Comparison::Verdict::Open;
   double gain = 0;
   double low = 0;
+  double high = 0;
   std::size_t pairs = 0;  ///< that were looked at
   std::size_t needed = 0;
   Scatter scatter;
@@ -156,6 +162,7 @@ Judged Judge::judged(const Submission& candidate, const Submission& against,
   limits.min_pairs = std::max(2, (limits_.min_pairs + 1) / 2 * 2);
   limits.max_pairs = std::max(limits.min_pairs, limits_.max_pairs / 2 * 2);
   limits.known = known;
+  limits.without_order = true;
   Comparison comparison(limits);
   static const SubmissionPairs none;
   const SubmissionPairs* pairs = &none;
@@ -175,11 +182,12 @@ Judged Judge::judged(const Submission& candidate, const Submission& against,
     used = looked_at;
   }
   return {comparison.verdict(),
-          comparison.gain(),
-          comparison.bound(),
+          share(comparison.gain()),
+          share(comparison.bound()),
+          share(2 * comparison.gain() - comparison.bound()),
           used,
           used + comparison.batch().size() / 2,
-          comparison.scatter()};
+          comparison.scatter_of_gains()};
 }
 
 bool Judge::screen(std::vector<Submission> submissions, std::size_t ratios) {
@@ -213,7 +221,7 @@ void Judge::keep(const Submission& winner, const Judged& judged) {
   result_.verdict.winner = winner;
   result_.verdict.gain = judged.gain;
   result_.verdict.low = judged.low;
-  result_.verdict.high = 2 * judged.gain - judged.low;
+  result_.verdict.high = judged.high;
   result_.verdict.pairs = static_cast<int>(judged.pairs);
   result_.verdict.why = "the region was shown to be faster with it";
 }
@@ -300,7 +308,11 @@ bool SubmissionChoices::allow(const Submission& submission) const {
 
 double screened_ratio(const SubmissionState& state, const Submission& submission) {
   for (const ScreenedSubmission& screened : state.screened)
-    if (screened.submission == submission) return median(screened.ratios);
+    if (screened.submission == submission) {
+      std::vector<double> logs;
+      for (const double ratio : screened.ratios) logs.push_back(std::log(ratio));
+      return std::exp(median(logs));
+    }
   return no_sample;
 }
 

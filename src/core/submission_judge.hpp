@@ -32,7 +32,7 @@ struct SubmissionJudgement {
 };
 
 /// A submission this many times slower than as written is not run a second time.
-inline constexpr double far_slower = 2;
+inline constexpr double far_slower = 2.5;
 
 /// What is known says which submission is kept, and what is measured next. Pure.
 /// @param unmeasurable in this run
@@ -41,7 +41,7 @@ inline constexpr double far_slower = 2;
                                                     const SubmissionLimits& limits,
                                                     std::span<const Submission> unmeasurable = {});
 
-/// The median of its ratios to as written; NaN: not screened.
+/// The middle of its ratios to as written; NaN: not screened.
 [[nodiscard]] double screened_ratio(const SubmissionState& state, const Submission& submission);
 
 }  // namespace contextune

@@ -22,8 +22,10 @@ constexpr int most_failures = 16;
 constexpr std::uint64_t screen_reach = 32;
 constexpr std::uint64_t charge_reach = 8;
 
-/// How much longer a block may take of which nothing is known, in times of it as written.
-constexpr double unknown_risk = 1;
+/// How much longer a block may take of which nothing is known, in times of it as written. A host
+/// that spins on mapped memory takes ten times as long where its launches are held back.
+constexpr double risk_of_gathered = 9;
+constexpr double risk_of_others = 1;
 
 std::size_t even_pairs(int pairs) {
   return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
@@ -96,37 +98,61 @@ Submission SubmissionSearch::idle(std::uint64_t block) {
   return run(block, state_.verdict.winner, Role::Idle);
 }
 
+double SubmissionSearch::known_ratio(const Submission& submission) const {
+  const double screened = screened_ratio(state_, submission);
+  if (!std::isnan(screened)) return screened;
+  for (const Use& use : uses_)
+    if (use.submission == submission && use.ratio > 0) return use.ratio;
+  return no_sample;
+}
+
+double SubmissionSearch::gathered_ratio() const {
+  double most = no_sample;
+  for (const ScreenedSubmission& other : state_.screened)
+    if (other.submission.gathered != 0)
+      most = std::fmax(most, screened_ratio(state_, other.submission));
+  for (const Use& use : uses_)
+    if (use.submission.gathered != 0 && use.ratio > 0) most = std::fmax(most, use.ratio);
+  return most;
+}
+
 double SubmissionSearch::risk_of(const Submission& submission) const {
   if (submission.is_as_written()) return 0;
   const double block = state_.block_seconds > 0 ? state_.block_seconds : limits_.block_seconds;
   if (!(block > 0)) return std::numeric_limits<double>::infinity();
-  const double ratio = screened_ratio(state_, submission);
-  return block * (std::isnan(ratio) ? unknown_risk : std::max(0.0, ratio - 1));
+  const double own = known_ratio(submission);
+  if (!std::isnan(own)) return block * std::max(0.0, own - 1);
+  if (submission.gathered == 0) return block * risk_of_others;
+  const double others = gathered_ratio();
+  return block * (std::isnan(others) ? risk_of_gathered : std::max(risk_of_others, others - 1));
 }
 
 bool SubmissionSearch::may_run(const Submission& submission) const {
-  return submission == state_.verdict.winner || budget_.covers(risk_of(submission));
+  if (submission == state_.verdict.winner) return true;
+  if (!budget_.covers(risk_of(submission))) return false;
+  // The first gathered block goes alone: what held launches do to a host is much the same however
+  // many are held.
+  return submission.gathered == 0 || !std::isnan(gathered_ratio()) ||
+         std::none_of(planned_.begin(), planned_.end(),
+                      [](const auto& planned) { return planned.second.submission.gathered != 0; });
 }
 
-bool SubmissionSearch::warms_up(const Submission& submission) {
-  if (submission.gathered == 0) return false;
-  Use& use = use_of(submission);
-  if (use.warm_ups >= limits_.warm_up_blocks) return false;
-  ++use.warm_ups;
-  return true;
+int SubmissionSearch::missing_warm_ups(const Submission& submission) const {
+  if (submission.gathered == 0) return 0;
+  for (const Use& use : uses_)
+    if (use.submission == submission) return limits_.warm_up_blocks - use.warm_ups;
+  return limits_.warm_up_blocks;
 }
 
 bool SubmissionSearch::is_far_slower(const Submission& submission) const {
-  for (const Screened& screened : screened_) {
-    if (screened.submission != submission) continue;
-    if (screened.an_entry >= far_slower * as_written_near(screened.block, screen_reach))
-      return true;
-  }
-  return false;
+  return std::any_of(screened_.begin(), screened_.end(), [&](const Screened& screened) {
+    return screened.submission == submission &&
+           screened.an_entry >= far_slower * as_written_near(screened.block, screen_reach);
+  });
 }
 
 Submission SubmissionSearch::plan_screened(std::uint64_t block) {
-  while (!queue_.empty() && is_far_slower(queue_.front())) queue_.pop_front();
+  while (!queue_.empty() && is_far_slower(queue_.front().submission)) queue_.pop_front();
   if (queue_.empty()) {
     if (screening_ != 0) return idle(block);
     advance();
@@ -134,12 +160,12 @@ Submission SubmissionSearch::plan_screened(std::uint64_t block) {
     if (step_.kind == SubmissionStep::Kind::Compare) return plan_pair(block);
     if (queue_.empty()) return idle(block);
   }
-  const Submission next = queue_.front();
-  if (!may_run(next)) return idle(block);
-  if (warms_up(next)) return run(block, next, Role::WarmUp);
+  const Queued next = queue_.front();
+  if (!may_run(next.submission)) return idle(block);
   queue_.pop_front();
   ++screening_;
-  return run(block, next, Role::Screen);
+  if (next.role == Role::WarmUp) ++use_of(next.submission).warm_ups;
+  return run(block, next.submission, next.role);
 }
 
 Submission SubmissionSearch::plan_pair(std::uint64_t block) {
@@ -156,7 +182,12 @@ Submission SubmissionSearch::plan_pair(std::uint64_t block) {
   if (std::min(swapped, straight) >= most / 2) return idle(block);
   if (!may_run(step_.candidate) || !may_run(step_.against)) return idle(block);
   for (const Submission& one : {step_.candidate, step_.against})
-    if (warms_up(one)) return run(block, one, Role::WarmUp);
+    if (missing_warm_ups(one) > 0) {
+      ++use_of(one).warm_ups;
+      return run(block, one, Role::Idle);
+    }
+  // Where work alternates, what comes first is then always the same.
+  if (block % 2 == 1) return idle(block);
   const bool candidate_first = swapped == straight ? is_swapped(swapped) : swapped < straight;
   open_pairs_[block] = {step_.candidate, step_.against, candidate_first, 0, 0};
   half_pair_ = block;
@@ -177,15 +208,19 @@ void SubmissionSearch::measured(std::uint64_t block, double seconds, std::uint64
   const std::optional<Planned> planned = take(block);
   if (!planned) return;
   const double an_entry = seconds / static_cast<double>(entries);
+  double ratio = 1;
   if (planned->submission.is_as_written()) {
     state_.block_seconds = seconds;
     as_written_[block] = an_entry;
     if (as_written_.size() > 4 * screen_reach) as_written_.erase(as_written_.begin());
   } else {
-    charge(planned->submission, block, seconds, an_entry);
+    ratio = charge(planned->submission, block, seconds, an_entry);
+    if (std::isnan(ratio)) budget_.spend(planned->risk);
   }
-  if (planned->role == Role::Screen) {
-    if (!planned->submission.is_as_written()) {
+  if (planned->role == Role::WarmUp || planned->role == Role::Screen) {
+    // A first block in which graphs are built counts only where no building explains its time.
+    if (!planned->submission.is_as_written() &&
+        (planned->role == Role::Screen || ratio >= far_slower)) {
       screened_.push_back({planned->submission, block, an_entry});
       use_of(planned->submission).failures = 0;
     }
@@ -198,7 +233,9 @@ void SubmissionSearch::measured(std::uint64_t block, double seconds, std::uint64
 void SubmissionSearch::spoiled(std::uint64_t block) {
   const std::optional<Planned> planned = take(block);
   if (!planned) return;
-  if (planned->role == Role::Screen) {
+  // It may have cost what was feared.
+  budget_.spend(planned->risk);
+  if (planned->role == Role::WarmUp || planned->role == Role::Screen) {
     if (!planned->submission.is_as_written()) fail(planned->submission);
     if (--screening_ == 0 && queue_.empty()) advance();
   } else if (planned->role == Role::First || planned->role == Role::Second) {
@@ -220,7 +257,7 @@ void SubmissionSearch::complete_pair(std::uint64_t first_block, Role role, doubl
   open_pairs_.erase(at);
   use_of(pair.candidate).failures = 0;
   const double gain =
-      1 - (pair.candidate_first ? pair.first / pair.second : pair.second / pair.first);
+      std::log(pair.candidate_first ? pair.second / pair.first : pair.first / pair.second);
   SubmissionPairs& pairs = pairs_of(pair.candidate, pair.against);
   (pair.candidate_first ? pairs.candidate_first : pairs.against_first).push_back(gain);
   if (step_.kind != SubmissionStep::Kind::Compare || pair.candidate != step_.candidate ||
@@ -234,15 +271,14 @@ void SubmissionSearch::complete_pair(std::uint64_t first_block, Role role, doubl
   }
 }
 
-void SubmissionSearch::charge(const Submission& submission, std::uint64_t block, double seconds,
-                              double an_entry) {
-  const double as_written = as_written_near(block, charge_reach);
-  if (!std::isnan(as_written)) {
-    budget_.expose(submission, seconds * (1 - as_written / an_entry));
-    return;
-  }
-  const double ratio = screened_ratio(state_, submission);
-  if (ratio > 1) budget_.expose(submission, seconds * (1 - 1 / ratio));
+double SubmissionSearch::charge(const Submission& submission, std::uint64_t block, double seconds,
+                                double an_entry) {
+  double ratio = an_entry / as_written_near(block, charge_reach);
+  if (std::isnan(ratio)) ratio = screened_ratio(state_, submission);
+  if (std::isnan(ratio)) ratio = an_entry / as_written_near(block, lost_after);
+  if (std::isnan(ratio)) return ratio;
+  budget_.expose(submission, seconds * (1 - 1 / ratio));
+  return use_of(submission).ratio = ratio;
 }
 
 void SubmissionSearch::fail(const Submission& submission) {
@@ -285,12 +321,17 @@ void SubmissionSearch::queue_screen() {
         return step_.ratios - std::min(step_.ratios, screened.ratios.size());
     return step_.ratios;
   };
-  // There and back, with blocks as written at the ends and in the middle.
+  // The first says how slow those are that warm up.
   queue_.push_back({});
   for (const Submission& submission : step_.screened)
-    if (missing(submission) > 1) queue_.push_back(submission);
+    for (int i = missing_warm_ups(submission); i > 0; --i)
+      queue_.push_back({submission, Role::WarmUp});
+  // There and back, between blocks as written: each is measured in an even and in an odd place.
   if (queue_.size() > 1) queue_.push_back({});
-  for (auto at = step_.screened.rbegin(); at != step_.screened.rend(); ++at) queue_.push_back(*at);
+  for (const Submission& submission : step_.screened)
+    if (missing(submission) > 1) queue_.push_back({submission});
+  for (auto at = step_.screened.rbegin(); at != step_.screened.rend(); ++at)
+    queue_.push_back({*at});
   queue_.push_back({});
 }
 
@@ -325,7 +366,8 @@ double SubmissionSearch::as_written_near(std::uint64_t block, std::uint64_t reac
   if (!has_after) return before->second;
   const double share = static_cast<double>(block - before->first) /
                        static_cast<double>(after->first - before->first);
-  return before->second + share * (after->second - before->second);
+  // In logarithms, so that work that alternates cancels over a round.
+  return before->second * std::pow(after->second / before->second, share);
 }
 
 void SubmissionSearch::add_ratios(SubmissionState& state) const {

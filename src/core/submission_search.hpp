@@ -37,7 +37,7 @@ class SubmissionSearch {
   void measured(std::uint64_t block, double seconds, std::uint64_t entries);
 
   /// The block says nothing: a broken period, a capture, a time-out, graphs that were not ready.
-  /// Time that it cost the program is told by spend().
+  /// What it may have cost counts; more than that is told by spend().
   void spoiled(std::uint64_t block);
 
   /// Costs that the caller measured: splicing, building graphs, time of the host.
@@ -75,6 +75,10 @@ class SubmissionSearch {
     double first = 0;  ///< seconds an entry; 0: not there yet
     double second = 0;
   };
+  struct Queued {
+    Submission submission;
+    Role role = Role::Screen;
+  };
   struct Screened {
     Submission submission;
     std::uint64_t block = 0;
@@ -85,6 +89,7 @@ class SubmissionSearch {
     Submission submission;
     int warm_ups = 0;  ///< blocks
     int failures = 0;  ///< in a row
+    double ratio = 0;  ///< of its latest block to as written; 0: not known
   };
 
   /// Asks for the next step when something has been found out.
@@ -101,12 +106,12 @@ class SubmissionSearch {
   [[nodiscard]] bool may_run(const Submission& submission) const;
   [[nodiscard]] double risk_of(const Submission& submission) const;
   [[nodiscard]] bool is_far_slower(const Submission& submission) const;
-  /// True: so many blocks of it are being run first.
-  [[nodiscard]] bool warms_up(const Submission& submission);
+  [[nodiscard]] int missing_warm_ups(const Submission& submission) const;
 
   /// Takes it out of those without a result.
   [[nodiscard]] std::optional<Planned> take(std::uint64_t block);
-  void charge(const Submission& submission, std::uint64_t block, double seconds, double an_entry);
+  /// @return its ratio to as written; NaN: not known
+  double charge(const Submission& submission, std::uint64_t block, double seconds, double an_entry);
   void complete_pair(std::uint64_t first_block, Role role, double an_entry);
   void fail(const Submission& submission);
 
@@ -114,6 +119,9 @@ class SubmissionSearch {
   void add_ratios(SubmissionState& state) const;
   [[nodiscard]] SubmissionPairs& pairs_of(const Submission& candidate, const Submission& against);
   [[nodiscard]] Use& use_of(const Submission& submission);
+  [[nodiscard]] double known_ratio(const Submission& submission) const;
+  /// The highest of all gathered ones; NaN: none is known.
+  [[nodiscard]] double gathered_ratio() const;
 
   SubmissionChoices choices_;
   SubmissionLimits limits_;
@@ -127,7 +135,7 @@ class SubmissionSearch {
   std::map<std::uint64_t, Planned> planned_;    ///< blocks without a result
   std::map<std::uint64_t, Pair> open_pairs_;    ///< by their first block
   std::optional<std::uint64_t> half_pair_;      ///< its second block comes next
-  std::deque<Submission> queue_;                ///< the screen's next blocks
+  std::deque<Queued> queue_;                    ///< the screen's next blocks
   std::size_t screening_ = 0;                   ///< blocks of the screen without a result
   std::vector<Screened> screened_;              ///< of this round
   std::map<std::uint64_t, double> as_written_;  ///< the latest blocks' seconds an entry

@@ -38,8 +38,8 @@ struct ScreenedSubmission {
   bool operator==(const ScreenedSubmission&) const = default;
 };
 
-/// A comparison of two submissions by blocks that follow each other. A gain is the share of
-/// `against`'s seconds an entry that the candidate saved.
+/// A comparison of two submissions by blocks that follow each other. A gain is the logarithm of
+/// `against`'s seconds an entry over the candidate's, so that work that changes cancels.
 struct SubmissionPairs {
   Submission candidate;
   Submission against;
@@ -53,7 +53,7 @@ struct SubmissionVerdict {
   Submission winner;     ///< shown to be faster than as written, or as written
   double gain = 0;       ///< share of the time as written that the winner saves
   double low = 0;        ///< its one-sided 95 % bound
-  double high = 0;       ///< as far above the gain
+  double high = 0;       ///< as far above the gain, in logarithms
   int pairs = 0;         ///< that show it
   std::string why;       ///< one clause, for the log
   bool operator==(const SubmissionVerdict&) const = default;
