@@ -30,13 +30,15 @@ CUresult get_info(const Stream& stream, const CaptureInfo& info) {
   if (info.dependencies != nullptr)
     *info.dependencies = reinterpret_cast<const CUgraphNode*>(stream.capture_tail.data());
   if (info.count != nullptr) *info.count = stream.capture_tail.size();
-  if (info.edges != nullptr) *info.edges = nullptr;
+  if (info.edges != nullptr) *info.edges = nullptr;  // none has data
   return CUDA_SUCCESS;
 }
 
-CUresult update_dependencies(Stream& stream, const CUgraphNode* dependencies, std::size_t count,
-                             unsigned flags) {
+CUresult update_dependencies(Stream& stream, const CUgraphNode* dependencies,
+                             const CUgraphEdgeData* data, std::size_t count, unsigned flags) {
   require(stream.capture != nullptr, CUDA_ERROR_ILLEGAL_STATE);
+  for (const Edge& edge : edges_at(dependencies, data, count))
+    require(!edge.has_data(), CUDA_ERROR_NOT_SUPPORTED);
   require(flags <= CU_STREAM_SET_CAPTURE_DEPENDENCIES);
   const auto nodes = nodes_at(dependencies, count);
   if (flags == CU_STREAM_SET_CAPTURE_DEPENDENCIES) stream.capture_tail.clear();
@@ -54,15 +56,17 @@ SIMCUDA_BOTH_STREAMS(cuStreamBeginCapture_v2, _ptsz, (CUstream hStream, CUstream
   begin_capture(stream_of(hStream, null_stream), mode, nullptr, {});
   return CUDA_SUCCESS;
 })
-SIMCUDA_BOTH_STREAMS(cuStreamBeginCaptureToGraph, _ptsz,
-                     (CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies,
-                      const CUgraphEdgeData*, size_t numDependencies, CUstreamCaptureMode mode),
-                     {
-                       begin_capture(stream_of(hStream, null_stream), mode,
-                                     &driver().handles.get<Graph>(hGraph),
-                                     nodes_at(dependencies, numDependencies));
-                       return CUDA_SUCCESS;
-                     })
+SIMCUDA_BOTH_STREAMS(
+    cuStreamBeginCaptureToGraph, _ptsz,
+    (CUstream hStream, CUgraph hGraph, const CUgraphNode* dependencies,
+     const CUgraphEdgeData* dependencyData, size_t numDependencies, CUstreamCaptureMode mode),
+    {
+      for (const Edge& edge : edges_at(dependencies, dependencyData, numDependencies))
+        require(!edge.has_data(), CUDA_ERROR_NOT_SUPPORTED);
+      begin_capture(stream_of(hStream, null_stream), mode, &driver().handles.get<Graph>(hGraph),
+                    nodes_at(dependencies, numDependencies));
+      return CUDA_SUCCESS;
+    })
 SIMCUDA_BOTH_STREAMS(cuStreamEndCapture, _ptsz, (CUstream hStream, CUgraph* phGraph), {
   require(phGraph != nullptr);
   *phGraph = nullptr;
@@ -110,14 +114,15 @@ SIMCUDA_BOTH_STREAMS(cuStreamUpdateCaptureDependencies, _ptsz,
                       unsigned int flags),
                      {
                        return update_dependencies(stream_of(hStream, null_stream), dependencies,
-                                                  numDependencies, flags);
+                                                  nullptr, numDependencies, flags);
                      })
 SIMCUDA_BOTH_STREAMS(cuStreamUpdateCaptureDependencies_v2, _ptsz,
-                     (CUstream hStream, CUgraphNode* dependencies, const CUgraphEdgeData*,
-                      size_t numDependencies, unsigned int flags),
+                     (CUstream hStream, CUgraphNode* dependencies,
+                      const CUgraphEdgeData* dependencyData, size_t numDependencies,
+                      unsigned int flags),
                      {
                        return update_dependencies(stream_of(hStream, null_stream), dependencies,
-                                                  numDependencies, flags);
+                                                  dependencyData, numDependencies, flags);
                      })
 
 SIMCUDA_ENTRY(cuThreadExchangeStreamCaptureMode, (CUstreamCaptureMode * mode), {

@@ -14,14 +14,17 @@ GraphNode& node_at(CUgraphNode handle) {
   return driver().handles.get<GraphNode>(handle);
 }
 
-CUresult give_edges(const Graph& graph, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
+CUresult give_edges(const Graph& graph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* data,
+                    std::size_t* count) {
   require(count != nullptr);
   std::size_t edges = 0;
   for (GraphNode* const node : graph.nodes)
-    for (GraphNode* const dependency : node->dependencies) {
+    for (const Edge& edge : node->dependencies) {
       if (from != nullptr && to != nullptr && edges < *count) {
-        from[edges] = reinterpret_cast<CUgraphNode>(dependency);
+        require(data != nullptr || !edge.has_data(), CUDA_ERROR_LOSSY_QUERY);
+        from[edges] = reinterpret_cast<CUgraphNode>(edge.from);
         to[edges] = reinterpret_cast<CUgraphNode>(node);
+        if (data != nullptr) data[edges] = edge.data;
       }
       ++edges;
     }
@@ -29,20 +32,50 @@ CUresult give_edges(const Graph& graph, CUgraphNode* from, CUgraphNode* to, std:
   return CUDA_SUCCESS;
 }
 
+// The other node of each edge of one node.
+CUresult give_ends(const Edges& edges, CUgraphNode* to, CUgraphEdgeData* data, std::size_t* count) {
+  require(count != nullptr);
+  std::vector<GraphNode*> nodes;
+  for (const Edge& edge : edges) {
+    if (to != nullptr && nodes.size() < *count) {
+      require(data != nullptr || !edge.has_data(), CUDA_ERROR_LOSSY_QUERY);
+      if (data != nullptr) data[nodes.size()] = edge.data;
+    }
+    nodes.push_back(edge.from);
+  }
+  give_nodes(nodes, to, count);
+  return CUDA_SUCCESS;
+}
+
+CUresult give_dependencies(CUgraphNode handle, CUgraphNode* to, CUgraphEdgeData* data,
+                           std::size_t* count) {
+  return give_ends(node_at(handle).dependencies, to, data, count);
+}
+
+CUresult give_dependents(CUgraphNode handle, CUgraphNode* to, CUgraphEdgeData* data,
+                         std::size_t* count) {
+  const GraphNode& node = node_at(handle);
+  Edges dependents;
+  for (GraphNode* const other : node.graph->nodes)
+    for (const Edge& edge : other->dependencies)
+      if (edge.from == &node) dependents.push_back({other, edge.data});
+  return give_ends(dependents, to, data, count);
+}
+
 CUresult add_edges(Graph& graph, const CUgraphNode* from, const CUgraphNode* to,
-                   std::size_t count) {
-  const auto sources = nodes_at(from, count);
+                   const CUgraphEdgeData* data, std::size_t count) {
+  const Edges sources = edges_at(from, data, count);
   const auto targets = nodes_at(to, count);
   for (std::size_t i = 0; i < count; ++i) {
-    require(sources[i]->graph == &graph && targets[i]->graph == &graph);
-    const auto source = std::find(graph.nodes.begin(), graph.nodes.end(), sources[i]);
+    require(sources[i].from->graph == &graph && targets[i]->graph == &graph);
+    check_edge(sources[i], targets[i]->operation);
+    const auto source = std::find(graph.nodes.begin(), graph.nodes.end(), sources[i].from);
     const auto target = std::find(graph.nodes.begin(), graph.nodes.end(), targets[i]);
     // Nodes are kept in an order that runs; one move makes room for the new edge.
     if (target < source) {
       for (const GraphNode* const dependent : graph.nodes)
-        require(std::find(dependent->dependencies.begin(), dependent->dependencies.end(),
-                          targets[i]) == dependent->dependencies.end(),
-                CUDA_ERROR_NOT_SUPPORTED);
+        for (const Edge& edge : dependent->dependencies)
+          require(edge.from != targets[i], CUDA_ERROR_NOT_SUPPORTED);
       std::rotate(target, target + 1, source + 1);
     }
     targets[i]->dependencies.push_back(sources[i]);
@@ -51,29 +84,13 @@ CUresult add_edges(Graph& graph, const CUgraphNode* from, const CUgraphNode* to,
 }
 
 CUresult remove_edges(const Graph& graph, const CUgraphNode* from, const CUgraphNode* to,
-                      std::size_t count) {
-  const auto sources = nodes_at(from, count);
+                      const CUgraphEdgeData* data, std::size_t count) {
+  const Edges sources = edges_at(from, data, count);
   const auto targets = nodes_at(to, count);
   for (std::size_t i = 0; i < count; ++i) {
-    require(sources[i]->graph == &graph && targets[i]->graph == &graph);
+    require(sources[i].from->graph == &graph && targets[i]->graph == &graph);
     require(std::erase(targets[i]->dependencies, sources[i]) > 0);
   }
-  return CUDA_SUCCESS;
-}
-
-CUresult give_dependencies(CUgraphNode handle, CUgraphNode* to, std::size_t* count) {
-  give_nodes(node_at(handle).dependencies, to, count);
-  return CUDA_SUCCESS;
-}
-
-CUresult give_dependents(CUgraphNode handle, CUgraphNode* to, std::size_t* count) {
-  GraphNode& node = node_at(handle);
-  std::vector<GraphNode*> dependents;
-  for (GraphNode* const other : node.graph->nodes)
-    if (std::find(other->dependencies.begin(), other->dependencies.end(), &node) !=
-        other->dependencies.end())
-      dependents.push_back(other);
-  give_nodes(dependents, to, count);
   return CUDA_SUCCESS;
 }
 
@@ -106,7 +123,7 @@ SIMCUDA_ENTRY(cuGraphGetRootNodes, (CUgraph hGraph, CUgraphNode* rootNodes, size
 })
 SIMCUDA_ENTRY(cuGraphGetEdges,
               (CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, size_t* numEdges),
-              { return give_edges(graph_at(hGraph), from, to, numEdges); })
+              { return give_edges(graph_at(hGraph), from, to, nullptr, numEdges); })
 SIMCUDA_ENTRY(cuGraphNodeGetType, (CUgraphNode hNode, CUgraphNodeType* type), {
   require(type != nullptr);
   *type = simcuda::type_of(node_at(hNode).operation);
@@ -114,50 +131,47 @@ SIMCUDA_ENTRY(cuGraphNodeGetType, (CUgraphNode hNode, CUgraphNodeType* type), {
 })
 SIMCUDA_ENTRY(cuGraphNodeGetDependencies,
               (CUgraphNode hNode, CUgraphNode* dependencies, size_t* numDependencies),
-              { return give_dependencies(hNode, dependencies, numDependencies); })
+              { return give_dependencies(hNode, dependencies, nullptr, numDependencies); })
 SIMCUDA_ENTRY(cuGraphNodeGetDependentNodes,
               (CUgraphNode hNode, CUgraphNode* dependentNodes, size_t* numDependentNodes),
-              { return give_dependents(hNode, dependentNodes, numDependentNodes); })
+              { return give_dependents(hNode, dependentNodes, nullptr, numDependentNodes); })
 SIMCUDA_ENTRY(cuGraphAddDependencies,
               (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
                size_t numDependencies),
-              { return add_edges(graph_at(hGraph), from, to, numDependencies); })
+              { return add_edges(graph_at(hGraph), from, to, nullptr, numDependencies); })
 SIMCUDA_ENTRY(cuGraphRemoveDependencies,
               (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
                size_t numDependencies),
-              { return remove_edges(graph_at(hGraph), from, to, numDependencies); })
+              { return remove_edges(graph_at(hGraph), from, to, nullptr, numDependencies); })
 
 #if CUDA_VERSION >= 13000
 SIMCUDA_ENTRY(cuGraphGetEdges_v2,
               (CUgraph hGraph, CUgraphNode* from, CUgraphNode* to, CUgraphEdgeData* edgeData,
                size_t* numEdges),
-              {
-                if (edgeData != nullptr && numEdges != nullptr)
-                  std::fill(edgeData, edgeData + *numEdges, CUgraphEdgeData{});
-                return give_edges(graph_at(hGraph), from, to, numEdges);
-              })
+              { return give_edges(graph_at(hGraph), from, to, edgeData, numEdges); })
 SIMCUDA_ENTRY(cuGraphNodeGetDependencies_v2,
-              (CUgraphNode hNode, CUgraphNode* dependencies, CUgraphEdgeData*,
+              (CUgraphNode hNode, CUgraphNode* dependencies, CUgraphEdgeData* edgeData,
                size_t* numDependencies),
-              { return give_dependencies(hNode, dependencies, numDependencies); })
+              { return give_dependencies(hNode, dependencies, edgeData, numDependencies); })
 SIMCUDA_ENTRY(cuGraphNodeGetDependentNodes_v2,
-              (CUgraphNode hNode, CUgraphNode* dependentNodes, CUgraphEdgeData*,
+              (CUgraphNode hNode, CUgraphNode* dependentNodes, CUgraphEdgeData* edgeData,
                size_t* numDependentNodes),
-              { return give_dependents(hNode, dependentNodes, numDependentNodes); })
+              { return give_dependents(hNode, dependentNodes, edgeData, numDependentNodes); })
 SIMCUDA_ENTRY(cuGraphAddDependencies_v2,
               (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
-               const CUgraphEdgeData*, size_t numDependencies),
-              { return add_edges(graph_at(hGraph), from, to, numDependencies); })
+               const CUgraphEdgeData* edgeData, size_t numDependencies),
+              { return add_edges(graph_at(hGraph), from, to, edgeData, numDependencies); })
 SIMCUDA_ENTRY(cuGraphRemoveDependencies_v2,
               (CUgraph hGraph, const CUgraphNode* from, const CUgraphNode* to,
-               const CUgraphEdgeData*, size_t numDependencies),
-              { return remove_edges(graph_at(hGraph), from, to, numDependencies); })
+               const CUgraphEdgeData* edgeData, size_t numDependencies),
+              { return remove_edges(graph_at(hGraph), from, to, edgeData, numDependencies); })
 #endif
 
 SIMCUDA_ENTRY(cuGraphDestroyNode, (CUgraphNode hNode), {
   GraphNode& node = node_at(hNode);
   std::erase(node.graph->nodes, &node);
-  for (GraphNode* const other : node.graph->nodes) std::erase(other->dependencies, &node);
+  for (GraphNode* const other : node.graph->nodes)
+    std::erase_if(other->dependencies, [&](const Edge& edge) { return edge.from == &node; });
   destroy_node(&node);
   return CUDA_SUCCESS;
 })

@@ -7,15 +7,19 @@ using namespace simcuda;
 
 namespace {
 
-CUresult add(CUgraphNode* to, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
-             const Operation& operation, CUcontext context = nullptr) {
+CUresult add(CUgraphNode* to, CUgraph graph, const Edges& dependencies, const Operation& operation,
+             CUcontext context = nullptr) {
   require(to != nullptr);
-  GraphNode* const node =
-      add_node(driver().handles.get<Graph>(graph), nodes_at(dependencies, count), operation);
+  GraphNode* const node = add_node(driver().handles.get<Graph>(graph), dependencies, operation);
   node->context =
       context != nullptr ? context : reinterpret_cast<CUcontext>(current_context_or_null());
   *to = reinterpret_cast<CUgraphNode>(node);
   return CUDA_SUCCESS;
+}
+
+CUresult add(CUgraphNode* to, CUgraph graph, const CUgraphNode* dependencies, std::size_t count,
+             const Operation& operation, CUcontext context = nullptr) {
+  return add(to, graph, edges_at(dependencies, nullptr, count), operation, context);
 }
 
 template <class Parameters>
@@ -120,10 +124,12 @@ SIMCUDA_ENTRY(cuGraphAddNode,
               })
 SIMCUDA_ENTRY(cuGraphAddNode_v2,
               (CUgraphNode * phGraphNode, CUgraph hGraph, const CUgraphNode* dependencies,
-               const CUgraphEdgeData*, size_t numDependencies, CUgraphNodeParams* nodeParams),
+               const CUgraphEdgeData* dependencyData, size_t numDependencies,
+               CUgraphNodeParams* nodeParams),
               {
                 require(nodeParams != nullptr);
-                return add(phGraphNode, hGraph, dependencies, numDependencies,
+                return add(phGraphNode, hGraph,
+                           edges_at(dependencies, dependencyData, numDependencies),
                            operation_of(*nodeParams, {}));
               })
 

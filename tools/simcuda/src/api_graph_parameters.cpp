@@ -120,8 +120,8 @@ SIMCUDA_ENTRY(cuGraphAddChildGraphNode,
                 require(phGraphNode != nullptr);
                 auto& graph = driver().handles.get<Graph>(hGraph);
                 const auto& child = driver().handles.get<Graph>(childGraph);
-                GraphNode* const node =
-                    add_node(graph, nodes_at(dependencies, numDependencies), EmptyOperation{});
+                GraphNode* const node = add_node(
+                    graph, edges_at(dependencies, nullptr, numDependencies), EmptyOperation{});
                 node->operation = ChildOperation{clone_graph(child)};
                 *phGraphNode = reinterpret_cast<CUgraphNode>(node);
                 return CUDA_SUCCESS;

@@ -65,7 +65,7 @@ Graph* end_capture(Stream& stream) {
     const GraphNode* const node = open.back();
     open.pop_back();
     if (!reached.insert(node).second) continue;
-    open.insert(open.end(), node->dependencies.begin(), node->dependencies.end());
+    for (const Edge& edge : node->dependencies) open.push_back(edge.from);
   }
   bool joined = true;
   for (const Stream* const other : capture->streams)
@@ -94,7 +94,15 @@ void abandon_capture(Stream& stream) {
 
 void capture_operation(Stream& stream, const Operation& operation) {
   Capture& capture = valid_capture(stream);
-  GraphNode* const node = add_node(*capture.graph, stream.capture_tail, operation);
+  Edges edges;
+  for (GraphNode* const node : stream.capture_tail) edges.push_back({node});
+  // A programmatic launch directly behind another launch.
+  const auto* const owned = std::get_if<OwnedLaunch>(&operation);
+  if (owned != nullptr && owned->launch.programmatic && edges.size() == 1 &&
+      type_of(edges.front().from->operation) == CU_GRAPH_NODE_TYPE_KERNEL)
+    edges.front().data = {
+        CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC, 0, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, {}};
+  GraphNode* const node = add_node(*capture.graph, edges, operation);
   node->context = reinterpret_cast<CUcontext>(stream.context);
   stream.capture_tail = {node};
 }

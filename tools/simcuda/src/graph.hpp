@@ -11,13 +11,31 @@ namespace simcuda {
 
 struct Graph;
 
+/// What a node comes after, and how.
+struct Edge {
+  GraphNode* from = nullptr;
+  CUgraphEdgeData data{};
+
+  [[nodiscard]] bool programmatic() const {
+    return data.type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+  }
+  [[nodiscard]] bool has_data() const {
+    return data.type != 0 || data.from_port != 0 || data.to_port != 0;
+  }
+  friend bool operator==(const Edge& one, const Edge& other) {
+    return one.from == other.from && one.data.type == other.data.type &&
+           one.data.from_port == other.data.from_port && one.data.to_port == other.data.to_port;
+  }
+};
+using Edges = std::vector<Edge>;
+
 struct GraphNode : Object {
   static constexpr Kind kind = Kind::graph_node;
   GraphNode() : Object(kind) {}
 
   Graph* graph = nullptr;
   std::uint64_t id = 0;
-  std::vector<GraphNode*> dependencies;
+  Edges dependencies;
   Operation operation;
   std::vector<CUlaunchAttribute> attributes;  // of a kernel node
   CUcontext context = nullptr;                // of a kernel node
@@ -37,10 +55,15 @@ struct GraphExec : Object {
   static constexpr Kind kind = Kind::graph_exec;
   GraphExec() : Object(kind) {}
 
+  struct Dependency {
+    std::size_t node;  // index into nodes
+    bool programmatic;
+    friend bool operator==(const Dependency&, const Dependency&) = default;
+  };
   struct Node {
     const GraphNode* origin;
     std::uint64_t id;
-    std::vector<std::size_t> dependencies;  // indices into nodes
+    std::vector<Dependency> dependencies;
     Operation operation;
     std::vector<CUlaunchAttribute> attributes;
     bool enabled = true;
@@ -55,9 +78,11 @@ struct GraphExec : Object {
 [[nodiscard]] Graph* make_graph();
 void destroy_graph(Graph* graph);
 void destroy_node(GraphNode* node);
-/// @throws Failure{INVALID_VALUE} when a dependency is no node of the graph
-GraphNode* add_node(Graph& graph, const std::vector<GraphNode*>& dependencies,
-                    const Operation& operation);
+/// @throws Failure{INVALID_VALUE} when a dependency is no node of the graph or of a kind that there
+/// cannot be
+GraphNode* add_node(Graph& graph, const Edges& dependencies, const Operation& operation);
+/// @throws Failure{INVALID_VALUE} for a kind of dependency that these two cannot have
+void check_edge(const Edge& edge, const Operation& to);
 /// The nodes of a graph and of its child graphs, as an executable graph has them.
 [[nodiscard]] std::vector<GraphExec::Node> flattened(const Graph& graph);
 [[nodiscard]] GraphExec* instantiate(const Graph& graph, unsigned long long flags);

@@ -116,6 +116,13 @@ std::vector<GraphNode*> nodes_at(const CUgraphNode* nodes, std::size_t count) {
   return found;
 }
 
+Edges edges_at(const CUgraphNode* nodes, const CUgraphEdgeData* data, std::size_t count) {
+  Edges edges;
+  for (GraphNode* const node : nodes_at(nodes, count)) edges.push_back({node});
+  for (std::size_t i = 0; data != nullptr && i < count; ++i) edges[i].data = data[i];
+  return edges;
+}
+
 void give_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* to, std::size_t* count) {
   require(count != nullptr);
   if (to != nullptr)

@@ -44,6 +44,9 @@ void recheck(GraphNode& node);
                                      const std::vector<CUlaunchAttribute>& attributes);
 
 [[nodiscard]] std::vector<GraphNode*> nodes_at(const CUgraphNode* nodes, std::size_t count);
+/// @param data of each edge; null: none has any
+[[nodiscard]] Edges edges_at(const CUgraphNode* nodes, const CUgraphEdgeData* data,
+                             std::size_t count);
 /// Writes up to *count handles and the true number, as all the queries of graphs do.
 void give_nodes(const std::vector<GraphNode*>& nodes, CUgraphNode* to, std::size_t* count);
 

@@ -26,6 +26,7 @@ struct Launch {
   unsigned dynamic_shared_bytes = 0;
   int carveout_percent = -1;
   bool cooperative = false;
+  bool programmatic = false;  // in a stream; in a graph the edges say so
   int priority = 0;
   int cluster_scheduling = 0;
   std::vector<void*> arguments;
@@ -64,10 +65,11 @@ struct Callee {
                                   const LaunchArguments& arguments,
                                   const CUlaunchAttribute* attributes, unsigned attribute_count);
 
-/// Identifiers of a graph node whose launch this is; zeros for an ordinary launch.
+/// The graph node whose launch this is; zeros for an ordinary launch.
 struct GraphOrigin {
   std::uint64_t node = 0;
   std::uint32_t graph = 0;
+  bool chained = false;  // an edge to it is programmatic
 };
 
 /// Runs a launch on a stream: puts its time there and computes its results, now or, when effects

@@ -4,6 +4,7 @@
 #include "copy_effect.hpp"
 #include "joint_work.hpp"
 #include "launch.hpp"
+#include "stale_constants.hpp"
 #include "stream_order.hpp"
 #include "stream_time.hpp"
 #include "timeline.hpp"
@@ -54,13 +55,32 @@ void compute(const Launch& launch, const DeviceProfile& profile, std::uintptr_t 
 
 // Computes the results of a launch, now or with copies of its arguments later.
 void perform_launch(Stream& stream, const Launch& launch, const DeviceProfile& profile,
-                    std::uintptr_t spoil) {
-  if (driver().pending.immediate()) {
+                    std::uintptr_t spoil, GraphOrigin origin) {
+  const KernelCode& code = *launch.code;
+  // Behind the last launch of a stream one may come that is chained to it.
+  const bool may_be_last = code.is_machine_code && origin.node == 0;
+  if (driver().pending.immediate() && !may_be_last) {
+    end_chain(stream);
     compute(launch, profile, spoil);
     return;
   }
   const auto owned = std::make_shared<const OwnedLaunch>(launch);
-  perform(stream, [owned, &profile, spoil] { compute(owned->launch, profile, spoil); });
+  if (!code.is_machine_code) {
+    perform(stream, [owned, &profile, spoil] { compute(owned->launch, profile, spoil); });
+    return;
+  }
+  const bool chained = origin.node == 0 ? launch.programmatic : origin.chained;
+  const auto stale = chained ? stream.chain.stale : std::vector<std::shared_ptr<StaleConstants>>();
+  const auto kept = code.triggers ? std::make_shared<StaleConstants>() : nullptr;
+  const auto task = std::make_shared<Task>();
+  task->effect = [owned, &profile, spoil, stale, kept, context = stream.context] {
+    if (kept != nullptr) kept->take(*context);
+    for (const auto& one : stale) one->exchange();
+    compute(owned->launch, profile, spoil);
+    for (auto one = stale.rbegin(); one != stale.rend(); ++one) (*one)->exchange();
+  };
+  submit_launch(stream, task, chained, code.waits);
+  if (kept != nullptr) stream.chain.stale = {kept};
 }
 
 LaunchCost cost_of(Device& device, const Launch& launch, const simcuda_launch& view,
@@ -153,7 +173,7 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   if (kernel.describe != nullptr) kernel.describe(&view, &work);
   work.access_count = std::min<unsigned>(work.access_count, SIMCUDA_MAX_ACCESSES);
   const bool wrong = fault != nullptr && fault->kind == Fault::Kind::wrong_result;
-  perform_launch(stream, launch, device.profile, wrong ? first_written(work) : 0);
+  perform_launch(stream, launch, device.profile, wrong ? first_written(work) : 0, origin);
 
   const LaunchCost cost = cost_of(device, launch, view, work);
   const double seconds = cost.seconds * device.noise.factor();

@@ -130,8 +130,9 @@ class Parser {
       name.erase(name.find_last_not_of(" \t\r") + 1);
       named_kernels_ = true;
       image_->kernels.push_back(code_of(find(name), registers_));
-    } else if (word == "global") {
+    } else if (word == "global" || word == "constant") {
       ModuleImage::Global global{};
+      global.constant = word == "constant";
       require(static_cast<bool>(words >> global.name >> global.bytes), CUDA_ERROR_INVALID_IMAGE);
       image_->globals.push_back(global);
     } else if (word == "code" || word == "access") {

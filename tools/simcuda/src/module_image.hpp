@@ -32,6 +32,7 @@ struct KernelCode {
 ///   kernel NAME           a kernel of that file or of the process; none means all of the file
 ///   registers COUNT       of each kernel named after it, as if it had been compiled otherwise
 ///   global NAME BYTES     a __device__ variable, zeros at first
+///   constant NAME BYTES   a __constant__ one
 ///   code NAME TEXT        stands for a kernel's instructions
 ///   access NAME 1=r 2=w   what these would show of its parameters
 ///
@@ -41,6 +42,7 @@ struct ModuleImage {
   struct Global {
     std::string name;
     std::size_t bytes;
+    bool constant = false;
   };
   std::vector<KernelCode> kernels;
   std::vector<Global> globals;

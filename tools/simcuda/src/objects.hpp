@@ -26,6 +26,7 @@ struct GraphNode;
 struct HostCalls;
 struct Library;
 struct Module;
+struct StaleConstants;
 struct Task;
 
 /// What a handle of the driver API points to. All of them are made, found and deleted through
@@ -69,6 +70,15 @@ struct PutOff {
   std::function<void()> reckon;
 };
 
+/// The last launches of a stream, as far as a programmatic launch may run beside them. Empty when
+/// something else came behind them.
+struct Chain {
+  std::vector<std::shared_ptr<Task>> tasks;
+  std::vector<std::shared_ptr<Task>> after;            // what those came after
+  std::vector<std::shared_ptr<Task>> also;             // what the next one comes after in any case
+  std::vector<std::shared_ptr<StaleConstants>> stale;  // of those that trigger
+};
+
 struct Stream : Object {
   static constexpr Kind kind = Kind::stream;
   Stream() : Object(kind) {}
@@ -93,6 +103,7 @@ struct Stream : Object {
   bool capture_origin = false;
   std::shared_ptr<HostCalls> host_calls;
   std::vector<std::shared_ptr<Task>> tail;  // what its next operation comes after
+  Chain chain;
   CUlaunchAttributeValue access_policy{};
   CUlaunchAttributeValue synchronization_policy{};
 };

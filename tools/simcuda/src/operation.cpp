@@ -152,6 +152,7 @@ void run_host_function(Stream& stream, const HostOperation& call) {
     submit(stream, task);
     return;
   }
+  end_chain(stream);
   const auto calls = stream.host_calls;
   {
     const std::lock_guard lock(calls->mutex);

@@ -1,5 +1,7 @@
 #include "pending_work.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <array>
 #include <thread>
@@ -13,9 +15,26 @@ namespace {
 
 // More than a program leaves open between two waits; past it the host is held up.
 constexpr std::size_t most_tasks = 4096;
+// More than a device begins before the first of them has ended.
+constexpr std::size_t most_held = 256;
 constexpr auto overdue = std::chrono::milliseconds(20);
 // A value in memory, or another process, tells nobody when it is there.
 constexpr auto between_looks = std::chrono::microseconds(50);
+
+// How long a thread was on a processor; 0 when it has ended.
+double busy_seconds(clockid_t clock) {
+  timespec time{};
+  if (clock_gettime(clock, &time) != 0) return 0;
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// A program that has done nothing since, because others had the processor, is not kept waiting: it
+// is about to make its next call. One that looks at memory is busy, or asleep for long.
+bool held_for_long(const Task& task) {
+  if (std::chrono::steady_clock::now() - task.submitted > std::chrono::seconds(1)) return true;
+  const std::chrono::duration<double> limit = overdue;
+  return busy_seconds(task.submitter) - task.submitter_busy > limit.count();
+}
 
 }  // namespace
 
@@ -37,6 +56,18 @@ bool PendingWork::chance(double probability) {
 }
 
 void PendingWork::submit(const TaskPtr& task, const std::vector<TaskPtr>& after) {
+  if (!deferred_ && !holding_) {
+    if (task->hold == Task::Hold::no || held_.size() >= most_held)
+      release();
+    else if (task->hold == Task::Hold::anew)
+      release(task->stream);
+  }
+  task->held = task->newest_first = !deferred_ && (holding_ || task->hold != Task::Hold::no);
+  if (task->held) {
+    held_.push_back(task);
+    if (pthread_getcpuclockid(pthread_self(), &task->submitter) == 0)
+      task->submitter_busy = busy_seconds(task->submitter);
+  }
   task->sequence = next_sequence_++;
   task->submitted = std::chrono::steady_clock::now();
   for (const TaskPtr& before : after) {
@@ -50,7 +81,7 @@ void PendingWork::submit(const TaskPtr& task, const std::vector<TaskPtr>& after)
     overdue_thread_started_ = true;
     start_driver_thread("cuda-sim-work", [this] { run_overdue(); });
   }
-  if (tasks_.size() == 1) arrived_.notify_one();
+  if (overdue_thread_idle_) arrived_.notify_one();
   if (!deferred_)
     while (run_one()) {
     }
@@ -62,7 +93,10 @@ void PendingWork::submit(const TaskPtr& task, const std::vector<TaskPtr>& after)
 
 void PendingWork::make_ready(const TaskPtr& task, std::optional<std::uint64_t> inherited) {
   // Without a seed the oldest goes first.
-  task->priority = !deferred_ ? ~task->sequence : inherited.value_or(random_());
+  if (deferred_)
+    task->priority = inherited.value_or(random_());
+  else
+    task->priority = task->newest_first ? task->sequence : ~task->sequence;
   ready_.push_back(task);
 }
 
@@ -72,6 +106,7 @@ bool PendingWork::run_one() {
     for (const TaskPtr& task : ready_) task->priority = random_();
   auto best = ready_.end();
   for (auto at = ready_.begin(); at != ready_.end(); ++at) {
+    if ((*at)->held) continue;
     if (best != ready_.end() && (*at)->priority <= (*best)->priority) continue;
     if ((*at)->may_run == nullptr || (*at)->context->error != CUDA_SUCCESS || (*at)->may_run())
       best = at;
@@ -115,7 +150,24 @@ void PendingWork::start_host_function(const TaskPtr& task) {
   });
 }
 
+void PendingWork::hold() {
+  release();
+  holding_ = !deferred_;
+}
+
+void PendingWork::release(const Stream* only) {
+  holding_ = false;
+  if (held_.empty()) return;
+  std::erase_if(held_, [&](const TaskPtr& task) {
+    task->held = only != nullptr && task->stream != only;
+    return !task->held;
+  });
+  while (run_one()) {
+  }
+}
+
 void PendingWork::finish(const std::vector<TaskPtr>& tasks, std::unique_lock<std::mutex>& lock) {
+  release();
   // In the order in which they were submitted: the last one of a stream says it for all.
   for (const TaskPtr& task : tasks)
     while (!try_finish(task)) changed_.wait_for(lock, between_looks);
@@ -126,6 +178,7 @@ void PendingWork::finish_all(const Context* context, std::unique_lock<std::mutex
 }
 
 bool PendingWork::try_finish(const TaskPtr& task) {
+  release();
   while (task != nullptr && !task->done)
     if (!run_one()) return false;
   return true;
@@ -158,7 +211,11 @@ std::vector<TaskPtr> PendingWork::of(const Context* context) const {
 void PendingWork::run_overdue() {
   DriverLock lock(driver().mutex);
   for (;;) {
+    overdue_thread_idle_ = true;
     arrived_.wait(lock, [this] { return !tasks_.empty(); });
+    overdue_thread_idle_ = false;
+    if (!held_.empty() && held_for_long(*held_.front())) release();
+    if (tasks_.empty()) continue;
     const auto age = std::chrono::steady_clock::now() - tasks_.begin()->second->submitted;
     if (age > overdue && run_one()) {
       // Others may want the lock between two tasks.

@@ -82,6 +82,7 @@ void wait_for_stream(Stream& stream, DriverLock& lock) {
   const auto calls = stream.host_calls;
   const std::uint64_t enqueued = calls->enqueued();
   const Stream* const waited_for = &stream;
+  stream.chain = {};
   driver().pending.finish(std::vector<TaskPtr>(stream.tail), lock);
   // Only now is the end known of what other processes had a part in.
   if (const Stream* const still = driver().handles.find<Stream>(waited_for); still != nullptr)
@@ -98,6 +99,7 @@ void wait_for_context(Context& context, DriverLock& lock) {
     if (stream->hung) hang(lock);
     const std::uint64_t enqueued = stream->host_calls->enqueued();
     if (!stream->host_calls->idle_since(enqueued)) calls.emplace_back(stream->host_calls, enqueued);
+    stream->chain = {};
   }
   driver().pending.finish_all(&context, lock);
   if (driver().handles.find<Context>(&context) != nullptr) {
