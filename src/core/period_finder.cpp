@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "core/stable_hash.hpp"
 
@@ -13,6 +14,7 @@ constexpr std::uint64_t rarest_unit = 1024;      // steps between searches at mo
 constexpr std::uint64_t doubling_after = 16384;  // steps without a find until searches are rarer
 constexpr std::uint64_t nothing_after = 65536;   // steps without a find until nothing repeats
 constexpr std::uint64_t ahead = 2048;            // steps whose work may be done before them
+constexpr std::uint32_t attempts = 3;            // to find one to follow, in a search
 constexpr std::uint32_t tries = 4;               // of a longer cycle that came by chance
 
 // Where the least rotation of a cycle begins. Takes at most 3 * length comparisons.
@@ -57,8 +59,16 @@ std::uint32_t PeriodFinder::followed_length() const noexcept {
 }
 
 PeriodStep PeriodFinder::see_slowly(std::uint64_t token) noexcept {
-  if (followed_ != nobody) return token == *expected_ ? go_on(token) : break_off(token);
-  return look(token) ? PeriodStep::Begins : PeriodStep::Outside;
+  bool voids = false;
+  if (outer_ != nobody) {
+    voids = open_ && expected_ != first_;
+    stop_following(steps_ - 1);
+    follow(std::exchange(outer_, nobody), 0);
+  }
+  if (followed_ == nobody) return look(token) ? PeriodStep::Begins : PeriodStep::Outside;
+  if (token != *expected_) return break_off(token);
+  const PeriodStep step = go_on(token);
+  return voids ? PeriodStep::Restarts : step;
 }
 
 // The step is what the followed period has here.
@@ -73,28 +83,19 @@ PeriodStep PeriodFinder::go_on(std::uint64_t token) noexcept {
     else
       ++known_[followed_].entries;
   }
-  PeriodStep step = begins ? PeriodStep::Begins : open_ ? PeriodStep::Inside : PeriodStep::Outside;
-  if (watching_ && !watch(token)) step = PeriodStep::Broken;
+  if (watching_) watch(token);
   steady_ = open_ && !watching_;
-  return step;
+  return begins ? PeriodStep::Begins : open_ ? PeriodStep::Inside : PeriodStep::Outside;
 }
 
-// Looks whether a longer period goes on, in which the followed one repeats. False where that makes
-// the open entry void.
-bool PeriodFinder::watch(std::uint64_t token) noexcept {
-  const std::uint32_t longer = longest_match(token, true);
-  if (longer == nobody) {
-    if (steps_ >= watch_until_) watching_ = false;
-    return true;
-  }
-  for (Known& known : known_)
-    if (!known.watched) known.matched = 0;
-  const bool between_entries = expected_ == first_;
-  stop_following(steps_);
-  take_up(longer);
-  const bool stays = between_entries || !open_;
-  open_ = open_ && between_entries;
-  return stays;
+// Looks whether a longer period has come, in which the followed one repeats. It is followed from
+// the next step on.
+void PeriodFinder::watch(std::uint64_t token) noexcept {
+  outer_ = longest_match(token, true);
+  if (outer_ != nobody)
+    count_whole(known_[outer_]);
+  else if (steps_ >= watch_until_)
+    watching_ = false;
 }
 
 PeriodStep PeriodFinder::break_off(std::uint64_t token) noexcept {
@@ -102,9 +103,11 @@ PeriodStep PeriodFinder::break_off(std::uint64_t token) noexcept {
   open_ = false;
   const auto phase = static_cast<std::uint32_t>(expected_ - first_);
   const std::uint32_t broken = followed_;
+  last_went_on_ = led_ > 0;
   stop_following(steps_ - 1);
   for (Known& known : known_)
     if (!(watching_ && known.watched)) known.matched = 0;
+  watching_ = false;
   known_[broken].matched = phase;
   last_break_ = steps_;
   const bool begins = look(token);
@@ -117,18 +120,25 @@ bool PeriodFinder::look(std::uint64_t token) noexcept {
   ++idle_;
   if (idle_ % doubling_after == 0) unit_ = std::min(unit_ * 2, rarest_unit);
   const std::uint32_t match = longest_match(token, false);
-  const bool begins = last_ != nobody && known_[last_].first_is_unique &&
-                      pool_[known_[last_].at] == token && followable(known_[last_]);
-  if (match != nobody && !(begins && known_[match].length <= known_[last_].length)) {
-    take_up(match);
+  const bool at_once = begins_at_once(token);
+  // Known periods that follow each other without a gap must not hide the one around them.
+  search(match != nobody && holds_any(known_[match]) ? known_[match].length : 1);
+  if (followed_ != nobody) return false;
+  if (match != nobody && !(at_once && known_[match].length <= known_[last_].length)) {
+    count_whole(known_[match]);
+    follow(match, 0);
     return false;
   }
-  if (begins) {
-    follow(last_, 0);
-    return go_on(token) == PeriodStep::Begins;
-  }
-  search();
-  return false;
+  if (!at_once) return false;
+  follow(last_, 0);
+  return go_on(token) == PeriodStep::Begins;
+}
+
+// Whether a step can only be the first of the period that was followed last. Not twice in vain.
+bool PeriodFinder::begins_at_once(std::uint64_t token) const noexcept {
+  if (last_ == nobody || !last_went_on_) return false;
+  const Known& last = known_[last_];
+  return last.first_is_unique && pool_[last.at] == token && followable(last);
 }
 
 // Adds a step to what matches a known period (Knuth, Morris, Pratt). True after a whole one.
@@ -161,14 +171,11 @@ std::uint32_t PeriodFinder::longest_match(std::uint64_t token, bool only_watched
   return match;
 }
 
-// A whole entry of a known period has just been seen: the next step should begin another.
-void PeriodFinder::take_up(std::uint32_t index) noexcept {
-  Known& known = known_[index];
-  if (steps_ - known.counted_to >= known.length) {
-    ++known.entries;
-    known.counted_to = steps_;
-  }
-  follow(index, 0);
+// A whole entry of a period that is not followed has just been seen.
+void PeriodFinder::count_whole(Known& known) noexcept {
+  if (steps_ - known.counted_to < known.length) return;
+  ++known.entries;
+  known.counted_to = steps_;
 }
 
 void PeriodFinder::follow(std::uint32_t index, std::uint32_t phase) noexcept {
@@ -182,9 +189,10 @@ void PeriodFinder::follow(std::uint32_t index, std::uint32_t phase) noexcept {
   steady_ = false;
   idle_ = 0;
   unit_ = first_unit;
-  watching_ = false;
+  const bool watching = watching_;  // so another was followed until now
   std::uint32_t longest_watched = 0;
   for (Known& other : known_) {
+    if (watching && !other.watched) other.matched = 0;
     other.watched = other.id != 0 && other.holds[index] > 0 && followable(other);
     if (other.watched) longest_watched = std::max(longest_watched, other.length);
   }
@@ -198,6 +206,9 @@ void PeriodFinder::stop_following(std::uint64_t end) noexcept {
   known.led += led_;
   known.counted_to =
       std::max(known.counted_to, end - static_cast<std::uint64_t>(expected_ - first_));
+  // What repeats inside has been counted with it.
+  for (std::uint32_t i = 0; i < most_periods; ++i)
+    if (known.holds[i] > 0) known_[i].counted_to = std::max(known_[i].counted_to, known.counted_to);
   led_ = 0;
   followed_ = nobody;
   steady_ = false;
@@ -205,20 +216,27 @@ void PeriodFinder::stop_following(std::uint64_t end) noexcept {
 
 // Searches the last steps when a multiple of the unit has been passed, the further back the greater
 // the power of two that divides it. So each step takes part in one search of every size.
-void PeriodFinder::search() noexcept {
+void PeriodFinder::search(std::uint32_t shortest) noexcept {
   const std::uint64_t passed = steps_ ^ last_search_;
   if (passed < unit_ || steps_ + ahead < free_at_) return;
-  last_search_ = steps_;
   const std::uint64_t window = std::min<std::uint64_t>(
       {std::uint64_t{4} * std::bit_floor(std::min<std::uint64_t>(passed, ring_size)), ring_size,
        steps_});
-  const std::uint32_t period = shortest_period(static_cast<std::uint32_t>(window));
-  if (period != 0) find(period);
+  // One that is not to be followed must not hide a longer one.
+  for (std::uint32_t i = 0; i < attempts && followed_ == nobody; ++i) {
+    const std::uint32_t period = shortest_period(shortest, static_cast<std::uint32_t>(window));
+    if (period == 0) break;
+    find(period);
+    shortest = period + 1;
+  }
+  // Behind a short period that was found, the longer ones are still to be searched.
+  if (followed_ == nobody) last_search_ = steps_;
 }
 
-// The shortest period that the steps up to now have; 0: none. How far back a period goes is the
-// length of what the reversed steps have in common with themselves moved by it (the Z function).
-std::uint32_t PeriodFinder::shortest_period(std::uint32_t window) noexcept {
+// The shortest period, from a given length on, that the steps up to now have; 0: none. How far back
+// a period goes is the length of what the reversed steps have in common with themselves moved by it
+// (the Z function).
+std::uint32_t PeriodFinder::shortest_period(std::uint32_t shortest, std::uint32_t window) noexcept {
   std::uint32_t left = 0;
   std::uint32_t right = 0;
   const std::uint32_t most = std::min(longest, window / 2);
@@ -233,7 +251,7 @@ std::uint32_t PeriodFinder::shortest_period(std::uint32_t window) noexcept {
     extension_[period] = static_cast<std::uint16_t>(same);
     // Longer cycles with a break inside come by chance more easily.
     const bool holds_break = last_break_ != 0 && steps_ - last_break_ < period;
-    if (same >= std::max(evidence, holds_break ? 2 * period : period)) {
+    if (period >= shortest && same >= std::max(evidence, holds_break ? 2 * period : period)) {
       spend(period + right);
       return period;
     }
@@ -392,9 +410,13 @@ std::uint32_t PeriodFinder::repeats_inside(const Known& outer, const Known& inne
 // A cycle around another may have come by chance: it is not followed once it has often been broken
 // before it came twice.
 bool PeriodFinder::came_by_chance(const Known& known) const noexcept {
-  const bool holds_any =
-      std::any_of(known.holds.begin(), known.holds.end(), [](std::uint32_t n) { return n > 0; });
-  return holds_any && known.runs >= tries && known.led < std::uint64_t{2} * known.runs;
+  return known.runs >= tries && known.entries + known.led < std::uint64_t{2} * known.runs &&
+         holds_any(known);
+}
+
+bool PeriodFinder::holds_any(const Known& known) const noexcept {
+  return std::any_of(known.holds.begin(), known.holds.end(),
+                     [](std::uint32_t entries) { return entries > 0; });
 }
 
 bool PeriodFinder::followable(const Known& known) const noexcept {
@@ -419,8 +441,10 @@ bool PeriodFinder::keep_inside() noexcept {
         (other.holds[outer] > 0 || other.holds[inner] > 0))
       other.too_long = true;
   }
-  open_ = false;
+  open_ = watching_ = false;
+  outer_ = nobody;
   last_ = inner;
+  last_went_on_ = true;
   return true;
 }
 

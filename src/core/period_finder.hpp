@@ -126,14 +126,16 @@ class PeriodFinder {
   PeriodStep go_on(std::uint64_t token) noexcept;
   PeriodStep break_off(std::uint64_t token) noexcept;
   [[nodiscard]] bool look(std::uint64_t token) noexcept;
-  [[nodiscard]] bool watch(std::uint64_t token) noexcept;
+  void watch(std::uint64_t token) noexcept;
   [[nodiscard]] bool feed(Known& known, std::uint64_t token) const noexcept;
   [[nodiscard]] std::uint32_t longest_match(std::uint64_t token, bool only_watched) noexcept;
-  void take_up(std::uint32_t index) noexcept;
+  [[nodiscard]] bool begins_at_once(std::uint64_t token) const noexcept;
+  void count_whole(Known& known) noexcept;
   void follow(std::uint32_t index, std::uint32_t phase) noexcept;
   void stop_following(std::uint64_t end) noexcept;
-  void search() noexcept;
-  [[nodiscard]] std::uint32_t shortest_period(std::uint32_t window) noexcept;
+  void search(std::uint32_t shortest) noexcept;
+  [[nodiscard]] std::uint32_t shortest_period(std::uint32_t shortest,
+                                              std::uint32_t window) noexcept;
   void find(std::uint32_t period) noexcept;
   [[nodiscard]] std::uint32_t same_cycle(const Known& cycle) const noexcept;
   [[nodiscard]] std::uint32_t learn(const Known& cycle) noexcept;
@@ -141,6 +143,7 @@ class PeriodFinder {
   void make_room(std::uint32_t length) noexcept;
   void forget(std::uint32_t index) noexcept;
   [[nodiscard]] std::uint32_t repeats_inside(const Known& outer, const Known& inner) noexcept;
+  [[nodiscard]] bool holds_any(const Known& known) const noexcept;
   [[nodiscard]] bool came_by_chance(const Known& known) const noexcept;
   [[nodiscard]] bool followable(const Known& known) const noexcept;
   [[nodiscard]] std::uint64_t led_of(std::uint32_t index) const noexcept;
@@ -162,8 +165,10 @@ class PeriodFinder {
 
   bool open_ = false;  ///< the caller has an open entry
   bool watching_ = false;
+  bool last_went_on_ = false;  ///< the one followed last came once at least
   std::uint32_t followed_ = nobody;
-  std::uint32_t last_ = nobody;  ///< followed last
+  std::uint32_t outer_ = nobody;  ///< to be followed from the next step on
+  std::uint32_t last_ = nobody;   ///< followed last
   std::uint64_t watch_until_ = 0;
   std::uint64_t last_break_ = 0;  ///< the step that broke a period last
   std::uint64_t last_search_ = 0;

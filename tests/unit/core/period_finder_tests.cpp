@@ -1,9 +1,12 @@
 #include "core/period_finder.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -39,6 +42,44 @@ const FoundPeriod* of_length(const std::vector<FoundPeriod>& periods, std::uint3
   for (const FoundPeriod& period : periods)
     if (period.length == length) return &period;
   return nullptr;
+}
+
+// A program of loops inside loops: its body as the steps of one round. Kernels come in several
+// loops.
+class RandomProgram {
+ public:
+  explicit RandomProgram(unsigned seed) : random_(seed) {}
+
+  Tokens body(unsigned depth, std::size_t most) {
+    Tokens steps;
+    const unsigned statements = 1 + below(5);
+    for (unsigned i = 0; i < statements && steps.size() < most; ++i) {
+      if (depth == 0 || below(2) == 0) {
+        steps.push_back(below(kernels_));
+        continue;
+      }
+      const Tokens inner = body(depth - 1, most / 2);
+      const unsigned most_rounds[] = {3, 30, 300};
+      const unsigned rounds = 2 + below(most_rounds[below(3)]);
+      for (unsigned k = 0; k < rounds && steps.size() + inner.size() <= most; ++k)
+        steps.insert(steps.end(), inner.begin(), inner.end());
+    }
+    return steps;
+  }
+  unsigned below(unsigned limit) { return static_cast<unsigned>(random_() % limit); }
+
+ private:
+  std::mt19937 random_;
+  unsigned kernels_ = 2 + below(30);
+};
+
+// The length of the shortest cycle that the steps are a power of.
+std::size_t cycle_of(const Tokens& steps) {
+  for (std::size_t length = 1; length < steps.size(); ++length)
+    if (steps.size() % length == 0 &&
+        std::equal(steps.begin() + static_cast<std::ptrdiff_t>(length), steps.end(), steps.begin()))
+      return length;
+  return steps.size();
 }
 
 }  // namespace
@@ -111,19 +152,18 @@ TEST_CASE("A caller for whom entries last too long gets those inside", "[period_
   const Tokens round = Tokens{1, 2} * 100 + Tokens{3};
   reader.see(round * 10);
   REQUIRE(reader.finder.followed_length() == 201);
-  PeriodFinder finder;
-  for (const std::uint64_t token : round * 10) static_cast<void>(finder.see(token));
-  CHECK(finder.keep_inside());
-  CHECK(finder.followed() == 0);
-  CHECK_FALSE(finder.keep_inside());
+  CHECK(reader.keep_inside());
+  CHECK(reader.finder.followed() == 0);
+  CHECK_FALSE(reader.keep_inside());
   std::size_t outside = 0;
   for (const std::uint64_t token : round * 20) {
-    if (finder.see(token) == PeriodStep::Outside) ++outside;
-    if (finder.followed() != 0) REQUIRE(finder.followed_length() == 2);
+    if (reader.see(token) == PeriodStep::Outside) ++outside;
+    if (reader.finder.followed() != 0) REQUIRE(reader.finder.followed_length() == 2);
   }
   CHECK(outside == 0);
-  CHECK_FALSE(finder.keep_inside());
-  const auto periods = finder.found();
+  CHECK_FALSE(reader.keep_inside());
+  CHECK(reader.broken_promise() == "");
+  const auto periods = reader.finder.found();
   REQUIRE(of_length(periods, 2));
   CHECK(of_length(periods, 2)->entries >= 29 * 100);
 }
@@ -309,4 +349,86 @@ TEST_CASE("Phases of a program are found one after another", "[period_finder]") 
     CHECK(reader.finder.followed_length() == length);
   }
   CHECK(reader.broken_promise() == "");
+}
+
+TEST_CASE("The outermost loop of a random program is followed within 16 rounds",
+          "[period_finder]") {
+  for (unsigned seed = 0; seed < 250; ++seed) {
+    CAPTURE(seed);
+    RandomProgram program(seed);
+    PeriodReader reader;
+    reader.see(program.body(2, 500));  // before the loop
+    const Tokens body = program.body(1 + program.below(3), PeriodFinder::longest);
+    const std::size_t length = cycle_of(body);
+    CAPTURE(length);
+    if (body.size() > PeriodFinder::longest) continue;
+    reader.see(body * (16 + 60 / length));
+    REQUIRE(reader.broken_promise() == "");
+    REQUIRE(reader.finder.followed_length() == length);
+  }
+}
+
+TEST_CASE("Hostile sequences cost bounded work, and no promise is broken", "[period_finder]") {
+  const std::size_t steps = 60'000;
+  std::mt19937_64 random(11);
+  Tokens tokens;
+  SECTION("all equal") {
+    tokens = Tokens{0} * steps;
+  }
+  SECTION("a Fibonacci word") {
+    Tokens before = {1};
+    tokens = {1, 2};
+    while (tokens.size() < steps) {
+      Tokens next = tokens + before;
+      before = std::exchange(tokens, std::move(next));
+    }
+  }
+  SECTION("Thue and Morse's word, in which nothing comes three times in a row") {
+    for (std::size_t i = 0; i < steps; ++i) tokens.push_back(std::popcount(i) & 1);
+  }
+  SECTION("powers of two that divide a counter") {
+    for (std::size_t i = 1; i < steps; ++i)
+      tokens.push_back(static_cast<std::uint64_t>(std::countr_zero(i)));
+  }
+  SECTION("a de Bruijn sequence, by a shift register of 15 bits") {
+    std::uint32_t state = 1;
+    for (std::size_t i = 0; i < steps; ++i) {
+      tokens.push_back(state & 1);
+      state = state >> 1 | ((state ^ state >> 1) & 1) << 14;
+    }
+  }
+  SECTION("runs whose length grows") {
+    for (std::size_t n = 1; tokens.size() < steps; ++n)
+      tokens = std::move(tokens) + Tokens{1} * n + Tokens{2};
+  }
+  SECTION("random steps of two kinds") {
+    for (std::size_t i = 0; i < steps; ++i) tokens.push_back(random() % 2);
+  }
+  SECTION("a long loop whose tokens nearly all collide") {
+    Tokens body = Tokens{0} * 3000;
+    for (int i = 0; i < 40; ++i) body[random() % body.size()] = 1;
+    tokens = body * 20;
+  }
+  SECTION("large loops that displace each other") {
+    for (std::uint64_t i = 0; tokens.size() < steps; ++i)
+      tokens = std::move(tokens) + range(10'000 * (i % 7), 2000 + 300 * (i % 7)) * 3 +
+               Tokens{1, 1, 2} * (20 + i);
+  }
+  SECTION("a loop that loses a step each round") {
+    for (std::size_t i = 0; tokens.size() < steps; ++i) {
+      const Tokens body = range(0, 300 - i % 290);
+      tokens = std::move(tokens) + body * 3;
+    }
+  }
+  PeriodReader reader;
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    reader.see(tokens[i]);
+    if (i % 1009 == 0 && reader.broken_promise() != "") break;
+    if (i % 20'011 == 20'010) reader.keep_inside();
+  }
+  CHECK(reader.broken_promise() == "");
+}
+
+TEST_CASE("A finder keeps within half a megabyte", "[period_finder]") {
+  CHECK(PeriodFinder::memory_bytes() < 512 * 1024);
 }

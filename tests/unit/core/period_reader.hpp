@@ -48,6 +48,12 @@ class PeriodReader {
     }
     return step;
   }
+  /// Tells the finder that entries last too long.
+  bool keep_inside() {
+    const bool kept = finder.keep_inside();
+    open_ = open_ && !kept;
+    return kept;
+  }
   void see(std::span<const std::uint64_t> tokens) {
     for (const std::uint64_t token : tokens) see(token);
   }
@@ -69,9 +75,9 @@ class PeriodReader {
           return "one cycle twice";
     }
     using contextune::PeriodFinder;
-    // A search may be paid for by the steps that follow it.
-    const std::uint64_t one_search = 400'000;
-    if (finder.work() > PeriodFinder::work_a_step * finder.steps() + one_search)
+    // The steps that follow a search may pay for it.
+    const std::uint64_t searches = 400'000;
+    if (finder.work() > PeriodFinder::work_a_step * finder.steps() + searches)
       return "too much work: " + std::to_string(finder.work());
     return {};
   }
