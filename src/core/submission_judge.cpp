@@ -59,6 +59,7 @@ class Judge {
   /// A difference of two ratios that noise does not explain.
   [[nodiscard]] double clear(const Submission& submission, std::size_t other) const;
   [[nodiscard]] bool is_clearly_slower(const Submission& submission) const;
+  [[nodiscard]] bool gathered_in_vain() const;
   void measure_noise();
   void order(std::vector<Submission>& submissions) const;
 
@@ -129,6 +130,14 @@ std::vector<Submission> Judge::other_sizes(const std::vector<Submission>& kinds)
   for (const std::uint32_t size : choices_.may_gather)
     if (size != best_gathered->gathered) sizes.push_back({best_gathered->chained, size});
   return sizes;
+}
+
+bool Judge::gathered_in_vain() const {
+  return std::any_of(state_.screened.begin(), state_.screened.end(),
+                     [](const ScreenedSubmission& screened) {
+                       return screened.submission.gathered != 0 && !screened.ratios.empty() &&
+                              screened.ratios.front() >= gathers_in_vain;
+                     });
 }
 
 void Judge::measure_noise() {
@@ -243,7 +252,10 @@ SubmissionJudgement Judge::judge() {
     settle("there is nothing to try");
     return std::move(result_);
   }
-  if (screen(first, first_ratios)) return std::move(result_);
+  std::vector<Submission> tried = first;
+  if (gathered_in_vain())
+    std::erase_if(tried, [](const Submission& submission) { return submission.gathered != 0; });
+  if (screen(tried, first_ratios)) return std::move(result_);
   measure_noise();
   const std::vector<Submission> sizes = other_sizes(first);
   if (screen(sizes, first_ratios)) return std::move(result_);

@@ -34,6 +34,10 @@ struct SubmissionJudgement {
 /// A submission this many times slower than as written is not run a second time.
 inline constexpr double far_slower = 2.5;
 
+/// Where one gathered submission is this many times slower than as written, none is run any more:
+/// the host waits for something that a held launch does.
+inline constexpr double gathers_in_vain = 4;
+
 /// What is known says which submission is kept, and what is measured next. Pure.
 /// @param unmeasurable in this run
 [[nodiscard]] SubmissionJudgement judge_submissions(const SubmissionState& state,

@@ -71,7 +71,8 @@ Submission SubmissionSearch::plan(std::uint64_t block) {
     spoiled(planned_.begin()->first);
   if (half_pair_) {
     const std::uint64_t first = *half_pair_;
-    const Pair& pair = open_pairs_.at(first);
+    assert(open_pairs_.count(first) == 1);
+    const Pair& pair = open_pairs_[first];
     if (block == first + 1) {
       half_pair_.reset();
       return run(block, pair.candidate_first ? pair.against : pair.candidate, Role::Second, first);
@@ -132,7 +133,7 @@ bool SubmissionSearch::may_run(const Submission& submission) const {
   if (!budget_.covers(risk_of(submission))) return false;
   // The first gathered block goes alone: what held launches do to a host is much the same however
   // many are held.
-  return submission.gathered == 0 || !std::isnan(gathered_ratio()) ||
+  return submission.gathered == 0 || gathered_ratio() < gathers_in_vain ||
          std::none_of(planned_.begin(), planned_.end(),
                       [](const auto& planned) { return planned.second.submission.gathered != 0; });
 }
@@ -146,8 +147,10 @@ int SubmissionSearch::missing_warm_ups(const Submission& submission) const {
 
 bool SubmissionSearch::is_far_slower(const Submission& submission) const {
   return std::any_of(screened_.begin(), screened_.end(), [&](const Screened& screened) {
-    return screened.submission == submission &&
-           screened.an_entry >= far_slower * as_written_near(screened.block, screen_reach);
+    const double ratio = screened.an_entry / as_written_near(screened.block, screen_reach);
+    if (screened.submission == submission) return ratio >= far_slower;
+    return screened.submission.gathered != 0 && submission.gathered != 0 &&
+           ratio >= gathers_in_vain;
   });
 }
 
@@ -208,22 +211,20 @@ void SubmissionSearch::measured(std::uint64_t block, double seconds, std::uint64
   const std::optional<Planned> planned = take(block);
   if (!planned) return;
   const double an_entry = seconds / static_cast<double>(entries);
-  double ratio = 1;
   if (planned->submission.is_as_written()) {
     state_.block_seconds = seconds;
     as_written_[block] = an_entry;
     if (as_written_.size() > 4 * screen_reach) as_written_.erase(as_written_.begin());
   } else {
-    ratio = charge(planned->submission, block, seconds, an_entry);
-    if (std::isnan(ratio)) budget_.spend(planned->risk);
+    charge(*planned, block, seconds, an_entry);
   }
   if (planned->role == Role::WarmUp || planned->role == Role::Screen) {
-    // A first block in which graphs are built counts only where no building explains its time.
-    if (!planned->submission.is_as_written() &&
-        (planned->role == Role::Screen || ratio >= far_slower)) {
+    if (planned->role == Role::Screen && !planned->submission.is_as_written())
       screened_.push_back({planned->submission, block, an_entry});
-      use_of(planned->submission).failures = 0;
-    }
+    // Either it is the first of its kind or it gathers in vain: the next block tells.
+    if (planned->role == Role::WarmUp &&
+        an_entry >= gathers_in_vain * as_written_near(block, charge_reach))
+      queue_.push_front({planned->submission});
     if (--screening_ == 0 && queue_.empty()) advance();
   } else if (planned->role == Role::First || planned->role == Role::Second) {
     complete_pair(planned->pair, planned->role, an_entry);
@@ -271,14 +272,15 @@ void SubmissionSearch::complete_pair(std::uint64_t first_block, Role role, doubl
   }
 }
 
-double SubmissionSearch::charge(const Submission& submission, std::uint64_t block, double seconds,
-                                double an_entry) {
+void SubmissionSearch::charge(const Planned& planned, std::uint64_t block, double seconds,
+                              double an_entry) {
+  const Submission& submission = planned.submission;
   double ratio = an_entry / as_written_near(block, charge_reach);
   if (std::isnan(ratio)) ratio = screened_ratio(state_, submission);
   if (std::isnan(ratio)) ratio = an_entry / as_written_near(block, lost_after);
-  if (std::isnan(ratio)) return ratio;
+  if (std::isnan(ratio)) return budget_.spend(planned.risk);
   budget_.expose(submission, seconds * (1 - 1 / ratio));
-  return use_of(submission).ratio = ratio;
+  use_of(submission).ratio = ratio;
 }
 
 void SubmissionSearch::fail(const Submission& submission) {
@@ -298,6 +300,10 @@ void SubmissionSearch::give_up_half_pair() {
 }
 
 void SubmissionSearch::advance() {
+  for (const Screened& screened : screened_) {
+    int& failures = use_of(screened.submission).failures;
+    failures = std::isnan(as_written_near(screened.block, screen_reach)) ? failures + 1 : 0;
+  }
   add_ratios(state_);
   screened_.clear();
   std::vector<Submission> unmeasurable;

@@ -110,8 +110,7 @@ class SubmissionSearch {
 
   /// Takes it out of those without a result.
   [[nodiscard]] std::optional<Planned> take(std::uint64_t block);
-  /// @return its ratio to as written; NaN: not known
-  double charge(const Submission& submission, std::uint64_t block, double seconds, double an_entry);
+  void charge(const Planned& planned, std::uint64_t block, double seconds, double an_entry);
   void complete_pair(std::uint64_t first_block, Role role, double an_entry);
   void fail(const Submission& submission);
 

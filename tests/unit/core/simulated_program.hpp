@@ -20,12 +20,13 @@ struct SimulatedProgram {
   std::function<double(std::uint64_t block)> work = [](std::uint64_t) { return 1.0; };
   double block_seconds = 1e-3;
   std::uint64_t blocks = 1000;
-  double noise = 0.01;     ///< standard deviation, relative
-  double spikes = 0;       ///< share of blocks that are interrupted: half as long again
-  double spoiled = 0;      ///< share of blocks that say nothing
-  std::uint64_t lag = 4;   ///< blocks from one's end until its time is known
-  double preparation = 0;  ///< seconds that the caller spends before the first block
-  double graphs = 300e-6;  ///< seconds that it spends when a process first gathers in a new way
+  double noise = 0.01;        ///< standard deviation, relative
+  double spikes = 0;          ///< share of blocks that are interrupted: half as long again
+  double spoiled = 0;         ///< share of blocks that say nothing
+  std::uint64_t lag = 4;      ///< blocks from one's end until its time is known
+  double preparation = 0;     ///< seconds that the caller spends before the first block
+  double graphs = 300e-6;     ///< seconds that it spends when a process first gathers in a new way
+  bool says_nothing = false;  ///< no block has a result
   SubmissionChoices choices{true, {8, 16, 32}};
   SubmissionLimits limits{.block_seconds = 1e-3};
 };
@@ -39,6 +40,9 @@ struct SimulatedRun {
   std::uint64_t settled_at = ~std::uint64_t{0};  ///< block
   std::uint64_t kept_at = ~std::uint64_t{0};     ///< block from which on a winner was used
   std::uint64_t tried = 0;                       ///< blocks that were not as written before that
+
+  /// Its cost over what it may cost.
+  [[nodiscard]] double share_of_allowance() const { return cost / (0.10 * as_written + 0.050); }
 };
 
 inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t seed,
@@ -92,7 +96,7 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
     const double noise = std::max(0.2, 1 + program.noise * normal());
     const double measured = seconds * noise * (uniform() < program.spikes ? 1.5 : 1);
     now += measured;
-    late.push_back({block, measured, uniform() < program.spoiled});
+    late.push_back({block, measured, uniform() < program.spoiled || program.says_nothing});
   }
   while (!late.empty()) report();
   run.state = search.state();

@@ -1,26 +1,332 @@
 #include "core/submission_search.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <string>
+#include <vector>
+
 #include "catch.hpp"
 #include "simulated_program.hpp"
 
 using namespace contextune;
 
-TEST_CASE("A program that gains by both is settled with both", "[submission]") {
+namespace {
+
+/// Launches that gain by both in turn.
+SimulatedProgram gaining_program() {
   SimulatedProgram program;
   program.ratio = [](const Submission& submission) {
     return (submission.chained ? 0.9 : 1) * (submission.gathered != 0 ? 0.8 : 1);
   };
-  const SimulatedRun run = run_program(program, 1);
-  CHECK(run.state.verdict.settled);
-  CHECK(run.state.verdict.winner.chained);
-  CHECK(run.state.verdict.winner.gathered != 0);
-  CHECK(run.state.verdict.gain == Approx(0.28).margin(0.02));
+  return program;
+}
+
+/// Runs processes of it until it is settled.
+struct SeveralRuns {
+  SubmissionState state;
+  int runs = 0;
+  double worst_share = 0;  ///< of what a process may cost
+};
+SeveralRuns run_until_settled(const SimulatedProgram& program, std::uint64_t seed) {
+  SeveralRuns several;
+  while (!several.state.verdict.settled && several.runs < 20) {
+    const SimulatedRun run =
+        run_program(program, 100 * seed + static_cast<std::uint64_t>(several.runs), several.state);
+    several.state = run.state;
+    several.worst_share = std::max(several.worst_share, run.share_of_allowance());
+    ++several.runs;
+  }
+  return several;
+}
+
+}  // namespace
+
+TEST_CASE("A program that gains by both is settled with both", "[submission]") {
+  const SimulatedRun run = run_program(gaining_program(), 1);
+  const SubmissionVerdict& verdict = run.state.verdict;
+  CHECK(verdict.settled);
+  CHECK(verdict.winner.chained);
+  CHECK(verdict.winner.gathered != 0);
+  CHECK(verdict.gain == Approx(0.28).margin(0.02));
+  CHECK(verdict.low < verdict.gain);
+  CHECK(verdict.gain < verdict.high);
+  CHECK(verdict.pairs >= 4);
   CHECK(run.settled_at < 150);
 }
 
-TEST_CASE("A program that gains by neither stays as written", "[submission]") {
-  SimulatedProgram program;
+TEST_CASE("Where only one submission is faster it is found", "[submission]") {
+  for (const Submission& only :
+       {Submission{true, 0}, Submission{false, 16}, Submission{true, 16}}) {
+    SimulatedProgram program;
+    program.ratio = [&](const Submission& submission) {
+      return submission == only ? 0.9 : submission.is_as_written() ? 1 : 1.01;
+    };
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 20; ++seed)
+      found += run_program(program, seed).state.verdict.winner == only;
+    INFO(text_of(only));
+    CHECK(found >= 18);
+  }
+}
+
+TEST_CASE("A size that is better than the one of the first look is found", "[submission]") {
+  for (const std::uint32_t size : {8U, 32U}) {
+    for (const bool chained : {false, true}) {
+      SimulatedProgram program;
+      program.ratio = [&](const Submission& submission) {
+        if (submission.gathered == 0) return 1.0;
+        return (submission.gathered == size ? 0.8 : 0.9) +
+               (submission.chained == chained ? 0 : 0.05);
+      };
+      int found = 0;
+      for (std::uint64_t seed = 1; seed <= 20; ++seed)
+        found += run_program(program, seed).state.verdict.winner == Submission{chained, size};
+      INFO(text_of({chained, size}));
+      CHECK(found >= 18);
+    }
+  }
+}
+
+TEST_CASE("What may not be tried is not", "[submission]") {
+  for (const SubmissionChoices& choices :
+       {SubmissionChoices{true, {}}, SubmissionChoices{false, {8, 16, 32}},
+        SubmissionChoices{true, {32}}, SubmissionChoices{}}) {
+    SimulatedProgram program = gaining_program();
+    program.choices = choices;
+    bool allowed = true;
+    program.ratio = [&, ratio = program.ratio](const Submission& submission) {
+      allowed = allowed && choices.allow(submission);
+      return ratio(submission);
+    };
+    const SubmissionState state = run_program(program, 1).state;
+    CHECK(allowed);
+    CHECK(state.verdict.settled);
+    CHECK(state.verdict.winner.chained == choices.may_chain);
+    CHECK((state.verdict.winner.gathered != 0) == !choices.may_gather.empty());
+  }
+}
+
+TEST_CASE("What differs by less than the margin stays as written", "[submission]") {
+  int kept = 0;
+  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+    SimulatedProgram program;
+    program.noise = 0.002;
+    program.ratio = [](const Submission& submission) {
+      return submission.is_as_written() ? 1 : 0.995;
+    };
+    const SubmissionVerdict verdict = run_program(program, seed).state.verdict;
+    CHECK(verdict.settled);
+    kept += !verdict.winner.is_as_written();
+  }
+  CHECK(kept == 0);
+}
+
+TEST_CASE("Work that grows, shrinks or alternates is not taken for a gain", "[submission]") {
+  const std::vector<std::function<double(std::uint64_t)>> works{
+      [](std::uint64_t block) { return std::pow(1 - static_cast<double>(block) / 1000, 2); },
+      [](std::uint64_t block) { return 0.1 + static_cast<double>(block) / 100; },
+      [](std::uint64_t block) { return block % 2 == 0 ? 1.5 : 0.7; },
+      [](std::uint64_t block) { return block % 8 < 4 ? 1.5 : 0.7; },
+      [](std::uint64_t block) { return 1 + 0.5 * std::sin(static_cast<double>(block) / 7); }};
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    int kept = 0;
+    int found = 0;
+    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
+      SimulatedProgram program;
+      program.work = works[i];
+      kept += !run_program(program, seed).state.verdict.winner.is_as_written();
+      program.ratio = [](const Submission& submission) { return submission.chained ? 0.88 : 1; };
+      found += run_program(program, seed).state.verdict.winner.chained;
+    }
+    INFO("work " << i);
+    CHECK(kept <= 4);
+    CHECK(found >= 47);
+  }
+}
+
+TEST_CASE("Results may be late, and blocks may say nothing", "[submission]") {
+  for (const std::uint64_t lag : {0U, 1U, 7U, 60U}) {
+    for (const double spoiled : {0.0, 0.3}) {
+      SimulatedProgram program = gaining_program();
+      program.lag = lag;
+      program.spoiled = spoiled;
+      const SubmissionVerdict verdict = run_program(program, lag + 1).state.verdict;
+      INFO("lag " << lag << ", spoiled " << spoiled);
+      CHECK(verdict.settled);
+      CHECK(verdict.winner.chained);
+      CHECK(verdict.winner.gathered != 0);
+    }
+  }
+}
+
+TEST_CASE("A program whose blocks never say anything stays as written", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  program.says_nothing = true;
   const SimulatedRun run = run_program(program, 1);
-  CHECK(run.state.verdict.settled);
-  CHECK(run.state.verdict.winner.is_as_written());
+  CHECK_FALSE(run.state.verdict.settled);
+  CHECK(run.tried < 100);
+  const SeveralRuns several = run_until_settled(program, 1);
+  CHECK(several.runs == 5);
+  CHECK(several.state.verdict.winner.is_as_written());
+  CHECK(several.state.verdict.why == "no answer in 5 runs");
+}
+
+TEST_CASE("Results that never come are waited for no longer than 1024 blocks", "[submission]") {
+  SubmissionSearch search({true, {16}}, {.block_seconds = 1e-3});
+  std::uint64_t tried = 0;
+  for (std::uint64_t block = 0; block < 10000; ++block) {
+    search.elapsed(static_cast<double>(block) * 1e-3);
+    tried += !search.plan(block).is_as_written();
+  }
+  CHECK(tried > 2);
+  CHECK(tried < 200);
+  CHECK(search.verdict().winner.is_as_written());
+}
+
+TEST_CASE("A search in which everything loses costs no more than it may and ends as written",
+          "[submission]") {
+  for (const double factor : {1.03, 1.15, 1.6, 3.0, 12.0}) {
+    for (const double seconds : {1e-3, 5e-3, 40e-3}) {
+      SimulatedProgram program;
+      program.ratio = [=](const Submission& submission) {
+        return (submission.chained ? std::min(factor, 1.3) : 1) *
+               (submission.gathered != 0 ? factor : 1);
+      };
+      program.preparation = 0.010;
+      program.block_seconds = seconds;
+      program.limits.block_seconds = seconds;
+      const SeveralRuns several = run_until_settled(program, 1);
+      INFO("factor " << factor << ", blocks of " << seconds << " s");
+      CHECK(several.state.verdict.winner.is_as_written());
+      CHECK(several.worst_share < 1);
+      CHECK(several.runs < 3);
+    }
+  }
+}
+
+TEST_CASE("Nothing is tried until the program has run long enough to pay for the preparation",
+          "[submission]") {
+  SimulatedProgram program = gaining_program();
+  program.preparation = 0.120;
+  program.blocks = 600;
+  CHECK(run_program(program, 1).tried == 0);
+  program.blocks = 3000;
+  const SimulatedRun run = run_program(program, 1);
+  CHECK(run.state.verdict.winner.chained);
+  CHECK(run.kept_at > 600);
+  CHECK(run.share_of_allowance() < 1);
+}
+
+TEST_CASE("A winner that was confirmed runs also when nothing more may be spent", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  SubmissionSearch search(program.choices, program.limits);
+  std::uint64_t block = 0;
+  for (; block < 200 && search.verdict().winner.is_as_written(); ++block) {
+    const Submission submission = search.plan(block);
+    search.measured(block, 1e-3 * program.ratio(submission) * (block % 3 == 0 ? 1.001 : 1), 1);
+  }
+  REQUIRE_FALSE(search.settled());
+  const Submission winner = search.verdict().winner;
+  search.spend(10);
+  for (const std::uint64_t end = block + 20; block < end; ++block) {
+    const Submission submission = search.plan(block);
+    if (submission.is_as_written()) CHECK(false);
+    search.measured(block, 1e-3 * program.ratio(submission), 1);
+  }
+  CHECK(search.plan(block) == winner);
+}
+
+TEST_CASE("A short program is settled over its runs", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  program.blocks = 36;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const SeveralRuns several = run_until_settled(program, seed);
+    INFO("seed " << seed);
+    CHECK(several.runs > 1);
+    CHECK(several.runs <= 5);
+    CHECK(several.state.verdict.winner.gathered != 0);
+    CHECK(several.worst_share < 1);
+  }
+}
+
+TEST_CASE("A program of a few blocks is left as written after five runs", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  program.blocks = 4;
+  const SeveralRuns several = run_until_settled(program, 1);
+  CHECK(several.runs == 5);
+  CHECK(several.state.verdict.settled);
+  CHECK(several.state.verdict.winner.is_as_written());
+  CHECK(several.state.verdict.why == "no answer in 5 runs");
+  const SimulatedRun next = run_program(program, 7, several.state);
+  CHECK(next.tried == 0);
+  CHECK(next.state == several.state);
+}
+
+TEST_CASE("A settled winner runs from the first block of the next run on", "[submission]") {
+  const SubmissionState settled = run_program(gaining_program(), 1).state;
+  SubmissionSearch search({true, {8, 16, 32}}, {}, settled);
+  CHECK(search.settled());
+  for (std::uint64_t block = 0; block < 50; ++block)
+    CHECK(search.plan(block) == settled.verdict.winner);
+  CHECK(search.state() == settled);
+}
+
+TEST_CASE("When other submissions may be tried the search goes on with what was measured",
+          "[submission]") {
+  SimulatedProgram program = gaining_program();
+  program.choices = {true, {}};
+  const SubmissionState chained = run_program(program, 1).state;
+  REQUIRE(chained.verdict.winner == Submission{true, 0});
+  program.choices = {true, {8, 16, 32}};
+  const SimulatedRun run = run_program(program, 2, chained);
+  CHECK(run.state.verdict.winner.gathered != 0);
+  CHECK(run.state.runs == 1);
+  program.choices = {};
+  CHECK(run_program(program, 3, chained).state.verdict.winner.is_as_written());
+}
+
+TEST_CASE("A winner that is still faster passes its check, another one is given up",
+          "[submission]") {
+  SimulatedProgram program = gaining_program();
+  const SubmissionState settled = run_program(program, 1).state;
+  for (const bool still : {true, false}) {
+    SubmissionSearch search(program.choices, program.limits, settled);
+    search.recheck();
+    CHECK_FALSE(search.settled());
+    std::uint64_t block = 0;
+    std::uint64_t as_written = 0;
+    for (; block < 400 && !search.settled(); ++block) {
+      search.elapsed(static_cast<double>(block) * 1e-3);
+      const Submission submission = search.plan(block);
+      as_written += submission.is_as_written();
+      const double ratio = still ? program.ratio(submission) : submission.is_as_written() ? 1 : 1.1;
+      search.measured(block, 1e-3 * ratio * (block % 3 == 0 ? 1.001 : 1), 1);
+    }
+    CHECK(search.settled());
+    if (still) {
+      CHECK(as_written == 4);
+      CHECK(search.verdict() == settled.verdict);
+    } else {
+      CHECK(search.verdict().winner.is_as_written());
+    }
+  }
+}
+
+TEST_CASE("The blocks in which graphs are built do not count", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  std::vector<Submission> built;
+  program.ratio = [&, ratio = program.ratio](const Submission& submission) {
+    if (submission.gathered == 0 ||
+        std::find(built.begin(), built.end(), submission) != built.end())
+      return ratio(submission);
+    built.push_back(submission);
+    return 6.0;
+  };
+  CHECK(run_program(program, 1).state.verdict.gain == Approx(0.28).margin(0.02));
+}
+
+TEST_CASE("Equal calls get equal answers", "[submission]") {
+  const SimulatedProgram program = gaining_program();
+  CHECK(run_program(program, 5).state == run_program(program, 5).state);
 }

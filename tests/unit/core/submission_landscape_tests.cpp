@@ -1,0 +1,147 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "catch.hpp"
+#include "simulated_program.hpp"
+
+using namespace contextune;
+
+namespace {
+
+/// A program of any kind: what helps or harms it, how it changes, how well it can be measured.
+SimulatedProgram drawn_program(std::uint64_t seed) {
+  std::mt19937_64 engine(7919 * seed + 13);
+  const auto uniform = [&] { return static_cast<double>(engine() >> 11) * 0x1p-53; };
+  const auto between = [&](double low, double high) {
+    return std::exp(std::log(low) + uniform() * std::log(high / low));
+  };
+  const auto effect = [&](double low, double high) {
+    return uniform() < 0.3 ? between(0.99, 1.01) : between(low, high);
+  };
+  const double chained = effect(0.7, 1.25);
+  const bool spins = uniform() < 0.05;
+  const double gathered = spins ? between(4, 15) : effect(0.35, 1.4);
+  const double both = chained * gathered * between(0.95, 1.05);
+  const double eight = between(0.92, 1.08);
+  const double thirty_two = between(0.92, 1.08);
+
+  SimulatedProgram program;
+  program.ratio = [=](const Submission& submission) {
+    if (submission.gathered == 0) return submission.chained ? chained : 1;
+    const double size = submission.gathered == 8    ? eight
+                        : submission.gathered == 32 ? thirty_two
+                                                    : 1;
+    return size * (submission.chained ? both : gathered);
+  };
+  program.noise = between(0.003, 0.04);
+  program.lag = static_cast<std::uint64_t>(20 * uniform() * uniform());
+  program.spikes = uniform() < 0.5 ? 0 : 0.03 * uniform();
+  program.spoiled = uniform() < 0.5 ? 0 : 0.1 * uniform();
+  program.blocks = static_cast<std::uint64_t>(between(60, 1200));
+  program.preparation = 0.02 * uniform();
+  const double end = static_cast<double>(program.blocks);
+  const double depth = 0.3 * uniform();
+  switch (static_cast<int>(5 * uniform())) {
+    case 0:
+      program.work = [=](std::uint64_t block) {
+        return 0.02 + std::pow(1 - static_cast<double>(block) / end, 2);
+      };
+      break;
+    case 1:
+      program.work = [=](std::uint64_t block) {
+        return 0.3 + 2 * static_cast<double>(block) / end;
+      };
+      break;
+    case 2:
+      program.work = [](std::uint64_t block) { return block % 2 == 0 ? 0.8 : 1.3; };
+      break;
+    case 3:
+      program.work = [=](std::uint64_t block) {
+        return 1 + depth * std::sin(static_cast<double>(block) / 10);
+      };
+      break;
+    default:
+      break;
+  }
+  return program;
+}
+
+double best_gain(const SimulatedProgram& program) {
+  double best = 0;
+  for (const bool chained : {false, true})
+    for (const std::uint32_t gathered : {0U, 8U, 16U, 32U})
+      best = std::max(best, 1 - program.ratio({chained, gathered}));
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "Over drawn programs no loss is kept, few gains are missed, and no process costs too much",
+    "[submission]") {
+  int gains = 0;
+  int found = 0;
+  int well_found = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    const SimulatedProgram program = drawn_program(seed);
+    SubmissionState state;
+    for (std::uint64_t run = 0; run < 5 && !state.verdict.settled; ++run) {
+      const SimulatedRun result = run_program(program, 100 * seed + run, state);
+      state = result.state;
+      INFO("seed " << seed << ", run " << run);
+      CHECK(result.share_of_allowance() < 1.05);
+    }
+    const double kept = 1 - program.ratio(state.verdict.winner);
+    INFO("seed " << seed << ": " << text_of(state.verdict.winner));
+    CHECK(state.verdict.settled);
+    CHECK(kept > -0.01);
+    const double best = best_gain(program);
+    if (best < 0.05) continue;
+    ++gains;
+    found += kept > 0.01;
+    well_found += kept > best / 2;
+  }
+  INFO(found << " and " << well_found << " of " << gains);
+  CHECK(found >= 0.97 * gains);
+  CHECK(well_found >= 0.95 * gains);
+}
+
+namespace {
+
+struct Shape {
+  const char* name;
+  double chained, gathered, both;  ///< times as fast as written
+  double noise;
+  std::uint64_t lag;
+  double blocks;  ///< until it is settled, at most in nine of ten
+};
+
+}  // namespace
+
+// Speedups as measured on an H100; blocks of 1 ms.
+TEST_CASE("Programs like those that were measured are settled within a tenth of a second or two",
+          "[submission]") {
+  for (const Shape& shape : {Shape{"host-bound chain", 1.10, 2.60, 3.10, 0.02, 2, 80},
+                             Shape{"GPU-bound chain", 1.31, 1.31, 1.37, 0.007, 6, 120},
+                             Shape{"GPU-bound, gathered harms", 1.21, 0.98, 1.13, 0.01, 6, 60},
+                             Shape{"nothing helps", 1.00, 0.99, 1.00, 0.02, 1, 150},
+                             Shape{"everything harms a little", 0.98, 0.97, 0.98, 0.02, 1, 80},
+                             Shape{"decode graph", 1.07, 1.00, 1.07, 0.005, 2, 150}}) {
+    std::vector<double> blocks;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+      SimulatedProgram program;
+      program.ratio = [&](const Submission& submission) {
+        if (submission.gathered == 0) return submission.chained ? 1 / shape.chained : 1;
+        return 1 / (submission.chained ? shape.both : shape.gathered);
+      };
+      program.noise = shape.noise;
+      program.lag = shape.lag;
+      program.preparation = 0.01;
+      blocks.push_back(static_cast<double>(run_program(program, seed).settled_at));
+    }
+    std::sort(blocks.begin(), blocks.end());
+    INFO(shape.name << ": " << blocks[20] << " blocks, nine of ten " << blocks[36]);
+    CHECK(blocks[36] <= shape.blocks);
+  }
+}
