@@ -130,6 +130,7 @@ static struct contextune_frontend frontend = {
     .nccl_can_repeat = contextune_nccl_can_repeat,
     .thread = thread_word,
     .held = &contextune_hot.held,
+    .unguarded = &contextune_unguarded,
 };
 
 /* ---- attaching ---- */

@@ -146,9 +146,12 @@ struct contextune_frontend {
   int (*nccl_can_repeat)(const struct contextune_nccl_call* call);
   void** (*thread)(void); /* this thread's word of the core's own, as contextune_launch.thread */
   /* Atomic; not 0: the core holds launches back, and the program's other calls of the driver begin
-   * with `hand_over`. The core is armed meanwhile, and sets it to 0 after all have been submitted.
-   */
+   * with `hand_over`, but those in registry/free.def. The core is armed meanwhile, holds nothing
+   * while anything captures, and sets the word to 0 after all have been submitted. */
   uint32_t* held;
+  /* Atomic; not 0: the program has been given a function of the driver that does not begin with
+   * `hand_over`, as no guard was left for it. Then a core holds nothing back any more. */
+  const uint32_t* unguarded;
 };
 
 /* What the core offers to the frontend; lives as long as the process. `args` point at the

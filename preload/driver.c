@@ -10,12 +10,14 @@ struct contextune_hot contextune_hot __attribute__((aligned(64))) = {
 };
 void* contextune_bound[contextune_fn_count];
 
-/* The entry points by address, for what cuGetProcAddress returns. */
+/* The driver's functions by address, for what cuGetProcAddress returns. `which` is a number of the
+ * registry, or contextune_fn_count and that of another function. */
 struct routed {
   void* address;
-  enum contextune_fn fn;
+  unsigned int which;
 };
-static struct routed routed[contextune_fn_count];
+enum { num_known = contextune_fn_count + contextune_num_others };
+static struct routed routed[num_known];
 static unsigned int num_routed;
 
 /* Stands for what this driver does not have. Called with any arguments, which it does not look at.
@@ -29,11 +31,17 @@ void* contextune_real_or_null(enum contextune_fn fn) {
   return real != (void*)&not_in_driver ? real : NULL;
 }
 
-/* Insertion sort: a few hundred entries, once, and no call of a function that may allocate. */
-static unsigned int sort_by_address(struct routed* sorted) {
+static void* address_of(unsigned int which, void* libcuda) {
+  return which < contextune_fn_count
+             ? contextune_real_or_null((enum contextune_fn)which)
+             : contextune_real_dlsym(libcuda, contextune_others[which - contextune_fn_count]);
+}
+
+/* Insertion sort: some hundred entries, once, and no call of a function that may allocate. */
+static unsigned int sort_by_address(struct routed* sorted, void* libcuda) {
   unsigned int count = 0;
-  for (unsigned int fn = 0; fn < contextune_fn_count; ++fn) {
-    void* address = contextune_real_or_null((enum contextune_fn)fn);
+  for (unsigned int which = 0; which < num_known; ++which) {
+    void* address = address_of(which, libcuda);
     if (address == NULL) {
       continue;
     }
@@ -41,7 +49,7 @@ static unsigned int sort_by_address(struct routed* sorted) {
     for (; place > 0 && sorted[place - 1].address > address; --place) {
       sorted[place] = sorted[place - 1];
     }
-    sorted[place] = (struct routed){address, (enum contextune_fn)fn};
+    sorted[place] = (struct routed){address, which};
   }
   return count;
 }
@@ -63,11 +71,11 @@ static void fill_tables(void* libcuda) {
     void* bound = next != NULL && next != real ? next : contextune_inner[fn];
     __atomic_store_n(&contextune_bound[fn], bound, __ATOMIC_RELAXED);
   }
-  struct routed sorted[contextune_fn_count];
-  const unsigned int count = sort_by_address(sorted);
+  struct routed sorted[num_known];
+  const unsigned int count = sort_by_address(sorted, libcuda);
   for (unsigned int i = 0; i < count; ++i) {
     __atomic_store_n(&routed[i].address, sorted[i].address, __ATOMIC_RELAXED);
-    __atomic_store_n(&routed[i].fn, sorted[i].fn, __ATOMIC_RELAXED);
+    __atomic_store_n(&routed[i].which, sorted[i].which, __ATOMIC_RELAXED);
   }
   __atomic_store_n(&num_routed, count, __ATOMIC_RELAXED);
 }
@@ -107,15 +115,20 @@ bool contextune_find_driver(void) {
   return found;
 }
 
+void* contextune_next_by_name(const char* name, void* real) {
+  void* next = contextune_real_dlsym(RTLD_NEXT, name);
+  return next != NULL ? next : real != NULL ? real : (void*)&not_in_driver;
+}
+
 void* contextune_bind(enum contextune_fn fn) {
   if (contextune_find_driver()) {
     return __atomic_load_n(&contextune_bound[fn], __ATOMIC_RELAXED);
   }
   /* No driver under its own name: perhaps a library that stands for it. */
   const int error = errno;
-  void* next = contextune_real_dlsym(RTLD_NEXT, contextune_name(fn));
+  void* next = contextune_next_by_name(contextune_name(fn), NULL);
   errno = error;
-  return next != NULL ? next : (void*)&not_in_driver;
+  return next;
 }
 
 void* contextune_wrapper(enum contextune_fn fn) {
@@ -162,13 +175,20 @@ void* contextune_route_pointer(void* pointer, const char* symbol, int version, c
     }
   }
   int best = -1;
-  void* wrapper = pointer; /* an entry point that the registry does not list stays as it is */
+  void* wrapper = NULL;
+  unsigned int other = contextune_num_others;
   for (; low < num_routed && routed[low].address == pointer; ++low) {
-    const int fit = fit_of(routed[low].fn, symbol != NULL ? symbol : "", version, flags);
+    if (routed[low].which >= contextune_fn_count) {
+      const unsigned int number = routed[low].which - contextune_fn_count;
+      other = number < other ? number : other;
+      continue;
+    }
+    const enum contextune_fn fn = (enum contextune_fn)routed[low].which;
+    const int fit = fit_of(fn, symbol != NULL ? symbol : "", version, flags);
     if (fit > best) {
       best = fit;
-      wrapper = contextune_wrapper(routed[low].fn);
+      wrapper = contextune_wrapper(fn);
     }
   }
-  return wrapper;
+  return wrapper != NULL ? wrapper : contextune_guard(pointer, other);
 }

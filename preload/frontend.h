@@ -9,6 +9,7 @@
 #pragma once
 
 #include "contextune_abi.h"
+#include "guards.h"
 #include "registry/newer_types.h"
 
 #include <errno.h>
@@ -203,7 +204,10 @@ void* contextune_real_or_null(enum contextune_fn fn);
 void* contextune_bind(enum contextune_fn fn);
 /* The wrapper to hand out in place of libcuda's own entry point. */
 void* contextune_wrapper(enum contextune_fn fn);
-/* The wrapper for a pointer that cuGetProcAddress returned, or the pointer itself. */
+/* What a direct reference to `name` reaches without us: the next definition in the global scope,
+ * else the driver's, `real`. Where there is neither: a function that returns an error. */
+void* contextune_next_by_name(const char* name, void* real);
+/* The wrapper or the guard for a pointer that the driver gave out, or the pointer itself. */
 void* contextune_route_pointer(void* pointer, const char* symbol, int version, cuuint64_t flags);
 
 /* ---- wrappers (wrappers.c, launch.c, resolve.c) ---- */
@@ -211,6 +215,26 @@ void* contextune_route_pointer(void* pointer, const char* symbol, int version, c
 extern void* const contextune_inner[contextune_fn_count];    /* handed out; observed */
 extern void* const contextune_exported[contextune_fn_count]; /* bound by direct calls */
 CUresult contextune_launch_forward(const struct contextune_launch* launch);
+
+/* ---- functions that the registry does not list (guards.c, guards.S) ---- */
+
+/* What registry/guarded.def lists, followed by what registry/free.def lists. */
+enum {
+  contextune_num_guarded = 0
+#define CONTEXTUNE_GUARDED(name) +1
+#include "registry/guarded.def"
+#undef CONTEXTUNE_GUARDED
+  ,
+  contextune_num_others = contextune_num_guarded
+#define CONTEXTUNE_FREE(name) +1
+#include "registry/free.def"
+#undef CONTEXTUNE_FREE
+};
+extern const char* const contextune_others[contextune_num_others];
+extern uint32_t contextune_unguarded; /* as contextune_frontend says */
+/* The guard for a function of the driver, or the function itself, if it is free. `other` is its
+ * number, or contextune_num_others. */
+void* contextune_guard(void* address, unsigned int other);
 
 /* ---- names (names.c) ---- */
 
@@ -229,6 +253,11 @@ static inline bool contextune_is_same(const char* a, const char* b) {
     ++b;
   }
   return *a == *b;
+}
+
+/* cu[A-Z]: cudnn, cublas, curl_ and the like are told after three bytes. */
+static inline bool contextune_is_drivers_name(const char* name) {
+  return name != NULL && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
 }
 
 const char* contextune_name(enum contextune_fn fn);
@@ -261,6 +290,8 @@ void contextune_find_dlsym(void);
 /* True for code of the driver, of CUPTI, of NVIDIA's tools and of contextune, whose calls are not
  * the program's. */
 bool contextune_is_tool(const void* caller);
+/* True when `address` is in the same segment of code as `other`. */
+bool contextune_is_code_beside(const void* address, const void* other);
 /* A handle for the object that holds `address`, to be closed; NULL for the main program. */
 void* contextune_open_object_of(const void* address);
 /* The definition of `name` that follows the object of `caller` in load order; ours do not count. Of

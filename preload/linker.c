@@ -92,6 +92,16 @@ static bool contains(const struct dl_phdr_info* object, ElfW(Addr) address) {
   return false;
 }
 
+/* libc's own, by a name that no sanitizer has taken. */
+static void visit_objects(int (*callback)(struct dl_phdr_info*, size_t, void*), void* data) {
+  static __typeof__(&dl_iterate_phdr) iterate;
+  if (__atomic_load_n(&iterate, __ATOMIC_ACQUIRE) == NULL) {
+    __atomic_store_n(&iterate, (__typeof__(iterate))find_in_libc("dl_iterate_phdr"),
+                     __ATOMIC_RELEASE);
+  }
+  iterate(callback, data);
+}
+
 static uint32_t gnu_hash_of(const char* name) {
   uint32_t hash = 5381;
   for (; *name != '\0'; ++name) {
@@ -182,11 +192,34 @@ static int visit(struct dl_phdr_info* object, size_t size, void* data) {
 
 void* contextune_next_definition(const void* caller, const char* name, bool at_start) {
   struct next_search search = {.name = name, .caller = (ElfW(Addr))caller, .at_start = at_start};
-  static __typeof__(&dl_iterate_phdr) iterate;
-  if (__atomic_load_n(&iterate, __ATOMIC_ACQUIRE) == NULL) {
-    __atomic_store_n(&iterate, (__typeof__(iterate))find_in_libc("dl_iterate_phdr"),
-                     __ATOMIC_RELEASE);
+  visit_objects(visit, &search);
+  return search.found;
+}
+
+/* ---- segments of code ---- */
+
+struct code_search {
+  ElfW(Addr) address;
+  ElfW(Addr) other;
+  bool found;
+};
+
+static int visit_code(struct dl_phdr_info* object, size_t size, void* data) {
+  (void)size;
+  struct code_search* search = data;
+  for (unsigned int i = 0; i < object->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* segment = &object->dlpi_phdr[i];
+    const ElfW(Addr) start = object->dlpi_addr + segment->p_vaddr;
+    if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) != 0 &&
+        search->address - start < segment->p_memsz && search->other - start < segment->p_memsz) {
+      search->found = true;
+    }
   }
-  iterate(visit, &search);
+  return search->found;
+}
+
+bool contextune_is_code_beside(const void* address, const void* other) {
+  struct code_search search = {.address = (ElfW(Addr))address, .other = (ElfW(Addr))other};
+  visit_objects(visit_code, &search);
   return search.found;
 }

@@ -42,12 +42,7 @@ static void build_slots(void) {
 }
 
 enum contextune_fn contextune_find_name(const char* name) {
-  /* cu[A-Z] and cupti[A-Z]: cudnn, cublas, curl_ and the like leave after three bytes. */
-  if (name == NULL || name[0] != 'c' || name[1] != 'u') {
-    return contextune_fn_count;
-  }
-  const char* rest = contextune_begins(name + 2, "pti") ? name + 5 : name + 2;
-  if (*rest < 'A' || *rest > 'Z') {
+  if (!contextune_is_drivers_name(name) && (name == NULL || !contextune_begins(name, "cupti"))) {
     return contextune_fn_count;
   }
   if (!__atomic_load_n(&slots_ready, __ATOMIC_ACQUIRE)) {

@@ -3,7 +3,7 @@
  * Our own exports cannot answer a lookup: they carry a hidden version (exports.map), which direct
  * references accept and dlsym does not see. So the real dlsym gives, with RTLD_DEFAULT, RTLD_NEXT
  * or any handle, exactly what it would give without us, errors included; and only where that is
- * an entry point of libcuda, of CUPTI or of NCCL itself is it replaced. */
+ * a function of libcuda, of CUPTI or of NCCL itself is it replaced. */
 #include "nccl_wrappers.h"
 
 #include <dlfcn.h>
@@ -52,13 +52,16 @@ static void* route_driver(void* handle, const char* name, const void* caller,
   if (!contextune_find_driver()) {
     return NULL;
   }
-  void* real = contextune_real_or_null(fn);
+  const bool is_registered = fn != contextune_fn_count;
+  void* real =
+      is_registered ? contextune_real_or_null(fn) : contextune_real_dlsym(contextune_libcuda, name);
   if (real == NULL || !finds_driver(handle, name, caller, real)) {
     return NULL;
   }
+  void* found = is_registered ? contextune_wrapper(fn) : contextune_route_pointer(real, name, 0, 0);
   /* dlerror is left as the program's own successful lookup would leave it. */
   contextune_real_dlsym(contextune_libcuda, name);
-  return contextune_wrapper(fn);
+  return found;
 }
 
 static void* found_by(void* handle, const char* name, const void* caller) {
@@ -108,8 +111,9 @@ void* contextune_route_dlsym(void* handle, const char* name, const void* caller)
   const enum contextune_fn fn = contextune_find_name(name);
   const enum contextune_nccl_fn nccl =
       fn == contextune_fn_count ? contextune_find_nccl_name(name) : contextune_nccl_count;
+  const bool is_drivers = contextune_is_drivers_name(name);
   const bool is_listed = fn != contextune_fn_count || nccl != contextune_nccl_count;
-  if (CONTEXTUNE_LIKELY(!is_listed) || contextune_thread.depth != 0) {
+  if (CONTEXTUNE_LIKELY(!is_listed && !is_drivers) || contextune_thread.depth != 0) {
     return NULL;
   }
   const int error = errno;
@@ -119,8 +123,8 @@ void* contextune_route_dlsym(void* handle, const char* name, const void* caller)
   } else if (nccl != contextune_nccl_count) {
     wrapper = route_nccl(handle, name, caller, nccl);
   } else {
-    wrapper = contextune_is_cupti(fn) ? route_cupti(handle, name, caller, fn)
-                                      : route_driver(handle, name, caller, fn);
+    wrapper =
+        is_drivers ? route_driver(handle, name, caller, fn) : route_cupti(handle, name, caller, fn);
   }
   errno = error;
   return wrapper;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -20,6 +21,16 @@ const std::vector<std::string> driver_entries = {
 #define CONTEXTUNE_ENTRY(name, ...) #name,
 #include "preload/registry/driver.def"
 #undef CONTEXTUNE_ENTRY
+};
+const std::vector<std::string> guarded_functions = {
+#define CONTEXTUNE_GUARDED(name) #name,
+#include "preload/registry/guarded.def"
+#undef CONTEXTUNE_GUARDED
+};
+const std::vector<std::string> free_functions = {
+#define CONTEXTUNE_FREE(name) #name,
+#include "preload/registry/free.def"
+#undef CONTEXTUNE_FREE
 };
 const std::vector<std::string> cupti_entries = {
 #define CONTEXTUNE_ENTRY(name, ...) #name,
@@ -55,6 +66,30 @@ std::set<std::string> exported_symbols() {
   return symbols;
 }
 
+/// The names in libcuda of what this machine's headers declare: with their versions, and with the
+/// forms for a default stream per thread.
+std::set<std::string> declared_functions() {
+  const std::regex declaration(R"(CUDAAPI\s+(cu[A-Z]\w*)\s*\()");
+  const std::regex renamed(
+      R"(#\s*define\s+cu[A-Z]\w*\s+(__CUDA_API_PT(\w\w)\()?(cu[A-Z]\w*)\)?\s*)");
+  std::set<std::string> names;
+  for (const char* header : {"cuda.h", "cudaGL.h", "cudaEGL.h", "cudaVDPAU.h", "cudaProfiler.h"}) {
+    std::ifstream file(std::string(CONTEXTUNE_CUDA_INCLUDE_DIR "/") + header);
+    for (std::string line; std::getline(file, line);) {
+      if (line.find("cu") == std::string::npos) continue;
+      std::smatch match;
+      if (std::regex_search(line, match, declaration)) names.insert(match[1]);
+      if (!std::regex_match(line, match, renamed)) continue;
+      names.insert(match[3]);
+      if (match[2] == "DS") names.insert(match[3].str() + "_ptds");
+      if (match[2] == "SZ") names.insert(match[3].str() + "_ptsz");
+    }
+  }
+  names.erase("cuGetProcAddress_v2_ptsz");  // a function of the header itself
+  names.erase("cuWGLGetDevice");            // of another system
+  return names;
+}
+
 }  // namespace
 
 TEST_CASE("The frontend exports what the registry lists, hidden from lookups, and nothing else",
@@ -79,6 +114,7 @@ TEST_CASE("The frontend exports what the registry lists, hidden from lookups, an
 #endif
   };
   for (const std::string& name : driver_entries) expected.insert(name + "@CONTEXTUNE_1");
+  for (const std::string& name : guarded_functions) expected.insert(name + "@CONTEXTUNE_1");
   for (const std::string& name : nccl_entries) expected.insert(name + "@CONTEXTUNE_1");
   for (const std::string& name : cupti_entries) {
     expected.insert(name + "@CONTEXTUNE_1");
@@ -86,6 +122,24 @@ TEST_CASE("The frontend exports what the registry lists, hidden from lookups, an
     expected.insert(name + "@libcupti.so.13");
   }
   CHECK(exported_symbols() == expected);
+}
+
+TEST_CASE("Every function that this machine's headers of the driver declare is listed once",
+          "[library]") {
+  std::map<std::string, int> listed;
+  for (const auto* list : {&driver_entries, &guarded_functions, &free_functions}) {
+    for (const std::string& name : *list) ++listed[name];
+  }
+  const std::set<std::string> declared = declared_functions();
+  CHECK(declared.size() > 400);
+  for (const std::string& name : declared) {
+    INFO(name);
+    CHECK(listed.contains(name));
+  }
+  for (const auto& [name, times] : listed) {
+    INFO(name);
+    CHECK(times == 1);
+  }
 }
 
 TEST_CASE("The hidden version is the library's first, which unversioned references accept",
@@ -150,16 +204,18 @@ TEST_CASE("The frontend keeps the shadow stack and indirect branch tracking", "[
 }
 #endif
 
-TEST_CASE("dlsym is written for the other processor too", "[library]") {
+TEST_CASE("dlsym and the guards are written for the other processor too", "[library]") {
   if (!installed("clang")) {
     WARN("skipped: clang, which assembles for every processor, is not installed");
     return;
   }
   for (const char* target : {"--target=x86_64-linux-gnu", "--target=aarch64-linux-gnu"}) {
-    const Outcome outcome =
-        run({"clang", target, "-c", CONTEXTUNE_SOURCE "/preload/dlsym.S", "-o", "/dev/null"});
-    INFO(target << ": " << outcome.err);
-    CHECK(outcome.exited_with(0));
+    for (const char* source : {"/preload/dlsym.S", "/preload/guards.S"}) {
+      const Outcome outcome =
+          run({"clang", target, "-c", std::string(CONTEXTUNE_SOURCE) + source, "-o", "/dev/null"});
+      INFO(source << " " << target << ": " << outcome.err);
+      CHECK(outcome.exited_with(0));
+    }
   }
 }
 

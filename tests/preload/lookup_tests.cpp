@@ -54,6 +54,9 @@ TEST_CASE("Lookups in the global scope give the wrapper where the driver is in i
   CHECK(count_lines(outcome.err, "cuInit routed") == 1);
   CHECK(count_lines(outcome.err, "cuLaunchKernel routed") == 1);
   CHECK(count_lines(outcome.err, "cuCtxDestroy_v2 routed") == 1);
+  CHECK(count_lines(outcome.err, "cuFuncLoad routed") == 1);
+  CHECK(count_lines(outcome.err, "cuFuncGetName routed") == 1);
+  CHECK(count_lines(outcome.err, "cuCtxGetCurrent bare") == 1);
 }
 
 TEST_CASE("Lookups that would have failed still fail, with the same message", "[lookup]") {
@@ -135,6 +138,7 @@ TEST_CASE("Another interposer keeps its place, before or after the frontend", "[
   const Outcome bare = run({client("direct")}, {{"LD_PRELOAD", other}});
   REQUIRE(bare.exited_with(0));
   REQUIRE(bare.out.find("tracer cuInit, next found") != std::string::npos);
+  REQUIRE(bare.out.find("tracer cuFuncLoad, next found\nload 17\n") != std::string::npos);
   const Outcome before = run_preloaded({client("direct")}, {{"LD_PRELOAD", other}});
   const Outcome after = run({client("direct")},
                             {{"LD_PRELOAD", std::string(CONTEXTUNE_PRELOAD_ALONE) + ":" + other}});

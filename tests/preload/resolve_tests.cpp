@@ -43,7 +43,7 @@ TEST_CASE("What cuGetProcAddress returns ends where the driver said, version by 
     CHECK(count_lines(preloaded.err, "cuGetProcAddress@11030/0 routed") == 1);
     CHECK(count_lines(preloaded.err, "again routed") == 1);
   }
-  SECTION("what the registry does not list stays the driver's") {
+  SECTION("a function before which nothing is handed over stays the driver's") {
     CHECK(count_lines(preloaded.err, "cuDriverGetVersion@2020/0 bare") == 1);
   }
   SECTION("everything else is routed") {

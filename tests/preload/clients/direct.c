@@ -37,6 +37,7 @@ int main(int argc, char** argv) {
   }
   printf("profile %d\n", (int)cuProfilerStart());
   printf("profile %d\n", (int)cuProfilerStop());
+  printf("load %d\n", (int)cuFuncLoad(function));
   printf("record %d\n", (int)cuEventRecord((CUevent)(uintptr_t)0x6, NULL));
   printf("sync %d\n", (int)cuStreamSynchronize(NULL));
   printf("calls %d %d %d %d\n", fake_calls("cuInit"), fake_calls("cuLaunchKernel"),

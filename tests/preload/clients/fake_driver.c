@@ -1,5 +1,6 @@
 #define __CUDA_API_VERSION_INTERNAL
 #include "fake_driver.h"
+#include "fake_others.h"
 #include "preload/contextune_abi.h"
 #include "preload/registry/newer_types.h"
 
@@ -132,20 +133,22 @@ void* fake_entry(const char* name) {
 #include "preload/registry/driver.def"
 #undef CONTEXTUNE_ENTRY
   };
-  return entries[index_of(name)];
+  void* other = fake_other(name);
+  return other != NULL ? other : entries[index_of(name)];
 }
 
 CUresult cuInit(unsigned int flags) {
   /* Some drivers look themselves up; that must stay among themselves. */
   void* self = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
-  if (self != NULL && dlsym(self, "cuInit") != (void*)&cuInit) {
+  if (self != NULL && (dlsym(self, "cuInit") != (void*)&cuInit ||
+                       dlsym(self, "cuFuncLoad") != fake_other("cuFuncLoad"))) {
     fprintf(stderr, "fake driver: its own lookup was routed\n");
     abort();
   }
   return called(contextune_fn_cuInit, mix(1, flags));
 }
 
-/* Not in the registry: must reach the program as they are. */
+/* Free: must reach the program as they are. */
 CUresult cuDriverGetVersion(int* version) {
   *version = 13000;
   return CUDA_SUCCESS;
@@ -209,6 +212,9 @@ static CUresult resolve(const char* symbol, void** pointer, int version, cuuint6
       *pointer =
           fake_entry(per_thread && entry->per_thread != NULL ? entry->per_thread : entry->entry);
     }
+  }
+  if (*pointer == NULL && flags == 0) {
+    *pointer = fake_other(symbol);
   }
   if (status != NULL) {
     *status = *pointer != NULL ? CU_GET_PROC_ADDRESS_SUCCESS : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;

@@ -6,6 +6,7 @@
 
 EXPORT int cuInit(unsigned int flags);
 EXPORT int cuStreamSynchronize(void* stream);
+EXPORT int cuFuncLoad(void* function);
 EXPORT void* interposer_init(void);
 
 int cuInit(unsigned int flags) {
@@ -19,6 +20,12 @@ int cuStreamSynchronize(void* stream) {
   printf("tracer cuStreamSynchronize, next %s\n",
          next != NULL && next != cuStreamSynchronize ? "found" : "wrong");
   return next != NULL ? next(stream) : -1;
+}
+
+int cuFuncLoad(void* function) {
+  int (*next)(void*) = (int (*)(void*))dlsym(RTLD_NEXT, "cuFuncLoad");
+  printf("tracer cuFuncLoad, next %s\n", next != NULL && next != cuFuncLoad ? "found" : "wrong");
+  return next != NULL ? next(function) : -1;
 }
 
 /* Its own address, where a reference by name would be bound like any other. */

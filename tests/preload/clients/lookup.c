@@ -59,6 +59,9 @@ static void by_default(void) {
   void* init = dlsym(RTLD_DEFAULT, "cuInit");
   void* launch = dlsym(dlopen(NULL, RTLD_LAZY), "cuLaunchKernel");
   void* next = dlsym(RTLD_NEXT, "cuCtxDestroy_v2");
+  report("cuFuncLoad", dlsym(RTLD_DEFAULT, "cuFuncLoad"));
+  report("cuFuncGetName", dlsym(RTLD_NEXT, "cuFuncGetName"));
+  report("cuCtxGetCurrent", dlsym(RTLD_DEFAULT, "cuCtxGetCurrent"));
   report("cuInit", init);
   report("cuLaunchKernel", launch);
   report("cuCtxDestroy_v2", next);
@@ -69,6 +72,7 @@ static void by_default(void) {
 static void out_of_scope(void) {
   open_driver(RTLD_LOCAL);
   say("default", dlsym(RTLD_DEFAULT, "cuInit"));
+  say("other", dlsym(RTLD_DEFAULT, "cuFuncLoad"));
   say("next", dlsym(RTLD_NEXT, "cuInit"));
   say("null", dlsym(dlopen(NULL, RTLD_LAZY), "cuInit"));
   say("libc", dlsym(dlopen("libc.so.6", RTLD_LAZY), "cuInit"));
@@ -78,6 +82,7 @@ static void without_driver(void) {
   static const char* const names[] = {"cuInit",
                                       "cuLaunchKernel",
                                       "cuGetProcAddress_v2",
+                                      "cuFuncLoad",
                                       "cuptiSubscribe",
                                       "cuNoSuchThing",
                                       "cudnnCreate",
