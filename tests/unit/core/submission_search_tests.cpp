@@ -218,6 +218,19 @@ TEST_CASE("Nothing is tried until the program has run long enough to pay for the
   CHECK(run.share_of_allowance() < 1);
 }
 
+TEST_CASE("A block that was slower than as written counts by what it took longer", "[submission]") {
+  SubmissionSearch search({true, {}}, {.block_seconds = 20e-3});
+  std::uint64_t tried = 0;
+  for (std::uint64_t block = 0; block < 100; ++block) {
+    const bool as_written = search.plan(block).is_as_written();
+    tried += !as_written;
+    search.measured(block, as_written ? 20e-3 : 40e-3, 1);
+    CHECK(search.budget().spent() == Approx(20e-3 * static_cast<double>(tried)));
+  }
+  // No time has passed: 50 ms are allowed.
+  CHECK(tried == 2);
+}
+
 TEST_CASE("A winner that was confirmed runs also when nothing more may be spent", "[submission]") {
   SimulatedProgram program = gaining_program();
   SubmissionSearch search(program.choices, program.limits);
