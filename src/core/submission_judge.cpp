@@ -29,6 +29,9 @@ double share(double log_gain) {
   return 1 - std::exp(-log_gain);
 }
 
+/// A machine may be slower for a moment, but not by this much.
+constexpr double beyond_a_moment = 0.25;
+
 struct Judged {
   Comparison::Verdict verdict = Comparison::Verdict::Open;
   double gain = 0;
@@ -65,6 +68,7 @@ class Judge {
 
   [[nodiscard]] Judged judged(const Submission& candidate, const Submission& against,
                               const Scatter& known = {}) const;
+  [[nodiscard]] static Judged judged(const SubmissionPairs& pairs, const ConfirmLimits& limits);
   [[nodiscard]] bool screen(std::vector<Submission> submissions, std::size_t ratios);
   /// True: this comparison has to go on first.
   bool compare(const Submission& candidate, const Submission& against, const Judged& judged);
@@ -172,19 +176,29 @@ Judged Judge::judged(const Submission& candidate, const Submission& against,
   limits.max_pairs = std::max(limits.min_pairs, limits_.max_pairs / 2 * 2);
   limits.known = known;
   limits.without_order = true;
-  Comparison comparison(limits);
   static const SubmissionPairs none;
   const SubmissionPairs* pairs = &none;
   for (const SubmissionPairs& one : state_.pairs)
     if (one.candidate == candidate && one.against == against) pairs = &one;
+  const Judged at_once = judged(*pairs, limits);
+  if (!against.is_as_written() || at_once.verdict != Comparison::Verdict::Faster ||
+      at_once.low > beyond_a_moment || !(state_.block_seconds > 0))
+    return at_once;
+  // Samples are relative: a block as written takes 1.
+  limits.min_seconds = limits_.min_seconds / state_.block_seconds;
+  return judged(*pairs, limits);
+}
+
+Judged Judge::judged(const SubmissionPairs& pairs, const ConfirmLimits& limits) {
+  Comparison comparison(limits);
   std::size_t used = 0;
   while (!comparison.batch().empty()) {
     const std::size_t looked_at = used + comparison.batch().size() / 2;
-    if (std::min(pairs->against_first.size(), pairs->candidate_first.size()) < looked_at / 2) break;
+    if (std::min(pairs.against_first.size(), pairs.candidate_first.size()) < looked_at / 2) break;
     std::vector<RegionSample> samples;
     for (std::size_t i = 0; i < comparison.batch().size(); ++i) {
       const std::size_t pair = used + i / 2;
-      const auto& gains = pair % 2 == 0 ? pairs->against_first : pairs->candidate_first;
+      const auto& gains = pair % 2 == 0 ? pairs.against_first : pairs.candidate_first;
       samples.push_back({comparison.batch()[i] ? 1 - gains[pair / 2] : 1, 0});
     }
     comparison.complete(samples);

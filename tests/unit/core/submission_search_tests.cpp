@@ -55,6 +55,17 @@ TEST_CASE("A program that gains by both is settled with both", "[submission]") {
   CHECK(run.settled_at < 150);
 }
 
+TEST_CASE("A gain has to last for a while where blocks are short, unless it is large",
+          "[submission]") {
+  SimulatedProgram program;
+  program.noise = 0.005;
+  program.block_seconds = program.limits.block_seconds = 0.2e-3;
+  program.ratio = [](const Submission& submission) { return submission.chained ? 0.85 : 1; };
+  CHECK(run_program(program, 1).state.verdict.pairs == 16);
+  program.ratio = [](const Submission& submission) { return submission.chained ? 0.6 : 1; };
+  CHECK(run_program(program, 1).state.verdict.pairs == 4);
+}
+
 TEST_CASE("Where only one submission is faster it is found", "[submission]") {
   for (const Submission& only :
        {Submission{true, 0}, Submission{false, 16}, Submission{true, 16}}) {
