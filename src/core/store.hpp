@@ -103,7 +103,10 @@ struct StoredSite {
   /// this, too.
   std::string declaration;
   std::optional<StoredTerms> terms;  ///< absent: not known
-  std::string tuned_at;              ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
+  /// What an unfinished or finished search knows beside its trials, in a form of its own; others
+  /// carry it along. Empty as a rule.
+  std::string progress;
+  std::string tuned_at;  ///< "2026-11-20T20:33:53Z"; set by the store when it is saved
   /// From load(): whether it was tuned under the software that is here now.
   bool same_software = true;
 };

@@ -14,7 +14,8 @@ namespace contextune::store {
 /// 1: sites had no `code` and no `image`; such a file is read as if they were empty.
 /// 2: they had no `declaration` and no `terms`; the same.
 /// 3: `terms` had no `comm_memory`; 4: no `compared`, which is read as that they were not.
-inline constexpr int schema_version = 5;
+/// 5: sites had no `progress`.
+inline constexpr int schema_version = 6;
 
 /// Of a file. A larger one is not read, and none is written.
 inline constexpr std::size_t max_file_bytes = std::size_t{16} << 20U;

@@ -244,7 +244,11 @@ StoredTerms read_terms(const JsonPlace& place, std::int64_t version) {
 }
 
 EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t version) {
-  if (version > 2) {
+  if (version > 5) {
+    place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
+                          "default_choice", "code", "image", "declaration", "terms", "progress",
+                          "tuned_at", "software", "trials", "replaced"});
+  } else if (version > 2) {
     place.expect_members({"name", "key", "winner", "reason", "seconds", "default_seconds",
                           "default_choice", "code", "image", "declaration", "terms", "tuned_at",
                           "software", "trials", "replaced"});
@@ -274,6 +278,7 @@ EntrySite read_site(const JsonPlace& place, const Entry& entry, std::int64_t ver
     const JsonPlace terms = place.at("terms");
     if (!terms.is_null()) site.terms = read_terms(terms, version);
   }
+  if (version > 5) site.progress = place.at("progress").text();
   site.tuned_at = read_time(place.at("tuned_at"));
   read.software = read_software(place.at("software"), entry);
   const JsonPlace trials = place.at("trials");

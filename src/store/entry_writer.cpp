@@ -85,6 +85,7 @@ Json to_json(const EntrySite& entry) {
                {"image", to_json_text(site.image)},
                {"declaration", to_json_text(site.declaration)},
                {"terms", to_json(site.terms)},
+               {"progress", to_json_text(site.progress)},
                {"tuned_at", site.tuned_at},
                {"software", entry.software},
                {"trials", Json::array()},

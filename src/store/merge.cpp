@@ -74,6 +74,7 @@ void add_note(EntrySite& known, const StoredSite& note, const std::string& tuned
     retire(known, note, tuned_at);
     known.site.trials.clear();
     known.site.default_seconds = note.default_seconds;
+    known.site.progress = note.progress;
   }
   if (!note.declaration.empty()) known.site.declaration = note.declaration;
   if (!note.code.empty()) {

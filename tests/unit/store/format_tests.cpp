@@ -62,6 +62,7 @@ TEST_CASE("An entry comes out of its text as it went in, and the same entry give
   CHECK(std::isnan(read.sites[0].site.trials[2].seconds));
   CHECK(read.sites[0].replaced.size() == 2);
   CHECK(read.sites[0].replaced[0].winner == block(128));
+  CHECK(read.sites[0].site.progress == site().progress);
   REQUIRE(read.confirm);
   CHECK(read.confirm->figures.pairs == 8);
 }
@@ -141,7 +142,12 @@ TEST_CASE("Of earlier versions of the format is not known what they lack, and al
   using Json = nlohmann::ordered_json;
   Entry entry = full_entry();
   Json old = Json::parse(to_text(entry));
-  CHECK(old["schema"] == 5);
+  CHECK(old["schema"] == 6);
+  old["schema"] = 5;
+  CHECK_THROWS(parse_entry(old.dump()));
+  for (Json& site : old["sites"]) CHECK(site.erase("progress") == 1);
+  for (EntrySite& site : entry.sites) site.site.progress = "";
+  CHECK(to_text(parse_entry(old.dump())) == to_text(entry));
   old["schema"] = 4;
   CHECK_THROWS(parse_entry(old.dump()));
   for (Json& site : old["sites"]) CHECK(site["terms"].erase("compared") == 1);

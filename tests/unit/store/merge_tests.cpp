@@ -61,6 +61,28 @@ TEST_CASE("A site that is tuned again takes its place, and the last five winners
   CHECK(entry.sites[0].replaced.back().winner == block(3));
 }
 
+TEST_CASE("A site's progress is that of its last tuning, also where stores are merged") {
+  const auto with_progress = [](int on_day, const std::string& progress) {
+    StoredSite made = site_with({64}, 64);
+    made.progress = progress;
+    made.reason = WinnerReason::SoFar;
+    Entry entry;
+    add_tuning(entry, new_driver, {made}, std::nullopt, day(on_day));
+    return entry;
+  };
+  const Entry old = with_progress(1, "1 old");
+  const Entry late = with_progress(2, "1 late");
+  Entry tuned_again = old;
+  add_tuning(tuned_again, new_driver, {late.sites[0].site}, std::nullopt, day(2));
+  CHECK(tuned_again.sites.at(0).site.progress == "1 late");
+  Entry merged = old;
+  CHECK(merge_entry(merged, late).replaced == 1);
+  CHECK(merged.sites.at(0).site.progress == "1 late");
+  merged = late;
+  CHECK(merge_entry(merged, old).older == 1);
+  CHECK(merged.sites.at(0).site.progress == "1 late");
+}
+
 TEST_CASE("Sites are told apart by name and key, and those that were not tuned now stay") {
   Entry entry;
   StoredSite other_key = site();

@@ -37,6 +37,20 @@ TEST_CASE("A site that was only seen is noted, and what is found out then takes 
   CHECK(entry.sites[0].replaced.empty());
 }
 
+TEST_CASE("A note leaves the progress of a search, unless it tells of other code") {
+  Entry entry;
+  add_tuning(entry, software, {site()}, std::nullopt, earlier);
+  StoredSite note = seen();
+  note.progress = "";
+  note.trials = {untried(256)};
+  note.trials[0].status = TrialStatus::Crashed;
+  add_tuning(entry, software, {note}, std::nullopt, later);
+  CHECK(entry.sites.at(0).site.progress == site().progress);
+  note.code = "fedcba9876543210";
+  add_tuning(entry, software, {note}, std::nullopt, later);
+  CHECK(entry.sites.at(0).site.progress.empty());
+}
+
 TEST_CASE(
     "Configs that were seen of a known site are noted beside its winner, until they are tried") {
   Entry entry;
