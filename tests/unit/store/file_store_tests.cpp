@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "catch.hpp"
+#include "core/submission_stored.hpp"
 #include "store/cache_folder.hpp"
 #include "store_fixture.hpp"
 
@@ -39,6 +40,30 @@ TEST_CASE("What was saved is loaded by another process's store, and nothing exis
   CHECK(sites[1].same_software);
   CHECK(sites[1].trials.size() == 4);
   CHECK(second.said.empty());
+}
+
+TEST_CASE("A search for submissions is loaded as it was saved, until its winner crashes") {
+  const ScratchFolder scratch;
+  TestStore test(scratch.path("store"));
+  SubmissionState state;
+  state.choices = {true, {16}};
+  state.screened = {{{true, 16}, {0.7, 1.0 / 3}}};
+  state.verdict = {true, {true, 16}, 0.3, 0.25, 0.35, 8, "it is \"faster\""};
+  StoredSite saved = stored_submission(state, "launches", site().key, "build 1");
+  REQUIRE(test.store.save(identity("auto"), {saved}, std::nullopt));
+  std::vector<StoredSite> loaded = test.store.load(identity("auto")).sites;
+  REQUIRE(loaded.size() == 1);
+  CHECK(submission_of(loaded[0]) == state);
+  StoredSite note = saved;
+  note.reason = WinnerReason::NoSamples;
+  note.winner = config_of({});
+  note.trials = {{saved.winner, TrialStatus::Crashed, 0, not_measured, not_measured, not_measured}};
+  REQUIRE(test.store.save(identity("auto"), {note}, std::nullopt));
+  loaded = test.store.load(identity("auto")).sites;
+  REQUIRE(loaded.size() == 1);
+  CHECK(loaded[0].progress == saved.progress);
+  CHECK_FALSE(submission_of(loaded[0]));
+  CHECK(test.said.empty());
 }
 
 TEST_CASE("How a region fared is loaded with its sites, but under other software") {
