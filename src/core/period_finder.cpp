@@ -51,7 +51,11 @@ std::size_t PeriodFinder::memory_bytes() noexcept {
 }
 
 std::uint32_t PeriodFinder::followed() const noexcept {
-  return followed_ == nobody ? 0 : known_[followed_].id;
+  return id_of(followed_);
+}
+
+std::uint32_t PeriodFinder::id_of(std::uint32_t index) const noexcept {
+  return index == nobody ? 0 : known_[index].id;
 }
 
 std::uint32_t PeriodFinder::followed_length() const noexcept {
@@ -67,12 +71,13 @@ PeriodStep PeriodFinder::see_slowly(std::uint64_t token) noexcept {
   }
   if (followed_ == nobody) return look(token) ? PeriodStep::Begins : PeriodStep::Outside;
   if (token != *expected_) return break_off(token);
-  const PeriodStep step = go_on(token);
+  const PeriodStep step = go_on();
+  if (watching_) watch(token);
   return voids ? PeriodStep::Restarts : step;
 }
 
 // The step is what the followed period has here.
-PeriodStep PeriodFinder::go_on(std::uint64_t token) noexcept {
+PeriodStep PeriodFinder::go_on() noexcept {
   const bool begins = expected_ == first_;
   open_ = open_ || begins;
   if (++expected_ == end_) {
@@ -81,9 +86,8 @@ PeriodStep PeriodFinder::go_on(std::uint64_t token) noexcept {
     if (open_)
       ++led_;
     else
-      ++known_[followed_].entries;
+      count_whole(known_[followed_]);
   }
-  if (watching_) watch(token);
   steady_ = open_ && !watching_;
   return begins ? PeriodStep::Begins : open_ ? PeriodStep::Inside : PeriodStep::Outside;
 }
@@ -94,8 +98,10 @@ void PeriodFinder::watch(std::uint64_t token) noexcept {
   outer_ = longest_match(token, true);
   if (outer_ != nobody)
     count_whole(known_[outer_]);
-  else if (steps_ >= watch_until_)
+  else if (steps_ >= watch_until_) {
     watching_ = false;
+    steady_ = open_;
+  }
 }
 
 PeriodStep PeriodFinder::break_off(std::uint64_t token) noexcept {
@@ -119,19 +125,26 @@ PeriodStep PeriodFinder::break_off(std::uint64_t token) noexcept {
 bool PeriodFinder::look(std::uint64_t token) noexcept {
   ++idle_;
   if (idle_ % doubling_after == 0) unit_ = std::min(unit_ * 2, rarest_unit);
-  const std::uint32_t match = longest_match(token, false);
-  const bool at_once = begins_at_once(token);
+  std::uint32_t match = longest_match(token, false);
+  std::uint32_t again = begins_at_once(token) ? last_ : nobody;
+  if (match != nobody && again != nobody && known_[match].length <= known_[again].length)
+    match = nobody;
   // Known periods that follow each other without a gap must not hide the one around them.
-  search(match != nobody && holds_any(known_[match]) ? known_[match].length : 1);
+  const std::uint32_t match_id = id_of(match);
+  const std::uint32_t again_id = id_of(again);
+  search();
   if (followed_ != nobody) return false;
-  if (match != nobody && !(at_once && known_[match].length <= known_[last_].length)) {
+  // The search may have forgotten them.
+  if (id_of(match) != match_id) match = nobody;
+  if (id_of(again) != again_id) again = nobody;
+  if (match != nobody) {
     count_whole(known_[match]);
     follow(match, 0);
     return false;
   }
-  if (!at_once) return false;
-  follow(last_, 0);
-  return go_on(token) == PeriodStep::Begins;
+  if (again == nobody) return false;
+  follow(again, 0);
+  return go_on() == PeriodStep::Begins;
 }
 
 // Whether a step can only be the first of the period that was followed last. Not twice in vain.
@@ -171,7 +184,7 @@ std::uint32_t PeriodFinder::longest_match(std::uint64_t token, bool only_watched
   return match;
 }
 
-// A whole entry of a period that is not followed has just been seen.
+// A whole entry has just been seen that was not followed from its beginning.
 void PeriodFinder::count_whole(Known& known) noexcept {
   if (steps_ - known.counted_to < known.length) return;
   ++known.entries;
@@ -216,31 +229,28 @@ void PeriodFinder::stop_following(std::uint64_t end) noexcept {
 
 // Searches the last steps when a multiple of the unit has been passed, the further back the greater
 // the power of two that divides it. So each step takes part in one search of every size.
-void PeriodFinder::search(std::uint32_t shortest) noexcept {
+void PeriodFinder::search() noexcept {
   const std::uint64_t passed = steps_ ^ last_search_;
   if (passed < unit_ || steps_ + ahead < free_at_) return;
   const std::uint64_t window = std::min<std::uint64_t>(
       {std::uint64_t{4} * std::bit_floor(std::min<std::uint64_t>(passed, ring_size)), ring_size,
        steps_});
-  // One that is not to be followed must not hide a longer one.
-  for (std::uint32_t i = 0; i < attempts && followed_ == nobody; ++i) {
-    const std::uint32_t period = shortest_period(shortest, static_cast<std::uint32_t>(window));
-    if (period == 0) break;
-    find(period);
-    shortest = period + 1;
-  }
+  search_back(static_cast<std::uint32_t>(window));
   // Behind a short period that was found, the longer ones are still to be searched.
   if (followed_ == nobody) last_search_ = steps_;
 }
 
-// The shortest period, from a given length on, that the steps up to now have; 0: none. How far back
-// a period goes is the length of what the reversed steps have in common with themselves moved by it
-// (the Z function).
-std::uint32_t PeriodFinder::shortest_period(std::uint32_t shortest, std::uint32_t window) noexcept {
+// Follows the shortest period that the steps up to now have and that is to be followed. How far
+// back a period goes is the length of what the reversed steps have in common with themselves moved
+// by it (the Z function).
+void PeriodFinder::search_back(std::uint32_t window) noexcept {
   std::uint32_t left = 0;
   std::uint32_t right = 0;
+  std::array<std::uint32_t, attempts> passed{};
+  std::uint32_t passed_count = 0;
   const std::uint32_t most = std::min(longest, window / 2);
-  for (std::uint32_t period = 1; period <= most; ++period) {
+  std::uint32_t period = 1;
+  for (; period <= most && passed_count < attempts; ++period) {
     std::uint32_t same = 0;
     if (period < right) same = std::min<std::uint32_t>(right - period, extension_[period - left]);
     if (period + same >= right) {
@@ -251,13 +261,17 @@ std::uint32_t PeriodFinder::shortest_period(std::uint32_t shortest, std::uint32_
     extension_[period] = static_cast<std::uint16_t>(same);
     // Longer cycles with a break inside come by chance more easily.
     const bool holds_break = last_break_ != 0 && steps_ - last_break_ < period;
-    if (period >= shortest && same >= std::max(evidence, holds_break ? 2 * period : period)) {
-      spend(period + right);
-      return period;
-    }
+    if (same < std::max(evidence, holds_break ? 2 * period : period)) continue;
+    const bool several =
+        std::any_of(passed.begin(), passed.begin() + passed_count, [&](std::uint32_t shorter) {
+          return period % shorter == 0 && extension_[shorter] >= period;
+        });
+    if (several) continue;
+    find(period);
+    if (followed_ != nobody) break;
+    passed[passed_count++] = period;
   }
-  spend(most + right);
-  return 0;
+  spend(period + right);
 }
 
 void PeriodFinder::find(std::uint32_t period) noexcept {

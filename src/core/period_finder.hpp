@@ -36,7 +36,7 @@ enum class Finding : std::uint8_t { Looking, Found, NothingRepeats };
 
 /// Finds the stretch that a program repeats, from the steps of one thread or stream. A step is a
 /// 64-bit token: a hash of the kind of call, the function, the grid and the block, not of
-/// arguments.
+/// arguments. A call that asks whether something is done (a query) is no step.
 ///
 /// The rule:
 /// - A period is found when a cycle of at most `longest` steps came twice in a row, and foretold at
@@ -123,7 +123,7 @@ class PeriodFinder {
   };
 
   PeriodStep see_slowly(std::uint64_t token) noexcept;
-  PeriodStep go_on(std::uint64_t token) noexcept;
+  PeriodStep go_on() noexcept;
   PeriodStep break_off(std::uint64_t token) noexcept;
   [[nodiscard]] bool look(std::uint64_t token) noexcept;
   void watch(std::uint64_t token) noexcept;
@@ -133,9 +133,8 @@ class PeriodFinder {
   void count_whole(Known& known) noexcept;
   void follow(std::uint32_t index, std::uint32_t phase) noexcept;
   void stop_following(std::uint64_t end) noexcept;
-  void search(std::uint32_t shortest) noexcept;
-  [[nodiscard]] std::uint32_t shortest_period(std::uint32_t shortest,
-                                              std::uint32_t window) noexcept;
+  void search() noexcept;
+  void search_back(std::uint32_t window) noexcept;
   void find(std::uint32_t period) noexcept;
   [[nodiscard]] std::uint32_t same_cycle(const Known& cycle) const noexcept;
   [[nodiscard]] std::uint32_t learn(const Known& cycle) noexcept;
@@ -145,6 +144,7 @@ class PeriodFinder {
   [[nodiscard]] std::uint32_t repeats_inside(const Known& outer, const Known& inner) noexcept;
   [[nodiscard]] bool holds_any(const Known& known) const noexcept;
   [[nodiscard]] bool came_by_chance(const Known& known) const noexcept;
+  [[nodiscard]] std::uint32_t id_of(std::uint32_t index) const noexcept;
   [[nodiscard]] bool followable(const Known& known) const noexcept;
   [[nodiscard]] std::uint64_t led_of(std::uint32_t index) const noexcept;
   [[nodiscard]] std::uint64_t entries_of(std::uint32_t index) const noexcept;

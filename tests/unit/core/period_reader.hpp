@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <span>
@@ -21,7 +23,8 @@ class PeriodReader {
   contextune::PeriodStep see(std::uint64_t token) {
     using contextune::PeriodStep;
     const PeriodStep step = finder.see(token);
-    const std::uint64_t at = seen_++;
+    const std::uint64_t at = steps_.size();
+    steps_.push_back(token);
     switch (step) {
       case PeriodStep::Outside:
         demand(!open_, "outside while an entry is open");
@@ -70,6 +73,11 @@ class PeriodReader {
       if (i > 0 && period.steps > periods[i - 1].steps) return "not sorted";
       const auto tokens = finder.tokens(period.id);
       if (tokens.size() != period.length || tokens[0] != period.first) return "other tokens";
+      for (std::size_t cut = 1; cut < tokens.size(); ++cut)
+        if (tokens.size() % cut == 0 &&
+            std::equal(tokens.begin() + static_cast<std::ptrdiff_t>(cut), tokens.end(),
+                       tokens.begin()))
+          return "a cycle is several of another";
       for (std::size_t j = 0; j < i; ++j)
         if (periods[j].length == period.length && periods[j].identity == period.identity)
           return "one cycle twice";
@@ -81,11 +89,18 @@ class PeriodReader {
       return "too much work: " + std::to_string(finder.work());
     return {};
   }
-  [[nodiscard]] std::uint64_t completed_steps() const {
-    std::uint64_t steps = 0;
-    for (const Entry& entry : entries) steps += entry.length;
-    return steps;
+  /// How often a period came in all steps, without a step that counts twice: no finder may say
+  /// more.
+  [[nodiscard]] std::uint64_t times_seen(std::uint32_t id) const {
+    const auto tokens = finder.tokens(id);
+    std::uint64_t times = 0;
+    for (auto at = steps_.begin();; ++times) {
+      at = std::search(at, steps_.end(), tokens.begin(), tokens.end());
+      if (at == steps_.end()) return times;
+      at += static_cast<std::ptrdiff_t>(tokens.size());
+    }
   }
+  [[nodiscard]] const std::vector<std::uint64_t>& steps() const { return steps_; }
 
   contextune::PeriodFinder finder;
   std::vector<Entry> entries;  ///< complete ones
@@ -94,7 +109,7 @@ class PeriodReader {
  private:
   void demand(bool kept, const char* promise) {
     if (!kept && broken_promise_.empty())
-      broken_promise_ = std::string(promise) + " at step " + std::to_string(seen_ - 1);
+      broken_promise_ = std::string(promise) + " at step " + std::to_string(steps_.size() - 1);
   }
   void begin(std::uint64_t at, std::uint64_t token) {
     open_ = true;
@@ -111,10 +126,10 @@ class PeriodReader {
     entries.push_back({id_, begin_, at - begin_});
   }
 
+  std::vector<std::uint64_t> steps_;  ///< all that it saw
   std::string broken_promise_;
   std::vector<std::uint64_t> expected_;
   std::size_t matched_ = 0;
-  std::uint64_t seen_ = 0;
   std::uint64_t begin_ = 0;
   std::uint32_t id_ = 0;
   bool open_ = false;
