@@ -11,7 +11,10 @@ namespace {
 
 CUresult make(CUgraphExec* to, CUgraph handle, unsigned long long flags) {
   require(to != nullptr);
-  *to = reinterpret_cast<CUgraphExec>(instantiate(driver().handles.get<Graph>(handle), flags));
+  GraphExec* const made = instantiate(driver().handles.get<Graph>(handle), flags);
+  driver().host_time += static_cast<double>(made->nodes.size()) *
+                        driver().devices.front()->profile.instantiate_node_cost;
+  *to = reinterpret_cast<CUgraphExec>(made);
   return CUDA_SUCCESS;
 }
 
@@ -60,7 +63,9 @@ CUresult launch(EntryPoint entry, NullStream null_stream, CUgraphExec handle,
     check_implicit_dependency(stream);
     // A graph launched into a capture would be a child graph, which is not simulated.
     require(stream.capture == nullptr, CUDA_ERROR_NOT_SUPPORTED);
-    driver().host_time += driver().devices.front()->profile.launch_cost;
+    const DeviceProfile& profile = driver().devices.front()->profile;
+    driver().host_time += profile.graph_launch_cost +
+                          static_cast<double>(executable.nodes.size()) * profile.graph_node_cost;
     run_graph(stream, executable, correlation);
     return CUDA_SUCCESS;
   });

@@ -5,11 +5,13 @@ using namespace simcuda;
 
 namespace {
 
-void pay_for_launch() {
+void pay_for_launch(const Launch& launch) {
   Driver& state = driver();
   const simcuda_listener* const listener = state.listener.load(std::memory_order_acquire);
   const DeviceProfile& profile = state.devices.front()->profile;
-  state.host_time += profile.launch_cost + (listener == nullptr ? 0.0 : listener->launch_overhead);
+  const bool chained = launch.programmatic && launch.code->is_machine_code;
+  state.host_time += (chained ? profile.chained_launch_cost : profile.launch_cost) +
+                     (listener == nullptr ? 0.0 : listener->launch_overhead);
 }
 
 CUresult launch_on(NullStream null_stream, CUstream handle, CUfunction function,
@@ -18,7 +20,7 @@ CUresult launch_on(NullStream null_stream, CUstream handle, CUfunction function,
   Stream& stream = stream_of(handle, null_stream);
   const Launch launch =
       check_launch(*stream.context, function, arguments, attributes, attribute_count);
-  pay_for_launch();
+  pay_for_launch(launch);
   enqueue_launch(stream, launch, correlation);
   return CUDA_SUCCESS;
 }

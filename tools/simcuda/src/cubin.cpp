@@ -81,6 +81,7 @@ class KernelCodeReader {
     // Whoever leads the entry elsewhere has to come back, and to do what stood there.
     require(entry.passed_second && (entry.loaded_stack || !moves_stack), CUDA_ERROR_INVALID_IMAGE);
     kernel.waits = entry.waited;
+    kernel.detours = first.is_branch();
     return kernel;
   }
 

@@ -10,6 +10,7 @@ struct CubinKernel {
   std::string_view name;
   bool waits = false;     // for the kernel before, ahead of all else that it does
   bool triggers = false;  // somewhere in its code
+  bool detours = false;   // it begins with a branch
 };
 
 /// The parts of machine code that count here. Points into the image.

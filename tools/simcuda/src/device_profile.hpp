@@ -43,8 +43,12 @@ struct DeviceProfile {
   double kernel_base = 0.4e-6;  // with block_start: an empty kernel reads 0.6 us
   double carveout_switch = 0.25e-6;
 
-  // Around a kernel, in a stream.
+  // Around a kernel: between two of a stream, of one graph, and of two that are chained.
   double stream_gap = 0.9e-6;
+  double graph_gap = 0.5e-6;
+  double chained_gap = 0.3e-6;
+  double chained_graph_gap = 0.1e-6;
+  double entry_detour = 50e-9;    // a kernel that begins with a branch to the end of its code
   double event_margin = 1.75e-6;  // each side of the timestamp that an event takes
   double submit_latency = 2.5e-6;
   double copy_latency = 1.2e-6;
@@ -53,6 +57,10 @@ struct DeviceProfile {
 
   // What a driver call costs the host.
   double launch_cost = 2.2e-6;
+  double chained_launch_cost = 1.7e-6;
+  double graph_launch_cost = 1.1e-6;
+  double graph_node_cost = 20e-9;  // of each node of a graph that is launched
+  double instantiate_node_cost = 8.5e-6;
   double call_cost = 0.3e-6;
 };
 

@@ -135,7 +135,7 @@ CUgraphNodeType type_of(const Operation& operation) {
 
 namespace {
 
-bool is_chained(const GraphExec::Node& node) {
+bool has_chained_edge(const GraphExec::Node& node) {
   return std::any_of(node.dependencies.begin(), node.dependencies.end(),
                      [](const GraphExec::Dependency& one) { return one.programmatic; });
 }
@@ -151,7 +151,7 @@ class NodeOrder {
   NodeOrder(Stream& stream, GraphExec& graph)
       : stream_(stream),
         graph_(graph),
-        holds_(std::any_of(graph.nodes.begin(), graph.nodes.end(), &is_chained)) {
+        holds_(std::any_of(graph.nodes.begin(), graph.nodes.end(), &has_chained_edge)) {
     // Where nodes may run in a wrong order, all have to be known before one runs.
     if (holds_) driver().pending.hold();
     start_ = submit_marker(stream, graph.last_launch);
@@ -210,11 +210,14 @@ class NodeOrder {
 
 void run_graph(Stream& stream, GraphExec& graph, std::uint32_t correlation) {
   NodeOrder order(stream, graph);
+  bool inside = false;
   for (const GraphExec::Node& node : graph.nodes) {
     order.begin(node);
-    if (node.enabled)
+    if (node.enabled) {
       run_operation(stream, node.operation, correlation,
-                    {node.id, graph.graph_id, is_chained(node)});
+                    {node.id, graph.graph_id, inside, has_chained_edge(node)});
+      inside = true;
+    }
     order.end();
   }
 }

@@ -69,6 +69,7 @@ struct Callee {
 struct GraphOrigin {
   std::uint64_t node = 0;
   std::uint32_t graph = 0;
+  bool inside = false;   // another node of the graph ran before it
   bool chained = false;  // an edge to it is programmatic
 };
 

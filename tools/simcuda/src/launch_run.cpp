@@ -55,7 +55,7 @@ void compute(const Launch& launch, const DeviceProfile& profile, std::uintptr_t 
 
 // Computes the results of a launch, now or with copies of its arguments later.
 void perform_launch(Stream& stream, const Launch& launch, const DeviceProfile& profile,
-                    std::uintptr_t spoil, GraphOrigin origin) {
+                    std::uintptr_t spoil, GraphOrigin origin, bool chained) {
   const KernelCode& code = *launch.code;
   // Behind the last launch of a stream one may come that is chained to it.
   const bool may_be_last = code.is_machine_code && origin.node == 0;
@@ -69,7 +69,6 @@ void perform_launch(Stream& stream, const Launch& launch, const DeviceProfile& p
     perform(stream, [owned, &profile, spoil] { compute(owned->launch, profile, spoil); });
     return;
   }
-  const bool chained = origin.node == 0 ? launch.programmatic : origin.chained;
   const auto stale = chained ? stream.chain.stale : std::vector<std::shared_ptr<StaleConstants>>();
   const auto kept = code.triggers ? std::make_shared<StaleConstants>() : nullptr;
   const auto task = std::make_shared<Task>();
@@ -81,6 +80,17 @@ void perform_launch(Stream& stream, const Launch& launch, const DeviceProfile& p
   };
   submit_launch(stream, task, chained, code.waits);
   if (kept != nullptr) stream.chain.stale = {kept};
+}
+
+// Only machine code says whether it waits, so only such launches are chained to each other.
+bool is_chained(const Stream& stream, const Launch& launch, GraphOrigin origin) {
+  return launch.code->is_machine_code && !stream.chain.tasks.empty() &&
+         (origin.node == 0 ? launch.programmatic : origin.chained);
+}
+
+double launch_gap(const DeviceProfile& profile, GraphOrigin origin, bool chained) {
+  if (origin.inside) return chained ? profile.chained_graph_gap : profile.graph_gap;
+  return chained ? profile.chained_gap : profile.stream_gap;
 }
 
 LaunchCost cost_of(Device& device, const Launch& launch, const simcuda_launch& view,
@@ -173,23 +183,26 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   if (kernel.describe != nullptr) kernel.describe(&view, &work);
   work.access_count = std::min<unsigned>(work.access_count, SIMCUDA_MAX_ACCESSES);
   const bool wrong = fault != nullptr && fault->kind == Fault::Kind::wrong_result;
-  perform_launch(stream, launch, device.profile, wrong ? first_written(work) : 0, origin);
+  const bool chained = is_chained(stream, launch, origin);
+  perform_launch(stream, launch, device.profile, wrong ? first_written(work) : 0, origin, chained);
 
-  const LaunchCost cost = cost_of(device, launch, view, work);
+  LaunchCost cost = cost_of(device, launch, view, work);
+  if (launch.code->detours) cost.seconds += device.profile.entry_detour;
+  const double gap = launch_gap(device.profile, origin, chained);
   const double seconds = cost.seconds * device.noise.factor();
   device.last_kernel_time = seconds;
   device.last_kernel_noise_free_time = cost.seconds;
   if (state.listener.load(std::memory_order_acquire) == nullptr) {
-    reckon_time(stream, [&stream, seconds, utilisation = cost.utilisation] {
-      schedule_work(stream, seconds, utilisation);
+    reckon_time(stream, [&stream, seconds, gap, utilisation = cost.utilisation] {
+      schedule_work(stream, seconds, utilisation, gap);
     });
     return;
   }
   simcuda_activity activity = activity_of(stream, launch, correlation, origin);
   activity.executed_shared_bytes = static_cast<std::uint32_t>(cost.shared_configuration_bytes);
   reckon_time(stream,
-              [&stream, seconds, utilisation = cost.utilisation, report = reporter(activity)] {
-                report(schedule_work(stream, seconds, utilisation));
+              [&stream, seconds, gap, utilisation = cost.utilisation, report = reporter(activity)] {
+                report(schedule_work(stream, seconds, utilisation, gap));
               });
 }
 

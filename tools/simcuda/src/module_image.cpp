@@ -87,6 +87,7 @@ class Parser {
       code.is_machine_code = true;
       code.waits = kernel.waits;
       code.triggers = kernel.triggers;
+      code.detours = kernel.detours;
       image_->kernels.push_back(std::move(code));
     }
     return image_;

@@ -22,6 +22,7 @@ struct KernelCode {
   bool is_machine_code = false;
   bool waits = false;
   bool triggers = false;
+  bool detours = false;
 };
 
 /// A simulated module: the counterpart of a cubin. Immutable.

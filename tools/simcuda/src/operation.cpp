@@ -42,6 +42,10 @@ simcuda_activity activity_on(const Stream& stream, const Span& span, double subm
   return activity;
 }
 
+double gap_before(GraphOrigin origin, const DeviceProfile& profile) {
+  return origin.inside ? profile.graph_gap : profile.stream_gap;
+}
+
 // Gives a copy its effect. The driver takes pageable memory over at the call; pinned memory, and
 // all memory in a graph, is read when the copy runs.
 void perform_copy(Stream& stream, const CopyOperation& copy, bool stage, bool wrong) {
@@ -98,8 +102,9 @@ void run_copy(Stream& stream, const CopyOperation& copy, std::uint32_t correlati
     state.device(to_block->device)
         .cost.take_in(reinterpret_cast<const void*>(copy.destination), bytes);
   const double submitted = state.host_time;
+  const double gap = gap_before(origin, device.profile);
   reckon_time(stream, [=, &state, &stream] {
-    const Span span = schedule_work(stream, seconds);
+    const Span span = schedule_work(stream, seconds, 0, gap);
     if (state.listener.load(std::memory_order_acquire) == nullptr) return;
     simcuda_activity activity = activity_on(stream, span, submitted, correlation, origin);
     activity.kind = SIMCUDA_COPY;
@@ -129,8 +134,9 @@ void run_set(Stream& stream, const SetOperation& set, std::uint32_t correlation,
   device.cost.take_in(reinterpret_cast<const void*>(set.destination), bytes);
   const double submitted = state.host_time;
   const std::uint32_t kind = memory_kind(state.memory.find(set.destination));
+  const double gap = gap_before(origin, device.profile);
   reckon_time(stream, [=, &state, &stream, value = set.value] {
-    const Span span = schedule_work(stream, seconds);
+    const Span span = schedule_work(stream, seconds, 0, gap);
     if (state.listener.load(std::memory_order_acquire) == nullptr) return;
     simcuda_activity activity = activity_on(stream, span, submitted, correlation, origin);
     activity.kind = SIMCUDA_SET;

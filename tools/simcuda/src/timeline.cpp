@@ -38,6 +38,11 @@ double when_there_is_room(const Stream& stream, double start, double seconds, do
 }  // namespace
 
 Span schedule_work(Stream& stream, double seconds, double utilisation) {
+  const DeviceProfile& profile = driver().device(stream.context->device).profile;
+  return schedule_work(stream, seconds, utilisation, profile.stream_gap);
+}
+
+Span schedule_work(Stream& stream, double seconds, double utilisation, double gap) {
   Driver& state = driver();
   Context& context = *stream.context;
   const DeviceProfile& profile = state.device(context.device).profile;
@@ -45,8 +50,7 @@ Span schedule_work(Stream& stream, double seconds, double utilisation) {
   if (stream.queued > stream.queue.size())
     state.host_time = std::max(state.host_time, stream.queue[slot]);
 
-  double start =
-      std::max(state.host_time + profile.submit_latency, stream.ready + profile.stream_gap);
+  double start = std::max(state.host_time + profile.submit_latency, stream.ready + gap);
   if (stream.blocking) {
     if (context.legacy == &stream) {
       for (const Stream* const other : context.streams)

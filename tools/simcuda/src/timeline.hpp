@@ -13,6 +13,9 @@ struct Span {
 /// Puts work of a length at the end of a stream: after what is there, after the legacy stream where
 /// the two wait for each other, and, for kernels, when the device has room beside the kernels of
 /// other streams. A stream with too many operations in flight holds the host up.
+/// @param gap between it and what is before it in the stream
+Span schedule_work(Stream& stream, double seconds, double utilisation, double gap);
+/// The same with the gap of a stream.
 Span schedule_work(Stream& stream, double seconds, double utilisation = 0);
 /// Moves the end of what schedule_work was called for last.
 void prolong_work(Stream& stream, double end);
