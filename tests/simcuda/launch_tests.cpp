@@ -150,6 +150,36 @@ TEST_CASE("A kernel handle launches like a function but is not one", "[launch][l
   CHECK(session.launch(reinterpret_cast<CUfunction>(kernel), 1, 32) == CUDA_ERROR_INVALID_HANDLE);
 }
 
+TEST_CASE("A function tells its module, its parameters and that it is loaded", "[module]") {
+  Session session;
+  const CUfunction mixed = session.function("mixed");  // of char, double, int and a pointer
+  const std::size_t offsets[] = {0, 8, 16, 24};
+  const std::size_t sizes[] = {1, 8, 4, 8};
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    SUCCEEDS(cuFuncGetParamInfo(mixed, i, &offset, &bytes));
+    CHECK(offset == offsets[i]);
+    CHECK(bytes == sizes[i]);
+  }
+  SUCCEEDS(cuFuncGetParamInfo(mixed, 1, &offset, nullptr));
+  CHECK(cuFuncGetParamInfo(mixed, 4, &offset, &bytes) == CUDA_ERROR_INVALID_VALUE);
+  // Those of a kernel written as what one thread does, without the thread.
+  SUCCEEDS(cuFuncGetParamInfo(session.function("add"), 2, &offset, &bytes));
+  CHECK(offset == 16);
+  CHECK(cuFuncGetParamInfo(session.function("add"), 3, &offset, &bytes) ==
+        CUDA_ERROR_INVALID_VALUE);
+  CHECK(cuFuncGetParamInfo(session.function("empty"), 0, &offset, &bytes) ==
+        CUDA_ERROR_INVALID_VALUE);
+  CUmodule module = nullptr;
+  SUCCEEDS(cuFuncGetModule(&module, mixed));
+  CHECK(module == session.module);
+  CUfunctionLoadingState state = CU_FUNCTION_LOADING_STATE_UNLOADED;
+  SUCCEEDS(cuFuncLoad(mixed));
+  SUCCEEDS(cuFuncIsLoaded(&state, mixed));
+  CHECK(state == CU_FUNCTION_LOADING_STATE_LOADED);
+}
+
 TEST_CASE("Modules list what they hold", "[module]") {
   Session session;
   unsigned count = 0;

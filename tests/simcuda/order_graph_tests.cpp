@@ -112,3 +112,37 @@ TEST_CASE("A captured fork is two branches and its join is an edge", "[order][gr
   CHECK(wrong_without_edge > 0);
   CHECK(wrong_without_edge < seeds);
 }
+
+TEST_CASE("A node of an executable graph may be changed behind a launch that has not run",
+          "[order][graph]") {
+  CHECK(always(3, [](Session& session) {
+    const CUdeviceptr x = session.memory(64);
+    const CUdeviceptr y = session.memory(64);
+    int n = length;
+    float value = 1;
+    CUdeviceptr from = x;
+    CUdeviceptr to = y;
+    CUgraph graph = nullptr;
+    SUCCEEDS(cuGraphCreate(&graph, 0));
+    const CUgraphNode fill = add_kernel(session, graph, "fill", {}, {&n, &from, &value});
+    add_kernel(session, graph, "add", {fill}, {&n, &from, &to});
+    CUgraphExec executable = nullptr;
+    SUCCEEDS(cuGraphInstantiateWithFlags(&executable, graph, 0));
+    SUCCEEDS(cuCtxSynchronize());
+    const CUstream stream = make_stream();
+    SUCCEEDS(cuGraphLaunch(executable, stream));
+    value = 2;
+    void* arguments[] = {&n, &from, &value};
+    CUDA_KERNEL_NODE_PARAMS parameters{};
+    SUCCEEDS(cuGraphKernelNodeGetParams_v2(fill, &parameters));
+    parameters.kernelParams = arguments;
+    SUCCEEDS(cuGraphExecKernelNodeSetParams_v2(executable, fill, &parameters));
+    SUCCEEDS(cuGraphLaunch(executable, stream));
+    value = 7;  // taken at the call
+    SUCCEEDS(cuStreamSynchronize(stream));
+    const float sum = session.floats(y, length).back();
+    SUCCEEDS(cuGraphExecDestroy(executable));
+    SUCCEEDS(cuGraphDestroy(graph));
+    return sum;
+  }));
+}

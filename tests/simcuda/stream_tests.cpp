@@ -162,6 +162,44 @@ TEST_CASE("Host functions run once, in order, before the stream is idle", "[stre
   CHECK(calls == 2);
 }
 
+TEST_CASE("A stream tells its number, context, priority and attributes", "[stream]") {
+  Session session;
+  CUstream stream = nullptr;
+  SUCCEEDS(cuStreamCreateWithPriority(&stream, CU_STREAM_NON_BLOCKING, -2));
+  unsigned long long id = 0;
+  unsigned long long of_other = 0;
+  SUCCEEDS(cuStreamGetId(stream, &id));
+  SUCCEEDS(cuStreamGetId(make_stream(CU_STREAM_DEFAULT), &of_other));
+  CHECK(id != of_other);
+  SUCCEEDS(cuStreamGetId(nullptr, &id));
+  SUCCEEDS(cuStreamGetId(CU_STREAM_LEGACY, &of_other));
+  CHECK(id == of_other);
+  CUcontext context = nullptr;
+  SUCCEEDS(cuStreamGetCtx(stream, &context));
+  CHECK(context == session.context);
+  int priority = 0;
+  SUCCEEDS(cuStreamGetPriority(stream, &priority));
+  CHECK(priority == -2);
+  unsigned flags = 0;
+  SUCCEEDS(cuStreamGetFlags(stream, &flags));
+  CHECK(flags == CU_STREAM_NON_BLOCKING);
+
+  CUstreamAttrValue value{};
+  SUCCEEDS(cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value));
+  CHECK(value.priority == -2);
+  SUCCEEDS(cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value));
+  CHECK(value.memSyncDomainMap.remote == 1);
+  value = {};
+  value.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+  SUCCEEDS(cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value));
+  const CUstream copy = make_stream(CU_STREAM_DEFAULT);
+  SUCCEEDS(cuStreamCopyAttributes(copy, stream));
+  SUCCEEDS(cuStreamGetAttribute(copy, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value));
+  CHECK(value.memSyncDomain == CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+  CHECK(cuStreamGetAttribute(stream, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, &value) ==
+        CUDA_ERROR_INVALID_VALUE);
+}
+
 TEST_CASE("Threads may use the driver at the same time", "[stream]") {
   Session session;
   const CUfunction add = session.function("add");

@@ -147,6 +147,12 @@ SIMCUDA_BOTH_STREAMS(cuStreamGetAttribute, _ptsz,
                          case CU_LAUNCH_ATTRIBUTE_PRIORITY:
                            value_out->priority = stream.priority;
                            break;
+                         case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+                           value_out->memSyncDomain = stream.memory_domain;
+                           break;
+                         case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+                           value_out->memSyncDomainMap = stream.memory_domains;
+                           break;
                          default:
                            throw Failure{CUDA_ERROR_INVALID_VALUE};
                        }
@@ -167,6 +173,13 @@ SIMCUDA_BOTH_STREAMS(cuStreamSetAttribute, _ptsz,
                          case CU_LAUNCH_ATTRIBUTE_PRIORITY:
                            stream.priority = value->priority;
                            break;
+                         case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN:
+                           require(value->memSyncDomain <= CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE);
+                           stream.memory_domain = value->memSyncDomain;
+                           break;
+                         case CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP:
+                           stream.memory_domains = value->memSyncDomainMap;
+                           break;
                          default:
                            throw Failure{CUDA_ERROR_INVALID_VALUE};
                        }
@@ -178,5 +191,7 @@ SIMCUDA_BOTH_STREAMS(cuStreamCopyAttributes, _ptsz, (CUstream dst, CUstream src)
   Stream& to = stream_of(dst, null_stream);
   to.access_policy = from.access_policy;
   to.synchronization_policy = from.synchronization_policy;
+  to.memory_domain = from.memory_domain;
+  to.memory_domains = from.memory_domains;
   return CUDA_SUCCESS;
 })

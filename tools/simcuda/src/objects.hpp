@@ -106,6 +106,8 @@ struct Stream : Object {
   Chain chain;
   CUlaunchAttributeValue access_policy{};
   CUlaunchAttributeValue synchronization_policy{};
+  CUlaunchMemSyncDomain memory_domain = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT;
+  CUlaunchMemSyncDomainMap memory_domains{0, 1};
 };
 
 struct Event : Object {
