@@ -7,31 +7,31 @@
 namespace contextune {
 namespace {
 
-struct Part {
+struct Kind {
   std::uint32_t count;
   const char* one;
   const char* more;
 };
 
-std::string text_of_part(const Part& part) {
-  return text_with_thousands(part.count) + " " + (part.count == 1 ? part.one : part.more);
+std::string text_of_kind(const Kind& kind) {
+  return text_with_thousands(kind.count) + " " + (kind.count == 1 ? kind.one : kind.more);
 }
 
 // "every 4 launches, 1 copy and 1 wait from dev_lapl_iter"
 std::string text_of_period(const FoundRegion& region) {
-  std::vector<Part> parts;
-  for (const Part& part :
-       {Part{region.launches, "launch", "launches"},
-        Part{region.graph_launches, "graph launch", "graph launches"},
-        Part{region.copies, "copy", "copies"}, Part{region.waits, "wait", "waits"}})
-    if (part.count > 0) parts.push_back(part);
+  std::vector<Kind> kinds;
+  for (const Kind& kind :
+       {Kind{region.launches, "launch", "launches"},
+        Kind{region.graph_launches, "graph launch", "graph launches"},
+        Kind{region.copies, "copy", "copies"}, Kind{region.waits, "wait", "waits"}})
+    if (kind.count > 0) kinds.push_back(kind);
   const std::string name = region.first.empty() ? "" : "`" + region.first + "`";
-  if (parts.size() == 1 && parts.front().count == 1)
-    return std::string("every ") + parts.front().one + (name.empty() ? "" : " of " + name);
+  if (kinds.size() == 1 && kinds.front().count == 1)
+    return std::string("every ") + kinds.front().one + (name.empty() ? "" : " of " + name);
   std::string text = "every ";
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (i > 0) text += i + 1 < parts.size() ? ", " : " and ";
-    text += text_of_part(parts[i]);
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    if (i > 0) text += i + 1 < kinds.size() ? ", " : " and ";
+    text += text_of_kind(kinds[i]);
   }
   return text + (region.first.empty() ? "" : " from " + region.first);
 }

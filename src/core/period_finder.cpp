@@ -13,9 +13,9 @@ namespace {
 constexpr std::uint64_t rarest_unit = 1024;      // steps between searches at most
 constexpr std::uint64_t doubling_after = 16384;  // steps without a find until searches are rarer
 constexpr std::uint64_t nothing_after = 65536;   // steps without a find until nothing repeats
-constexpr std::uint64_t ahead = 2048;            // steps whose work may be done before them
-constexpr std::uint32_t attempts = 3;            // to find one to follow, in a search
-constexpr std::uint32_t tries = 4;               // of a longer cycle that came by chance
+constexpr std::uint64_t steps_ahead = 2048;      // steps whose work may be done before them
+constexpr std::uint32_t most_passed = 3;         // periods that a search finds and passes over
+constexpr std::uint32_t chance_runs = 4;         // breaks that a longer cycle may have early
 
 // Where the least rotation of a cycle begins. Takes at most 3 * length comparisons.
 std::uint32_t least_rotation(const std::uint64_t* tokens, std::uint32_t length) {
@@ -231,7 +231,7 @@ void PeriodFinder::stop_following(std::uint64_t end) noexcept {
 // the power of two that divides it. So each step takes part in one search of every size.
 void PeriodFinder::search() noexcept {
   const std::uint64_t passed = steps_ ^ last_search_;
-  if (passed < unit_ || steps_ + ahead < free_at_) return;
+  if (passed < unit_ || steps_ + steps_ahead < free_at_) return;
   const std::uint64_t window = std::min<std::uint64_t>(
       {std::uint64_t{4} * std::bit_floor(std::min<std::uint64_t>(passed, ring_size)), ring_size,
        steps_});
@@ -246,11 +246,11 @@ void PeriodFinder::search() noexcept {
 void PeriodFinder::search_back(std::uint32_t window) noexcept {
   std::uint32_t left = 0;
   std::uint32_t right = 0;
-  std::array<std::uint32_t, attempts> passed{};
+  std::array<std::uint32_t, most_passed> passed{};
   std::uint32_t passed_count = 0;
   const std::uint32_t most = std::min(longest, window / 2);
   std::uint32_t period = 1;
-  for (; period <= most && passed_count < attempts; ++period) {
+  for (; period <= most && passed_count < most_passed; ++period) {
     std::uint32_t same = 0;
     if (period < right) same = std::min<std::uint32_t>(right - period, extension_[period - left]);
     if (period + same >= right) {
@@ -274,6 +274,8 @@ void PeriodFinder::search_back(std::uint32_t window) noexcept {
   spend(period + right);
 }
 
+// The last steps have a period: follows it from here on if it is to be followed. Its entries begin
+// where it was first entered.
 void PeriodFinder::find(std::uint32_t period) noexcept {
   const std::uint64_t available = std::min<std::uint64_t>(steps_, ring_size);
   std::uint64_t run = period + extension_[period];
@@ -424,7 +426,7 @@ std::uint32_t PeriodFinder::repeats_inside(const Known& outer, const Known& inne
 // A cycle around another may have come by chance: it is not followed once it has often been broken
 // before it came twice.
 bool PeriodFinder::came_by_chance(const Known& known) const noexcept {
-  return known.runs >= tries && known.entries + known.led < std::uint64_t{2} * known.runs &&
+  return known.runs >= chance_runs && known.entries + known.led < std::uint64_t{2} * known.runs &&
          holds_any(known);
 }
 
