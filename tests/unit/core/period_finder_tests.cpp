@@ -4,6 +4,8 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <new>
 #include <random>
 #include <string>
 #include <utility>
@@ -16,6 +18,24 @@ using contextune::Finding;
 using contextune::FoundPeriod;
 using contextune::PeriodFinder;
 using contextune::PeriodStep;
+
+namespace {
+
+std::size_t taken = 0;  // blocks of memory
+
+}  // namespace
+
+void* operator new(std::size_t size) {
+  ++taken;
+  if (void* memory = std::malloc(size)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 namespace {
 
@@ -508,6 +528,19 @@ TEST_CASE("Hostile sequences cost bounded work, and no promise is broken", "[per
   CHECK(reader.broken_promise() == "");
 }
 
-TEST_CASE("A finder keeps within half a megabyte", "[period_finder]") {
+TEST_CASE("A finder keeps within half a megabyte, which it takes at once", "[period_finder]") {
   CHECK(PeriodFinder::memory_bytes() < 512 * 1024);
+  PeriodFinder finder;
+  std::mt19937 random(5);
+  RandomProgram program(5);
+  std::size_t taken_by_steps = 0;
+  for (std::uint64_t loop = 0; loop < 40; ++loop) {
+    const Tokens steps = program.body(3, 2000) * 8 + Tokens{random()} + range(loop * 7, 900) * 4;
+    const std::size_t before = taken;
+    for (const std::uint64_t token : steps) static_cast<void>(finder.see(token));
+    static_cast<void>(finder.keep_inside());
+    taken_by_steps += taken - before;
+  }
+  CHECK(taken_by_steps == 0);
+  CHECK(finder.found().size() == PeriodFinder::most_periods);
 }
