@@ -84,6 +84,7 @@ class ElfBuilder {
     const std::string content = names_;
     const std::uint32_t index = add("", content, names);
     sections_.back().sh_name = static_cast<Elf64_Word>(content.size() - sizeof ".shstrtab");
+    bytes_.resize((bytes_.size() + 7) / 8 * 8);
     Elf64_Ehdr header{};
     std::memcpy(header.e_ident, ELFMAG, SELFMAG);
     header.e_ident[EI_CLASS] = ELFCLASS64;
