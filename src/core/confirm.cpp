@@ -9,12 +9,6 @@
 #include "core/statistics.hpp"
 
 namespace contextune {
-namespace {
-
-constexpr double confidence_tail = 0.05;
-
-}  // namespace
-
 Comparison::Comparison(const ConfirmLimits& limits) : limits_(limits) {
   limits_.min_pairs = std::max(2, limits_.min_pairs);
   limits_.max_pairs = std::max(limits_.min_pairs, limits_.max_pairs);
@@ -63,7 +57,7 @@ void Comparison::complete(std::span<const RegionSample> samples) {
 }
 
 void Comparison::look() {
-  const double tail = confidence_tail / num_looks_;
+  const double tail = limits_.tail / num_looks_;
   const Bound bound = limits_.without_order
                           ? paired_bound(without_order(gains_), tail, limits_.known, 1)
                           : paired_bound(gains_, tail, limits_.known);
@@ -85,8 +79,7 @@ bool Comparison::hopeless(const Bound& bound) const {
   const auto most = static_cast<std::size_t>(limits_.max_pairs);
   const double shrink = std::sqrt(static_cast<double>(gains_.size()) / static_cast<double>(most));
   // Even a gain that is one standard error larger than it seems would not be shown in the end.
-  const double in_the_end =
-      bound.error * shrink * t_quantile(confidence_tail / num_looks_, most - 1);
+  const double in_the_end = bound.error * shrink * t_quantile(limits_.tail / num_looks_, most - 1);
   return !(bound.mean + bound.error > limits_.least_gain + in_the_end);
 }
 

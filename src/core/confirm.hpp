@@ -22,12 +22,14 @@ struct ConfirmLimits {
   int pairs_to_give_up = 0;
   /// Which state of a pair came first is known to matter: work that drifts or alternates.
   bool without_order = false;
+  /// How likely a gain may be shown that is none, over all looks.
+  double tail = 0.05;
 };
 
 /// One comparison of two whole states of the region, by alternating passes (A B B A).
-/// Looks after min_pairs, twice, four times as many; each look may err with its share of 5 %, so
-/// that looking often does not make a false gain more likely. Gives up early where more pairs are
-/// not going to show a gain; a gain has to last for min_seconds.
+/// Looks after min_pairs, twice, four times as many; each look may err with its share of the tail,
+/// so that looking often does not make a false gain more likely. Gives up early where more pairs
+/// are not going to show a gain; a gain has to last for min_seconds.
 class Comparison {
  public:
   enum class Verdict { Open, Faster, NotShown };

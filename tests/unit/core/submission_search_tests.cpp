@@ -133,6 +133,17 @@ TEST_CASE("What differs by less than the margin stays as written", "[submission]
   CHECK(kept == 0);
 }
 
+TEST_CASE("Equal submissions stay as written in 95 % of noisy programs, however many are compared",
+          "[submission]") {
+  int kept = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    SimulatedProgram program;
+    program.noise = 0.05;
+    kept += !run_program(program, seed).state.verdict.winner.is_as_written();
+  }
+  CHECK(kept <= 30);
+}
+
 TEST_CASE("Work that grows, shrinks or alternates is not taken for a gain", "[submission]") {
   const std::vector<std::function<double(std::uint64_t)>> works{
       [](std::uint64_t block) { return std::pow(1 - static_cast<double>(block) / 1000, 2); },
