@@ -428,7 +428,7 @@ TEST_CASE("Phases of a program are found one after another", "[period_finder]") 
 
 TEST_CASE("The outermost loop of a random program is followed within 16 rounds",
           "[period_finder]") {
-  for (unsigned seed = 0; seed < 1000; ++seed) {
+  for (unsigned seed = 0; seed < 400; ++seed) {
     CAPTURE(seed);
     RandomProgram program(seed);
     PeriodReader reader;
@@ -446,7 +446,8 @@ TEST_CASE("The outermost loop of a random program is followed within 16 rounds",
 }
 
 TEST_CASE("Loops of few kernels that follow each other keep every promise", "[period_finder]") {
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  // In three of these, a search forgets what should begin anew.
+  for (unsigned seed = 290; seed < 350; ++seed) {
     CAPTURE(seed);
     std::mt19937 random(seed);
     const auto below = [&](unsigned limit) { return static_cast<unsigned>(random() % limit); };
