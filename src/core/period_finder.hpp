@@ -36,7 +36,9 @@ enum class Finding : std::uint8_t { Looking, Found, NothingRepeats };
 
 /// Finds the stretch that a program repeats, from the steps of one thread or stream. A step is a
 /// 64-bit token: a hash of the kind of call, the function, the grid and the block, not of
-/// arguments. A call that asks whether something is done (a query) is no step.
+/// arguments. Grids that grow from round to round (a decode step's attention) belong in it by their
+/// power of two, or no two rounds are equal. A call that asks whether something is done (a query)
+/// is no step.
 ///
 /// The rule:
 /// - A period is found when a cycle of at most `longest` steps came twice in a row, and foretold at
@@ -80,8 +82,8 @@ class PeriodFinder {
   /// Its steps, 0: none.
   [[nodiscard]] std::uint32_t followed_length() const noexcept;
 
-  /// Entries of the followed period last too long: follow what repeats inside it from here on.
-  /// False, and nothing changes, where nothing found repeats inside. The open entry is void if
+  /// Entries of the followed period last too long, or would: follow what repeats inside from here
+  /// on. False, and nothing changes, where nothing found repeats inside. The open entry is void if
   /// true.
   bool keep_inside() noexcept;
 

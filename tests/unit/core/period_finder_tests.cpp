@@ -416,6 +416,26 @@ TEST_CASE("A cycle longer than the limit is not found, and one just within it is
   CHECK(within.broken_promise() == "");
 }
 
+TEST_CASE("Rounds whose grids grow are a period where tokens have the grid's power of two",
+          "[period_finder]") {
+  const bool exact = GENERATE(true, false);
+  PeriodReader reader;
+  for (std::uint64_t grid = 100; grid < 500; ++grid) {
+    for (std::uint64_t kernel = 0; kernel < 50; ++kernel) {
+      const std::uint64_t size = kernel % 20 == 5 ? grid : 7;
+      const std::uint64_t token = kernel * 1'000'000 + (exact ? size : std::bit_floor(size));
+      reader.see(token);
+    }
+  }
+  CHECK(reader.broken_promise() == "");
+  if (exact) {
+    CHECK(reader.entries.empty());
+  } else {
+    CHECK(reader.entries.size() > 380);
+    CHECK(reader.finder.found().size() == 3);
+  }
+}
+
 TEST_CASE("Phases of a program are found one after another", "[period_finder]") {
   PeriodReader reader;
   for (std::uint64_t phase = 0; phase < 40; ++phase) {
