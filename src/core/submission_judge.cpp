@@ -346,6 +346,35 @@ double screened_ratio(const SubmissionState& state, const Submission& submission
   return no_sample;
 }
 
+std::optional<SubmissionVerdict> verdict_of_all(const SubmissionState& state,
+                                                const SubmissionLimits& limits, std::size_t least) {
+  // The best of several looks better than it is.
+  constexpr double tail = 0.01;
+  std::optional<SubmissionVerdict> best;
+  for (const ScreenedSubmission& screened : state.screened) {
+    std::vector<double> gains;
+    for (const double ratio : screened.ratios) gains.push_back(-std::log(ratio));
+    for (const SubmissionPairs& pairs : state.pairs) {
+      if (pairs.candidate != screened.submission || !pairs.against.is_as_written()) continue;
+      gains.insert(gains.end(), pairs.against_first.begin(), pairs.against_first.end());
+      gains.insert(gains.end(), pairs.candidate_first.begin(), pairs.candidate_first.end());
+    }
+    if (gains.size() < std::max<std::size_t>(least, 2)) continue;
+    const Bound bound = paired_bound(gains, tail);
+    SubmissionVerdict verdict;
+    verdict.settled = true;
+    verdict.winner = screened.submission;
+    verdict.gain = share(bound.mean);
+    verdict.low = share(bound.low);
+    verdict.high = share(2 * bound.mean - bound.low);
+    verdict.pairs = static_cast<int>(gains.size());
+    verdict.why = "all blocks that were measured show it to be faster";
+    if (verdict.low < limits.margin || (best && verdict.low <= best->low)) continue;
+    best = verdict;
+  }
+  return best;
+}
+
 SubmissionJudgement judge_submissions(const SubmissionState& state,
                                       const SubmissionChoices& choices,
                                       const SubmissionLimits& limits,

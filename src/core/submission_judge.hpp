@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,6 +45,14 @@ inline constexpr double gathers_in_vain = 4;
                                                     const SubmissionChoices& choices,
                                                     const SubmissionLimits& limits,
                                                     std::span<const Submission> unmeasurable = {});
+
+/// What all that was measured says where a run ends without an answer: ratios of the screen and
+/// pairs count alike. Programs that use the GPU for a few milliseconds come to no comparison.
+/// Empty: no submission is shown to be faster.
+/// @param least measurements of the submission
+[[nodiscard]] std::optional<SubmissionVerdict> verdict_of_all(const SubmissionState& state,
+                                                              const SubmissionLimits& limits,
+                                                              std::size_t least);
 
 /// The middle of its ratios to as written; NaN: not screened.
 [[nodiscard]] double screened_ratio(const SubmissionState& state, const Submission& submission);

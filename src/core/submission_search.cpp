@@ -157,14 +157,14 @@ bool SubmissionSearch::is_far_slower(const Submission& submission) const {
 Submission SubmissionSearch::plan_screened(std::uint64_t block) {
   while (!queue_.empty() && is_far_slower(queue_.front().submission)) queue_.pop_front();
   if (queue_.empty()) {
-    if (screening_ != 0) return idle(block);
+    if (screening_ != 0) return use_wait(block);
     advance();
     // The next step differs, or has blocks to run.
     if (step_.kind == SubmissionStep::Kind::Compare) return plan_pair(block);
     if (queue_.empty()) return idle(block);
   }
   const Queued next = queue_.front();
-  if (!may_run(next.submission)) return idle(block);
+  if (!may_run(next.submission)) return use_wait(block);
   queue_.pop_front();
   ++screening_;
   if (next.role == Role::WarmUp) ++use_of(next.submission).warm_ups;
@@ -172,29 +172,47 @@ Submission SubmissionSearch::plan_screened(std::uint64_t block) {
 }
 
 Submission SubmissionSearch::plan_pair(std::uint64_t block) {
-  const SubmissionPairs& pairs = pairs_of(step_.candidate, step_.against);
-  std::size_t swapped = pairs.candidate_first.size();
-  std::size_t straight = pairs.against_first.size();
-  for (const auto& [first, pair] : open_pairs_) {
-    if (pair.candidate != step_.candidate || pair.against != step_.against) continue;
-    ++(pair.candidate_first ? swapped : straight);
-  }
   // Results are late: pairs of the look after the next are begun rather than none.
   const std::size_t most =
       rechecking_ ? step_.pairs : std::min(2 * step_.pairs, even_pairs(limits_.max_pairs));
-  if (std::min(swapped, straight) >= most / 2) return idle(block);
   if (!may_run(step_.candidate) || !may_run(step_.against)) return idle(block);
   for (const Submission& one : {step_.candidate, step_.against})
     if (missing_warm_ups(one) > 0) {
       ++use_of(one).warm_ups;
       return run(block, one, Role::Idle);
     }
+  return begin_pair(block, step_.candidate, step_.against, most);
+}
+
+Submission SubmissionSearch::begin_pair(std::uint64_t block, const Submission& candidate,
+                                        const Submission& against, std::size_t most) {
+  const SubmissionPairs& pairs = pairs_of(candidate, against);
+  std::size_t swapped = pairs.candidate_first.size();
+  std::size_t straight = pairs.against_first.size();
+  for (const auto& [first, pair] : open_pairs_) {
+    if (pair.candidate != candidate || pair.against != against) continue;
+    ++(pair.candidate_first ? swapped : straight);
+  }
+  if (std::min(swapped, straight) >= most / 2) return idle(block);
   // Where work alternates, what comes first is then always the same.
   if (block % 2 == 1) return idle(block);
   const bool candidate_first = swapped == straight ? is_swapped(swapped) : swapped < straight;
-  open_pairs_[block] = {step_.candidate, step_.against, candidate_first, 0, 0};
+  open_pairs_[block] = {candidate, against, candidate_first, 0, 0};
   half_pair_ = block;
-  return run(block, candidate_first ? step_.candidate : step_.against, Role::First, block);
+  return run(block, candidate_first ? candidate : against, Role::First, block);
+}
+
+Submission SubmissionSearch::use_wait(std::uint64_t block) {
+  std::optional<Submission> best;
+  double best_ratio = 1 - limits_.margin;
+  for (const ScreenedSubmission& screened : state_.screened) {
+    const double ratio = screened_ratio(state_, screened.submission);
+    if (!(ratio < best_ratio) || !choices_.allow(screened.submission)) continue;
+    best_ratio = ratio;
+    best = screened.submission;
+  }
+  if (!best || missing_warm_ups(*best) > 0 || !may_run(*best)) return idle(block);
+  return begin_pair(block, *best, {}, even_pairs(limits_.max_pairs));
 }
 
 std::optional<SubmissionSearch::Planned> SubmissionSearch::take(std::uint64_t block) {
@@ -393,11 +411,18 @@ void SubmissionSearch::add_ratios(SubmissionState& state) const {
 SubmissionState SubmissionSearch::state() const {
   SubmissionState state = state_;
   add_ratios(state);
-  if (!state.verdict.settled && state.runs >= limits_.max_runs) {
-    state.verdict.settled = true;
-    if (state.verdict.winner.is_as_written())
-      state.verdict.why = "no answer in " + std::to_string(state.runs) + " runs";
+  if (state.verdict.settled) return state;
+  const bool is_last = state.runs >= limits_.max_runs;
+  constexpr std::size_t least = 4;
+  if (state.verdict.winner.is_as_written() && state.runs > 1) {
+    if (const auto verdict = verdict_of_all(state, limits_, is_last ? least : 2 * least)) {
+      state.verdict = *verdict;
+    }
   }
+  if (!is_last || state.verdict.settled) return state;
+  state.verdict.settled = true;
+  if (state.verdict.winner.is_as_written())
+    state.verdict.why = "no answer in " + std::to_string(state.runs) + " runs";
   return state;
 }
 

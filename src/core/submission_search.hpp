@@ -103,6 +103,10 @@ class SubmissionSearch {
   [[nodiscard]] Submission run(std::uint64_t block, const Submission& submission, Role role,
                                std::uint64_t pair = 0);
   [[nodiscard]] Submission idle(std::uint64_t block);
+  /// While results are on their way: pairs of what looks best so far.
+  [[nodiscard]] Submission use_wait(std::uint64_t block);
+  [[nodiscard]] Submission begin_pair(std::uint64_t block, const Submission& candidate,
+                                      const Submission& against, std::size_t most);
   [[nodiscard]] bool may_run(const Submission& submission) const;
   [[nodiscard]] double risk_of(const Submission& submission) const;
   [[nodiscard]] bool is_far_slower(const Submission& submission) const;

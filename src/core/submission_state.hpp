@@ -23,10 +23,10 @@ struct SubmissionLimits {
   int min_pairs = 4;
   int max_pairs = 32;
   /// That the pairs take which show a gain, unless it is large.
-  double min_seconds = 5e-3;
+  double min_seconds = 2e-3;
   /// The share of the region's time that a kept submission saves at least.
   double margin = 0.01;
-  int max_runs = 5;  ///< after so many without an answer the launches stay as written
+  int max_runs = 4;  ///< the run after these uses what is known
   /// Blocks that do not count when a process first gathers in a new way: graphs are being built.
   int warm_up_blocks = 1;
   /// How long a block is going to take, as the caller expects; 0: nothing but what is as written
