@@ -3,6 +3,7 @@
 #include <lz4.h>
 #include <zstd.h>
 
+#include <cstring>
 #include <limits>
 
 namespace contextune::gpu {
@@ -48,7 +49,9 @@ FatBinaryEntry entry_of(const EntryHeader& header, std::uint64_t offset) {
                : header.kind == kind_cubin ? Kind::Cubin
                                            : Kind::Other;
   entry.architecture = static_cast<int>(header.architecture & 0xffff);
+  entry.begin = offset;
   entry.offset = offset + header.header_bytes;
+  entry.end = entry.offset + header.bytes;
   entry.compression = (header.flags & flag_zstd) != 0  ? Compression::Zstd
                       : (header.flags & flag_lz4) != 0 ? Compression::Lz4
                                                        : Compression::None;
@@ -139,6 +142,40 @@ std::optional<std::string> content_of(const ByteSource& image, const FatBinaryEn
     return std::nullopt;
   }
   return content;
+}
+
+bool append_stored(const ByteSource& image, const FatBinaryEntry& entry, std::string& entries) {
+  const auto bytes = image.read_bytes(entry.begin, entry.end - entry.begin);
+  if (bytes) entries += *bytes;
+  return bytes.has_value();
+}
+
+bool append_uncompressed(const ByteSource& image, const FatBinaryEntry& entry,
+                         std::string_view content, std::string& entries) {
+  const auto bytes = image.read_bytes(entry.begin, entry.offset - entry.begin);
+  if (!bytes) return false;
+  constexpr std::size_t alignment = 8;
+  const std::size_t stored = (content.size() + alignment - 1) / alignment * alignment;
+  EntryHeader header;
+  std::memcpy(&header, bytes->data(), sizeof header);
+  header.bytes = stored;
+  header.compressed_bytes = 0;
+  header.uncompressed_bytes = 0;
+  header.flags &= ~(flag_lz4 | flag_zstd);
+  const std::size_t begin = entries.size();
+  entries += *bytes;
+  std::memcpy(entries.data() + begin, &header, sizeof header);
+  entries += content;
+  entries.append(stored - content.size(), '\0');
+  return true;
+}
+
+std::string fat_binary_of(std::string_view entries) {
+  const Header header{fat_binary_magic, 1, sizeof(Header), entries.size()};
+  std::string bytes(sizeof header, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  bytes += entries;
+  return bytes;
 }
 
 }  // namespace contextune::gpu

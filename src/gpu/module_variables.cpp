@@ -242,8 +242,7 @@ CUlibrary ModuleVariables::library_of(const KernelIdentity& kernel) {
   return nullptr;
 }
 
-std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& kernel) {
-  const std::lock_guard lock(mutex_);
+ModuleVariables::Handle ModuleVariables::known_owner(const KernelIdentity& kernel) {
   Handle handle = kernel.library;
   if (kernel.kind == HandleKind::Function) {
     handle = kernel.module;
@@ -258,7 +257,24 @@ std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& ker
       }
     }
   }
-  const auto known = loaded_.find(handle);
+  return loaded_.contains(handle) ? handle : nullptr;
+}
+
+const void* ModuleVariables::owner_of(const KernelIdentity& kernel) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      if (const Handle owner = known_owner(kernel)) return owner;
+    }
+    return kernel.kind == HandleKind::Function ? library_of(kernel) : nullptr;
+  } catch (const std::exception&) {
+    return nullptr;  // no memory
+  }
+}
+
+std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& kernel) {
+  const std::lock_guard lock(mutex_);
+  const auto known = loaded_.find(known_owner(kernel));
   return known == loaded_.end() ? nullptr : known->second.image;
 }
 

@@ -68,6 +68,9 @@ class ModuleVariables {
   /// take milliseconds, later ones are kept. Never null.
   [[nodiscard]] std::shared_ptr<const ModuleUse> of(const KernelIdentity& kernel) noexcept;
 
+  /// The CUmodule or CUlibrary that the program loaded the kernel with; null: it is not known.
+  [[nodiscard]] const void* owner_of(const KernelIdentity& kernel) noexcept;
+
   /// What the kernel was loaded from; null: it is not known.
   [[nodiscard]] std::shared_ptr<LoadedImage> image_of(const KernelIdentity& kernel);
 
@@ -98,6 +101,8 @@ class ModuleVariables {
   template <typename Read>
   void remember(Handle handle, bool is_module, Read read) noexcept;
   void forget(Handle handle) noexcept;
+  /// Under the mutex.
+  [[nodiscard]] Handle known_owner(const KernelIdentity& kernel);
   void note_use(Handle handle, bool is_module, CUfunction kernel) noexcept;
   [[nodiscard]] std::shared_ptr<const ModuleUse> of_used(Handle handle, const Used& used);
   /// The library that has the kernel of that function; null: none that is known.

@@ -8,6 +8,8 @@
 #include <map>
 #include <utility>
 
+#include "gpu/kernel_image.hpp"
+
 namespace contextune::gpu {
 namespace {
 
@@ -28,7 +30,6 @@ constexpr std::array<NoEntryWaitInfo, 7> no_entry_waits = {{
 
 constexpr Elf64_Half machine_of_gpus = 190;
 constexpr unsigned char entry_mark = 0x10;  // in a symbol's st_other: a kernel
-constexpr int known_architecture = 90;
 constexpr std::uint64_t most_parts = 1U << 22;
 
 struct Instruction {
@@ -72,6 +73,7 @@ class CodeReader {
     }
     read_registers();
     if (known()) look_at_functions();
+    look_at_names();
     for (std::size_t i = 1; i < symbols_.size(); ++i) {
       if (is_kernel(symbols_[i]) && !add_kernel(i)) return std::nullopt;
     }
@@ -260,7 +262,7 @@ class CodeReader {
     return (section.sh_flags & SHF_EXECINSTR) != 0;
   }
 
-  [[nodiscard]] bool known() const { return found_.architecture == known_architecture; }
+  [[nodiscard]] bool known() const { return found_.architecture == entry_wait_architecture; }
 
   [[nodiscard]] std::size_t count_of(const Elf64_Shdr& section) const {
     return section.sh_type == SHT_NOBITS
@@ -271,13 +273,24 @@ class CodeReader {
     return *at<Instruction>(section.sh_offset + index * instruction_bytes);
   }
 
-  /// A wait or a trigger of the author's.
-  [[nodiscard]] std::optional<NoEntryWait> authors_own(const Elf64_Shdr& section) const {
-    std::optional<NoEntryWait> own;
+  /// Waits and triggers of the author's.
+  struct AuthorsOwn {
+    bool waits = false;
+    bool triggers = false;
+
+    [[nodiscard]] std::optional<NoEntryWait> reason() const {
+      if (waits) return NoEntryWait::OwnWait;
+      if (triggers) return NoEntryWait::OwnTrigger;
+      return std::nullopt;
+    }
+  };
+
+  [[nodiscard]] AuthorsOwn authors_own(const Elf64_Shdr& section) const {
+    AuthorsOwn own;
     for (std::size_t i = 0; i < count_of(section); ++i) {
       const std::uint64_t what = instruction(section, i).low & operation;
-      if (what == operation_wait) return NoEntryWait::OwnWait;
-      if (what == operation_trigger) own = NoEntryWait::OwnTrigger;
+      if (what == operation_wait) own.waits = true;
+      if (what == operation_trigger) own.triggers = true;
     }
     return own;
   }
@@ -290,11 +303,19 @@ class CodeReader {
     }
     for (std::size_t i = 0; i < sections_.size(); ++i) {
       if (has_kernel[i] || !is_code(sections_[i])) continue;
-      if (const auto own = authors_own(sections_[i]);
-          own && in_functions_ != NoEntryWait::OwnWait) {
-        in_functions_ = own;
-      }
+      const AuthorsOwn own = authors_own(sections_[i]);
+      in_functions_.waits = in_functions_.waits || own.waits;
+      in_functions_.triggers = in_functions_.triggers || own.triggers;
     }
+  }
+
+  /// Functions that the code takes from the driver, as a call or in the code itself.
+  void look_at_names() {
+    KernelImage image;
+    for (const Elf64_Sym& one : symbols_) {
+      image.add_driver_function(text_at(symbol_names_, one.st_name));
+    }
+    found_.launches = image.launches_kernels;
   }
 
   bool add_kernel(std::size_t i) {
@@ -309,18 +330,22 @@ class CodeReader {
         registers != registers_.end() ? registers->second : section.sh_info >> 24;
     kernel.registers = static_cast<int>(std::min<std::uint64_t>(count, 255));
     kernel.code = section.sh_offset;
-    kernel.reason = why_not(i, kernel);
+    AuthorsOwn own;
+    if (known()) own = authors_own(section);
+    kernel.triggers = own.triggers || in_functions_.triggers;
+    kernel.reason = why_not(i, kernel, own);
     found_.kernels.push_back(std::move(kernel));
     return true;
   }
 
-  std::optional<NoEntryWait> why_not(std::size_t symbol, CodeKernel& kernel) const {
+  std::optional<NoEntryWait> why_not(std::size_t symbol, CodeKernel& kernel,
+                                     const AuthorsOwn& own) const {
     const std::size_t index = section_of_[symbol];
     const Elf64_Shdr& section = sections_[index];
     if (!known()) return NoEntryWait::Architecture;
     if (header_.e_type != ET_EXEC) return NoEntryWait::Unlinked;
-    if (const auto own = authors_own(section)) return own;
-    if (in_functions_) return in_functions_;
+    if (const auto reason = own.reason()) return reason;
+    if (const auto reason = in_functions_.reason()) return reason;
     const std::size_t count = count_of(section);
     if (count < 2 || section.sh_size % instruction_bytes != 0 || symbols_[symbol].st_value != 0 ||
         !is_code(section)) {
@@ -362,7 +387,7 @@ class CodeReader {
   std::vector<std::vector<std::size_t>> symbols_in_;  ///< each section
   std::vector<std::vector<Elf64_Addr>> relocated_;    ///< places in each section
   std::map<std::uint32_t, std::uint32_t> registers_;  ///< by symbol
-  std::optional<NoEntryWait> in_functions_;
+  AuthorsOwn in_functions_;
   CodeKernels found_;
 };
 
@@ -378,6 +403,34 @@ std::span<const NoEntryWaitInfo> no_entry_wait_table() noexcept {
 
 const NoEntryWaitInfo& info_of(NoEntryWait reason) noexcept {
   return no_entry_waits[static_cast<std::size_t>(reason)];
+}
+
+std::optional<std::uint64_t> machine_code_bytes(const ByteSource& image) noexcept {
+  const auto header = image.read<Elf64_Ehdr>(0);
+  if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
+      header->e_machine != machine_of_gpus || header->e_shentsize != sizeof(Elf64_Shdr)) {
+    return std::nullopt;
+  }
+  const auto first = image.read<Elf64_Shdr>(header->e_shoff);
+  if (!first) return std::nullopt;
+  const std::uint64_t count = header->e_shnum != 0 ? header->e_shnum : first->sh_size;
+  if (count > most_parts) return std::nullopt;
+  std::uint64_t end = std::max(
+      header->e_shoff + count * sizeof(Elf64_Shdr),
+      header->e_phoff + std::uint64_t{header->e_phnum} * header->e_phentsize);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const auto section = image.read<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
+    if (!section) return std::nullopt;
+    if (section->sh_type == SHT_NOBITS || section->sh_size == 0) continue;
+    if (section->sh_size > most_code_bytes || section->sh_offset > most_code_bytes) {
+      return std::nullopt;
+    }
+    const std::uint64_t section_end = section->sh_offset + section->sh_size;
+    // Of some kinds of its own the compiler writes sizes without content.
+    if (section->sh_type > SHT_LOPROC && !image.read<char>(section_end - 1)) continue;
+    end = std::max(end, section_end);
+  }
+  return end;
 }
 
 std::optional<CodeKernels> read_code_kernels(std::string_view image, std::string& why) {

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "gpu/byte_source.hpp"
+
 /// A wait for the kernel before (griddepcontrol.wait) at the entry of compiled kernels.
 ///
 /// A kernel's code begins with the load of its stack pointer and ends in a branch to itself and
@@ -38,6 +40,9 @@ struct NoEntryWaitInfo {
 [[nodiscard]] std::span<const NoEntryWaitInfo> no_entry_wait_table() noexcept;
 [[nodiscard]] const NoEntryWaitInfo& info_of(NoEntryWait reason) noexcept;
 
+/// Code for others is only listed.
+inline constexpr int entry_wait_architecture = 90;
+
 /// A kernel in machine code. A plain value.
 struct CodeKernel {
   std::string symbol;
@@ -45,16 +50,22 @@ struct CodeKernel {
   std::uint64_t code = 0;  ///< where its instructions begin in the image
   std::uint64_t room = 0;  ///< where the wait goes in the image, if there is no reason against it
   std::optional<NoEntryWait> reason;  ///< empty: it can be given a wait
+  /// It, or a function of its image, lets the next kernel start early.
+  bool triggers = false;
 };
 
 /// The kernels of one piece of machine code.
 struct CodeKernels {
   int architecture = 0;  ///< 90 for sm_90 and sm_90a
+  bool launches = false;  ///< code of it can launch from the device
   std::vector<CodeKernel> kernels;
 };
 
 /// Larger images are refused.
 inline constexpr std::uint64_t most_code_bytes = std::uint64_t{512} << 20;
+
+/// How long machine code in memory is, by its own tables. Empty: it is none.
+[[nodiscard]] std::optional<std::uint64_t> machine_code_bytes(const ByteSource& image) noexcept;
 
 /// Says of each kernel whether it can be given a wait.
 /// @param image machine code, an ELF file; any bytes

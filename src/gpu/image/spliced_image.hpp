@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "gpu/byte_source.hpp"
+#include "gpu/image/entry_wait.hpp"
+
+namespace contextune::gpu {
+
+/// How a kernel's loaded code behaves between its neighbours in a stream.
+struct KernelOrder {
+  bool waits = false;     ///< at its entry, by our wait
+  bool triggers = false;  ///< it, or a function that it may call, lets the next kernel start early
+  bool launches = false;  ///< its image can launch from the device
+};
+
+/// An image for the driver in place of the program's own.
+struct SplicedImage {
+  std::string bytes;             ///< a fatbin or machine code; empty: no kernel was given a wait
+  std::uint64_t code_bytes = 0;  ///< of the machine code that was read
+  std::map<std::string, KernelOrder, std::less<>> kernels;  ///< by symbol
+  std::map<NoEntryWait, std::size_t> refused;               ///< kernels by reason
+};
+
+/// Gives the kernels of an image a wait at their entry.
+///
+/// Of a fatbin, every piece of machine code for sm_90 is changed and stored uncompressed, and PTX
+/// stays; pieces for other architectures, which no such GPU takes, are left out.
+/// @param image      a fatbin or machine code
+/// @param most_bytes of machine code that may be read
+/// @param wanted     asked for each kernel that could be given a wait
+/// @param why        set, in a sentence's clause, if the image is to be left alone
+[[nodiscard]] std::optional<SplicedImage> spliced_image(
+    const ByteSource& image, std::uint64_t most_bytes,
+    const std::function<bool(const CodeKernel&)>& wanted, std::string& why);
+
+}  // namespace contextune::gpu
