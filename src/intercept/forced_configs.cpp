@@ -67,7 +67,17 @@ std::string refusal(const ForcedConfig& given, std::span<const Config> configs,
 ForcedConfigs::ForcedConfigs(const std::string& option, EventLog& log) : log_(log) {
   if (option.empty()) return;
   try {
-    for (ForcedConfig& one : parse_force(option)) pins_.push_back({std::move(one), false});
+    for (ForcedConfig& one : parse_force(option)) {
+      if (one.site != "launches") {
+        pins_.push_back({std::move(one), false});
+        continue;
+      }
+      launches_ = submission_of(one.config);
+      if (launches_) continue;
+      log_.fault("option force (CONTEXTUNE_FORCE): launches are pinned to \"as written\", "
+                 "\"chained\", \"gathered=16\" or \"chained gathered=16\", not to \"" +
+                 one.config + "\"; they are not pinned");
+    }
   } catch (const Error& error) {
     log_.fault(std::string("option force (CONTEXTUNE_FORCE): ") + error.what() +
                "; nothing is pinned");

@@ -11,6 +11,7 @@
 #include <contextune/key.hpp>
 
 #include "core/force.hpp"
+#include "core/submission.hpp"
 #include "intercept/event_log.hpp"
 
 namespace contextune::intercept {
@@ -28,6 +29,9 @@ class ForcedConfigs {
                                                   const std::string& name, const Key& key,
                                                   std::span<const Config> configs);
 
+  /// How the launches that nothing else tunes go out: the pin `launches`. Empty: there is none.
+  [[nodiscard]] std::optional<Submission> launches() const noexcept { return launches_; }
+
   /// Reports the pins that no site has matched; at the end.
   void report_unmatched();
 
@@ -37,6 +41,7 @@ class ForcedConfigs {
     bool matched = false;
   };
   EventLog& log_;
+  std::optional<Submission> launches_;
   std::mutex mutex_;
   std::vector<Pin> pins_;
 };

@@ -50,9 +50,11 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   switch (fn) {
     case contextune_fn_cuModuleUnload:
       runtime->module_variables().unloads(argument<CUmodule>(args, 0));
+      runtime->loads().unloads(argument<CUmodule>(args, 0));
       return runtime->handles_go_away();
     case contextune_fn_cuLibraryUnload:
       runtime->module_variables().unloads(argument<CUlibrary>(args, 0));
+      runtime->loads().unloads(argument<CUlibrary>(args, 0));
       return runtime->handles_go_away();
     case contextune_fn_cuStreamBeginCapture:
     case contextune_fn_cuStreamBeginCapture_ptsz:
@@ -273,12 +275,20 @@ void on_exiting() noexcept {
   gpu::begin_exit();
 }
 
-/// Nothing is held back yet.
-void on_hand_over() noexcept {}
+void on_hand_over() noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  if (ProcessRuntime* runtime = running_runtime()) runtime->hand_over();
+}
 
 CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
   const Uncancelled uncancelled;
-  return load_code(*attached, fn, args);
+  const OwnArithmetic arithmetic;
+  const auto load = [](contextune_fn with, void* const* arguments) {
+    return load_code(*attached, with, arguments);
+  };
+  ProcessRuntime* runtime = running_runtime();
+  return runtime == nullptr ? load(fn, args) : runtime->loads().load(fn, args, load);
 }
 
 constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,

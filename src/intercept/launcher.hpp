@@ -21,6 +21,10 @@ class Launcher {
   [[nodiscard]] decltype(&cuLaunchKernel) kernel(bool per_thread_streams) const noexcept {
     return kernel_[per_thread_streams];
   }
+  /// The driver's cuLaunchKernelEx likewise; null: it has none.
+  [[nodiscard]] decltype(&cuLaunchKernelEx) kernel_ex(bool per_thread_streams) const noexcept {
+    return ex_[per_thread_streams];
+  }
 
  private:
   [[nodiscard]] CUresult plain(const Launch& launch, const Variant& variant) const noexcept;

@@ -30,6 +30,12 @@ void OpenRegions::watch_always() noexcept {
   publish();
 }
 
+void OpenRegions::watch_no_more() noexcept {
+  const std::lock_guard lock(mutex_);
+  always_ = false;
+  publish();
+}
+
 void OpenRegions::add(LaunchRegion* region) noexcept {
   const std::lock_guard lock(mutex_);
   const auto place = std::find_if(open_.begin(), open_.end(),

@@ -20,6 +20,7 @@ class OpenRegions {
   void set_background(LaunchRegion* region) noexcept;
   /// Launches are to be shown from now on even while nothing is open: `kernel:`.
   void watch_always() noexcept;
+  void watch_no_more() noexcept;
   [[nodiscard]] bool watches_always() const noexcept {
     return always_.load(std::memory_order_relaxed);
   }

@@ -34,6 +34,7 @@ std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
 }
 
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
+  submitter_.forget_stream();
   captures_.end(stream);
   recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
   graphs_.forget_stream(stream);
@@ -41,6 +42,8 @@ void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
 }
 
 void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
+  submission_.forget_context(context);
+  submitter_.forget_kernels();
   kernels_.invalidate();
   module_variables_.context_goes_away(context);
   if (context == nullptr) return;
@@ -93,6 +96,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
 
 void ProcessRuntime::synchronised() noexcept {
   if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.release_when_idle();
+  if (submission_.watches()) submission_.results_may_be_there();
   work_was_waited_for();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
   for (LaunchRegion* region : all_regions()) region->synchronised();
@@ -115,7 +119,9 @@ void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {
 
 void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
   try {
-    if (!stopped_.load(std::memory_order_acquire)) measurement_.give_up_cupti(entry_point);
+    if (stopped_.load(std::memory_order_acquire)) return;
+    submitter_.stop();  // a profiler has to see every launch by itself
+    measurement_.give_up_cupti(entry_point);
   } catch (const std::exception& error) {
     log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
   }
@@ -123,6 +129,7 @@ void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
 
 void ProcessRuntime::broke(CUresult result) noexcept {
   if (stopped_.exchange(true)) return;
+  submitter_.stop();
   store_.journal().broke();
   settled_changed();
   open_.shut();
@@ -162,6 +169,8 @@ void ProcessRuntime::end_replays() noexcept {
   // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
   // may still look at would not be put back.
   if (is_inside() || waited_in_vain_) return;
+  submission_.finish();
+  submitter_.stop();
   const char* under_way = nullptr;
   FallbackReason reason = FallbackReason::ReplayFailed;
   if (!gate_.opens_within(most_end_seconds)) {
@@ -178,6 +187,7 @@ void ProcessRuntime::end_replays() noexcept {
 }
 
 bool ProcessRuntime::was_entered(const RegionMark& mark) noexcept {
+  if (mark.kind == RegionMark::Kind::Auto) return true;
   const std::lock_guard lock(mutex_);
   const auto first = regions_.lower_bound(mark.name);
   if (first == regions_.end()) return false;

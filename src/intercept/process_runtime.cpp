@@ -64,6 +64,11 @@ log::RankLog::Settings log_settings(const Options& options) {
           options.log_level};
 }
 
+Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
+  const bool may_chain = pinned ? pinned->chained : options.region == "auto";
+  return may_chain ? Splice::Own : Splice::Off;
+}
+
 }  // namespace
 
 ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Options& options,
@@ -94,6 +99,16 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       gate_(frontend),
       block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
+      loads_(driver_, splice_of(options, forced_.launches()),
+             [this] { return submission_.seconds_left_for_loads(); },
+             [this](const std::string& sentence) {
+               log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
+             }),
+      submitted_(driver_, kernels_, module_variables_, loads_),
+      submitter_(driver_, launcher_, submitted_, captures_,
+                 frontend),
+      submission_(driver_, kernels_, submitter_, loads_, captures_, open_, log_, store_,
+                  {.max_slowdown = options.max_slowdown, .block_seconds = 1e-3}),
       services_{driver_,
                 launcher_,
                 kernels_,
@@ -137,8 +152,18 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
     const LinkFault fault = find_link_fault();
     log_.fallback(fault.reason, {}, {}, fault.sentence);
   }
+  start_submission();
   if (!options_.discover) store_.prepare(marked);
   await_log();  // whatever happens now, it says what was begun with
+}
+
+void ProcessRuntime::start_submission() noexcept {
+  if (const auto pinned = forced_.launches()) return submission_.pin(*pinned);
+  const bool is_wanted = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind == RegionMark::Kind::Auto;
+  });
+  if (!is_wanted) return;
+  submission_.start({.may_chain = true, .may_gather = {8, 16, 32}});
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {
@@ -318,6 +343,13 @@ bool ProcessRuntime::is_current(CUcontext context) const noexcept {
 
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   ThreadState& thread = thread_of(call);
+  if (submission_.watches()) {
+    if (thread.region == nullptr && open_.only() == nullptr && thread.call == nullptr &&
+        !thread.collectives.pass_launches() && !recorder_.active()) {
+      return after_launch(submission_.launch(call, thread));
+    }
+    submitter_.hand_over();
+  }
   if (thread.collectives.pass_launches()) return launcher_.as_written(call);
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
   if (const SettledLaunch* known = thread.settled.find(call, region);
@@ -367,7 +399,7 @@ void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
 
 void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
   const bool has_regions = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
-    return mark.kind != RegionMark::Kind::Process;
+    return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
   });
   ranks_.nccl_ended(call, has_regions);
 }

@@ -22,6 +22,7 @@
 #include "intercept/rule_book.hpp"
 #include "intercept/runtime.hpp"
 #include "intercept/seen_ranges.hpp"
+#include "intercept/submit/submission_tuning.hpp"
 
 namespace contextune::intercept {
 
@@ -74,13 +75,21 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
   /// Whether it is one that this thread has made before and that is settled: it has begun then.
   [[nodiscard]] bool nccl_repeats(const contextune_nccl_call& call) noexcept;
+  /// Before another call of the driver than a launch, while something is held.
+  void hand_over() noexcept {
+    submitter_.hand_over();
+    if (submission_.watches()) submission_.results_may_be_there();
+  }
   void nccl_begins(const contextune_nccl_call& call) noexcept;
   void nccl_ends(const contextune_nccl_call& call) noexcept;
   void join_ranks(const contextune_nccl_call& call) noexcept;
   void range(contextune_range_kind kind, const char* domain, const char* name,
              std::uint64_t id) noexcept;
   void profiler(bool on) noexcept;
-  void handles_go_away() noexcept { kernels_.invalidate(); }
+  void handles_go_away() noexcept {
+    submitter_.forget_kernels();
+    kernels_.invalidate();
+  }
   void stream_goes_away(CUstream stream) noexcept;
   void context_made(CUcontext context, CUdevice device) noexcept {
     contexts_.made(context, device);
@@ -105,6 +114,9 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
   [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
   [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
+  [[nodiscard]] Submitter& submitter() noexcept { return submitter_; }
+  [[nodiscard]] SubmissionTuning& submission() noexcept { return submission_; }
+  [[nodiscard]] SplicedLoads& loads() noexcept { return loads_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
 
   /// Waits until what was said so far stands in the log, but not for long.
@@ -131,6 +143,7 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
+  void start_submission() noexcept;
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
   [[nodiscard]] bool was_entered(const RegionMark& mark) noexcept;
@@ -176,6 +189,10 @@ class ProcessRuntime final : public Runtime {
   ReplayGate gate_;
   gpu::BlockKernels block_kernels_;
   OpenRegions open_;
+  SplicedLoads loads_;
+  SubmittedKernels submitted_;
+  Submitter submitter_;
+  SubmissionTuning submission_;
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;

@@ -8,7 +8,7 @@ namespace contextune::intercept {
 namespace {
 
 constexpr std::string_view what_is_allowed =
-    "use nvtx:NAME, nvtx:DOMAIN@NAME, profiler, kernel:REGEX, graph or process";
+    "use nvtx:NAME, nvtx:DOMAIN@NAME, profiler, kernel:REGEX, graph, process or auto";
 
 std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(" \t\n");
@@ -28,6 +28,10 @@ std::optional<RegionMark> parse_mark(std::string_view text, std::string& fault) 
   const std::string_view rest =
       colon == std::string_view::npos ? std::string_view{} : text.substr(colon + 1);
   if (text == "process") return mark;
+  if (text == "auto") {
+    mark.kind = RegionMark::Kind::Auto;
+    return mark;
+  }
   if (text == "profiler") {
     mark.kind = RegionMark::Kind::Profiler;
     return mark;

@@ -19,8 +19,9 @@ namespace contextune::intercept {
 ///   kernel:REGEX       from each launch of a kernel whose demangled name REGEX finds to the next
 ///   graph              each launch of a CUDA graph; a region for each graph
 ///   process            the whole process: no passes, each site counts its own launches
+///   auto               the stretch that the program repeats, which is looked for
 struct RegionMark {
-  enum class Kind { Nvtx, Profiler, Kernel, Graph, Process };
+  enum class Kind { Nvtx, Profiler, Kernel, Graph, Process, Auto };
   Kind kind = Kind::Process;
   std::string text;        ///< as given; names the region where the mark has no name of its own
   std::string name;        ///< of the region, in the log

@@ -5,6 +5,7 @@
 
 #include "intercept/settled_collectives.hpp"
 #include "intercept/settled_launches.hpp"
+#include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {
 
@@ -29,6 +30,7 @@ struct ThreadState {
   TunableCall* call = nullptr;     ///< innermost
   SettledLaunches settled;
   SettledCollectives collectives;
+  SubmittedKernelCache submitted;
   std::uint32_t num_frames = 0;
   std::uint32_t num_lost = 0;  ///< ranges that were opened beyond most_frames
   EntryFrame frames[most_frames];

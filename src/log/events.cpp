@@ -68,6 +68,39 @@ void write_region(RankLog& log, std::string_view region, std::int64_t thread) no
   log.write(LogLevel::Info, "region", {{"region", region}, {"thread", thread}});
 }
 
+void write_found_region(RankLog& log, std::string_view region, std::string_view text) noexcept {
+  log.write(LogLevel::Info, "region", {{"region", region}, {"text", text}});
+}
+
+void write_submission(RankLog& log, std::string_view region,
+                      const SubmissionEvent& event) noexcept try {
+  std::vector<Field> fields = {{"region", region},
+                               {"chained", event.chained},
+                               {"held", event.held},
+                               {"batches", event.batches},
+                               {"late", event.late},
+                               {"graph_launches", event.graph_launches},
+                               {"in_graphs", event.in_graphs},
+                               {"graphs", event.graphs},
+                               {"images", event.images},
+                               {"kernels", event.kernels},
+                               {"images_left", event.images_left},
+                               {"kept_bytes", event.kept_bytes},
+                               {"load_us", event.load_seconds * 1e6}};
+  write_fields(log, LogLevel::Info, "submission", fields, event.simulated);
+} catch (...) {
+}
+
+void write_block(RankLog& log, std::string_view region, std::uint64_t block,
+                 std::string_view submission, double seconds, std::uint64_t entries) noexcept {
+  log.write(LogLevel::Debug, "block",
+            {{"region", region},
+             {"block", block},
+             {"launches", submission},
+             {"time_us", seconds * 1e6},
+             {"entries", entries}});
+}
+
 void write_ranks_of_region(RankLog& log, std::string_view region, std::string_view ranks,
                            std::string_view text) noexcept {
   log.write(LogLevel::Info, "region", {{"region", region}, {"ranks", ranks}, {"text", text}});

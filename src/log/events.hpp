@@ -96,9 +96,33 @@ struct StoreEvent {
   bool simulated = false;
 };
 
+/// How launches reached the driver.
+struct SubmissionEvent {
+  std::uint64_t chained = 0;        ///< launches in the stream
+  std::uint64_t held = 0;           ///< launches that were held back
+  std::uint64_t batches = 0;        ///< of those that were handed over
+  std::uint64_t late = 0;           ///< of them after the deadline
+  std::uint64_t graph_launches = 0;
+  std::uint64_t in_graphs = 0;      ///< launches
+  std::uint64_t graphs = 0;         ///< that were built
+  std::uint64_t images = 0;         ///< that were given waits
+  std::uint64_t kernels = 0;        ///< in them
+  std::uint64_t images_left = 0;
+  std::uint64_t kept_bytes = 0;     ///< of host memory
+  double load_seconds = 0;          ///< spent at loads
+  bool simulated = false;
+};
+
 void write_start(RankLog& log, const StartEvent& event) noexcept;
 /// A region's first entry.
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
+/// A region that was found because it repeats, in words.
+void write_found_region(RankLog& log, std::string_view region, std::string_view text) noexcept;
+void write_submission(RankLog& log, std::string_view region,
+                      const SubmissionEvent& event) noexcept;
+/// How long a block of entries took whose launches went out in one way; for level debug.
+void write_block(RankLog& log, std::string_view region, std::uint64_t block,
+                 std::string_view submission, double seconds, std::uint64_t entries) noexcept;
 /// The ranks that tune it, where those are not all of the job. `text` is a sentence: why these.
 void write_ranks_of_region(RankLog& log, std::string_view region, std::string_view ranks,
                            std::string_view text) noexcept;

@@ -1,0 +1,228 @@
+#include "intercept/submit/batch_graphs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <exception>
+
+#include "host/own_thread.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// What is seldom launched is not worth its 8.5 us a node.
+constexpr std::uint32_t times_before_built = 2;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+bool BatchGraphs::possible() const noexcept {
+  return driver_.cuGraphCreate != nullptr && driver_.cuGraphAddKernelNode != nullptr &&
+         driver_.cuGraphAddDependencies_v2 != nullptr && driver_.cuGraphInstantiate != nullptr &&
+         driver_.cuGraphExecKernelNodeSetParams != nullptr && driver_.cuGraphLaunch != nullptr &&
+         driver_.cuGraphExecDestroy != nullptr && driver_.cuGraphDestroy != nullptr;
+}
+
+bool BatchGraphs::launch(LaunchBatch& batch, CUcontext context, CUstream stream,
+                         bool is_whole) noexcept {
+  std::shared_ptr<Graph> graph;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = graphs_.find(batch.sequence());
+    if (known != graphs_.end() && known->second->context == context &&
+        known->second->last.is_same_sequence(batch)) {
+      graph = known->second;
+      graph->used = ++clock_;
+    }
+  }
+  if (graph == nullptr) {
+    want(batch, context, is_whole);
+    return false;
+  }
+  if (!set_changed(*graph, batch) || driver_.cuGraphLaunch(graph->exec, stream) != CUDA_SUCCESS) {
+    const std::lock_guard lock(mutex_);
+    graphs_.erase(batch.sequence());
+    destroy(*graph);
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  ++totals_.launches;
+  totals_.kernels += batch.size();
+  return true;
+}
+
+CUDA_KERNEL_NODE_PARAMS BatchGraphs::params_of(const LaunchBatch& batch, std::size_t i) {
+  const HeldLaunch& held = batch[i];
+  CUDA_KERNEL_NODE_PARAMS params{};
+  if (held.kernel->kind == gpu::HandleKind::Kernel) {
+    params.kern = reinterpret_cast<CUkernel>(held.kernel->handle);
+    params.ctx = held.kernel->context;
+  } else {
+    params.func = held.kernel->handle;
+  }
+  params.gridDimX = held.grid[0];
+  params.gridDimY = held.grid[1];
+  params.gridDimZ = held.grid[2];
+  params.blockDimX = held.block[0];
+  params.blockDimY = held.block[1];
+  params.blockDimZ = held.block[2];
+  params.sharedMemBytes = held.shared_bytes;
+  return params;
+}
+
+bool BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) noexcept {
+  std::array<void*, SubmittedKernel::most_parameters> pointers;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (batch.is_same(i, graph.last)) continue;
+    CUDA_KERNEL_NODE_PARAMS params = params_of(batch, i);
+    batch.arguments_of(i, pointers.data());
+    params.kernelParams = pointers.data();
+    if (driver_.cuGraphExecKernelNodeSetParams(graph.exec, graph.nodes[i], &params) !=
+        CUDA_SUCCESS) {
+      return false;
+    }
+    graph.last.take(i, batch);
+    ++totals_.sets;
+  }
+  return true;
+}
+
+void BatchGraphs::want(const LaunchBatch& batch, CUcontext context, bool at_once) noexcept {
+  try {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    if (seen_.size() >= most_seen) seen_.clear();
+    // Built at this moment; of what is wanted meanwhile nothing is wanted twice.
+    std::uint32_t& seen = seen_[batch.sequence()];
+    if (seen >= times_before_built) return;
+    seen = at_once ? times_before_built : seen + 1;
+    if (seen < times_before_built) return;
+    wanted_.push_back({batch, context, generation_});
+    if (!running_) {
+      host::start_own_thread("contextune-graph", [this] { work(); });
+      running_ = true;
+    }
+    changed_.notify_all();
+  } catch (const std::exception&) {
+    // Launched singly, as until now.
+  }
+}
+
+void BatchGraphs::work() noexcept {
+  std::unique_lock lock(mutex_);
+  constexpr std::chrono::milliseconds patience(200);
+  while (changed_.wait_for(lock, patience, [this] { return !wanted_.empty() || stopped_; }) &&
+         !stopped_) {
+    Wanted wanted = std::move(wanted_.front());
+    wanted_.pop_front();
+    if (wanted.generation != generation_) continue;
+    building_ = true;
+    lock.unlock();
+    const double begin = seconds_now();
+    std::shared_ptr<Graph> made = build(wanted);
+    lock.lock();
+    building_ = false;
+    totals_.build_seconds += seconds_now() - begin;
+    if (made != nullptr) {
+      try {
+        make_room();
+        ++totals_.built;
+        made->used = ++clock_;
+        graphs_[wanted.batch.sequence()] = std::move(made);
+        seen_.erase(wanted.batch.sequence());
+      } catch (const std::exception&) {
+        if (made != nullptr) destroy(*made);
+      }
+    }
+    changed_.notify_all();
+  }
+  running_ = false;
+}
+
+std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept {
+  try {
+    const gpu::CurrentContext current(driver_, wanted.context);
+    const gpu::RelaxedCapture relaxed(driver_);
+    auto made = std::make_shared<Graph>();
+    made->context = wanted.context;
+    made->last = wanted.batch;
+    if (driver_.cuGraphCreate(&made->graph, 0) != CUDA_SUCCESS) return nullptr;
+    std::array<void*, SubmittedKernel::most_parameters> pointers;
+    for (std::size_t i = 0; i < wanted.batch.size(); ++i) {
+      CUDA_KERNEL_NODE_PARAMS params = params_of(wanted.batch, i);
+      wanted.batch.arguments_of(i, pointers.data());
+      params.kernelParams = pointers.data();
+      CUgraphNode node = nullptr;
+      if (driver_.cuGraphAddKernelNode(&node, made->graph, nullptr, 0, &params) != CUDA_SUCCESS) {
+        destroy(*made);
+        return nullptr;
+      }
+      made->nodes.push_back(node);
+      if (i == 0) continue;
+      CUgraphEdgeData edge{};
+      if (wanted.batch[i].chained) {
+        edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+        edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+      }
+      if (driver_.cuGraphAddDependencies_v2(made->graph, &made->nodes[i - 1], &made->nodes[i],
+                                            &edge, 1) != CUDA_SUCCESS) {
+        destroy(*made);
+        return nullptr;
+      }
+    }
+    if (driver_.cuGraphInstantiate(&made->exec, made->graph, 0) != CUDA_SUCCESS) {
+      made->exec = nullptr;
+      destroy(*made);
+      return nullptr;
+    }
+    return made;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void BatchGraphs::destroy(Graph& graph) noexcept {
+  if (graph.exec != nullptr) (void)driver_.cuGraphExecDestroy(graph.exec);
+  if (graph.graph != nullptr) (void)driver_.cuGraphDestroy(graph.graph);
+  graph.exec = nullptr;
+  graph.graph = nullptr;
+}
+
+void BatchGraphs::make_room() noexcept {
+  if (graphs_.size() < most_graphs) return;
+  const auto oldest = std::min_element(
+      graphs_.begin(), graphs_.end(),
+      [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
+  // A thread may be launching it at this moment: then it has just been used.
+  destroy(*oldest->second);
+  graphs_.erase(oldest);
+}
+
+void BatchGraphs::clear() noexcept {
+  std::unique_lock lock(mutex_);
+  ++generation_;
+  wanted_.clear();
+  seen_.clear();
+  // What is being built uses kernels that are about to go.
+  constexpr std::chrono::seconds patience(2);
+  (void)changed_.wait_for(lock, patience, [this] { return !building_; });
+  for (auto& [sequence, graph] : graphs_) destroy(*graph);
+  graphs_.clear();
+}
+
+void BatchGraphs::stop() noexcept {
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  wanted_.clear();
+  changed_.notify_all();
+}
+
+BatchGraphs::Totals BatchGraphs::totals() noexcept {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "gpu/driver.hpp"
+#include "intercept/submit/launch_batch.hpp"
+
+namespace contextune::intercept {
+
+/// Executable graphs of batches, by the sequence of their kernels. They are built on a thread of
+/// ours, once a sequence has come a second time, and the least used go when there are many.
+///
+/// Batches of one context at a time are handed over by one thread at a time; everything else may
+/// be called from any thread.
+class BatchGraphs {
+ public:
+  explicit BatchGraphs(const gpu::Driver& driver) : driver_(driver) {}
+  BatchGraphs(const BatchGraphs&) = delete;
+  BatchGraphs& operator=(const BatchGraphs&) = delete;
+
+  /// Whether this driver can do what is needed.
+  [[nodiscard]] bool possible() const noexcept;
+
+  /// Launches the batch's graph with its arguments.
+  /// @param is_whole no other batch is longer: it is worth a graph at once
+  /// @return whether it did; false: nothing was launched, and the graph may be there later
+  [[nodiscard]] bool launch(LaunchBatch& batch, CUcontext context, CUstream stream,
+                            bool is_whole) noexcept;
+
+  /// Destroys all graphs, after what is being built. Before modules or contexts go away.
+  void clear() noexcept;
+  /// No graph is built any more.
+  void stop() noexcept;
+
+  struct Totals {
+    std::uint64_t launches = 0;  ///< of graphs
+    std::uint64_t kernels = 0;   ///< in them
+    std::uint64_t sets = 0;      ///< nodes that were given other arguments
+    std::size_t built = 0;
+    double build_seconds = 0;
+  };
+  [[nodiscard]] Totals totals() noexcept;
+
+ private:
+  struct Graph {
+    CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    CUcontext context = nullptr;
+    std::vector<CUgraphNode> nodes;
+    LaunchBatch last;  ///< as the nodes are set
+    std::uint64_t used = 0;
+  };
+  struct Wanted {
+    LaunchBatch batch;
+    CUcontext context = nullptr;
+    std::uint64_t generation = 0;
+  };
+  static constexpr std::size_t most_graphs = 64;
+  static constexpr std::size_t most_seen = 4096;
+
+  void want(const LaunchBatch& batch, CUcontext context, bool at_once) noexcept;
+  void work() noexcept;
+  [[nodiscard]] std::shared_ptr<Graph> build(Wanted& wanted) noexcept;
+  [[nodiscard]] bool set_changed(Graph& graph, LaunchBatch& batch) noexcept;
+  [[nodiscard]] CUDA_KERNEL_NODE_PARAMS params_of(const LaunchBatch& batch, std::size_t i);
+  void destroy(Graph& graph) noexcept;
+  void make_room() noexcept;
+
+  const gpu::Driver& driver_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Graph>> graphs_;
+  std::unordered_map<std::uint64_t, std::uint32_t> seen_;  ///< sequences without a graph
+  std::deque<Wanted> wanted_;
+  std::uint64_t clock_ = 0;
+  std::uint64_t generation_ = 0;  ///< grows when all are destroyed
+  bool running_ = false;
+  bool building_ = false;
+  bool stopped_ = false;
+  Totals totals_;
+};
+
+}  // namespace contextune::intercept

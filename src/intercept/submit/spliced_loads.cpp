@@ -1,0 +1,333 @@
+#include "intercept/submit/spliced_loads.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+#include <vector>
+
+#include "environment/variables.hpp"
+#include "gpu/kernel_image.hpp"
+#include "gpu/program_file.hpp"
+#include "intercept/hook_arguments.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// What the CUDA runtime's compiler makes around a fatbin.
+struct FatBinaryWrapper {
+  std::uint32_t magic = 0;
+  std::uint32_t version = 0;  // 2: further fatbins may be linked to it at load
+  const void* fat_binary = nullptr;
+  const void* others = nullptr;
+};
+constexpr std::uint32_t wrapper_magic = 0x466243b1;
+
+constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
+/// Reading, changing and handing over, uncompressed: measured as 1.0 to 1.8 ms a MiB.
+constexpr double seconds_of_byte = 2e-3 / (1 << 20);
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// A debugger, a profiler or a sanitizer shows the code as it is loaded.
+bool is_watched_by_tool() {
+  for (const char* name : {"CUDA_INJECTION64_PATH", "CUDA_INJECTION32_PATH"}) {
+    const char* const value = variable(name);
+    if (value != nullptr && *value != '\0') return true;
+  }
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("TracerPid:")) return !line.ends_with("\t0");
+  }
+  return false;
+}
+
+bool is_spliced_architecture(const gpu::Driver& driver) {
+  int count = 0;
+  if (driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) return false;
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    int major = 0;
+    int minor = 0;
+    if (driver.cuDeviceGet(&device, i) != CUDA_SUCCESS ||
+        driver.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) !=
+            CUDA_SUCCESS ||
+        driver.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device) !=
+            CUDA_SUCCESS ||
+        major * 10 + minor != gpu::entry_wait_architecture) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// NVIDIA's own libraries, whose licence may forbid a change.
+bool is_library_of_others(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string_view name = slash == path.npos ? path : path.substr(slash + 1);
+  constexpr std::array<std::string_view, 16> others = {
+      "libcublas", "libcudnn", "libcufft",     "libcurand",   "libcusolver",   "libcusparse",
+      "libnccl",   "libnpp",   "libnvjpeg",    "libcutensor", "libcusparseLt", "libnvshmem",
+      "libcuda",   "libnvrtc", "libnvJitLink", "libcupti"};
+  return std::any_of(others.begin(), others.end(),
+                     [&](std::string_view one) { return name.starts_with(one); });
+}
+
+/// The same by what their kernels are called: those that are linked in statically, or handed over
+/// from the heap.
+bool is_kernel_of_others(std::string_view symbol) {
+  constexpr std::array<std::string_view, 12> parts = {
+      "nvjet",    "cublas",   "cudnn",  "cufft", "ncclDev", "nccl",
+      "cusparse", "cusolver", "curand", "xmma",  "cask",    "vector_fft"};
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return symbol.find(part) != symbol.npos; });
+}
+
+/// The image and what the driver was told about it.
+struct Request {
+  const void* image = nullptr;
+  const char* path = nullptr;
+  unsigned num_options = 0;
+  const CUjit_option* options = nullptr;
+  unsigned num_library_options = 0;
+  const CUlibraryOption* library_options = nullptr;
+  void* const* library_values = nullptr;
+
+  Request(contextune_fn fn, void* const* args) noexcept {
+    switch (fn) {
+      case contextune_fn_cuModuleLoad:
+        path = argument<const char*>(args, 1);
+        break;
+      case contextune_fn_cuModuleLoadDataEx:
+        image = argument<const void*>(args, 1);
+        num_options = argument<unsigned>(args, 2);
+        options = argument<const CUjit_option*>(args, 3);
+        break;
+      case contextune_fn_cuLibraryLoadData:
+      case contextune_fn_cuLibraryLoadFromFile:
+        image = argument<const void*>(args, 1);
+        options = argument<const CUjit_option*>(args, 2);
+        num_options = argument<unsigned>(args, 4);
+        library_options = argument<const CUlibraryOption*>(args, 5);
+        library_values = argument<void* const*>(args, 6);
+        num_library_options = argument<unsigned>(args, 7);
+        if (fn == contextune_fn_cuLibraryLoadFromFile) {
+          path =
+              std::exchange(image, nullptr) == nullptr ? nullptr : argument<const char*>(args, 1);
+        }
+        break;
+      default:
+        image = argument<const void*>(args, 1);
+    }
+  }
+
+  /// The driver reads the image after the load as well.
+  [[nodiscard]] bool keeps_image() const noexcept {
+    for (unsigned i = 0; i < num_library_options; ++i) {
+      if (library_options != nullptr && library_values != nullptr &&
+          library_options[i] == CU_LIBRARY_BINARY_IS_PRESERVED) {
+        return library_values[i] != nullptr;
+      }
+    }
+    return false;
+  }
+
+  /// The driver is told to compile although there may be machine code.
+  [[nodiscard]] bool prefers_source() const noexcept {
+    for (unsigned i = 0; i < num_options; ++i) {
+      if (options != nullptr &&
+          (options[i] == CU_JIT_FALLBACK_STRATEGY || options[i] == CU_JIT_TARGET ||
+           options[i] == CU_JIT_TARGET_FROM_CUCONTEXT)) {
+        return true;
+      }
+    }
+    return false;
+  }
+};
+
+}  // namespace
+
+SplicedLoads::SplicedLoads(const gpu::Driver& driver, Splice splice,
+                           std::function<double()> seconds, Refused refused)
+    : driver_(driver), seconds_(std::move(seconds)), refused_(std::move(refused)), splice_(splice) {
+  if (splice_ == Splice::Off) return;
+  const char* const forced = variable("CUDA_FORCE_PTX_JIT");
+  if (forced != nullptr && std::string_view(forced) != "0") splice_ = Splice::Off;
+  if (!is_spliced_architecture(driver_)) splice_ = Splice::Off;
+  if (splice_ == Splice::Off || !is_watched_by_tool()) return;
+  splice_ = Splice::Off;
+  refused_("Images are loaded as they are: a debugger, a profiler or a sanitizer is at work.");
+}
+
+std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, void* const* args) {
+  const Request request(fn, args);
+  const auto leave = [&](const std::string& why) {
+    {
+      const std::lock_guard lock(mutex_);
+      ++totals_.left;
+    }
+    refused_("An image was loaded as it is: " + why + ".");
+    return nullptr;
+  };
+  if (request.image == nullptr && request.path == nullptr) return nullptr;
+  if (request.prefers_source()) return leave("the program says which code the driver has to take");
+
+  const void* image = request.image;
+  bool is_wrapped = false;
+  std::unique_ptr<gpu::ByteSource> source;
+  std::string file;
+  if (request.path != nullptr) {
+    file = request.path;
+    std::error_code ignored;
+    if (driver_.simulated && std::filesystem::exists(file + ".sim", ignored)) return nullptr;
+    source = std::make_unique<gpu::FileSource>(file);
+  } else {
+    const auto wrapper = gpu::MemorySource(image).read<FatBinaryWrapper>(0);
+    is_wrapped = wrapper && wrapper->magic == wrapper_magic;
+    if (is_wrapped) {
+      if (wrapper->version != 1 && wrapper->others != nullptr) {
+        return leave("the driver links it from several fatbins");
+      }
+      image = wrapper->fat_binary;
+    }
+    source = std::make_unique<gpu::MemorySource>(image);
+    if (const auto loaded_from = gpu::program_file_of(image, 1)) file = loaded_from->load;
+    file = file.substr(0, file.rfind('@'));
+  }
+  if (splice_ != Splice::All && is_library_of_others(file)) {
+    return leave("it belongs to " + file + ", a library of NVIDIA's (--splice all changes it)");
+  }
+  const auto most = static_cast<std::uint64_t>(std::max(0.0, seconds_()) / seconds_of_byte);
+  auto loaded = std::make_shared<Loaded>();
+  std::string why;
+  auto spliced = gpu::spliced_image(
+      *source, std::min(most, most_bytes),
+      [&](const gpu::CodeKernel& kernel) {
+        return splice_ == Splice::All || !is_kernel_of_others(kernel.symbol);
+      },
+      why);
+  if (!spliced) return leave(why);
+  loaded->image = std::move(*spliced);
+  if (is_wrapped && !loaded->image.bytes.empty()) {
+    // Behind the fatbin, which does not move any more.
+    const std::size_t begin = (loaded->image.bytes.size() + 15) / 16 * 16;
+    loaded->image.bytes.resize(begin + sizeof(FatBinaryWrapper));
+  }
+  return loaded;
+}
+
+CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& load) noexcept {
+  if (!is_on()) return load(fn, args);
+  std::shared_ptr<Loaded> loaded;
+  const double begin = now();
+  try {
+    loaded = splice(fn, args);
+  } catch (const std::exception&) {
+    loaded = nullptr;  // no memory for it
+  }
+  const double took = now() - begin;
+  if (loaded == nullptr || loaded->image.bytes.empty()) {
+    const CUresult result = load(fn, args);
+    try {
+      if (loaded != nullptr && result == CUDA_SUCCESS) {
+        remember(*argument<void**>(args, 0), std::move(loaded), false);
+      }
+      const std::lock_guard lock(mutex_);
+      totals_.seconds += took;
+    } catch (const std::exception&) {
+      // Its kernels stay unknown.
+    }
+    return result;
+  }
+  const Request request(fn, args);
+  const void* image = loaded->image.bytes.data();
+  contextune_fn with = fn;
+  if (fn == contextune_fn_cuModuleLoad) with = contextune_fn_cuModuleLoadData;
+  if (fn == contextune_fn_cuLibraryLoadFromFile) with = contextune_fn_cuLibraryLoadData;
+  if (request.image != nullptr) {
+    auto wrapper = gpu::MemorySource(request.image).read<FatBinaryWrapper>(0);
+    if (wrapper && wrapper->magic == wrapper_magic) {
+      wrapper->fat_binary = image;
+      char* const place =
+          loaded->image.bytes.data() + loaded->image.bytes.size() - sizeof(FatBinaryWrapper);
+      std::memcpy(place, &*wrapper, sizeof *wrapper);
+      image = place;
+    }
+  }
+  std::array<void*, 8> changed{};
+  const std::size_t count = with == contextune_fn_cuLibraryLoadData    ? 8
+                            : with == contextune_fn_cuModuleLoadDataEx ? 5
+                                                                       : 2;
+  std::copy_n(args, count, changed.begin());
+  changed[1] = &image;
+  CUresult result = load(with, changed.data());
+  if (result != CUDA_SUCCESS) {
+    refused_("An image was loaded as it is: the driver refused it with waits (" +
+             gpu::describe(driver_, result) + ").");
+    result = load(fn, args);
+    const std::lock_guard lock(mutex_);
+    ++totals_.left;
+    totals_.seconds += now() - begin;
+    return result;
+  }
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      ++totals_.images;
+      totals_.seconds += took;
+      for (const auto& [reason, kernels] : loaded->image.refused) totals_.refused += kernels;
+      for (const auto& [symbol, order] : loaded->image.kernels) totals_.kernels += order.waits;
+    }
+    // A module's image is the driver's own copy; a file's too.
+    remember(*argument<void**>(args, 0), std::move(loaded), request.keeps_image());
+  } catch (const std::exception&) {
+    // Without memory its kernels stay unknown, and none of them is chained.
+  }
+  return result;
+}
+
+void SplicedLoads::remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes) {
+  if (!keeps_bytes) loaded->image.bytes = std::string();
+  const std::lock_guard lock(mutex_);
+  totals_.kept_bytes += loaded->image.bytes.size();
+  loaded_[owner] = std::move(loaded);
+}
+
+void SplicedLoads::unloads(const void* owner) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto known = loaded_.find(owner);
+  if (known == loaded_.end()) return;
+  totals_.kept_bytes -= known->second->image.bytes.size();
+  // The driver still reads it during the call.
+  constexpr std::size_t most_at_once = 16;
+  try {
+    unloading_.push_back(known->second);
+    if (unloading_.size() > most_at_once) unloading_.pop_front();
+    loaded_.erase(known);
+  } catch (const std::exception&) {
+    // Kept, then; what is loaded in its place replaces it.
+  }
+}
+
+std::optional<gpu::KernelOrder> SplicedLoads::order_of(const void* owner,
+                                                       std::string_view symbol) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto known = loaded_.find(owner);
+  if (known == loaded_.end()) return std::nullopt;
+  const auto kernel = known->second->image.kernels.find(symbol);
+  if (kernel == known->second->image.kernels.end()) return std::nullopt;
+  return kernel->second;
+}
+
+SplicedLoads::Totals SplicedLoads::totals() noexcept {
+  const std::lock_guard lock(mutex_);
+  return totals_;
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "gpu/driver.hpp"
+#include "gpu/image/spliced_image.hpp"
+#include "preload/contextune_abi.h"
+
+namespace contextune::intercept {
+
+/// Whose images are given waits.
+enum class Splice { Off, Own, All };
+
+/// The modules and libraries that the program loads, handed to the driver with a wait at the entry
+/// of their kernels. Where that is not possible, the driver gets the program's image.
+///
+/// Any thread; nothing throws.
+class SplicedLoads {
+ public:
+  /// Makes the driver's own call of a load with these arguments.
+  using Load = std::function<CUresult(contextune_fn fn, void* const* args)>;
+  /// Told why an image was left alone.
+  using Refused = std::function<void(const std::string& sentence)>;
+
+  struct Totals {
+    std::size_t images = 0;   ///< spliced ones
+    std::size_t kernels = 0;  ///< that wait
+    std::size_t refused = 0;  ///< kernels in them that cannot wait
+    std::size_t left = 0;     ///< images that were left alone
+    std::size_t kept_bytes = 0;
+    double seconds = 0;  ///< spent at loads
+  };
+
+  /// @param splice   off also where a GPU is of another architecture than is known
+  /// @param seconds  that may still be spent; asked before each image
+  SplicedLoads(const gpu::Driver& driver, Splice splice, std::function<double()> seconds,
+               Refused refused);
+  SplicedLoads(const SplicedLoads&) = delete;
+  SplicedLoads& operator=(const SplicedLoads&) = delete;
+
+  [[nodiscard]] bool is_on() const noexcept {
+    return splice_.load(std::memory_order_relaxed) != Splice::Off;
+  }
+
+  /// From now on images are loaded as they are.
+  void leave_all() noexcept { splice_.store(Splice::Off, std::memory_order_relaxed); }
+
+  /// A load by the program: cuModuleLoad* or cuLibraryLoad*, with the arguments as the frontend
+  /// shows them.
+  [[nodiscard]] CUresult load(contextune_fn fn, void* const* args, const Load& load) noexcept;
+
+  /// Before a module or library is unloaded.
+  void unloads(const void* owner) noexcept;
+
+  /// Of a kernel in a module or library. Empty: its code was not read.
+  [[nodiscard]] std::optional<gpu::KernelOrder> order_of(const void* owner,
+                                                         std::string_view symbol) noexcept;
+
+  [[nodiscard]] Totals totals() noexcept;
+
+ private:
+  struct Loaded {
+    gpu::SplicedImage image;  ///< its bytes only where the driver may read them later
+  };
+
+  /// The image to load in place of the program's. Null: it is left alone.
+  [[nodiscard]] std::shared_ptr<Loaded> splice(contextune_fn fn, void* const* args);
+  void remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes);
+
+  const gpu::Driver& driver_;
+  const std::function<double()> seconds_;
+  const Refused refused_;
+  std::atomic<Splice> splice_;
+  std::mutex mutex_;
+  std::map<const void*, std::shared_ptr<Loaded>> loaded_;
+  std::deque<std::shared_ptr<Loaded>> unloading_;  ///< the last of them
+  Totals totals_;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,61 @@
+#include "intercept/submit/stored_submission.hpp"
+
+#include <sys/auxv.h>
+
+#include <fstream>
+#include <iterator>
+#include <utility>
+#include <vector>
+
+#include "core/hexadecimal.hpp"
+#include "core/stable_hash.hpp"
+#include "core/submission_stored.hpp"
+#include "gpu/program_file.hpp"
+#include "intercept/program_name.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr double most_saving_seconds = 1;
+
+std::string hash_of_arguments() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  const std::string all{std::istreambuf_iterator<char>(file), {}};
+  StableHash hash;
+  // Behind the name under which the program was started.
+  hash.add(all.substr(std::min(all.find('\0'), all.size())));
+  return hexadecimal(hash.value());
+}
+
+}  // namespace
+
+StoredSubmission::StoredSubmission(ProcessStore& store) : store_(store) {
+  const std::string path = program_name();
+  key_.add("program", path.substr(path.rfind('/') + 1));
+  key_.add("arguments", hash_of_arguments());
+  const auto* const in_program = reinterpret_cast<const void*>(getauxval(AT_PHDR));
+  if (const auto file = gpu::program_file_of(in_program, 1)) build_ = file->build;
+}
+
+std::optional<SubmissionState> StoredSubmission::load() const {
+  if (build_.empty()) return std::nullopt;
+  const StoredSite* const stored = store_.find(store_.entry_of(region), site, key_);
+  if (stored == nullptr || stored->image != build_) return std::nullopt;
+  return submission_of(*stored);
+}
+
+void StoredSubmission::save(const SubmissionState& state) const {
+  if (build_.empty()) return;
+  ProcessStore::Saved saved;
+  saved.site = stored_submission(state, site, key_, {});
+  saved.code.build = build_;
+  std::vector<ProcessStore::Saved> sites;
+  sites.push_back(std::move(saved));
+  store_.save(store_.entry_of(region).identity, std::move(sites), std::nullopt);
+}
+
+void StoredSubmission::wait() const {
+  store_.wait(most_saving_seconds);
+}
+
+}  // namespace contextune::intercept

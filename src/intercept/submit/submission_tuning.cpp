@@ -1,0 +1,372 @@
+#include "intercept/submit/submission_tuning.hpp"
+
+#include <time.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <limits>
+#include <utility>
+
+#include "core/submission_stored.hpp"
+#include "log/events.hpp"
+#include "log/tuning_log.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+/// Long beside an event and a change of config, short beside what a program takes.
+constexpr std::uint64_t block_target_ns = 1'000'000;
+/// In a program that has used the GPU for a moment only, and may end after another one.
+constexpr std::uint64_t short_block_target_ns = 100'000;
+constexpr std::uint64_t short_blocks_of_elapsed = 100;
+constexpr std::uint64_t most_targets = 3;
+constexpr std::uint64_t look_every_ns = 20'000;
+/// Of the launches in a block, those may have been held in vain: a graph was not there yet.
+constexpr std::uint64_t most_single_share = 8;
+/// An entry that takes longer is left for one that repeats inside of it.
+constexpr std::uint64_t longest_entry_ns = 20'000'000;
+constexpr const char* region_name = StoredSubmission::region;
+constexpr const char* site_name = StoredSubmission::site;
+
+std::uint64_t monotonic_ns() {
+  timespec time{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+/// The same for launches that do the same but for their arguments.
+std::uint64_t token_of(const contextune_launch& call) {
+  std::uint64_t token = reinterpret_cast<std::uintptr_t>(call.function);
+  // Grids of one size class: they may grow or shrink a little from entry to entry.
+  for (const auto extent : {static_cast<unsigned>(std::bit_width(call.grid[0])),
+                            static_cast<unsigned>(std::bit_width(call.grid[1])),
+                            static_cast<unsigned>(std::bit_width(call.grid[2])), call.block[0],
+                            call.block[1], call.block[2]}) {
+    token = (token ^ extent) * 0x9e3779b97f4a7c15ULL;
+    token ^= token >> 32U;
+  }
+  return token;
+}
+
+}  // namespace
+
+SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kernels,
+                                   Submitter& submitter, SplicedLoads& loads,
+                                   CaptureWatch& captures, OpenRegions& open, EventLog& log,
+                                   ProcessStore& store, const SubmissionLimits& limits)
+    : driver_(driver),
+      kernels_(kernels),
+      submitter_(submitter),
+      loads_(loads),
+      captures_(captures),
+      open_(open),
+      log_(log),
+      store_(store),
+      limits_(limits),
+      events_(driver) {}
+
+void SubmissionTuning::start(SubmissionChoices choices) noexcept {
+  try {
+    const Lock lock(mutex_);
+    stored_ = std::make_unique<const StoredSubmission>(store_);
+    choices.may_chain = choices.may_chain && loads_.is_on();
+    auto earlier = stored_->load();
+    search_ =
+        std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
+    is_settled_ = search_->settled();
+    in_use_ = search_->verdict().winner;
+    // Kernels that did not win run as the program has them.
+    if (is_settled_ && !in_use_.chained) loads_.leave_all();
+    submitter_.use(in_use_);
+    if (is_settled_) write_winner("as found in an earlier run");
+    if (is_settled_ && in_use_.is_as_written()) return;
+    watches_.store(true, std::memory_order_relaxed);
+    open_.watch_always();
+  } catch (const std::exception&) {
+    // As written.
+  }
+}
+
+void SubmissionTuning::pin(const Submission& submission) noexcept {
+  const Lock lock(mutex_);
+  in_use_ = submission;
+  is_settled_ = true;
+  submitter_.use(submission);
+  if (submission.is_as_written()) return;
+  watches_.store(true, std::memory_order_relaxed);
+  open_.watch_always();
+}
+
+double SubmissionTuning::seconds_left_for_loads() noexcept {
+  const Lock lock(mutex_);
+  const double allowance = limits_.grace_seconds + limits_.max_slowdown * seconds_since_first();
+  // With a winner from an earlier run, what it saves was measured.
+  const bool pays = in_use_.chained && is_settled_;
+  return (pays ? 20 : 1) * allowance - loads_.totals().seconds;
+}
+
+double SubmissionTuning::seconds_since_first() const noexcept {
+  return first_ns_ == 0 ? 0 : 1e-9 * static_cast<double>(monotonic_ns() - first_ns_);
+}
+
+CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
+  if (!is_settled_) see(call, token_of(call));
+  return submitter_.is_on() ? submitter_.launch(call, thread.submitted)
+                            : submitter_.launch_as_written(call);
+}
+
+void SubmissionTuning::results_may_be_there() noexcept {
+  if (is_settled_) return;
+  try {
+    const Lock lock(mutex_);
+    const std::uint64_t now = monotonic_ns();
+    if (is_settled_ || search_ == nullptr || pending_.empty() || captures_.possible() ||
+        now - looked_ns_ < look_every_ns) {
+      return;
+    }
+    looked_ns_ = now;
+    read_results();
+  } catch (const std::exception&) {
+    // Read later.
+  }
+}
+
+SubmissionTuning::Watched* SubmissionTuning::watched_thread() {
+  const std::uint64_t thread = this_thread_number();
+  for (Watched& one : threads_) {
+    if (one.thread == thread) return &one;
+    if (one.thread != 0) continue;
+    one.finder = std::make_unique<PeriodFinder>();
+    one.thread = thread;
+    return &one;
+  }
+  return nullptr;
+}
+
+void SubmissionTuning::see(const contextune_launch& call, std::uint64_t token) noexcept {
+  try {
+    const Lock lock(mutex_);
+    if (is_settled_ || search_ == nullptr) return;
+    Watched* const watched = watched_thread();
+    if (watched == nullptr) return;
+    if (first_ns_ == 0) {
+      first_ns_ = monotonic_ns();
+      search_->spend(loads_.totals().seconds);
+    }
+    const PeriodStep step = watched->finder->see(token);
+    if (leader_ != 0 && leader_ != watched->thread) return;
+    if (step == PeriodStep::Broken || step == PeriodStep::Restarts) breaks();
+    if (step == PeriodStep::Begins || step == PeriodStep::Restarts) begins(call, *watched);
+    if (open_block_) ++open_block_->launches;
+  } catch (const std::exception&) {
+    breaks();
+  }
+}
+
+void SubmissionTuning::begins(const contextune_launch& call, Watched& watched) {
+  leader_ = watched.thread;
+  const std::uint32_t followed = watched.finder->followed();
+  if (followed != period_) {
+    breaks();
+    period_ = followed;
+    block_entries_ = 0;
+    first_function_ = call.function;
+  }
+  const std::uint64_t now = monotonic_ns();
+  if (open_block_) {
+    ++open_block_->entries;
+    if (!is_block_complete(now)) return;
+    if (open_block_->entries == 1 && now - block_ns_ > longest_entry_ns &&
+        watched.finder->keep_inside()) {
+      breaks();
+      return;
+    }
+    return end_block(call);
+  }
+  if (captures_.possible()) return;
+  submitter_.hand_over();
+  begin_block(record(call));
+}
+
+SubmissionTuning::Event SubmissionTuning::record(const contextune_launch& call) {
+  const gpu::PooledEvent event = events_.record(Submitter::stream_for(call));
+  if (!event) return nullptr;
+  return {new gpu::PooledEvent(event), [this](const gpu::PooledEvent* used) {
+            events_.give_back(*used);
+            delete used;
+          }};
+}
+
+bool SubmissionTuning::is_block_complete(std::uint64_t now) {
+  const Block& block = *open_block_;
+  const std::uint64_t target = std::clamp((now - first_ns_) / short_blocks_of_elapsed,
+                                          short_block_target_ns, block_target_ns);
+  const std::uint64_t took = now - block_ns_;
+  if (block_entries_ != 0 && block.entries < block_entries_) return false;
+  // How long a block is, launches as written say: all others have as many entries.
+  if (block_entries_ != 0 && !block.submission.is_as_written()) return true;
+  if (took < target) return false;
+  // A block that ends between two batches would hold a piece of one, which no other way has.
+  if (block.launches % LaunchBatch::most_launches != 0 && took < most_targets * target) {
+    return false;
+  }
+  block_entries_ = block.entries;
+  return true;
+}
+
+void SubmissionTuning::begin_block(Event at) {
+  if (at == nullptr) return;
+  open_block_ = Block{next_block_++, {}, std::move(at), nullptr, 0, 0, submitter_.totals().single};
+  block_ns_ = monotonic_ns();
+  search_->elapsed(seconds_since_first());
+  const Submission planned = search_->plan(open_block_->number);
+  if (planned != in_use_) submitter_.use(planned);
+  in_use_ = planned;
+  open_block_->submission = planned;
+}
+
+void SubmissionTuning::end_block(const contextune_launch& call) {
+  if (captures_.possible()) return breaks();
+  submitter_.hand_over();
+  Block block = *std::exchange(open_block_, std::nullopt);
+  const Event end = record(call);
+  if (end == nullptr) return search_->spoiled(block.number);
+  block.end = end;
+  const std::uint64_t single = submitter_.totals().single - block.single;
+  if (single * most_single_share > block.launches) {
+    search_->spoiled(block.number);
+  } else {
+    pending_.push_back(std::move(block));
+  }
+  read_results();
+  if (!is_settled_) begin_block(end);
+}
+
+void SubmissionTuning::breaks() {
+  if (!open_block_) return;
+  search_->spoiled(open_block_->number);
+  open_block_.reset();
+}
+
+void SubmissionTuning::read_results() {
+  while (!pending_.empty()) {
+    const Block& block = pending_.front();
+    const gpu::CurrentContext current(driver_, block.end->context);
+    const CUresult ended = driver_.cuEventQuery(block.end->event);
+    if (ended == CUDA_ERROR_NOT_READY) break;
+    float milliseconds = 0;
+    if (ended == CUDA_SUCCESS && driver_.cuEventElapsedTime(&milliseconds, block.begin->event,
+                                                            block.end->event) == CUDA_SUCCESS) {
+      const double seconds = 1e-3 * static_cast<double>(milliseconds);
+      measured_entries_ += block.entries;
+      measured_seconds_ += seconds;
+      search_->measured(block.number, seconds, block.entries);
+      log::write_block(log_.lines(), region_name, block.number, text_of(block.submission), seconds,
+                       block.entries);
+    } else {
+      search_->spoiled(block.number);
+    }
+    pending_.pop_front();
+  }
+  if (search_->settled()) return settle();
+  submitter_.want_other_calls(!pending_.empty());
+}
+
+FoundRegion SubmissionTuning::found_region(const Watched& watched, std::uint32_t id) const {
+  FoundRegion region;
+  for (const FoundPeriod& one : watched.finder->found()) {
+    if (one.id != id) continue;
+    region.launches = one.length;
+    region.entries = one.entries;
+  }
+  const double elapsed = seconds_since_first();
+  region.share = elapsed > 0 ? std::min(1.0, measured_seconds_ / elapsed) : 0;
+  return region;
+}
+
+void SubmissionTuning::settle() {
+  if (is_settled_) return;
+  is_settled_ = true;
+  in_use_ = search_->verdict().winner;
+  submitter_.use(in_use_);
+  submitter_.want_other_calls(false);
+  FoundRegion region;
+  for (const Watched& one : threads_) {
+    if (one.thread == leader_ && leader_ != 0) region = found_region(one, period_);
+  }
+  CUcontext context = nullptr;
+  (void)driver_.cuCtxGetCurrent(&context);
+  if (const KnownKernel* const first = kernels_.find(first_function_, context)) {
+    region.first = first->identity.name;
+  }
+  write_winner(text_of(region));
+  if (stored_ != nullptr) stored_->save(search_->state());
+  for (Watched& one : threads_) one.finder.reset();
+  if (!in_use_.is_as_written()) return;
+  watches_.store(false, std::memory_order_relaxed);
+  open_.watch_no_more();
+}
+
+void SubmissionTuning::write_winner(const std::string& found) {
+  log::write_found_region(log_.lines(), region_name, found);
+  const SubmissionVerdict& verdict = search_->verdict();
+  const bool kept = !verdict.winner.is_as_written();
+  constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
+  log::TuningLog lines(log_.lines(), region_name, "events", log_.simulated());
+  SiteSpec site;
+  site.name = site_name;
+  site.configs = {config_of(Submission{})};
+  if (kept) site.configs.push_back(config_of(verdict.winner));
+  lines.add_site(0, site, {});
+  WinnerEvent winner;
+  winner.config = kept ? 1 : 0;
+  winner.seconds = winner.default_seconds = not_measured;
+  winner.reason = kept ? WinnerReason::Region : WinnerReason::Dropped;
+  lines.winner(winner);
+  ConfirmEvent confirm;
+  confirm.verdict = kept ? ConfirmVerdict::Kept : ConfirmVerdict::Defaults;
+  confirm.before_seconds = confirm.after_seconds = not_measured;
+  confirm.gain = verdict.gain;
+  confirm.bound = verdict.low;
+  confirm.pairs = verdict.pairs;
+  confirm.tries = 1;
+  lines.confirm(confirm);
+}
+
+void SubmissionTuning::forget_context(CUcontext context) noexcept {
+  const Lock lock(mutex_);
+  if (search_ == nullptr) return;
+  if (open_block_) search_->spoiled(open_block_->number);
+  open_block_.reset();
+  for (const Block& block : pending_) search_->spoiled(block.number);
+  pending_.clear();
+  events_.forget_context(context);
+}
+
+void SubmissionTuning::finish() noexcept {
+  try {
+    const Lock lock(mutex_);
+    if (search_ == nullptr || is_finished_) return;
+    is_finished_ = true;
+    if (!is_settled_) {
+      log_.fallback(leader_ == 0 ? FallbackReason::NothingRepeats : FallbackReason::NotSettled,
+                    region_name, site_name, {});
+      if (leader_ != 0 && stored_ != nullptr) stored_->save(search_->state());
+    }
+    is_settled_ = true;
+    const Submitter::Totals totals = submitter_.totals();
+    const SplicedLoads::Totals loads = loads_.totals();
+    log::write_submission(
+        log_.lines(), region_name,
+        {totals.chained, totals.held, totals.batches, totals.late, totals.graphs.launches,
+         totals.graphs.kernels, totals.graphs.built, loads.images, loads.kernels, loads.left,
+         loads.kept_bytes, loads.seconds, log_.simulated()});
+    if (stored_ != nullptr) stored_->wait();
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+}  // namespace contextune::intercept

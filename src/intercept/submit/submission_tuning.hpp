@@ -1,0 +1,136 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "core/found_region.hpp"
+#include "core/period_finder.hpp"
+#include "core/submission_search.hpp"
+#include "gpu/event_pool.hpp"
+#include "intercept/event_log.hpp"
+#include "intercept/kernel_table.hpp"
+#include "intercept/open_regions.hpp"
+#include "intercept/submit/stored_submission.hpp"
+#include "intercept/submit/submitter.hpp"
+#include "intercept/thread_state.hpp"
+
+namespace contextune::intercept {
+
+/// Finds the stretch that the program repeats, and how its launches should reach the driver, while
+/// the program runs.
+///
+/// One thread's launches are cut into blocks, whole entries that together take a millisecond or
+/// more. An event stands between two blocks, so that a block takes as long as the user waits for
+/// it, host included. Each block's launches go out in one way; SubmissionSearch says in which.
+/// Once that is settled, nothing is watched any more, and as written nothing is even seen.
+///
+/// Any thread; nothing throws.
+class SubmissionTuning {
+ public:
+  SubmissionTuning(const gpu::Driver& driver, KernelTable& kernels, Submitter& submitter,
+                   SplicedLoads& loads, CaptureWatch& captures, OpenRegions& open, EventLog& log,
+                   ProcessStore& store, const SubmissionLimits& limits);
+  SubmissionTuning(const SubmissionTuning&) = delete;
+  SubmissionTuning& operator=(const SubmissionTuning&) = delete;
+
+  /// Begins to watch, with what earlier runs found out.
+  void start(SubmissionChoices choices) noexcept;
+
+  /// The user says how launches go out: nothing is looked for.
+  void pin(const Submission& submission) noexcept;
+
+  /// Whether launches are to be shown to `launch`.
+  [[nodiscard]] bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
+
+  /// A launch by the program, which belongs to no other region.
+  [[nodiscard]] CUresult launch(const contextune_launch& call, ThreadState& thread) noexcept;
+
+  /// The program does something else than launching: perhaps it has waited for the GPU.
+  void results_may_be_there() noexcept;
+
+  /// Before a context is destroyed: events in it are lost.
+  void forget_context(CUcontext context) noexcept;
+
+  /// That loads may still take for splicing.
+  [[nodiscard]] double seconds_left_for_loads() noexcept;
+
+  /// The program ends: says what was found.
+  void finish() noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  /// A thread whose launches are watched.
+  struct Watched {
+    std::uint64_t thread = 0;
+    std::unique_ptr<PeriodFinder> finder;
+  };
+  /// Goes back to the pool with the last block that it begins or ends.
+  using Event = std::shared_ptr<const gpu::PooledEvent>;
+  struct Block {
+    std::uint64_t number = 0;
+    Submission submission;
+    Event begin;
+    Event end;
+    std::uint64_t entries = 0;
+    std::uint64_t launches = 0;
+    std::uint64_t single = 0;  ///< Submitter::Totals::single when it began
+  };
+  static constexpr std::size_t most_threads = 4;
+
+  [[nodiscard]] Watched* watched_thread();
+  void see(const contextune_launch& call, std::uint64_t token) noexcept;
+  void begins(const contextune_launch& call, Watched& watched);
+  [[nodiscard]] bool is_block_complete(std::uint64_t now);
+  void breaks();
+  [[nodiscard]] Event record(const contextune_launch& call);
+  void begin_block(Event at);
+  void end_block(const contextune_launch& call);
+  void read_results();
+  void settle();
+  void write_winner(const std::string& found);
+  [[nodiscard]] FoundRegion found_region(const Watched& watched, std::uint32_t id) const;
+  [[nodiscard]] double seconds_since_first() const noexcept;
+
+  const gpu::Driver& driver_;
+  KernelTable& kernels_;
+  Submitter& submitter_;
+  SplicedLoads& loads_;
+  CaptureWatch& captures_;
+  OpenRegions& open_;
+  EventLog& log_;
+  ProcessStore& store_;
+  const SubmissionLimits limits_;
+  std::atomic<bool> watches_{false};
+
+  std::mutex mutex_;
+  std::unique_ptr<const StoredSubmission> stored_;
+  std::unique_ptr<SubmissionSearch> search_;
+  gpu::EventPool events_;
+  std::array<Watched, most_threads> threads_;
+  std::uint64_t leader_ = 0;  ///< the thread whose entries make the blocks; 0: none yet
+  std::uint32_t period_ = 0;  ///< that it follows
+  std::uint64_t first_ns_ = 0;
+  std::uint64_t block_ns_ = 0;       ///< when the open block began
+  std::uint64_t block_entries_ = 0;  ///< of every block; 0: the first one finds out
+  std::uint64_t next_block_ = 0;
+  std::uint64_t looked_ns_ = 0;  ///< for results
+  std::optional<Block> open_block_;
+  std::deque<Block> pending_;  ///< blocks without a result
+  std::uint64_t measured_entries_ = 0;
+  double measured_seconds_ = 0;
+  Submission in_use_;
+  std::string found_;  ///< in words
+  CUfunction first_function_ = nullptr;
+  std::atomic<bool> is_settled_{false};
+  bool is_finished_ = false;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,70 @@
+#include "intercept/submit/submitted_kernels.hpp"
+
+#include <algorithm>
+#include <exception>
+
+namespace contextune::intercept {
+
+bool SubmittedKernel::is_accepted(const contextune_launch& call) const noexcept {
+  constexpr unsigned most_rows = 65535;
+  const unsigned* grid = call.grid;
+  if (grid[0] == 0 || grid[0] > 0x7fffffff || grid[1] == 0 || grid[1] > most_rows || grid[2] == 0 ||
+      grid[2] > most_rows) {
+    return false;
+  }
+  return std::any_of(accepted.begin(), accepted.end(), [&](const Shape& shape) {
+    return shape.shared_bytes == call.shared_bytes &&
+           std::equal(shape.block.begin(), shape.block.end(), call.block);
+  });
+}
+
+SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext context,
+                                               std::uint64_t now) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mutex_);
+      const auto known = entries_.find({handle, context});
+      if (known != entries_.end() && known->second.epoch == now) return known->second.kernel;
+    }
+    const KnownKernel* const known = kernels_.find(handle, context);
+    const std::lock_guard lock(mutex_);
+    Entry& entry = entries_[{handle, context}];
+    entry.epoch = now;
+    entry.kernel = nullptr;
+    if (known == nullptr) return nullptr;
+    SubmittedKernel& kernel = all_.emplace_back();
+    kernel.handle = handle;
+    kernel.context = context;
+    describe(*known, kernel);
+    return entry.kernel = &kernel;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kernel) {
+  const gpu::KernelIdentity& identity = known.identity;
+  kernel.kind = identity.kind;
+  if (const void* const owner = variables_.owner_of(identity)) {
+    if (const auto order = loads_.order_of(owner, identity.symbol)) {
+      kernel.order = *order;
+      kernel.order_known = true;
+    }
+  }
+  if (known.excluded) {
+    kernel.order.waits = false;
+    return;
+  }
+  for (const ArgumentLayout& one : identity.parameters) {
+    kernel.parameters.push_back(one);
+    kernel.argument_bytes = std::max(kernel.argument_bytes,
+                                     static_cast<std::uint32_t>(one.offset_bytes + one.size_bytes));
+  }
+  kernel.may_gather = knows_parameters_ && !identity.cluster_size_must_be_set &&
+                      identity.required_cluster[0] == 0 &&
+                      kernel.parameters.size() <= SubmittedKernel::most_parameters &&
+                      kernel.argument_bytes <= SubmittedKernel::most_argument_bytes;
+  kernel.accepted.reserve(SubmittedKernel::most_shapes);
+}
+
+}  // namespace contextune::intercept

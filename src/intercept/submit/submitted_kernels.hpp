@@ -1,0 +1,109 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "gpu/image/spliced_image.hpp"
+#include "gpu/module_variables.hpp"
+#include "intercept/kernel_table.hpp"
+#include "intercept/launch.hpp"
+#include "intercept/submit/spliced_loads.hpp"
+
+namespace contextune::intercept {
+
+/// What has to be known of a kernel before its launches are chained or gathered.
+struct SubmittedKernel {
+  CUfunction handle = nullptr;
+  CUcontext context = nullptr;
+  gpu::HandleKind kind = gpu::HandleKind::Function;
+  gpu::KernelOrder order;
+  bool order_known = false;  ///< its loaded code was read
+  bool may_gather = false;   ///< its parameters are known, and nothing speaks against it
+  std::uint32_t argument_bytes = 0;
+  std::vector<ArgumentLayout> parameters;
+
+  /// Block, dynamic shared memory and cluster-free grid of launches that the driver accepted, under
+  /// the lock of whoever gathers.
+  struct Shape {
+    Dim3 block{};
+    std::uint32_t shared_bytes = 0;
+  };
+  static constexpr std::size_t most_shapes = 16;
+  static constexpr std::size_t most_parameters = 128;
+  static constexpr std::size_t most_argument_bytes = 4096;
+  std::vector<Shape> accepted;
+
+  [[nodiscard]] bool is_accepted(const contextune_launch& call) const noexcept;
+};
+
+/// What one thread's launches asked for last. Trivially destructible; not thread-safe.
+struct SubmittedKernelCache {
+  struct Entry {
+    CUfunction handle = nullptr;
+    CUcontext context = nullptr;
+    std::uint64_t epoch = 0;
+    SubmittedKernel* kernel = nullptr;
+  };
+  std::array<Entry, 16> entries{};
+
+  [[nodiscard]] Entry& of(CUfunction handle) noexcept {
+    return entries[(reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15ULL) >> 60U];
+  }
+};
+
+/// The kernels that are launched while launches may be chained or gathered, by handle and context.
+/// Any thread.
+class SubmittedKernels {
+ public:
+  SubmittedKernels(const gpu::Driver& driver, KernelTable& kernels, gpu::ModuleVariables& variables,
+                   SplicedLoads& loads)
+      : knows_parameters_(driver.cuFuncGetParamInfo != nullptr &&
+                          driver.cuKernelGetParamInfo != nullptr),
+        kernels_(kernels),
+        variables_(variables),
+        loads_(loads) {}
+
+  /// Null: the driver cannot tell. Valid until `invalidate`; memory of it lasts for ever.
+  [[nodiscard]] SubmittedKernel* find(CUfunction handle, CUcontext context,
+                                      SubmittedKernelCache& cache) noexcept {
+    SubmittedKernelCache::Entry& entry = cache.of(handle);
+    if (entry.handle != handle || entry.context != context || entry.epoch != epoch()) {
+      const std::uint64_t now = epoch();
+      entry = {handle, context, now, find_slowly(handle, context, now)};
+    }
+    return entry.kernel;
+  }
+
+  /// Handles or attributes of kernels change.
+  void invalidate() noexcept { epoch_.fetch_add(1, std::memory_order_release); }
+
+ private:
+  struct Entry {
+    std::uint64_t epoch = 0;
+    SubmittedKernel* kernel = nullptr;
+  };
+  [[nodiscard]] std::uint64_t epoch() const noexcept {
+    // Both only grow, so that their sum names a state of both.
+    return epoch_.load(std::memory_order_acquire) + kernels_.epoch();
+  }
+  [[nodiscard]] SubmittedKernel* find_slowly(CUfunction handle, CUcontext context,
+                                             std::uint64_t now) noexcept;
+  void describe(const KnownKernel& known, SubmittedKernel& kernel);
+
+  const bool knows_parameters_;  ///< else a kernel without any looks like one of unknown ones
+  KernelTable& kernels_;
+  gpu::ModuleVariables& variables_;
+  SplicedLoads& loads_;
+  std::atomic<std::uint64_t> epoch_{0};
+  std::mutex mutex_;
+  std::map<std::pair<CUfunction, CUcontext>, Entry> entries_;
+  std::deque<SubmittedKernel> all_;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,396 @@
+#include "intercept/submit/submitter.hpp"
+
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <algorithm>
+#include <chrono>
+#include <exception>
+
+#include "host/own_thread.hpp"
+#include "intercept/own_arithmetic.hpp"
+#include "intercept/thread_state.hpp"
+#include "intercept/uncancelled.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr std::uint64_t microsecond = 1000;
+/// A GPU that had work so lately has some still: asking costs half a microsecond.
+constexpr std::uint64_t busy_for_ns = 8 * microsecond;
+constexpr std::uint64_t watch_every_ns = 25 * microsecond;
+/// Without anything to watch for so long, our thread sleeps until it is woken.
+constexpr int most_idle_looks = 80;
+constexpr std::uint64_t most_late_in_a_row = 8;
+constexpr std::uint64_t pause_ns = 20'000 * microsecond;
+
+std::uint64_t now_ns() {
+  timespec time{};
+  (void)clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(time.tv_nsec);
+}
+
+bool is_per_thread_form(contextune_fn fn) {
+  return fn == contextune_fn_cuLaunchKernel_ptsz || fn == contextune_fn_cuLaunchKernelEx_ptsz;
+}
+
+/// Without anything that the program wants beside the launch itself.
+bool is_ordinary(const contextune_launch& call) {
+  switch (call.fn) {
+    case contextune_fn_cuLaunchKernel:
+    case contextune_fn_cuLaunchKernel_ptsz:
+      return true;
+    case contextune_fn_cuLaunchKernelEx:
+    case contextune_fn_cuLaunchKernelEx_ptsz:
+      return call.config->numAttrs == 0;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
+                     CaptureWatch& captures, const contextune_frontend* frontend)
+    : driver_(driver),
+      launcher_(launcher),
+      kernels_(kernels),
+      captures_(captures),
+      held_(frontend == nullptr ? nullptr : frontend->held),
+      unguarded_(frontend == nullptr ? nullptr : frontend->unguarded),
+      graphs_(driver) {}
+
+void Submitter::use(Submission submission) noexcept {
+  Lock lock(mutex_);
+  if (stopped_ || held_ == nullptr) return;
+  if (!graphs_.possible()) submission.gathered = 0;
+  if (submission == submission_) return;
+  hand_over(lock);
+  submission_ = submission;
+  on_.store(submission != Submission{}, std::memory_order_relaxed);
+}
+
+CUstream Submitter::stream_for(const contextune_launch& call) noexcept {
+  if (call.stream != nullptr) return call.stream;
+  return is_per_thread_form(call.fn) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+Submitter::Stream Submitter::stream_of(const contextune_launch& call) const noexcept {
+  Stream stream;
+  (void)driver_.cuCtxGetCurrent(&stream.context);
+  stream.handle = stream_for(call);
+  if (stream.handle == CU_STREAM_PER_THREAD) stream.thread = this_thread_number();
+  return stream;
+}
+
+CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& cache) noexcept {
+  SubmittedKernel* kernel = nullptr;
+  const bool captured = captures_.possible();
+  const Stream stream = stream_of(call);
+  if (!captured && is_ordinary(call)) kernel = kernels_.find(call.function, stream.context, cache);
+  Lock lock(mutex_);
+  if (failure_ != CUDA_SUCCESS) return std::exchange(failure_, CUDA_SUCCESS);
+  if (kernel != nullptr && may_be_held(call, *kernel, stream)) {
+    hold(call, *kernel, stream);
+    if (batch_->size() >= submission_.gathered) {
+      late_in_a_row_ = 0;
+      hand_over(lock);
+    }
+    return CUDA_SUCCESS;
+  }
+  hand_over(lock, &stream);
+  return launch_now(call, kernel, stream, lock);
+}
+
+bool Submitter::may_be_chained(const SubmittedKernel& kernel, const Stream& stream) const noexcept {
+  return submission_.chained && __atomic_load_n(unguarded_, __ATOMIC_RELAXED) == 0 &&
+         kernel.order.waits && last_is_launch_ && last_may_be_followed_ && last_ == stream &&
+         launching_ == 0;
+}
+
+CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* kernel,
+                               const Stream& stream, Lock& lock) noexcept {
+  const bool chained = kernel != nullptr && may_be_chained(*kernel, stream);
+  const bool may_be_followed = kernel != nullptr && kernel->order_known &&
+                               !kernel->order.triggers && !kernel->order.launches;
+  // Another thread's launch that began before may come to the stream after this one.
+  last_is_launch_ = launching_ == 0;
+  last_ = stream;
+  last_may_be_followed_ = may_be_followed;
+  if (!may_be_followed && launching_ != 0) {
+    // One of them may be chained, to a kernel that this one must not come between.
+    (void)handed_over_.wait_for(lock, std::chrono::milliseconds(100),
+                                [this] { return launching_ == 0; });
+  }
+  ++launching_;
+  publish();
+  lock.unlock();
+  const CUresult result = chained ? launch_chained(call) : launcher_.as_written(call);
+  lock.lock();
+  --launching_;
+  if (launching_ != 0) last_is_launch_ = false;
+  handed_over_.notify_all();
+  if (chained) ++totals_.chained;
+  if (result != CUDA_SUCCESS) {
+    last_is_launch_ = false;
+  } else if (kernel != nullptr && submission_.gathered != 0 && !kernel->is_accepted(call) &&
+             kernel->accepted.size() < SubmittedKernel::most_shapes) {
+    kernel->accepted.push_back({{call.block[0], call.block[1], call.block[2]}, call.shared_bytes});
+  }
+  return result;
+}
+
+CUresult Submitter::launch_chained(const contextune_launch& call) const noexcept {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config{};
+  config.gridDimX = call.grid[0];
+  config.gridDimY = call.grid[1];
+  config.gridDimZ = call.grid[2];
+  config.blockDimX = call.block[0];
+  config.blockDimY = call.block[1];
+  config.blockDimZ = call.block[2];
+  config.sharedMemBytes = call.shared_bytes;
+  config.hStream = call.stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return launcher_.kernel_ex(is_per_thread_form(call.fn))(&config, call.function,
+                                                          call.kernel_params, call.extra);
+}
+
+bool Submitter::is_plain_stream(const Stream& stream) noexcept {
+  if (plain_streams_.contains(stream)) return true;
+  int priority = 0;
+  if (stream.handle == CU_STREAM_PER_THREAD || driver_.cuStreamGetPriority == nullptr ||
+      driver_.cuStreamGetPriority(stream.handle, &priority) != CUDA_SUCCESS || priority != 0) {
+    return false;
+  }
+  if (driver_.cuStreamGetGreenCtx != nullptr) {
+    CUgreenCtx green = nullptr;
+    if (driver_.cuStreamGetGreenCtx(stream.handle, &green) != CUDA_SUCCESS || green != nullptr) {
+      return false;
+    }
+  }
+  if (driver_.cuStreamGetAttribute != nullptr) {
+    CUstreamAttrValue value{};
+    if (driver_.cuStreamGetAttribute(stream.handle, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+                                     &value) != CUDA_SUCCESS ||
+        value.accessPolicyWindow.num_bytes != 0) {
+      return false;
+    }
+  }
+  try {
+    plain_streams_.insert(stream);
+  } catch (const std::exception&) {
+    // Asked again.
+  }
+  return true;
+}
+
+bool Submitter::is_idle(const Stream& stream) noexcept {
+  return driver_.cuStreamQuery(stream.handle) != CUDA_ERROR_NOT_READY;
+}
+
+bool Submitter::may_be_held(const contextune_launch& call, const SubmittedKernel& kernel,
+                            const Stream& stream) noexcept {
+  if (submission_.gathered < 2 || __atomic_load_n(unguarded_, __ATOMIC_RELAXED) != 0 ||
+      !kernel.may_gather || launching_ != 0 || handing_over_ || call.extra != nullptr ||
+      !kernel.is_accepted(call)) {
+    return false;
+  }
+  if (!batch_->empty() && (batch_stream_ != stream || !batch_->has_room_for(kernel))) return false;
+  const std::uint64_t now = now_ns();
+  if (batch_->empty() &&
+      (now < hold_again_ns_ || !batch_->has_room_for(kernel) || !is_plain_stream(stream))) {
+    return false;
+  }
+  if (now - checked_ns_ < busy_for_ns) return true;
+  checked_ns_ = now;
+  return !is_idle(stream);
+}
+
+void Submitter::hold(const contextune_launch& call, const SubmittedKernel& kernel,
+                     const Stream& stream) {
+  bool chained = false;
+  if (!batch_->empty()) {
+    const gpu::KernelOrder& before = (*batch_)[batch_->size() - 1].kernel->order;
+    const bool known = (*batch_)[batch_->size() - 1].kernel->order_known;
+    chained =
+        submission_.chained && kernel.order.waits && known && !before.triggers && !before.launches;
+  }
+  batch_stream_ = stream;
+  batch_->add(kernel, call, chained);
+  ++totals_.held;
+  if (batch_->size() > 1) return;
+  publish();
+  if (!watching_) {
+    try {
+      host::start_own_thread("contextune-hold", [this] { watch_deadline(); });
+      watching_ = true;
+    } catch (const std::exception&) {
+      submission_.gathered = 0;  // nobody would keep the deadline
+    }
+  } else if (asleep_) {
+    asleep_ = false;
+    wake_.notify_one();
+  }
+}
+
+void Submitter::publish() noexcept {
+  const bool any =
+      !batch_->empty() || (last_is_launch_ && submission_.chained) || wants_other_calls_;
+  if (__atomic_load_n(held_, __ATOMIC_RELAXED) != static_cast<std::uint32_t>(any)) {
+    __atomic_store_n(held_, static_cast<std::uint32_t>(any), __ATOMIC_RELEASE);
+  }
+}
+
+void Submitter::hand_over() noexcept {
+  if (held_ == nullptr) return;
+  Lock lock(mutex_);
+  late_in_a_row_ = 0;
+  hand_over(lock);
+  last_is_launch_ = false;
+  publish();
+}
+
+void Submitter::want_other_calls(bool wanted) noexcept {
+  const Lock lock(mutex_);
+  wants_other_calls_ = wanted && held_ != nullptr && !stopped_;
+  if (held_ != nullptr) publish();
+}
+
+void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
+  // Whoever comes meanwhile must not overtake what is on its way.
+  constexpr std::chrono::seconds patience(2);
+  if (handing_over_ && (next == nullptr || *next == handed_stream_) &&
+      !handed_over_.wait_for(lock, patience, [this] { return !handing_over_; })) {
+    submission_.gathered = 0;  // the stream is full, and may be so because of this thread
+    return;
+  }
+  if (handing_over_) return;  // nothing is held meanwhile
+  if (batch_->empty()) return;
+  handing_over_ = true;
+  const bool is_whole = batch_->size() >= submission_.gathered;
+  std::swap(batch_, handed_);
+  handed_stream_ = batch_stream_;
+  last_is_launch_ = false;  // a graph is
+  ++totals_.batches;
+  lock.unlock();
+  {
+    const gpu::CurrentContext current(driver_, handed_stream_.context);
+    if (handed_->size() == 1 ||
+        !graphs_.launch(*handed_, handed_stream_.context, handed_stream_.handle, is_whole)) {
+      launch_singly(*handed_, handed_stream_);
+    }
+  }
+  lock.lock();
+  handed_->clear();
+  handing_over_ = false;
+  checked_ns_ = now_ns();
+  publish();
+  handed_over_.notify_all();
+}
+
+void Submitter::launch_singly(LaunchBatch& batch, const Stream& stream) noexcept {
+  std::array<void*, SubmittedKernel::most_parameters> pointers;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const HeldLaunch& held = batch[i];
+    batch.arguments_of(i, pointers.data());
+    CUlaunchAttribute attribute{};
+    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+    attribute.value.programmaticStreamSerializationAllowed = 1;
+    CUlaunchConfig config{};
+    config.gridDimX = held.grid[0];
+    config.gridDimY = held.grid[1];
+    config.gridDimZ = held.grid[2];
+    config.blockDimX = held.block[0];
+    config.blockDimY = held.block[1];
+    config.blockDimZ = held.block[2];
+    config.sharedMemBytes = held.shared_bytes;
+    config.hStream = stream.handle;
+    config.attrs = &attribute;
+    config.numAttrs = held.chained ? 1 : 0;
+    const CUresult result =
+        launcher_.kernel_ex(false)(&config, held.kernel->handle, pointers.data(), nullptr);
+    if (result == CUDA_SUCCESS) continue;
+    const Lock lock(mutex_);
+    if (failure_ == CUDA_SUCCESS) failure_ = result;
+  }
+  const Lock lock(mutex_);
+  totals_.single += batch.size();
+}
+
+void Submitter::watch_deadline() noexcept {
+  (void)prctl(PR_SET_TIMERSLACK, 1000UL);
+  std::uint64_t seen = 0;
+  int idle_looks = 0;
+  Lock lock(mutex_);
+  while (!stopped_) {
+    if (batch_->empty()) {
+      if (++idle_looks > most_idle_looks) {
+        asleep_ = true;
+        wake_.wait(lock, [this] { return !asleep_ || stopped_; });
+        idle_looks = 0;
+      }
+    } else {
+      idle_looks = 0;
+      if (totals_.held == seen) {
+        // Nobody has launched since the last look.
+        ++totals_.late;
+        if (++late_in_a_row_ >= most_late_in_a_row) {
+          hold_again_ns_ = now_ns() + pause_ns;
+          late_in_a_row_ = 0;
+        }
+        hand_over(lock);
+      }
+    }
+    seen = totals_.held;
+    lock.unlock();
+    timespec pause{0, static_cast<long>(watch_every_ns)};
+    (void)nanosleep(&pause, nullptr);
+    lock.lock();
+  }
+}
+
+void Submitter::forget_stream() noexcept {
+  if (held_ == nullptr) return;
+  Lock lock(mutex_);
+  hand_over(lock);
+  last_is_launch_ = false;
+  plain_streams_.clear();
+  publish();
+}
+
+void Submitter::forget_kernels() noexcept {
+  forget_stream();
+  graphs_.clear();
+  kernels_.invalidate();
+}
+
+void Submitter::stop() noexcept {
+  Lock lock(mutex_);
+  hand_over(lock);
+  stopped_ = true;
+  submission_ = {};
+  wants_other_calls_ = false;
+  last_is_launch_ = false;
+  on_.store(false, std::memory_order_relaxed);
+  if (held_ != nullptr) publish();
+  wake_.notify_all();
+  lock.unlock();
+  graphs_.stop();
+}
+
+Submitter::Totals Submitter::totals() noexcept {
+  Totals totals;
+  {
+    const Lock lock(mutex_);
+    totals = totals_;
+  }
+  totals.graphs = graphs_.totals();
+  return totals;
+}
+
+}  // namespace contextune::intercept

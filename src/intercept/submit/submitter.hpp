@@ -1,0 +1,154 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <utility>
+
+#include "core/submission.hpp"
+#include "gpu/driver.hpp"
+#include "intercept/capture_watch.hpp"
+#include "intercept/launcher.hpp"
+#include "intercept/submit/batch_graphs.hpp"
+#include "intercept/submit/launch_batch.hpp"
+#include "intercept/submit/submitted_kernels.hpp"
+
+namespace contextune::intercept {
+
+/// How the program's launches reach the driver: as written, chained, gathered.
+///
+/// *Chained*: a launch gets the programmatic attribute if its kernel waits at its entry, and the
+/// call of the driver directly before it, on any thread, launched a known kernel on the same stream
+/// that neither triggers nor launches from the device, with no attribute of the program's.
+///
+/// *Gathered*: launches of one stream are held back and handed over as one graph. Every other call
+/// of the driver by the program hands over first: the frontend sees to it while `*held` is not 0.
+/// A launch is held only if the driver accepted one of its shape before, while the GPU is at work,
+/// and for `most_held_seconds` at the longest.
+///
+/// Any thread; nothing throws.
+class Submitter {
+ public:
+  static constexpr double most_held_seconds = 50e-6;
+
+  struct Totals {
+    std::uint64_t chained = 0;  ///< launches in the stream
+    std::uint64_t held = 0;     ///< launches
+    std::uint64_t batches = 0;  ///< handed over
+    std::uint64_t late = 0;     ///< of them by our thread, since nobody else came
+    std::uint64_t single = 0;   ///< held launches that were launched one by one after all
+    BatchGraphs::Totals graphs;
+  };
+
+  /// @param frontend null: nothing is chained or gathered
+  Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
+            CaptureWatch& captures, const contextune_frontend* frontend);
+  Submitter(const Submitter&) = delete;
+  Submitter& operator=(const Submitter&) = delete;
+
+  /// From the next launch on.
+  void use(Submission submission) noexcept;
+  [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
+
+  /// A launch by the program.
+  /// @param cache this thread's
+  [[nodiscard]] CUresult launch(const contextune_launch& call,
+                                SubmittedKernelCache& cache) noexcept;
+
+  [[nodiscard]] CUresult launch_as_written(const contextune_launch& call) const noexcept {
+    return launcher_.as_written(call);
+  }
+  /// That the launch goes to, by the special handles of default streams.
+  [[nodiscard]] static CUstream stream_for(const contextune_launch& call) noexcept;
+
+  /// The program is about to make another call of the driver.
+  void hand_over() noexcept;
+
+  /// Whether that is to be said although nothing is held.
+  void want_other_calls(bool wanted) noexcept;
+
+  /// Kernels, modules or contexts are about to go away, or to change.
+  void forget_kernels() noexcept;
+  /// The stream is about to go away, or to change.
+  void forget_stream() noexcept;
+
+  /// Everything is as written from now on, and nothing is held.
+  void stop() noexcept;
+
+  [[nodiscard]] Totals totals() noexcept;
+
+ private:
+  /// A stream as it is told apart from others: default streams by their special handles.
+  struct Stream {
+    CUcontext context = nullptr;
+    CUstream handle = nullptr;
+    std::uint64_t thread = 0;  ///< that a per-thread default stream belongs to
+    bool operator==(const Stream&) const = default;
+    auto operator<=>(const Stream&) const = default;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  [[nodiscard]] Stream stream_of(const contextune_launch& call) const noexcept;
+  [[nodiscard]] bool may_be_chained(const SubmittedKernel& kernel,
+                                    const Stream& stream) const noexcept;
+  [[nodiscard]] bool may_be_held(const contextune_launch& call, const SubmittedKernel& kernel,
+                                 const Stream& stream) noexcept;
+  [[nodiscard]] bool is_plain_stream(const Stream& stream) noexcept;
+  [[nodiscard]] bool is_idle(const Stream& stream) noexcept;
+  void hold(const contextune_launch& call, const SubmittedKernel& kernel, const Stream& stream);
+  /// Lets go of the lock meanwhile.
+  /// @param next the stream of the launch that comes next, which waits for no other stream's
+  void hand_over(Lock& lock, const Stream* next = nullptr) noexcept;
+  void launch_singly(LaunchBatch& batch, const Stream& stream) noexcept;
+  [[nodiscard]] CUresult launch_now(const contextune_launch& call, SubmittedKernel* kernel,
+                                    const Stream& stream, Lock& lock) noexcept;
+  [[nodiscard]] CUresult launch_chained(const contextune_launch& call) const noexcept;
+  void publish() noexcept;
+  void watch_deadline() noexcept;
+  void wake_watch(Lock& lock) noexcept;
+
+  const gpu::Driver& driver_;
+  const Launcher& launcher_;
+  SubmittedKernels& kernels_;
+  CaptureWatch& captures_;
+  std::uint32_t* const held_;             ///< the frontend's word; null: there is none
+  const std::uint32_t* const unguarded_;  ///< not 0: some calls of the driver do not hand over
+  std::atomic<bool> on_{false};
+
+  std::mutex mutex_;
+  Submission submission_;
+  bool stopped_ = false;
+  bool wants_other_calls_ = false;
+
+  // The last call of the driver by the program, if it was a launch.
+  Stream last_;
+  bool last_is_launch_ = false;
+  bool last_may_be_followed_ = false;
+  unsigned launching_ = 0;  ///< threads within a launch
+
+  std::array<LaunchBatch, 2> batches_;
+  LaunchBatch* batch_ = &batches_[0];
+  Stream batch_stream_;
+  LaunchBatch* handed_ = &batches_[1];  ///< used by whoever hands over
+  Stream handed_stream_;
+  bool handing_over_ = false;
+  std::condition_variable handed_over_;
+  CUresult failure_ = CUDA_SUCCESS;
+  std::uint64_t checked_ns_ = 0;  ///< when the GPU was last known to be at work
+  std::set<Stream> plain_streams_;
+
+  // Our thread, which hands over what is held too long.
+  bool watching_ = false;
+  bool asleep_ = false;
+  std::condition_variable wake_;
+  std::uint64_t late_in_a_row_ = 0;
+  std::uint64_t hold_again_ns_ = 0;
+
+  BatchGraphs graphs_;
+  Totals totals_;
+};
+
+}  // namespace contextune::intercept
