@@ -1,5 +1,6 @@
 // Any bytes as machine code that is given waits: it is refused with a reason, or nothing but the
-// entries and the padding of kernels changes, and no kernel can be given a second wait.
+// entries and the padding of kernels changes, and no kernel can be given a second wait. The same as
+// a whole image, fatbin or not, which another look finds nothing to change in.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -8,6 +9,7 @@
 
 #include "gpu/image/code_images.hpp"
 #include "gpu/image/entry_wait.hpp"
+#include "gpu/image/spliced_image.hpp"
 
 namespace {
 
@@ -33,10 +35,34 @@ void give_waits(std::string_view image) {
   if (made != image) std::abort();
 }
 
+void splice(std::string_view image) {
+  constexpr std::uint64_t most_bytes = 1 << 20;
+  const auto splice_all = [](std::string_view bytes, std::string& why) {
+    return spliced_image(
+        BufferSource(bytes), most_bytes, [](const CodeKernel&) { return true; }, why);
+  };
+  std::string why;
+  const auto made = splice_all(image, why);
+  if (made.has_value() != why.empty()) std::abort();
+  if (!made) return;
+  if (made->code_bytes > most_bytes) std::abort();
+  bool any_waits = false;
+  for (const auto& [symbol, order] : made->kernels) any_waits = any_waits || order.waits;
+  if (made->bytes.empty()) {
+    if (any_waits) std::abort();
+    return;
+  }
+  const auto again = splice_all(made->bytes, why);
+  if (!again || !again->bytes.empty() || again->kernels.size() != made->kernels.size()) {
+    std::abort();
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   if (!for_each_machine_code(BufferSource(bytes), give_waits)) give_waits(bytes);
+  splice(bytes);
   return 0;
 }
