@@ -197,6 +197,9 @@ CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge iteration_table \
   python3 "$here/../multi_rank/iteration_table_test.py"
 CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge bad_input \
   python3 "$here/../apps/bad_input_test.py"
+# Chained and gathered launches: random programs give the bits that they give as written.
+CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge submission \
+  python3 "$here/submission_test.py" --count 400
 if command -v compute-sanitizer >/dev/null; then
   # The sanitizer answers the program's look-ups of the driver itself, so nothing is seen of them.
   compare memcheck 'reason=(nothing_seen|no_cupti)' --mode live --region nvtx:step --auto -- \
