@@ -1,0 +1,314 @@
+// What chained and gathered launches gain, and what they cost: chains of dependent kernels as
+// written, chained, gathered and both, in child processes in alternation. The program itself knows
+// nothing of contextune, which is preloaded into the children and told by CONTEXTUNE_FORCE what to
+// do.
+#include <cuda_runtime.h>
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "child.hpp"
+#include "settings.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Way {
+  const char* name;
+  const char* pinned;  // CONTEXTUNE_FORCE; null: without contextune
+};
+constexpr Way ways[] = {{"neither", nullptr},
+                        {"chained", "launches=chained"},
+                        {"gathered", "launches=gathered=16"},
+                        {"both", "launches=chained gathered=16"}};
+constexpr std::size_t num_ways = std::size(ways);
+
+// Kernels of about 1, 5, 20 and 60 us on an H100.
+constexpr int sizes[] = {1 << 16, 1 << 21, 6 << 20, 1 << 24};
+constexpr int lengths[] = {1, 4, 16, 64, 512};
+enum Arguments { same, few_new, all_new, event_between, num_arguments };
+constexpr const char* argument_names[] = {"the same", "1 of 8 new", "all new", "the same, events"};
+
+bool is_measured(int length, int arguments) {
+  return arguments == same ||
+         (arguments == event_between ? length == 64 : length == 16 || length == 64);
+}
+
+void check(cudaError_t result) {
+  if (result != cudaSuccess) throw std::runtime_error(cudaGetErrorString(result));
+}
+
+__global__ void scale(const float* in, float* out, int n, float factor) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    out[i] = in[i] * factor;
+}
+
+__global__ void shift(const float* in, float* out, int n, float factor, float by) {
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    out[i] = in[i] * factor + by;
+}
+
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+double microseconds(Clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+struct Figures {
+  double chain_us = 0;   // until the host has waited for the last kernel
+  double launch_us = 0;  // of the host's loop, for each launch
+};
+/// Size, length and arguments.
+using Cell = std::tuple<int, int, int>;
+using Table = std::map<Cell, Figures>;
+
+/// A child's part: measures every cell.
+class Chains {
+ public:
+  Chains() {
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming));
+    for (float*& buffer : buffers_) {
+      check(cudaMalloc(&buffer, sizes[3] * sizeof(float)));
+      check(cudaMemset(buffer, 0, sizes[3] * sizeof(float)));
+    }
+  }
+
+  Figures measure(int size, int length, int arguments, int cell_ms) {
+    std::vector<double> chains, loops;
+    constexpr int warm_ups = 4;  // graphs are built meanwhile, on another thread
+    const auto warm_until = Clock::now() + std::chrono::milliseconds(5);
+    for (int i = 0; i < warm_ups || Clock::now() < warm_until; ++i)
+      (void)run(size, length, arguments);
+    const auto deadline = Clock::now() + std::chrono::milliseconds(cell_ms);
+    while (chains.size() < 5 || Clock::now() < deadline) {
+      const Figures one = run(size, length, arguments);
+      chains.push_back(one.chain_us);
+      loops.push_back(one.launch_us);
+    }
+    return {median(chains), median(loops)};
+  }
+
+ private:
+  Figures run(int size, int length, int arguments) {
+    const int blocks = std::min(size / 256, 2112);
+    const auto start = Clock::now();
+    for (int i = 0; i < length; ++i) {
+      const bool is_new = arguments == all_new || (arguments == few_new && i % 8 == 3);
+      const float factor = is_new ? 1.0F / static_cast<float>(++count_ % 100000 + 1) : 0.5F;
+      const float* in = buffers_[static_cast<std::size_t>(i % 2)];
+      float* out = buffers_[static_cast<std::size_t>(1 - i % 2)];
+      if (i % 4 < 2) {
+        scale<<<blocks, 256, 0, stream_>>>(in, out, size, factor);
+      } else {
+        shift<<<blocks, 256, 0, stream_>>>(in, out, size, factor, 1.0F);
+      }
+      if (arguments == event_between) check(cudaEventRecord(event_, stream_));
+    }
+    const auto launched = Clock::now();
+    check(cudaStreamSynchronize(stream_));
+    const auto end = Clock::now();
+    check(cudaGetLastError());
+    return {microseconds(end - start), microseconds(launched - start) / length};
+  }
+
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t event_ = nullptr;
+  std::array<float*, 2> buffers_{};
+  unsigned count_ = 0;
+};
+
+int run_as_child(const std::string& result, int cell_ms) {
+  const bool wants_core = std::getenv("CONTEXTUNE_FORCE") != nullptr;
+  Chains chains;
+  const bool core = dlopen("libcontextune.so", RTLD_NOLOAD | RTLD_LAZY) != nullptr;
+  if (wants_core != core) {
+    throw std::runtime_error(core
+                                 ? "contextune is loaded where it should not be"
+                                 : "libcontextune.so is not beside the frontend, or did not start");
+  }
+  std::ofstream out(result);
+  for (const int size : sizes) {
+    for (const int length : lengths) {
+      for (int arguments = 0; arguments < num_arguments; ++arguments) {
+        if (!is_measured(length, arguments)) continue;
+        const Figures figures = chains.measure(size, length, arguments, cell_ms);
+        out << size << ' ' << length << ' ' << arguments << ' ' << figures.chain_us << ' '
+            << figures.launch_us << '\n';
+      }
+    }
+  }
+  return out.flush() ? 0 : 1;
+}
+
+Table read_table(const std::string& file) {
+  Table table;
+  std::ifstream in(file);
+  int size = 0, length = 0, arguments = 0;
+  Figures figures;
+  while (in >> size >> length >> arguments >> figures.chain_us >> figures.launch_us) {
+    table[{size, length, arguments}] = figures;
+  }
+  return table;
+}
+
+/// A file's name that is free, and the file is gone afterwards.
+class Result {
+ public:
+  Result() : name_(std::filesystem::temp_directory_path() / "contextune-launches-XXXXXX") {
+    const int file = mkstemp(name_.data());
+    if (file < 0) throw std::runtime_error("no temporary file");
+    close(file);
+  }
+  ~Result() { (void)unlink(name_.c_str()); }
+  Result(const Result&) = delete;
+  Result& operator=(const Result&) = delete;
+  [[nodiscard]] const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+};
+
+using Rounds = std::array<std::vector<Table>, num_ways>;
+
+/// "median (least-most)" over the rounds.
+template <class Figure>
+std::string over(std::size_t rounds, int digits, Figure figure) {
+  std::vector<double> values;
+  for (std::size_t round = 0; round < rounds; ++round) values.push_back(figure(round));
+  std::sort(values.begin(), values.end());
+  char text[96];
+  std::snprintf(text, sizeof text, "%.*f (%.*f-%.*f)", digits, values[values.size() / 2], digits,
+                values.front(), digits, values.back());
+  return text;
+}
+
+void print_chains(const Rounds& rounds) {
+  const std::size_t count = rounds[0].size();
+  std::printf("\nChains of K kernels in a stream, then a wait of the host: neither / way\n");
+  std::printf("%-9s %4s %-11s %-26s %-18s %-18s %-18s\n", "floats", "K", "arguments",
+              "neither, us a chain", "chained", "gathered=16", "both");
+  for (const auto& [cell, unused] : rounds[0][0]) {
+    const auto [size, length, arguments] = cell;
+    if (arguments == event_between) continue;
+    const Cell key = cell;
+    std::printf(
+        "%-9d %4d %-11s %-26s", size, length, argument_names[arguments],
+        over(count, 1, [&](std::size_t r) { return rounds[0][r].at(key).chain_us; }).c_str());
+    for (std::size_t way = 1; way < num_ways; ++way) {
+      std::printf(" %-18s", over(count, 2, [&](std::size_t r) {
+                              return rounds[0][r].at(key).chain_us /
+                                     rounds[way][r].at(key).chain_us;
+                            }).c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+void print_host(const Rounds& rounds) {
+  std::printf("\nWhat a launch takes the host, in us, in chains of 64 of the shortest kernels\n");
+  std::printf("%-18s %-20s %-20s %-20s %-20s\n", "arguments", "neither", "chained", "gathered=16",
+              "both");
+  for (const int arguments : {same, few_new, all_new}) {
+    std::printf("%-18s", argument_names[arguments]);
+    for (const std::vector<Table>& tables : rounds) {
+      std::printf(" %-20s", over(tables.size(), 2, [&](std::size_t r) {
+                              return tables[r].at({sizes[0], 64, arguments}).launch_us;
+                            }).c_str());
+    }
+    std::printf("\n");
+  }
+}
+
+void print_unchained(const Rounds& rounds) {
+  std::printf(
+      "\nWaiting kernels that are not chained, since an event stands before each: neither / way,\n"
+      "in chains of 64\n");
+  std::printf("%-9s %-26s %-18s\n", "floats", "neither, us a chain", "chained");
+  for (const int size : sizes) {
+    const Cell key = {size, 64, event_between};
+    std::printf(
+        "%-9d %-26s %-18s\n", size,
+        over(rounds[0].size(), 1, [&](std::size_t r) { return rounds[0][r].at(key).chain_us; })
+            .c_str(),
+        over(rounds[0].size(), 3, [&](std::size_t r) {
+          return rounds[0][r].at(key).chain_us / rounds[1][r].at(key).chain_us;
+        }).c_str());
+  }
+}
+
+constexpr const char* usage =
+    "usage: launches [--rounds N] [--cell-ms N] [--frontend libcontextune_preload.so]\n"
+    "Chains of dependent kernels as written, chained, gathered by 16, and both: N times a process "
+    "of\n"
+    "each in alternation; every cell is the median of the chains of N ms. Ratios are within a "
+    "round;\n"
+    "in parentheses the least and the most of the rounds.\n";
+
+int run_all(int argc, char** argv) {
+  const std::string program = bench::this_program();
+  std::string frontend =
+      std::filesystem::path(program).parent_path().parent_path() / "lib/libcontextune_preload.so";
+  int num_rounds = 4;
+  int cell_ms = 12;
+  bench::read_settings(
+      argc, argv, usage,
+      {{"--rounds", &num_rounds}, {"--cell-ms", &cell_ms}, {"--frontend", &frontend}});
+  if (!std::filesystem::exists(frontend)) {
+    throw std::runtime_error(frontend +
+                             " does not exist: build contextune_preload and "
+                             "contextune_shared, or say --frontend FILE");
+  }
+  frontend = std::filesystem::absolute(frontend);
+  Rounds rounds;
+  for (int round = 0; round < num_rounds; ++round) {
+    for (std::size_t i = 0; i < num_ways; ++i) {
+      // Another one first in each round.
+      const std::size_t which = (i + static_cast<std::size_t>(round)) % num_ways;
+      const Result result;
+      std::vector<std::string> settings = {"LD_PRELOAD", "CONTEXTUNE_FORCE", "CONTEXTUNE_REGION"};
+      if (ways[which].pinned != nullptr) {
+        settings = {"LD_PRELOAD=" + frontend, std::string("CONTEXTUNE_FORCE=") + ways[which].pinned,
+                    "CONTEXTUNE_REGION"};
+      }
+      bench::run_program({program, "--measure", result.name(), std::to_string(cell_ms)}, settings);
+      rounds[which].push_back(read_table(result.name()));
+    }
+  }
+  std::printf("%d rounds of four processes; every cell the median of %d ms\n", num_rounds, cell_ms);
+  print_chains(rounds);
+  print_host(rounds);
+  print_unchained(rounds);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    if (argc == 4 && std::strcmp(argv[1], "--measure") == 0) {
+      return run_as_child(argv[2], std::atoi(argv[3]));
+    }
+    return run_all(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "launches: %s\n", error.what());
+    return 1;
+  }
+}
