@@ -30,6 +30,15 @@ enum class Fusion {
 enum class StoreUse { Tune, Stored, Off };
 enum class LogLevel { Debug, Info, Warn };
 
+/// What is tried without a declaration, because it cannot change a result; see the option auto.
+struct AutoKnobs {
+  bool chained = true;       ///< launches that are prepared while the kernel before them ends
+  bool gathered = true;      ///< launches that are handed over as one graph
+  bool collectives = false;  ///< how NCCL does collectives
+  bool attributes = false;   ///< launch attributes of kernels
+  bool operator==(const AutoKnobs&) const = default;
+};
+
 /// Every knob of contextune with its default. The rows, with their meaning, are in options.def;
 /// each is also a flag of `contextune run` and a variable. Flag over variable over default; what a
 /// C++ author sets here counts as the default. A plain value.

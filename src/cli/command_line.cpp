@@ -49,6 +49,17 @@ std::size_t command_begin(const Words& words) {
   return words.size();
 }
 
+// `--auto WORDS` as `--auto=WORDS`: the flag alone is enough, and then the program may follow.
+void join_auto(Words& words) {
+  for (std::size_t i = 0; i + 1 < words.size() && words[i] != "--" && words[i].starts_with('-');
+       i += takes_value(words[i]) ? 2U : 1U) {
+    Options ignored;
+    if (words[i] != "--auto" || !parse_option(ignored, "auto", words[i + 1]).empty()) continue;
+    words[i] += "=" + words[i + 1];
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+}
+
 Words take_command(Words& words) {
   const std::size_t begin = command_begin(words);
   Words command(words.begin() + static_cast<std::ptrdiff_t>(begin), words.end());
@@ -138,6 +149,7 @@ class Parser {
 
 Request parse_run(Words words) {
   RunRequest request;
+  join_auto(words);
   request.command = take_command(words);
   Parser parser(run_help());
   std::map<std::string, Words> values;
@@ -145,7 +157,7 @@ Request parse_run(Words words) {
   for (const OptionInfo& option : option_table()) {
     const std::string name(option.name);
     if (option.is_switch) {
-      const bool on = option.default_text == "on";
+      const bool on = option.default_text != "off";
       const std::string names = on ? option.flag + ",!--no-" + option.flag.substr(2) : option.flag;
       parser.app()
           .add_flag(names, switches[name])

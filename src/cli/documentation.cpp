@@ -40,7 +40,8 @@ std::string shown_default(const OptionInfo& option) {
 std::string option_help(const OptionInfo& option) {
   std::string text = "  " + option.flag;
   if (option.is_switch) {
-    if (option.default_text == "on") text += ", --no-" + option.flag.substr(2);
+    if (option.name == "auto") text += "[=VALUE]";
+    if (option.default_text != "off") text += ", --no-" + option.flag.substr(2);
   } else {
     text += " VALUE";
   }

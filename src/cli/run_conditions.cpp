@@ -93,7 +93,8 @@ void require_something(const Options& options, const SpaceFiles& spaces) {
                 " leaves no kernel and no collective to be tuned, whatever the program launches");
   }
   std::string declared;
-  bool is_left = !spaces.all_known || options.auto_knobs;
+  const AutoKnobs& knobs = options.auto_knobs;
+  bool is_left = !spaces.all_known || knobs.collectives || knobs.attributes;
   const auto see = [&](std::string_view shown, const std::vector<std::string>& names) {
     declared.append(declared.empty() ? "" : ", ").append(shown);
     is_left = is_left || selected.leaves(names);

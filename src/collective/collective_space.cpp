@@ -102,7 +102,7 @@ SiteConfigs configs_of(const Collective& collective, const CollectiveSpace& spac
     return site;
   }
   if (!wanted.is_tuned) {
-    site.why_none = "no space file declares it, and --auto is not given";
+    site.why_none = "no space file declares it, and --auto does not name collectives";
     return site;
   }
   std::optional<Algorithm> default_algorithm;

@@ -1,5 +1,6 @@
 #include "core/option_table.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -67,6 +68,15 @@ struct Words<LogLevel> {
   static constexpr std::array<std::string_view, 3> list{"debug", "info", "warn"};
 };
 
+struct AutoWord {
+  std::string_view word;
+  bool AutoKnobs::*knob;
+};
+constexpr std::array<AutoWord, 4> auto_words = {{{"chained", &AutoKnobs::chained},
+                                                 {"gathered", &AutoKnobs::gathered},
+                                                 {"collectives", &AutoKnobs::collectives},
+                                                 {"attributes", &AutoKnobs::attributes}}};
+
 template <typename Enum>
 std::string_view word_of(Enum value) {
   return Words<Enum>::list[static_cast<std::size_t>(value)];
@@ -128,6 +138,9 @@ std::string allowed_of(std::string_view, const Enum*) {
 std::string allowed_of(std::string_view, const bool*) {
   return "on or off";
 }
+std::string allowed_of(std::string_view, const AutoKnobs*) {
+  return "on, off, or some of chained, gathered, collectives and attributes, separated by commas";
+}
 std::string allowed_of(std::string_view name, const std::string*) {
   if (name == "tolerance")
     return "TYPE:SHARE with f16, bf16, f32 or f64 and a share below 1, such as f32:1e-5";
@@ -159,6 +172,27 @@ bool read(std::string_view, const std::string& text, bool& value) {
   const bool no = word == "0" || word == "off" || word == "false" || word == "no";
   if (yes || no) value = yes;
   return yes || no;
+}
+bool read(std::string_view name, const std::string& text, AutoKnobs& value) {
+  bool all = false;
+  if (lower(text) == "none" || read(name, text, all)) {
+    value = {all, all, all, all};
+    return true;
+  }
+  AutoKnobs named{false, false, false, false};
+  std::string_view rest = text;
+  while (true) {
+    const std::size_t end = std::min(rest.find(','), rest.size());
+    const std::string word = lower(rest.substr(0, end));
+    const auto* const known = std::find_if(auto_words.begin(), auto_words.end(),
+                                           [&](const AutoWord& one) { return one.word == word; });
+    if (known == auto_words.end()) return false;
+    named.*known->knob = true;
+    if (end == rest.size()) break;
+    rest.remove_prefix(end + 1);
+  }
+  value = named;
+  return true;
 }
 bool read(std::string_view name, const std::string& text, std::string& value) {
   if (name == "tolerance" && !text.empty() && !ResultTolerance::parse(text)) return false;
@@ -216,6 +250,12 @@ std::string show(Enum value) {
 std::string show(bool value) {
   return value ? "on" : "off";
 }
+std::string show(const AutoKnobs& value) {
+  std::string text;
+  for (const AutoWord& one : auto_words)
+    if (value.*one.knob) text.append(text.empty() ? "" : ",").append(one.word);
+  return text.empty() ? "off" : text;
+}
 std::string show(int value) {
   return std::to_string(value);
 }
@@ -266,7 +306,7 @@ OptionInfo make_info(std::string_view field, const Type& value, OptionScope scop
           allowed_of(field, &value),
           show(value),
           scope,
-          std::is_same_v<Type, bool>,
+          std::is_same_v<Type, bool> || std::is_same_v<Type, AutoKnobs>,
           meaning};
 }
 

@@ -18,7 +18,7 @@ struct OptionInfo {
   std::string allowed;       ///< "a whole number, 0 to 1000", "table, interleaved or racing"
   std::string default_text;  ///< as option_text of a fresh Options
   OptionScope scope = OptionScope::Process;
-  bool is_switch = false;    ///< a flag of its own is enough: --discover
+  bool is_switch = false;    ///< a flag of its own is enough: --discover, --auto
   std::string_view meaning;  ///< one sentence, without the full stop
 };
 

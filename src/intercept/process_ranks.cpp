@@ -66,7 +66,9 @@ std::uint64_t hash_of_inputs(const Options& options) {
   hash.add(static_cast<std::uint64_t>(options.nearest_size));
   hash.add(static_cast<std::uint64_t>(options.comm_memory));
   hash.add(static_cast<std::uint64_t>(options.allow_rounding));
-  hash.add(static_cast<std::uint64_t>(options.auto_knobs));
+  // How a rank hands over its launches is its own affair.
+  hash.add(static_cast<std::uint64_t>(options.auto_knobs.collectives));
+  hash.add(static_cast<std::uint64_t>(options.auto_knobs.attributes));
   hash.add(static_cast<std::uint64_t>(options.scope));
   hash.add(static_cast<std::uint64_t>(options.align));
   for (std::size_t start = 0; start < options.space.size();) {

@@ -65,7 +65,8 @@ log::RankLog::Settings log_settings(const Options& options) {
 }
 
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
-  const bool may_chain = pinned ? pinned->chained : options.region == "auto";
+  const bool may_chain =
+      pinned ? pinned->chained : options.region == "auto" && options.auto_knobs.chained;
   return may_chain ? Splice::Own : Splice::Off;
 }
 
@@ -82,7 +83,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       filter_(options.only, options.exclude, log_),
       kernels_(driver_, filter_, log_),
       module_variables_(driver_),
-      rules_(driver_, program_, options.auto_knobs),
+      rules_(driver_, program_, options.auto_knobs.attributes),
       builds_(driver_, &module_variables_),
       forced_(options.force, log_),
       measurement_(options.timer, make_timers(), log_),
@@ -163,7 +164,10 @@ void ProcessRuntime::start_submission() noexcept {
     return mark.kind == RegionMark::Kind::Auto;
   });
   if (!is_wanted) return;
-  submission_.start({.may_chain = true, .may_gather = {8, 16, 32}});
+  SubmissionChoices choices;
+  choices.may_chain = options_.auto_knobs.chained;
+  if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
+  if (choices != SubmissionChoices{}) submission_.start(choices);
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

@@ -86,7 +86,7 @@ void RuleBook::start_collectives(const Options& options, const NameFilter& filte
     log.fault(std::string("option buckets: ") + error.what() + "; pow2 is used");
   }
   for (collective::FunctionSpace& one : collectives_.functions) {
-    one.is_tuned = options.auto_knobs;
+    one.is_tuned = options.auto_knobs.collectives;
     one.buckets = buckets;
   }
   for (const collective::Function function : collective::tunable_functions)
@@ -108,7 +108,7 @@ KnobProvider* RuleBook::provider_of(const KnownKernel& kernel) {
   }
   // NCCL's kernels wait for other ranks and are shaped by what those do.
   const bool is_nccl = kernel.identity.symbol.rfind("nccl", 0) == 0;
-  return auto_knobs_ && !is_nccl ? &attributes_ : nullptr;
+  return rotates_attributes_ && !is_nccl ? &attributes_ : nullptr;
 }
 
 }  // namespace contextune::intercept

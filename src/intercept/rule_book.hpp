@@ -21,8 +21,8 @@ namespace contextune::intercept {
 /// they are wanted. Any thread.
 class RuleBook final : public KnobSource {
  public:
-  RuleBook(const gpu::Driver& driver, const ProgramAttributes& program, bool auto_knobs)
-      : attributes_(driver, program), auto_knobs_(auto_knobs) {}
+  RuleBook(const gpu::Driver& driver, const ProgramAttributes& program, bool rotates_attributes)
+      : attributes_(driver, program), rotates_attributes_(rotates_attributes) {}
 
   /// Counts before what was declared earlier for the same kernel.
   void declare(std::shared_ptr<KernelRule> rule);
@@ -51,7 +51,7 @@ class RuleBook final : public KnobSource {
   collective::CollectiveSpace collectives_;
   std::map<std::string, space::ChoiceDeclaration> choices_;  ///< complete after load()
   SafeAttributes attributes_;
-  const bool auto_knobs_;
+  const bool rotates_attributes_;
   std::mutex provider_mutex_;
   mutable std::mutex mutex_;
   mutable std::set<std::string> known_choices_;

@@ -145,7 +145,12 @@ class Variables(CommandTest):
         self.assertNotIn("CONTEXTUNE_N_REPEAT", self.variables())
 
     def test_switches_can_be_turned_on_and_off(self):
-        self.assertEqual(self.variables("--auto")["CONTEXTUNE_AUTO"], "on")
+        self.assertEqual(self.variables("--auto")["CONTEXTUNE_AUTO"],
+                         "chained,gathered,collectives,attributes")
+        for flags in (["--auto=chained"], ["--auto", "chained"], ["--auto", "--auto", "chained"]):
+            self.assertEqual(self.variables(*flags)["CONTEXTUNE_AUTO"], "chained", flags)
+        for flags in (["--no-auto"], ["--auto=off"], ["--auto", "none"]):
+            self.assertEqual(self.variables(*flags)["CONTEXTUNE_AUTO"], "off", flags)
         self.assertEqual(self.variables("--no-confirm")["CONTEXTUNE_CONFIRM"], "off")
         self.assertEqual(self.variables("--refine=off")["CONTEXTUNE_REFINE"], "off")
         self.assertEqual(self.variables("--confirm", CONTEXTUNE_CONFIRM="0")["CONTEXTUNE_CONFIRM"], "on")

@@ -46,16 +46,48 @@ TEST_CASE("Names, flags and variables of options are spelled from one word", "[o
 }
 
 TEST_CASE("--auto is the field auto_knobs", "[options]") {
-  Options options;
-  CHECK(parse_option(options, "auto", "on").empty());
-  CHECK(options.auto_knobs);
-  CHECK(option_text(options, "auto") == "on");
   bool found = false;
   for (const OptionInfo& info : option_table()) {
     CHECK(info.flag != "--auto-knobs");
     found = found || (info.flag == "--auto" && info.variable == "CONTEXTUNE_AUTO");
+    if (info.flag == "--auto") CHECK(info.is_switch);
   }
   CHECK(found);
+}
+
+TEST_CASE("--auto lists what is tried without a declaration", "[options]") {
+  const std::pair<const char*, AutoKnobs> written[] = {
+      {"chained", {true, false, false, false}},
+      {"gathered", {false, true, false, false}},
+      {"collectives", {false, false, true, false}},
+      {"attributes", {false, false, false, true}},
+      {"Attributes,chained", {true, false, false, true}},
+      {"chained,gathered", AutoKnobs{}},
+      {"off", {false, false, false, false}},
+      {"none", {false, false, false, false}},
+      {"0", {false, false, false, false}},
+      {"1", {true, true, true, true}},
+      {"on", {true, true, true, true}},
+      {"true", {true, true, true, true}}};
+  for (const auto& [text, knobs] : written) {
+    INFO(text);
+    Options options;
+    CHECK(parse_option(options, "auto", text).empty());
+    CHECK(options.auto_knobs == knobs);
+    Options again;
+    CHECK(parse_option(again, "CONTEXTUNE_AUTO", option_text(options, "auto")).empty());
+    CHECK(again.auto_knobs == knobs);
+  }
+  for (const char* text : {"", ",", "chained,", ",chained", "chained gathered", "off,chained",
+                           "chain", "2"}) {
+    INFO(text);
+    Options options;
+    CHECK(parse_option(options, "auto", text) ==
+          "option auto is '" + std::string(text) +
+              "'; it must be on, off, or some of chained, gathered, collectives and attributes, "
+              "separated by commas");
+    CHECK(options.auto_knobs == AutoKnobs{});
+  }
 }
 
 TEST_CASE("Each type of option reads what it should", "[options]") {

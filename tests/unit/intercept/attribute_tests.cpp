@@ -6,7 +6,7 @@ namespace {
 
 Options with_auto() {
   Options options = Program::quick();
-  options.auto_knobs = true;
+  options.auto_knobs.attributes = true;
   return options;
 }
 
