@@ -30,6 +30,9 @@ enum class Fusion {
 enum class StoreUse { Tune, Stored, Off };
 enum class LogLevel { Debug, Info, Warn };
 
+/// Whose machine code is given waits when it is loaded; see the option.
+enum class Splice { Off, Own, All };
+
 /// What is tried without a declaration, because it cannot change a result; see the option auto.
 struct AutoKnobs {
   bool chained = true;       ///< launches that are prepared while the kernel before them ends

@@ -60,6 +60,10 @@ struct Words<Exactness> {
   static constexpr std::array<std::string_view, 3> list{"exact", "same-algorithm", "any"};
 };
 template <>
+struct Words<Splice> {
+  static constexpr std::array<std::string_view, 3> list{"off", "own", "all"};
+};
+template <>
 struct Words<StoreUse> {
   static constexpr std::array<std::string_view, 3> list{"tune", "stored", "off"};
 };

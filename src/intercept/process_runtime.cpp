@@ -67,7 +67,7 @@ log::RankLog::Settings log_settings(const Options& options) {
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
   const bool may_chain =
       pinned ? pinned->chained : options.region == "auto" && options.auto_knobs.chained;
-  return may_chain ? Splice::Own : Splice::Off;
+  return may_chain ? options.splice : Splice::Off;
 }
 
 }  // namespace

@@ -14,14 +14,13 @@
 #include <string>
 #include <string_view>
 
+#include <contextune/options.hpp>
+
 #include "gpu/driver.hpp"
 #include "gpu/image/spliced_image.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
-
-/// Whose images are given waits.
-enum class Splice { Off, Own, All };
 
 /// The modules and libraries that the program loads, handed to the driver with a wait at the entry
 /// of their kernels. Where that is not possible, the driver gets the program's image.

@@ -78,8 +78,8 @@ TEST_CASE("--auto lists what is tried without a declaration", "[options]") {
     CHECK(parse_option(again, "CONTEXTUNE_AUTO", option_text(options, "auto")).empty());
     CHECK(again.auto_knobs == knobs);
   }
-  for (const char* text : {"", ",", "chained,", ",chained", "chained gathered", "off,chained",
-                           "chain", "2"}) {
+  for (const char* text :
+       {"", ",", "chained,", ",chained", "chained gathered", "off,chained", "chain", "2"}) {
     INFO(text);
     Options options;
     CHECK(parse_option(options, "auto", text) ==
