@@ -94,6 +94,25 @@ Json to_json(const log::ReplayReport& replay) {
           {"why_restored", replay.why_restored.empty() ? Json() : Json(replay.why_restored)}};
 }
 
+Json to_json(const log::SubmissionReport& submission) {
+  return {{"launches", submission.launches},
+          {"state", submission.state},
+          {"run", submission.run > 0 ? Json(submission.run) : Json(nullptr)},
+          {"most_runs", submission.most_runs},
+          {"chained", submission.chained},
+          {"held", submission.held},
+          {"batches", submission.batches},
+          {"late", submission.late},
+          {"graph_launches", submission.graph_launches},
+          {"in_graphs", submission.in_graphs},
+          {"graphs", submission.graphs},
+          {"images", submission.images},
+          {"kernels", submission.kernels},
+          {"images_left", submission.images_left},
+          {"kept_bytes", submission.kept_bytes},
+          {"load_seconds", number(submission.load_seconds)}};
+}
+
 Json to_json(const log::KernelReport& kernel) {
   return {{"name", kernel.name},
           {"key", kernel.key},
@@ -119,6 +138,8 @@ Json to_json(const IterationTable& table) {
 Json to_json(const RegionModes& modes, const log::RegionReport& region) {
   const RegionMode mode = modes.of(region);
   Json json = {{"name", region.name},
+               {"found", region.found.empty() ? Json(nullptr) : Json(region.found)},
+               {"submission", region.submission ? to_json(*region.submission) : Json(nullptr)},
                {"mode", mode.word.empty() ? Json(nullptr) : Json(mode.word)},
                {"why_live", mode.why != nullptr ? Json(mode.why->reason) : Json(nullptr)},
                {"stage", region.stage},

@@ -6,6 +6,7 @@
 
 #include "cli/text.hpp"
 #include "core/stored_winner.hpp"
+#include "core/submission_stored.hpp"
 #include "log/logfmt.hpp"
 #include "store/entry_json.hpp"
 #include "store/json_text.hpp"
@@ -89,14 +90,10 @@ const char* site_word(const Entry& entry) {
 
 std::vector<std::string> winner_cells(const Config& winner, const StoredSite& site,
                                       WinnerReason reason, double seconds, double default_seconds,
-                                      const std::string& tuned_at) {
+                                      double gain, const std::string& tuned_at) {
   const bool is_default = !site.trials.empty() && winner == site.trials.front().config;
-  return {shown(winner.to_string()),
-          std::string(to_string(reason)),
-          time_text(seconds),
-          time_text(default_seconds),
-          is_default ? "-" : percent_text(gain_of(seconds, default_seconds)),
-          tuned_at};
+  return {shown(winner.to_string()),  std::string(to_string(reason)),        time_text(seconds),
+          time_text(default_seconds), is_default ? "-" : percent_text(gain), tuned_at};
 }
 
 void add_row(TextTable& table, std::string first, std::string second,
@@ -207,15 +204,20 @@ std::string entry_text(const ListedFile& file, bool history) {
              "winner", "why", "time", "default", "gain", "tuned at"});
   for (const EntrySite& known : entry.sites) {
     const StoredSite& site = known.site;
+    // How launches go out was compared in pairs, of which no time of its own is kept.
+    const auto submission = submission_of(site);
+    const double gain =
+        submission ? submission->verdict.gain : gain_of(site.seconds, site.default_seconds);
     auto cells = winner_cells(site.winner, site, site.reason, site.seconds, site.default_seconds,
-                              site.tuned_at);
+                              gain, site.tuned_at);
     if (entry.software.size() > 1) cells.push_back("[" + known.software + "]");
     add_row(table, shortened(shown(site.name), most_name_columns),
             shortened(shown(site.key.to_string()), most_name_columns), std::move(cells));
     if (!history) continue;
     for (const store::ReplacedWinner& replaced : known.replaced) {
-      auto old = winner_cells(replaced.winner, site, replaced.reason, replaced.seconds,
-                              replaced.default_seconds, replaced.tuned_at);
+      auto old = winner_cells(
+          replaced.winner, site, replaced.reason, replaced.seconds, replaced.default_seconds,
+          gain_of(replaced.seconds, replaced.default_seconds), replaced.tuned_at);
       if (entry.software.size() > 1) old.push_back("[" + replaced.software + "]");
       add_row(table, "  before", "", std::move(old));
     }

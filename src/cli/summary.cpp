@@ -10,6 +10,7 @@
 
 #include "cli/config_times.hpp"
 #include "cli/text.hpp"
+#include "core/submission.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {
@@ -151,11 +152,71 @@ std::vector<std::string> words_of(std::string_view text) {
   return words;
 }
 
+// "chained, gathered by 16" for "chained gathered=16".
+std::string submission_text(std::string_view launches) {
+  const auto known = submission_of(launches);
+  if (!known || known->is_as_written()) return printable(launches);
+  std::string text = known->chained ? "chained" : "";
+  if (known->gathered > 0)
+    text += (text.empty() ? "gathered by " : ", gathered by ") + std::to_string(known->gathered);
+  return text;
+}
+
+std::string launches_line(const ProcessReport& process, const RegionReport& region,
+                          const log::SubmissionReport& submission) {
+  const std::string text = submission_text(submission.launches);
+  if (submission.state == "pinned") return "    launches: " + text + ", as --force says\n";
+  if (submission.state == "open") {
+    return "    not settled yet (run " + std::to_string(submission.run) + " of at most " +
+           std::to_string(submission.most_runs) + "): launches go out " + text +
+           " so far, and the next run goes on from here\n";
+  }
+  if (region.confirms.empty() || region.confirms.back().verdict != "kept")
+    return "    launches: as written, since nothing else was shown to be faster\n";
+  const ConfirmReport& confirm = region.confirms.back();
+  return "    launches: " + text + ": " + percent_text(confirm.gain) +
+         " less time than as written (with 95 % confidence at least " +
+         percent_text(confirm.bound) + ", " + count_text(confirm.pairs, "pair", "pairs") + ")" +
+         mark(process) + "\n";
+}
+
+// What chaining and gathering did and took.
+std::string submission_lines(const ProcessReport& process, const RegionReport& region) {
+  if (!region.submission) return {};
+  const log::SubmissionReport& submission = *region.submission;
+  std::string text = launches_line(process, region, submission);
+  std::string did;
+  if (submission.chained > 0)
+    did = count_text(submission.chained, "launch", "launches") + " chained in the stream";
+  if (submission.graph_launches > 0) {
+    did += (did.empty() ? "" : ", ") + count_text(submission.graph_launches, "graph", "graphs") +
+           " of " + count_text(submission.in_graphs, "launch", "launches") + " handed over";
+  }
+  if (!did.empty()) text += "    " + did + "\n";
+  if (submission.images + submission.images_left == 0) return text;
+  text += "    " + count_text(submission.images, "image", "images") + " with " +
+          count_text(submission.kernels, "kernel", "kernels") + " given waits, " +
+          std::to_string(submission.images_left) + " left alone; " +
+          bytes_text(submission.kept_bytes) + " of host memory kept";
+  if (std::isfinite(submission.load_seconds))
+    text += ", " + time_text(submission.load_seconds) + " spent at loads" + mark(process);
+  return text + "\n";
+}
+
+bool is_found(const RegionReport& region) {
+  return region.submission.has_value() || !region.found.empty();
+}
+
 // Fallbacks that the lines of the regions tell.
 std::unordered_set<const log::FallbackReport*> told_above(const ProcessReport& process) {
   const RegionModes modes(process);
   std::unordered_set<const log::FallbackReport*> told;
-  for (const RegionReport& region : process.regions) told.insert(modes.of(region).why);
+  for (const RegionReport& region : process.regions) {
+    told.insert(modes.of(region).why);
+    if (!region.submission || region.submission->state != "open") continue;
+    for (const log::FallbackReport& one : process.fallbacks)
+      if (one.reason == "not_settled" && one.region == region.name) told.insert(&one);
+  }
   return told;
 }
 
@@ -205,6 +266,7 @@ std::string config_text(const SiteReport& site, std::uint32_t config) {
 }
 
 std::string sites_text(const RegionReport& region, std::size_t width, Detail detail) {
+  if (is_found(region)) return {};  // its one site is told in words
   std::map<std::pair<std::string_view, std::string_view>, const log::LeftOutReport*> left_out;
   for (const log::LeftOutReport& one : region.left_out) left_out[{one.site, one.key}] = &one;
   const std::size_t few = region.sites.size() <= most_sites_with_rows ? few_rows : 1;
@@ -241,7 +303,12 @@ std::vector<std::string> regions_never_entered(const ProcessReport& process) {
 
 std::string region_lines(const ProcessReport& process, const RegionModes& modes,
                          const RegionReport& region) {
-  std::string text = "\n  region " + region_title(process, region) + "\n";
+  std::string text = "\n  region " + region_title(process, region);
+  if (is_found(region)) {
+    return text + (region.found.empty() ? "" : ": " + printable(region.found)) + "\n" +
+           submission_lines(process, region);
+  }
+  text += "\n";
   const auto stored = static_cast<std::uint64_t>(std::count_if(
       region.sites.begin(), region.sites.end(),
       [](const SiteReport& site) { return site.winner && site.winner->reason == "stored"; }));

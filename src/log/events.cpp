@@ -75,6 +75,10 @@ void write_found_region(RankLog& log, std::string_view region, std::string_view 
 void write_submission(RankLog& log, std::string_view region,
                       const SubmissionEvent& event) noexcept try {
   std::vector<Field> fields = {{"region", region},
+                               {"launches", event.launches},
+                               {"state", event.state},
+                               {"run", event.run},
+                               {"most_runs", event.most_runs},
                                {"chained", event.chained},
                                {"held", event.held},
                                {"batches", event.batches},

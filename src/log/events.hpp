@@ -98,6 +98,10 @@ struct StoreEvent {
 
 /// How launches reached the driver.
 struct SubmissionEvent {
+  std::string launches;             ///< at the end: "chained gathered=16"
+  std::string_view state;           ///< "settled", "open" or "pinned"
+  int run = 0;                      ///< that searches, counted from 1; 0: none does
+  int most_runs = 0;                ///< that search
   std::uint64_t chained = 0;        ///< launches in the stream
   std::uint64_t held = 0;           ///< launches that were held back
   std::uint64_t batches = 0;        ///< of those that were handed over

@@ -66,7 +66,7 @@ std::string fallback_key(const FallbackReport& fallback) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 16> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 17> handlers = {{
       {"start", &ReportBuilder::add_start},
       {"rank", &ReportBuilder::add_rank},
       {"region", &ReportBuilder::add_region},
@@ -82,12 +82,13 @@ std::string ReportBuilder::add(const Record& record) {
       {"kernel", &ReportBuilder::add_kernel},
       {"replay", &ReportBuilder::add_replay},
       {"sync", &ReportBuilder::add_sync},
+      {"submission", &ReportBuilder::add_submission},
       {"summary", &ReportBuilder::add_summary},
   }};
   for (const auto& [event, handler] : handlers) {
     if (record.event == event) return (this->*handler)(record);
   }
-  if (record.event == "timer") return {};
+  if (record.event == "timer" || record.event == "block") return {};
   return "event=" + record.event + " is not known to this version";
 }
 
@@ -181,7 +182,32 @@ std::string ReportBuilder::add_rank(const Record& record) {
 
 std::string ReportBuilder::add_region(const Record& record) {
   if (record.find("region") == nullptr) return missing("region", "region");
-  region_of(record);
+  RegionReport& region = region_of(record);
+  if (record.find("ranks") == nullptr && record.find("text") != nullptr)
+    region.found = record.text("text");
+  return {};
+}
+
+std::string ReportBuilder::add_submission(const Record& record) {
+  if (record.find("region") == nullptr) return missing("submission", "region");
+  const auto count = [&](std::string_view name) { return record.count(name).value_or(0); };
+  SubmissionReport& submission = region_of(record).submission.emplace();
+  submission.launches = record.text("launches");
+  submission.state = record.text("state");
+  submission.run = count("run");
+  submission.most_runs = count("most_runs");
+  submission.chained = count("chained");
+  submission.held = count("held");
+  submission.batches = count("batches");
+  submission.late = count("late");
+  submission.graph_launches = count("graph_launches");
+  submission.in_graphs = count("in_graphs");
+  submission.graphs = count("graphs");
+  submission.images = count("images");
+  submission.kernels = count("kernels");
+  submission.images_left = count("images_left");
+  submission.kept_bytes = count("kept_bytes");
+  submission.load_seconds = seconds_of(record, "load_us");
   return {};
 }
 

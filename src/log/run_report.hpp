@@ -115,8 +115,30 @@ struct ReplayReport {
   double longest_wait_seconds = not_known;
 };
 
+/// How the launches of a region that was found reached the driver.
+struct SubmissionReport {
+  std::string launches;         ///< "chained gathered=16"
+  std::string state;            ///< "settled", "open" or "pinned"
+  std::uint64_t run = 0;        ///< that searches, counted from 1; 0: none does
+  std::uint64_t most_runs = 0;
+  std::uint64_t chained = 0;    ///< launches in the stream
+  std::uint64_t held = 0;
+  std::uint64_t batches = 0;
+  std::uint64_t late = 0;       ///< batches after the deadline
+  std::uint64_t graph_launches = 0;
+  std::uint64_t in_graphs = 0;  ///< launches
+  std::uint64_t graphs = 0;     ///< that were built
+  std::uint64_t images = 0;     ///< that were given waits
+  std::uint64_t kernels = 0;    ///< in them
+  std::uint64_t images_left = 0;
+  std::uint64_t kept_bytes = 0;  ///< of host memory
+  double load_seconds = not_known;
+};
+
 struct RegionReport {
   std::string name;
+  std::string found;  ///< because it repeats, in words; empty: it was marked
+  std::optional<SubmissionReport> submission;
   std::vector<SiteReport> sites;
   std::vector<ReplayReport> replays;    ///< more than one where new sites came later
   std::vector<ConfirmReport> confirms;  ///< one a generation
@@ -213,6 +235,7 @@ class ReportBuilder {
   std::string add_kernel(const Record& record);
   std::string add_replay(const Record& record);
   std::string add_sync(const Record& record);
+  std::string add_submission(const Record& record);
   std::string add_summary(const Record& record);
   std::string add_start(const Record& record);
   std::string add_rank(const Record& record);

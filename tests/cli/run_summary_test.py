@@ -9,6 +9,20 @@ import unittest
 from harness import CommandTest, REPLAY, WRITES_LOG, golden_log
 
 
+FOUND = ('event=start version=0.1.0 program=./engine gpu="Simulated GPU" compute_capability=9.0 num_sms=132 '
+         "driver=13.0 simulated=no mode=auto regions=auto timer=cupti\n"
+         'event=region region=auto text="every 4 launches from core; 1,000 entries; 77 % of the elapsed time"\n')
+SETTLED = ('event=site region=auto site=launches key="" configs=2\n'
+           'event=winner region=auto site=launches key="" config=1 chained=true gathered=16 reason=region\n'
+           "event=confirm region=auto verdict=kept gain=0.42 bound=0.39 pairs=4 tries=1\n")
+
+
+def submission(state, launches, run=0, images=2):
+    return (f'event=submission region=auto launches="{launches}" state={state} run={run} most_runs=4 '
+            "chained=1 held=8000 batches=500 late=3 graph_launches=500 in_graphs=7990 graphs=2 "
+            f"images={images} kernels=57 images_left={images // 2} kept_bytes=3145728 load_us=1500\n")
+
+
 class Summary(CommandTest):
     def setUp(self):
         super().setUp()
@@ -39,6 +53,43 @@ class Summary(CommandTest):
         self.assertRegex(report, r"kernel-1 +config-2 +block=256 +3\.00 us +0\.0 % +40\.0 % less\n"
                                  r" +config-1 +block=128 +4\.00 us +0\.0 % +20\.0 % less\n"
                                  r" +config-0 +block=64 +5\.00 us +0\.0 % +- +default, winner\n")
+
+    def test_a_region_that_was_found_is_told_in_words(self):
+        report = self.report_of(FOUND + SETTLED + submission("settled", "chained gathered=16"))
+        self.assertIn(
+            "  region auto: every 4 launches from core; 1,000 entries; 77 % of the elapsed time\n"
+            "    launches: chained, gathered by 16: 42.0 % less time than as written "
+            "(with 95 % confidence at least 39.0 %, 4 pairs)\n"
+            "    1 launch chained in the stream, 500 graphs of 7990 launches handed over\n"
+            "    2 images with 57 kernels given waits, 1 left alone; 3.00 MiB of host memory kept, "
+            "1.50 ms spent at loads\n", report)
+        self.assertNotIn("config-1", report)
+        self.assertIn("launches: chained, gathered by 16: 42.0 %", self.contextune("logs").stdout)
+        contents = json.loads(self.contextune("logs", "--json").stdout)
+        self.assertEqual(contents["num_bad_lines"], 0)
+        (region,) = contents["processes"][0]["regions"]
+        self.assertEqual(region["found"],
+                         "every 4 launches from core; 1,000 entries; 77 % of the elapsed time")
+        shown = region["submission"]
+        self.assertEqual((shown["launches"], shown["state"], shown["run"]),
+                         ("chained gathered=16", "settled", None))
+        self.assertEqual((shown["in_graphs"], shown["images_left"], shown["load_seconds"]),
+                         (7990, 1, 0.0015))
+
+    def test_launches_that_no_other_way_was_faster_for_stay_as_written(self):
+        settled = SETTLED.replace("verdict=kept gain=0.42 bound=0.39", "verdict=defaults gain=0 bound=0")
+        report = self.report_of(FOUND + settled + submission("settled", "as written", images=0))
+        self.assertIn("    launches: as written, since nothing else was shown to be faster\n", report)
+        self.assertNotIn("images", report)
+        pinned = self.report_of(submission("pinned", "gathered=8"))
+        self.assertIn("  region auto\n    launches: gathered by 8, as --force says\n", pinned)
+
+    def test_a_search_that_goes_on_says_so_once(self):
+        unsettled = 'event=fallback reason=not_settled region=auto site=launches text="It goes on."\n'
+        report = self.report_of(FOUND + unsettled + submission("open", "chained", run=2))
+        self.assertIn("    not settled yet (run 2 of at most 4): launches go out chained so far, and the next "
+                      "run goes on from here\n", report)
+        self.assertNotIn("It goes on", report)
 
     def configs(self, count, status=lambda i: ""):
         return golden_log() + f'event=site region=decode site=many key="" configs={count}\n' + "".join(

@@ -82,6 +82,11 @@ class LooksAt(StoreTest):
         self.assertRegex(output, r"before +block=512 share=0.5 .* 2026-11-18T11:06:40Z")
         self.assertEqual(output.count("software  driver="), 2)
 
+    def test_show_tells_what_another_way_of_launching_gained(self):
+        self.write("launches", "chained gathered=16", name="auto")
+        self.assertRegex(self.store("show", "auto"),
+                         r"launches +program=engine +chained=true gathered=16 +region +- +- +42.0 %")
+
     def test_a_name_in_brackets_is_a_name(self):
         for name in ("[a]", "[a,b]", "[]"):
             self.write("saxpy", "256", name=name)

@@ -2,7 +2,8 @@
 //   write_store FOLDER NAME GPU DRIVER SECONDS SITE WINNER [SITE WINNER ...]
 // SECONDS since 1970 is when. A WINNER of a kernel is its block, "default" for 128; one of a
 // collective is "ALGORITHM PROTOCOL CHANNELS", or "default ALGORITHM PROTOCOL"; "crashed ALGORITHM
-// PROTOCOL": it has that default, and all that is noted of it is a config that crashed.
+// PROTOCOL": it has that default, and all that is noted of it is a config that crashed. One of the
+// site `launches` is as --force has it: "chained gathered=16".
 #include <cmath>
 #include <cstdlib>
 #include <iostream>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "core/submission_stored.hpp"
 #include "store/file_store.hpp"
 
 using namespace contextune;
@@ -64,6 +66,16 @@ StoredSite collective(const std::string& name, const std::string& winner) {
   return site;
 }
 
+StoredSite launches(const std::string& winner) {
+  SubmissionState state;
+  state.runs = 1;
+  state.verdict.settled = true;
+  state.verdict.winner = submission_of(winner).value();
+  state.verdict.gain = 0.42;
+  state.choices = {true, {state.verdict.winner.gathered}};
+  return stored_submission(state, "launches", {{"program", std::string("engine")}}, "build 1");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,6 +83,10 @@ int main(int argc, char** argv) {
   if (words.size() < 7 || words.size() % 2 == 0) return 64;
   std::vector<StoredSite> sites;
   for (std::size_t i = 5; i < words.size(); i += 2) {
+    if (words[i] == "launches") {
+      sites.push_back(launches(words[i + 1]));
+      continue;
+    }
     const bool is_collective = words[i].starts_with("all_");
     sites.push_back(is_collective ? collective(words[i], words[i + 1])
                                   : kernel(words[i], words[i + 1]));

@@ -348,9 +348,16 @@ void SubmissionTuning::forget_context(CUcontext context) noexcept {
 void SubmissionTuning::finish() noexcept {
   try {
     const Lock lock(mutex_);
-    if (search_ == nullptr || is_finished_) return;
+    const bool is_pinned = search_ == nullptr && !in_use_.is_as_written();
+    if (is_finished_ || (search_ == nullptr && !is_pinned)) return;
     is_finished_ = true;
-    if (!is_settled_) {
+    const bool is_open = !is_settled_;
+    if (is_open) {
+      // The driver is not asked any more: what the region begins with stays without a name.
+      for (const Watched& one : threads_) {
+        if (one.thread != leader_ || leader_ == 0) continue;
+        log::write_found_region(log_.lines(), region_name, text_of(found_region(one, period_)));
+      }
       log_.fallback(leader_ == 0 ? FallbackReason::NothingRepeats : FallbackReason::NotSettled,
                     region_name, site_name, {});
       if (leader_ != 0 && stored_ != nullptr) stored_->save(search_->state());
@@ -358,11 +365,14 @@ void SubmissionTuning::finish() noexcept {
     is_settled_ = true;
     const Submitter::Totals totals = submitter_.totals();
     const SplicedLoads::Totals loads = loads_.totals();
-    log::write_submission(
-        log_.lines(), region_name,
-        {totals.chained, totals.held, totals.batches, totals.late, totals.graphs.launches,
-         totals.graphs.kernels, totals.graphs.built, loads.images, loads.kernels, loads.left,
-         loads.kept_bytes, loads.seconds, log_.simulated()});
+    const char* const state = is_pinned ? "pinned" : is_open ? "open" : "settled";
+    const Submission& shown = is_pinned ? in_use_ : search_->verdict().winner;
+    const int run = is_open ? search_->state().runs : 0;
+    log::write_submission(log_.lines(), region_name,
+                          {text_of(shown), state, run, limits_.max_runs, totals.chained,
+                           totals.held, totals.batches, totals.late, totals.graphs.launches,
+                           totals.graphs.kernels, totals.graphs.built, loads.images, loads.kernels,
+                           loads.left, loads.kept_bytes, loads.seconds, log_.simulated()});
     if (stored_ != nullptr) stored_->wait();
   } catch (const std::exception&) {
     // Not said, then.
