@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/force.hpp"
+#include "core/submission.hpp"
 #include "gpu/kernel_name.hpp"
 #include "log/logfmt.hpp"
 #include "store/listing.hpp"
@@ -20,6 +21,9 @@ std::string_view name_of_site(std::string_view site) {
   const std::size_t brace = site.find('{');
   return brace != std::string_view::npos && site.back() == '}' ? site.substr(0, brace) : site;
 }
+
+/// How all launches reach the driver, which no kernel has to be named for.
+constexpr std::string_view site_of_launches = "launches";
 
 /// "default, block=64, block=128".
 std::string list_of(std::span<const Config> configs) {
@@ -88,7 +92,13 @@ void require_pins(const std::string& force, const SpaceFiles& spaces) {
   try {
     for (const ForcedConfig& pin : parse_force(force)) {
       if (const std::string why = why_no_pin(pin, spaces); !why.empty()) throw Error(why);
-      if (!is_config_text(pin.config)) {
+      if (pin.site == site_of_launches && !submission_of(pin.config)) {
+        throw Error(
+            "launches are pinned to \"as written\", \"chained\", \"gathered=16\" or "
+            "\"chained gathered=16\", not to \"" +
+            pin.config + '"');
+      }
+      if (pin.site != site_of_launches && !is_config_text(pin.config)) {
         throw Error('"' + pin.config + "\" of \"" + pin.site +
                     "\" is no config; write a number, default, or NAME=VALUE NAME=VALUE");
       }
@@ -104,6 +114,7 @@ std::vector<std::string> pins_unknown_to_store(const std::string& force, const s
   try {
     const store::Listing stored = store::list_store(store, store::Trust::Own);
     for (const ForcedConfig& pin : parse_force(force)) {
+      if (pin.site == site_of_launches) continue;
       const std::vector<Config> configs = stored_configs(stored, name_of_site(pin.site));
       const bool has_values = pin.config.find('=') != std::string::npos;
       if (configs.empty() || !has_values || !find_configs(configs, pin.config).empty()) continue;

@@ -192,6 +192,12 @@ class Status(CommandTest):
             self.assertIn(f'option force: "{wrong}" of "saxpy" is no config',
                           self.refusal("--force", f"saxpy={wrong}"))
 
+    def test_launches_are_pinned_to_a_way_in_which_they_can_go_out(self):
+        for way in ("chained", "gathered=8", "chained gathered=16", "as written"):
+            self.accept("--force", f"launches={way}")
+        self.assertIn('option force: launches are pinned to "as written", "chained",',
+                      self.refusal("--force", "launches=gathered"))
+
     def test_a_pin_that_only_the_launch_or_the_gpu_can_judge_is_left_to_the_program(self):
         kernel = ('kernel "saxpy" { space = { block = { %s }, per_sm = {1, 2} }, %s '
                   "apply = function(c, l) l.block.x = c.block end }\n")
