@@ -1,12 +1,15 @@
 #include <dlfcn.h>
 
 #include <contextune/error.hpp>
+#include <cstdlib>
+#include <string_view>
 
 #include "cli/findings.hpp"
 #include "cli/text.hpp"
 #include "gpu/cupti_library.hpp"
 #include "gpu/device_facts.hpp"
 #include "gpu/driver.hpp"
+#include "gpu/image/spliced_image.hpp"
 #include "gpu/nvml_library.hpp"
 #include "gpu/nvrtc_library.hpp"
 
@@ -45,6 +48,40 @@ void examine_devices(const gpu::Driver& driver, Findings& findings) {
                        count_text(static_cast<unsigned long long>(facts.num_sms), "SM", "SMs");
     if (driver.simulated) text += ", simulated";
     findings.push_back({Verdict::Good, "GPU " + std::to_string(i), text});
+  }
+}
+
+/// What speaks against chained launches, where launches may be gathered; empty: nothing.
+std::string why_not_chained(const gpu::Driver& driver) {
+  const char* const injected = std::getenv("CUDA_INJECTION64_PATH");
+  if (injected != nullptr && *injected != '\0')
+    return "CUDA_INJECTION64_PATH loads a profiler or a sanitizer, which shows the code as it is";
+  int count = 0;
+  (void)driver.cuDeviceGetCount(&count);
+  for (int i = 0; i < count; ++i) {
+    CUdevice device = 0;
+    if (driver.cuDeviceGet(&device, i) != CUDA_SUCCESS) continue;
+    const int capability = gpu::device_facts(driver, device).compute_capability;
+    if (capability == gpu::entry_wait_architecture) continue;
+    return "that is done where every GPU has compute capability 9.0, and GPU " + std::to_string(i) +
+           " has " + std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+  }
+  return {};
+}
+
+void examine_launches(const gpu::Driver& driver, Findings& findings) {
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  if (blocking != nullptr && *blocking != '\0' && std::string_view(blocking) != "0") {
+    findings.push_back({Verdict::Note, "launches",
+                        "neither chained nor gathered: CUDA_LAUNCH_BLOCKING makes each wait for "
+                        "its end"});
+    return;
+  }
+  const std::string why = why_not_chained(driver);
+  if (why.empty()) {
+    findings.push_back({Verdict::Good, "launches", "can be chained and gathered"});
+  } else {
+    findings.push_back({Verdict::Note, "launches", "can be gathered, but not chained: " + why});
   }
 }
 
@@ -101,6 +138,7 @@ void examine_gpu(Findings& findings) {
   if (driver.simulated) text += "; SIMULATED: figures are of a model, not of a GPU";
   findings.push_back({driver.simulated ? Verdict::Note : Verdict::Good, "driver", text});
   examine_devices(driver, findings);
+  examine_launches(driver, findings);
   examine_cupti(driver, findings);
   if (!driver.simulated) examine_nvml(findings);
   examine_nvrtc(findings);

@@ -20,6 +20,9 @@ class NameFilter {
   /// @param names all that it has
   [[nodiscard]] std::string_view why_not(std::span<const std::string> names) const noexcept;
 
+  /// Nothing was asked for.
+  [[nodiscard]] bool leaves_out_none() const noexcept { return !only_ && !exclude_; }
+
  private:
   std::optional<NamePattern> only_;
   std::optional<NamePattern> exclude_;

@@ -9,6 +9,7 @@
 #include "gpu/activity_timer.hpp"
 #include "gpu/clock_monitor.hpp"
 #include "gpu/context_idle.hpp"
+#include "gpu/kernel_name.hpp"
 #include "gpu/span_timer.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/discovered_region.hpp"
@@ -64,7 +65,13 @@ log::RankLog::Settings log_settings(const Options& options) {
           options.log_level};
 }
 
+bool launches_block() {
+  const char* const value = variable("CUDA_LAUNCH_BLOCKING");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
+  if (launches_block()) return Splice::Off;
   const bool may_chain =
       pinned ? pinned->chained : options.region == "auto" && options.auto_knobs.chained;
   return may_chain ? options.splice : Splice::Off;
@@ -102,6 +109,12 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       open_(frontend == nullptr ? nullptr : frontend->armed),
       loads_(driver_, splice_of(options, forced_.launches()),
              [this] { return submission_.seconds_left_for_loads(); },
+             filter_.leaves_out_none() ? SplicedLoads::LeftOut()
+                                       : [this](const std::string& symbol) {
+                                           const std::string name =
+                                               gpu::demangled_kernel_name(symbol);
+                                           return !filter_.why_not({&name, 1}).empty();
+                                         },
              [this](const std::string& sentence) {
                log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
              }),
@@ -159,7 +172,15 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
 }
 
 void ProcessRuntime::start_submission() noexcept {
-  if (const auto pinned = forced_.launches()) return submission_.pin(*pinned);
+  const auto blocks = [this] {
+    if (!launches_block()) return false;
+    log_.fallback(FallbackReason::LaunchBlocking, StoredSubmission::region, {}, {});
+    return true;
+  };
+  if (const auto pinned = forced_.launches()) {
+    if (pinned->is_as_written() || !blocks()) submission_.pin(*pinned);
+    return;
+  }
   const bool is_wanted = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
     return mark.kind == RegionMark::Kind::Auto;
   });
@@ -167,7 +188,7 @@ void ProcessRuntime::start_submission() noexcept {
   SubmissionChoices choices;
   choices.may_chain = options_.auto_knobs.chained;
   if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
-  if (choices != SubmissionChoices{}) submission_.start(choices);
+  if (choices != SubmissionChoices{} && !blocks()) submission_.start(choices);
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

@@ -154,8 +154,12 @@ struct Request {
 }  // namespace
 
 SplicedLoads::SplicedLoads(const gpu::Driver& driver, Splice splice,
-                           std::function<double()> seconds, Refused refused)
-    : driver_(driver), seconds_(std::move(seconds)), refused_(std::move(refused)), splice_(splice) {
+                           std::function<double()> seconds, LeftOut left_out, Refused refused)
+    : driver_(driver),
+      seconds_(std::move(seconds)),
+      left_out_(std::move(left_out)),
+      refused_(std::move(refused)),
+      splice_(splice) {
   if (splice_ == Splice::Off) return;
   const char* const forced = variable("CUDA_FORCE_PTX_JIT");
   if (forced != nullptr && std::string_view(forced) != "0") splice_ = Splice::Off;
@@ -209,7 +213,8 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
   auto spliced = gpu::spliced_image(
       *source, std::min(most, most_bytes),
       [&](const gpu::CodeKernel& kernel) {
-        return splice_ == Splice::All || !is_kernel_of_others(kernel.symbol);
+        return (splice_ == Splice::All || !is_kernel_of_others(kernel.symbol)) &&
+               !(left_out_ && left_out_(kernel.symbol));
       },
       why);
   if (!spliced) return leave(why);

@@ -30,6 +30,8 @@ class SplicedLoads {
  public:
   /// Makes the driver's own call of a load with these arguments.
   using Load = std::function<CUresult(contextune_fn fn, void* const* args)>;
+  /// Whether the user leaves a kernel out, by its symbol.
+  using LeftOut = std::function<bool(const std::string& symbol)>;
   /// Told why an image was left alone.
   using Refused = std::function<void(const std::string& sentence)>;
 
@@ -44,8 +46,9 @@ class SplicedLoads {
 
   /// @param splice   off also where a GPU is of another architecture than is known
   /// @param seconds  that may still be spent; asked before each image
+  /// @param left_out empty: none is
   SplicedLoads(const gpu::Driver& driver, Splice splice, std::function<double()> seconds,
-               Refused refused);
+               LeftOut left_out, Refused refused);
   SplicedLoads(const SplicedLoads&) = delete;
   SplicedLoads& operator=(const SplicedLoads&) = delete;
 
@@ -80,6 +83,7 @@ class SplicedLoads {
 
   const gpu::Driver& driver_;
   const std::function<double()> seconds_;
+  const LeftOut left_out_;
   const Refused refused_;
   std::atomic<Splice> splice_;
   std::mutex mutex_;

@@ -1,0 +1,82 @@
+"""`contextune run --region auto` with the real library and the demo on the simulated driver."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
+COMMAND = BUILD / "bin" / "contextune"
+DEMO = (BUILD / "demo" / "contextune_demo", "--rows", 64, "--steps", 40)
+PATIENCE = 100
+
+
+class AutoRun(unittest.TestCase):
+    def setUp(self):
+        self.work = pathlib.Path(tempfile.mkdtemp(prefix="contextune-auto-run-"))
+        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.environment = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("CONTEXTUNE_", "CUDA_", "LD_PRELOAD", "NVTX_"))
+        } | {"LD_LIBRARY_PATH": str(BUILD / "simcuda"), "CONTEXTUNE_STORE": "off"}
+
+    def execute(self, *argv, **variables):
+        result = subprocess.run(
+            list(map(str, argv)), capture_output=True, text=True, cwd=self.work,
+            env=self.environment | variables, timeout=PATIENCE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def run_of(self, *flags, **variables):
+        """The last process in the logs, and the report, of a run that printed what the demo does."""
+        shutil.rmtree(self.work / ".autotune_logs", ignore_errors=True)
+        bare = self.execute(*DEMO)
+        self.assertEqual(self.execute(COMMAND, "run", "--region", "auto", "--report", "report.txt", *flags,
+                                      "--", *DEMO, **variables), bare)
+        contents = json.loads(self.execute(COMMAND, "logs", "--json"))
+        self.assertEqual(contents["num_bad_lines"], 0)
+        return contents["processes"][-1], (self.work / "report.txt").read_text()
+
+    def submission_of(self, *flags, **variables):
+        process, report = self.run_of(*flags, **variables)
+        (region,) = [one for one in process["regions"] if one["name"] == "auto"]
+        return region["submission"], report
+
+    def test_pinned_launches_are_gathered_and_counted(self):
+        shown, report = self.submission_of("--force", "launches=gathered=8")
+        self.assertEqual((shown["launches"], shown["state"]), ("gathered=8", "pinned"))
+        self.assertGreater(shown["held"], 0)
+        self.assertIn("launches: gathered by 8, as --force says", report)
+
+    def test_a_kernel_that_is_left_out_is_not_gathered(self):
+        shown, _ = self.submission_of("--force", "launches=gathered=8", "--exclude", "[a-z]")
+        self.assertEqual((shown["held"], shown["chained"], shown["images"]), (0, 0, 0))
+
+    def test_launches_that_block_are_neither_chained_nor_gathered(self):
+        for flags in (["--force", "launches=chained gathered=8"], []):
+            process, report = self.run_of(*flags, CUDA_LAUNCH_BLOCKING="1")
+            self.assertEqual([one for one in process["regions"] if one["submission"]], [])
+            self.assertIn("launch_blocking, auto: CUDA_LAUNCH_BLOCKING makes each launch wait", report)
+        process, report = self.run_of(CUDA_LAUNCH_BLOCKING="0")
+        self.assertNotIn("launch_blocking", report)
+
+    def test_nothing_is_looked_for_where_nothing_may_be_tried(self):
+        process, _ = self.run_of("--auto", "off")
+        self.assertEqual([one for one in process["regions"] if one["submission"]], [])
+
+    def test_the_doctor_says_how_launches_may_go_out(self):
+        def doctor(**variables):
+            return subprocess.run([str(COMMAND), "doctor"], capture_output=True, text=True, cwd=self.work,
+                                  env=self.environment | variables, timeout=PATIENCE).stdout
+        self.assertRegex(doctor(), r"\[ok\] +launches +can be chained and gathered\n")
+        self.assertRegex(doctor(CUDA_LAUNCH_BLOCKING="1"), r"\[--\] +launches +neither chained nor gathered: ")
+        self.assertRegex(doctor(CUDA_INJECTION64_PATH="/x.so"),
+                         r"\[--\] +launches +can be gathered, but not chained: CUDA_INJECTION64_PATH ")
+
+
+if __name__ == "__main__":
+    unittest.main()
