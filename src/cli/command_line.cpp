@@ -32,7 +32,8 @@ std::string joined(const Words& words, std::string_view separator) {
 }
 
 bool takes_value(std::string_view flag) {
-  if (flag == "--space-out" || flag == "-n" || flag == "--num-ranks") return true;
+  if (flag == "--space-out" || flag == "-n" || flag == "--num-ranks" || flag == "--prove")
+    return true;
   return std::ranges::any_of(option_table(), [&](const OptionInfo& option) {
     return option.flag == flag && !option.is_switch;
   });
@@ -171,6 +172,7 @@ Request parse_run(Words words) {
       .add_option("-n,--num-ranks", request.num_ranks)
       ->check(CLI::Range(1, most_local_ranks));
   parser.app().add_flag("--kill-on-failure", request.kill_on_failure);
+  parser.app().add_option("--prove", request.prove)->check(CLI::Range(2, most_proving_rounds));
   if (auto other = parser.parse(std::move(words), "run", run_failed)) return *other;
   for (const OptionInfo& option : option_table()) {
     const std::string name(option.name);
@@ -186,6 +188,11 @@ Request parse_run(Words words) {
   if (request.kill_on_failure && request.num_ranks == 0) {
     return UsageError{
         "contextune run: --kill-on-failure is about ranks that -n starts, and there is no -n",
+        run_failed};
+  }
+  if (request.prove > 0 && request.num_ranks > 0) {
+    return UsageError{
+        "contextune run: --prove runs one process again and again, and -n starts several at once",
         run_failed};
   }
   if (request.command.empty()) {

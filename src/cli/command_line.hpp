@@ -14,6 +14,7 @@ struct RunRequest {
   std::string space_out;  ///< empty: contextune.lua, and only if there is none yet
   int num_ranks = 0;      ///< 0: the program is started once, as whatever rank it is
   bool kill_on_failure = false;
+  int prove = 0;  ///< rounds of a bare and a tuned run; 0: the program is run once, tuned
   std::vector<std::string> command;
 };
 
@@ -73,6 +74,9 @@ using Request = std::variant<RunRequest, LogsRequest, DoctorRequest, BuildReques
 
 /// Exit status of `contextune run` for its own failures, as that of env and timeout.
 inline constexpr int run_failed = 125;
+
+/// That --prove makes.
+inline constexpr int most_proving_rounds = 1000;
 
 [[nodiscard]] Request parse_command_line(const std::vector<std::string>& arguments);
 

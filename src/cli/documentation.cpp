@@ -4,6 +4,7 @@
 #include <contextune/version.hpp>
 #include <string_view>
 
+#include "cli/command_line.hpp"
 #include "cli/local_ranks.hpp"
 #include "core/fallback_reason.hpp"
 #include "core/option_table.hpp"
@@ -150,6 +151,8 @@ std::string run_help() {
   contextune run --discover --space-out engine.lua -- ./engine --model x
   contextune run --space engine.lua --report tuned.txt -- ./engine --model x > output.txt
 
+  contextune run --prove 10 -- ./engine --model x
+
   contextune run -n 4 --region nvtx:step -- ./train --steps 100
 
 The program runs as it would without contextune: same output, same results, same exit status, or
@@ -163,6 +166,12 @@ A marked region is recorded on one visit and repeated at its end until it is tun
 that it writes put back in between; the program waits meanwhile, and goes on with what its own visit
 computed. A region that cannot be repeated exactly is tuned live, over many visits: the summary says
 why, and `contextune reasons` what to do. --mode live repeats nothing.
+
+--prove N shows what tuning is worth: the program runs once as it is, with its output shown, then tuned
+until its search is settled (5 runs at most), then N times as it is and N times tuned, in turns. The outputs
+are compared in every byte, and if these differ without their numbers, as lines with times may; then the ends
+and the wall times, by pairs. Each run reads the standard input anew if that is a file, else nothing. The
+status is that of the first run, or 1 where tuned runs did something else.
 
 -n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
 another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0
@@ -193,6 +202,11 @@ Options
               "With -n: once a rank has failed, send SIGTERM to the others, and SIGKILL to those "
               "that are still there 10 seconds later",
               6);
+  text += "  --prove N\n" +
+          wrapped("Run the program N times (2 to " + std::to_string(most_proving_rounds) +
+                      ") as it is and N times tuned, in turns, once its search is settled; compare "
+                      "outputs, ends and wall times",
+                  6);
   text += "  --space-out FILE\n" +
           wrapped(
               "Where --discover writes its space file; a file that is there already is never "

@@ -18,6 +18,7 @@
 #include "cli/program.hpp"
 #include "cli/program_file.hpp"
 #include "cli/progress.hpp"
+#include "cli/prove.hpp"
 #include "cli/rank_comparison.hpp"
 #include "cli/reporter.hpp"
 #include "cli/run_conditions.hpp"
@@ -161,6 +162,13 @@ int follow(Program& program, const RunSetup& setup, const RunRequest& request, R
   return status;
 }
 
+int run_proof(const RunRequest& request, const RunSetup& setup) {
+  if (setup.options.disable || setup.options.discover)
+    throw Error("--prove compares tuned runs, and --disable and --discover tune nothing");
+  Reporter reporter(setup.options.report, setup.options.quiet);
+  return prove(request, setup, reporter);
+}
+
 int run(const RunRequest& request) {
   const RunSetup setup = prepare_run(request);
   if (!setup.options.discover && !request.space_out.empty())
@@ -172,6 +180,7 @@ int run(const RunRequest& request) {
                 "with --space-out");
   }
   if (!setup.options.disable) require_possible(setup);
+  if (request.prove > 0) end_like(run_proof(request, setup));
   int status = 0;
   {
     Reporter reporter(setup.options.report, setup.options.quiet);

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace contextune::cli {
+
+/// One run of a program.
+struct ProvedRun {
+  bool tuned = false;
+  double seconds = 0;
+  int wait_status = 0;
+  std::string output;
+};
+
+/// How an output is like another.
+enum class Likeness { Same, SameButNumbers, Different };
+
+/// Numbers may be times; blanks before them may be there to align them.
+[[nodiscard]] Likeness likeness(std::string_view one, std::string_view other);
+
+/// What the runs show together, the first of them bare.
+struct Proof {
+  Likeness tuned = Likeness::Same;  ///< the least like of the tuned runs, to the first bare one
+  Likeness bare = Likeness::Same;   ///< of the other bare runs
+  bool same_status = true;
+  double bare_seconds = 0;  ///< medians
+  double tuned_seconds = 0;
+  double ratio = 0;  ///< of wall times, bare over tuned: median of the pairs
+  double low = 0;    ///< its 95 % interval
+  double high = 0;
+
+  /// Whether the tuned runs did what bare ones do.
+  [[nodiscard]] bool holds() const;
+};
+
+/// @param runs in pairs, each of a bare and a tuned run in either order; the first is bare
+[[nodiscard]] Proof proof_of(const std::vector<ProvedRun>& runs);
+
+/// Several lines for a person.
+[[nodiscard]] std::string proof_text(const Proof& proof, const std::vector<ProvedRun>& runs);
+
+}  // namespace contextune::cli
