@@ -96,6 +96,16 @@ class ReplayRun(unittest.TestCase):
         self.assertIn("excluded, decode, rotate: It is not tuned: --exclude finds something in its name.",
                       report)
 
+    def test_pinned_launches_say_how_many_went_so(self):
+        program = (*SMALL_DEMO, "--steps", 10)
+        bare = self.execute(*program)
+        logs = self.work / "logs"
+        self.assertEqual(self.execute(COMMAND, "run", "--region", "auto", "--log-dir", logs,
+                                      "--report", "report.txt", "--force", "launches=gathered=16", "--",
+                                      *program), bare)
+        self.assertRegex((logs / "rank-0.log").read_text(),
+                         r" event=submission region=auto launches=\S+ state=pinned .*chained=0 held=\d+ ")
+
     def test_the_ranks_of_a_job_have_a_log_each_and_are_compared(self):
         program = (*SMALL_DEMO, "--steps", 2)
         bare = self.execute(*program)

@@ -78,19 +78,21 @@ enum class Kind {
   PollStream,
   QueryOnce,
   WaitStream,
+  Temporary,
+  BadLaunch,
   EndOfList
 };
 constexpr Kind last_kernel = Kind::Publish;
-constexpr const char* kind_names[] = {"mix_ca",           "mix_nc",          "mix_texture",
-                                      "mix_constants",    "write_constants", "read_all_write_last",
-                                      "histogram",        "mix_stack",       "read_globals",
-                                      "write_globals",    "turn_tiles",      "two_phases",
-                                      "triggers_early",   "waits_itself",    "publish",
-                                      "memset",           "copy device",     "copy to device",
-                                      "copy pageable",    "copy blocking",   "copy to pinned",
-                                      "copy from pinned", "copy to symbol",  "host function",
-                                      "poll event",       "poll stream",     "query once",
-                                      "wait for stream"};
+constexpr const char* kind_names[] = {"mix_ca",           "mix_nc",           "mix_texture",
+                                      "mix_constants",    "write_constants",  "read_all_write_last",
+                                      "histogram",        "mix_stack",        "read_globals",
+                                      "write_globals",    "turn_tiles",       "two_phases",
+                                      "triggers_early",   "waits_itself",     "publish",
+                                      "memset",           "copy device",      "copy to device",
+                                      "copy pageable",    "copy blocking",    "copy to pinned",
+                                      "copy from pinned", "copy to symbol",   "host function",
+                                      "poll event",       "poll stream",      "query once",
+                                      "wait for stream",  "temporary memory", "bad launch"};
 static_assert(sizeof(kind_names) / sizeof(*kind_names) ==
               static_cast<std::size_t>(Kind::EndOfList));
 
@@ -108,8 +110,9 @@ struct Operation {
   unsigned way = 0;
   Delays delays{0, 0, 1};
   How how = How::Plain;
-  unsigned captured = 0;  // at the first of some operations: how many are captured together
-  unsigned repeats = 1;   // of that graph
+  unsigned captured = 0;   // at the first of some operations: how many are captured together
+  unsigned repeats = 1;    // of that graph
+  bool elsewhere = false;  // launched by the other thread, while this one waits for it
   std::vector<unsigned> waits_for;  // streams whose work so far has to be done before
 };
 
@@ -239,6 +242,7 @@ void uses(const Operation& one, std::vector<unsigned>& reads, std::vector<unsign
     case Kind::PollStream:
     case Kind::QueryOnce:
     case Kind::WaitStream:
+    case Kind::BadLaunch:
       break;
     default:
       reads = {one.in};
@@ -253,41 +257,43 @@ bool may_be_captured(Kind kind) {
           kind == Kind::CopyToDevice);
 }
 
-Operation draw_operation(Random& random, const std::vector<unsigned>& streams,
-                         const std::vector<unsigned>& buffers, unsigned delayed) {
+/// @param shape    draws what is launched, and where
+/// @param others   of a hundred operations: how many are no launches
+/// @param delayed  of a hundred launches: how many have slow blocks
+Operation draw_operation(Random& shape, Random& random, const std::vector<unsigned>& streams,
+                         const std::vector<unsigned>& buffers, unsigned others, unsigned delayed) {
   Operation one;
-  one.stream = streams[random.below(static_cast<unsigned>(streams.size()))];
-  const unsigned which = random.below(100);
-  if (which < 78) {
+  one.stream = streams[shape.below(static_cast<unsigned>(streams.size()))];
+  if (!shape.in(others)) {
     // Some twice, being what goes wrong most easily.
-    one.kind = random.of({Kind::MixCa,
-                          Kind::MixCa,
-                          Kind::MixNc,
-                          Kind::MixNc,
-                          Kind::MixTexture,
-                          Kind::MixTexture,
-                          Kind::MixConstants,
-                          Kind::MixConstants,
-                          Kind::WriteConstants,
-                          Kind::WriteConstants,
-                          Kind::ReadAllWriteLast,
-                          Kind::ReadAllWriteLast,
-                          Kind::ReadAllWriteLast,
-                          Kind::Histogram,
-                          Kind::MixStack,
-                          Kind::ReadGlobals,
-                          Kind::WriteGlobals,
-                          Kind::TurnTiles,
-                          Kind::TriggersEarly,
-                          Kind::WaitsItself});
-    if (random.in(2)) one.kind = Kind::TwoPhases;
-    if (random.in(2)) one.kind = Kind::Publish;
+    one.kind = shape.of({Kind::MixCa,
+                         Kind::MixCa,
+                         Kind::MixNc,
+                         Kind::MixNc,
+                         Kind::MixTexture,
+                         Kind::MixTexture,
+                         Kind::MixConstants,
+                         Kind::MixConstants,
+                         Kind::WriteConstants,
+                         Kind::WriteConstants,
+                         Kind::ReadAllWriteLast,
+                         Kind::ReadAllWriteLast,
+                         Kind::ReadAllWriteLast,
+                         Kind::Histogram,
+                         Kind::MixStack,
+                         Kind::ReadGlobals,
+                         Kind::WriteGlobals,
+                         Kind::TurnTiles,
+                         Kind::TriggersEarly,
+                         Kind::WaitsItself});
+    if (shape.in(2)) one.kind = Kind::TwoPhases;
+    if (shape.in(2)) one.kind = Kind::Publish;
   } else {
-    one.kind =
-        random.of({Kind::Memset, Kind::Memset, Kind::CopyDevice, Kind::CopyDevice,
-                   Kind::CopyToDevice, Kind::CopyPageable, Kind::CopyBlocking, Kind::CopyToPinned,
-                   Kind::CopyFromPinned, Kind::CopyToSymbol, Kind::HostFunction, Kind::PollEvent,
-                   Kind::PollStream, Kind::QueryOnce, Kind::QueryOnce, Kind::WaitStream});
+    one.kind = shape.of(
+        {Kind::Memset, Kind::Memset, Kind::CopyDevice, Kind::CopyDevice, Kind::CopyToDevice,
+         Kind::CopyPageable, Kind::CopyBlocking, Kind::CopyToPinned, Kind::CopyFromPinned,
+         Kind::CopyToSymbol, Kind::HostFunction, Kind::PollEvent, Kind::PollStream, Kind::QueryOnce,
+         Kind::QueryOnce, Kind::WaitStream, Kind::Temporary, Kind::Temporary, Kind::BadLaunch});
   }
   const auto buffer = [&] { return buffers[random.below(static_cast<unsigned>(buffers.size()))]; };
   one.in = buffer();
@@ -318,8 +324,10 @@ Operation draw_operation(Random& random, const std::vector<unsigned>& streams,
   else if (random.in(3) && one.kind == Kind::MixCa)
     (random.in(50) ? one.in : one.out) = mapped;
   one.n = std::min(words_of[one.in], words_of[one.out]);
-  if (one.kind <= last_kernel) {
+  if (one.kind <= last_kernel || one.kind == Kind::Temporary) {
     one.n = std::min(one.n, one.grid * one.block * 16);
+  }
+  if (one.kind <= last_kernel) {
     if (random.in(25)) one.n -= random.below(one.n / 2);  // threads that leave at once
     if (random.in(15) && one.kind != Kind::TwoPhases) {
       one.how = random.of({How::NoAttributes, How::Priority, How::Cluster, How::SyncDomain});
@@ -330,34 +338,53 @@ Operation draw_operation(Random& random, const std::vector<unsigned>& streams,
   return one;
 }
 
+/// Eight programs in a row have the same shape, that is the same kernels in the same streams, as
+/// parts of a program have; data, buffers, grids and delays are drawn for each.
 Program draw_program(std::uint64_t seed, std::uint64_t number) {
+  constexpr std::uint64_t same_shape = 16;  // numbers, of which each program has two
+  Random shape(seed ^ 0x5851f42d4c957f2du, number / same_shape * 2 + number % 2);
   Random random(seed, number);
   Program program;
   std::vector<unsigned> streams;
-  const unsigned num = random.in(55) ? 1 : 2 + random.below(3);
+  const unsigned num = shape.in(60) ? 1 : 2 + shape.below(3);
   while (streams.size() < num) {
-    const unsigned one = random.below(num_streams);
+    // Twice, since launches are held back in those only.
+    const unsigned one = shape.of<unsigned>({legacy, legacy, blocking, blocking, non_blocking,
+                                             non_blocking, high_priority, per_thread});
     if (std::find(streams.begin(), streams.end(), one) == streams.end()) streams.push_back(one);
   }
   std::vector<unsigned> buffers;
   const bool large = random.in(25);
-  while (buffers.size() < 2 + random.below(3)) {
+  const unsigned num_buffers = 2 + random.below(3);
+  while (buffers.size() < num_buffers) {
     const unsigned one = random.below(large ? num_device_buffers : first_large);
     if (std::find(buffers.begin(), buffers.end(), one) == buffers.end()) buffers.push_back(one);
   }
+  const unsigned others = shape.of({0u, 4u, 22u});
   const unsigned delayed = random.of({0u, 20u, 60u});
-  const unsigned length = 2 + random.below(random.in(50) ? 12 : 39);
   // The same launches over and over, as most programs do them.
-  const unsigned period = random.in(40) ? 1 + random.below(8) : length;
+  unsigned period = 2 + shape.below(shape.in(50) ? 12 : 39);
+  unsigned length = period;
+  if (shape.in(50)) {
+    period = 1 + shape.below(12);
+    length = std::min(80u, period * (2 + shape.below(8)));
+  }
+  const bool two_threads = random.in(15);
   for (unsigned i = 0; i < length; ++i) {
     Operation one;
     if (i >= period) {
       one = program.operations[i - period];
       if (random.in(50)) one.salt = random.bits();
+      if (random.in(20) && one.kind <= last_kernel && one.kind != Kind::TwoPhases) {
+        one.grid = 2 * (1 + random.below(500));
+        one.n = std::min(one.n, one.grid * one.block * 16);
+        if (one.delays.every > 2) one.delays.every = 2;
+      }
     } else {
-      one = draw_operation(random, streams, buffers, delayed);
+      one = draw_operation(shape, random, streams, buffers, others, delayed);
     }
     one.captured = 0;
+    one.elsewhere = two_threads && one.stream != per_thread && random.in(50);
     program.operations.push_back(std::move(one));
   }
   if (random.in(15)) {
@@ -474,7 +501,9 @@ class Lane {
   }
 
   /// @param alone no other thread uses the GPU meanwhile, so that a capture may forbid it
-  std::uint64_t run(const Program& program, bool alone) {
+  /// @param elsewhere has something done by another thread; none: everything is done by this one
+  std::uint64_t run(const Program& program, bool alone,
+                    const std::function<void(const std::function<void()>&)>& elsewhere = {}) {
     hash_ = Hash();
     cudaStream_t first = streams_[non_blocking];
     for (unsigned r = 0; r < num_resources; ++r) {
@@ -496,7 +525,11 @@ class Lane {
         CUDA_CHECK(cudaStreamWaitEvent(streams_[head.stream], event, 0));
       }
       if (head.captured == 0) {
-        perform(head);
+        if (head.elsewhere && elsewhere) {
+          elsewhere([this, &head] { perform(head); });
+        } else {
+          perform(head);
+        }
         ++i;
         continue;
       }
@@ -708,6 +741,23 @@ class Lane {
       case Kind::WaitStream:
         CUDA_CHECK(cudaStreamSynchronize(stream));
         break;
+      case Kind::Temporary: {
+        void* temporary = nullptr;
+        CUDA_CHECK(cudaMallocAsync(&temporary, bytes, stream));
+        launch_kernel(one, KERNEL(mix_ca), 0, in, static_cast<unsigned*>(temporary), one.n,
+                      one.salt, one.delays);
+        launch_kernel(one, KERNEL(mix_stack), 0, static_cast<unsigned*>(temporary), out, one.n,
+                      one.salt | 1u, one.delays);
+        CUDA_CHECK(cudaFreeAsync(temporary, stream));
+        break;
+      }
+      case Kind::BadLaunch: {
+        // Comes back with its code, and the next one is as good as any.
+        mix_stack<<<1, 2048, 0, stream>>>(in, out, one.n, one.salt, one.delays);
+        const unsigned code[8] = {static_cast<unsigned>(cudaGetLastError())};
+        hash_.add(code, 8);
+        break;
+      }
       case Kind::EndOfList:
         break;
     }
@@ -772,6 +822,7 @@ void describe(const Program& program, const char* thread) {
         one.n, one.grid, one.block, one.salt, one.delays.before, one.delays.after, one.delays.every,
         static_cast<int>(one.how));
     for (unsigned s : one.waits_for) std::fprintf(stderr, ", after %s", stream_names[s]);
+    if (one.elsewhere) std::fprintf(stderr, ", by the other thread");
     if (one.captured != 0) std::fprintf(stderr, ", captured %u x %u", one.captured, one.repeats);
     std::fprintf(stderr, "\n");
   }
@@ -790,6 +841,14 @@ void load_kernels() {
        turn_tiles, two_phases, triggers_early, waits_itself, publish);
 }
 
+/// Else each wait of the host gives it back, and programs take many times as long.
+void keep_temporary_memory() {
+  cudaMemPool_t pool = nullptr;
+  CUDA_CHECK(cudaDeviceGetDefaultMemPool(&pool, 0));
+  std::uint64_t bytes = 64 << 20;
+  CUDA_CHECK(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &bytes));
+}
+
 /// A second thread with a lane of its own.
 class Worker {
  public:
@@ -799,9 +858,10 @@ class Worker {
     give(nullptr);
     thread_.join();
   }
-  void give(const Program* program) {
+  /// One piece of work at a time, which stays until its result was asked for.
+  void give(const std::function<std::uint64_t(Lane&)>* work) {
     const std::lock_guard lock(mutex_);
-    program_ = program;
+    work_ = work;
     has_work_ = true;
     changed_.notify_all();
   }
@@ -819,9 +879,9 @@ class Worker {
     changed_.notify_all();
     for (;;) {
       changed_.wait(lock, [this] { return has_work_; });
-      if (program_ == nullptr) return;
+      if (work_ == nullptr) return;
       lock.unlock();
-      const std::uint64_t result = lane.run(*program_, false);
+      const std::uint64_t result = (*work_)(lane);
       lock.lock();
       result_ = result;
       has_work_ = false;
@@ -831,7 +891,7 @@ class Worker {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  const Program* program_ = nullptr;
+  const std::function<std::uint64_t(Lane&)>* work_ = nullptr;
   bool has_work_ = true;
   std::uint64_t result_ = 0;
   std::thread thread_;
@@ -851,8 +911,17 @@ int main(int argc, char** argv) {
     return 1;
   }
   load_kernels();
+  keep_temporary_memory();
   Lane lane(0);
   Worker worker;
+  const auto elsewhere = [&worker](const std::function<void()>& work) {
+    const std::function<std::uint64_t(Lane&)> given = [&work](Lane&) {
+      work();
+      return std::uint64_t{0};
+    };
+    worker.give(&given);
+    (void)worker.result();
+  };
   const auto start = Clock::now();
   for (std::uint64_t i = first; i < first + count; ++i) {
     const Program program = draw_program(seed, 2 * i);
@@ -860,8 +929,11 @@ int main(int argc, char** argv) {
     const Program other = two ? draw_program(seed, 2 * i + 1) : Program();
     if (tell) describe(program, "thread 0");
     if (tell && two) describe(other, "thread 1");
-    if (two) worker.give(&other);
-    std::uint64_t sum = lane.run(program, !two);
+    const std::function<std::uint64_t(Lane&)> others = [&](Lane& own) {
+      return own.run(other, false);
+    };
+    if (two) worker.give(&others);
+    std::uint64_t sum = two ? lane.run(program, false) : lane.run(program, true, elsewhere);
     if (two) sum ^= worker.result() * 0x9e3779b97f4a7c15u;
     std::fprintf(out, "%llu %016llx\n", static_cast<unsigned long long>(i),
                  static_cast<unsigned long long>(sum));

@@ -70,14 +70,13 @@ class Submission(unittest.TestCase):
         return run
 
     def was_used(self, run):
-        """Nothing is shown by a run in which the launches went as written."""
-        for kind, name in (("chained", "chained"), ("gathered", "held")):
-            total = run.total(name)
-            if kind not in run.way or total is None:
-                continue
-            alone = kind == run.way.split("=")[0]
-            if alone:
-                self.assertGreater(total, 0, f"{run.way}: no launch was {kind}\n{run.log[-2000:]}")
+        """Nothing is shown by a run in which all launches went as written."""
+        needed = {"chained": ("kernels",), "gathered": ("held", "in_graphs")}
+        names = [name for kind, all_names in needed.items() if kind in run.way for name in all_names]
+        if run.way == "chained":
+            names.append("chained")  # launches in a stream
+        for name in names:
+            self.assertTrue(run.total(name), f"{run.way}: {name}={run.total(name)}\n{run.log[-2000:]}")
 
     def test_random_programs_give_the_same_bits(self):
         argv = (PROGRAMS, "--seed", settings.seed, "--count", settings.count)
@@ -88,7 +87,7 @@ class Submission(unittest.TestCase):
         for way in (BARE, "as written", *WAYS):
             with self.subTest(launches=way or "bare, once more"):
                 run = self.run_well(argv, way)
-                totals = {name: run.total(name) for name in ("chained", "held", "in_graphs")}
+                totals = {name: run.total(name) for name in ("chained", "held", "in_graphs", "late", "kernels")}
                 print(f"{way or 'bare, once more'}: {run.err.strip()}, {totals}", flush=True)
                 differing = [line.split()[0] for line, other in zip(wanted, run.out.splitlines(), strict=True)
                              if line != other]
@@ -116,6 +115,7 @@ class Submission(unittest.TestCase):
                 run = self.run_well((CONTROLS,), way)
                 print(f"{run.way}: {run.seconds:.1f} s\n" +
                       "".join(line + "\n" for line in run.out.splitlines() if " median " in line), flush=True)
+                self.was_used(run)
                 wrong = self.wrong(run)
                 for name in ("trigger_and_wait", "ordinary_after_trigger", "ordinary_data",
                              "ordinary_constants", "ordinary_constants_after_trigger", "flag",
