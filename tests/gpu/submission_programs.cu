@@ -778,6 +778,7 @@ class Lane {
 
   [[noreturn]] void give_up(const char* what) {
     std::fprintf(stderr, "submission_programs: %s was not done in 10 s\n", what);
+    std::fflush(nullptr);  // the program after the last one that has a line
     std::_Exit(3);
   }
 

@@ -169,22 +169,41 @@ Table read_table(const std::string& file) {
   return table;
 }
 
-/// A file's name that is free, and the file is gone afterwards.
-class Result {
+/// A folder of its own for a child, gone afterwards.
+class Scratch {
  public:
-  Result() : name_(std::filesystem::temp_directory_path() / "contextune-launches-XXXXXX") {
-    const int file = mkstemp(name_.data());
-    if (file < 0) throw std::runtime_error("no temporary file");
-    close(file);
+  Scratch() : folder_(std::filesystem::temp_directory_path() / "contextune-launches-XXXXXX") {
+    if (mkdtemp(folder_.data()) == nullptr) throw std::runtime_error("no temporary folder");
   }
-  ~Result() { (void)unlink(name_.c_str()); }
-  Result(const Result&) = delete;
-  Result& operator=(const Result&) = delete;
-  [[nodiscard]] const std::string& name() const { return name_; }
+  ~Scratch() {
+    std::error_code ignored;
+    std::filesystem::remove_all(folder_, ignored);
+  }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+  [[nodiscard]] std::string result() const { return folder_ + "/result"; }
 
  private:
-  std::string name_;
+  std::string folder_;
 };
+
+/// What the child's log says of how its launches went.
+std::string totals(const std::string& folder) {
+  std::ifstream log(folder + "/rank-0.log");
+  for (std::string line; std::getline(log, line);) {
+    if (line.find(" event=submission ") == std::string::npos) continue;
+    std::string text;
+    for (const char* name :
+         {" kernels=", " chained=", " held=", " batches=", " late=", " in_graphs=", " graphs="}) {
+      const std::size_t at = line.find(name);
+      if (at == std::string::npos) continue;
+      text += line.substr(at, line.find(' ', at + 1) - at);
+    }
+    return text;
+  }
+  throw std::runtime_error("the log does not say how many launches were chained or gathered");
+}
 
 using Rounds = std::array<std::vector<Table>, num_ways>;
 
@@ -278,21 +297,27 @@ int run_all(int argc, char** argv) {
   }
   frontend = std::filesystem::absolute(frontend);
   Rounds rounds;
+  std::array<std::string, num_ways> last_totals;
   for (int round = 0; round < num_rounds; ++round) {
     for (std::size_t i = 0; i < num_ways; ++i) {
       // Another one first in each round.
       const std::size_t which = (i + static_cast<std::size_t>(round)) % num_ways;
-      const Result result;
+      const Scratch scratch;
       std::vector<std::string> settings = {"LD_PRELOAD", "CONTEXTUNE_FORCE", "CONTEXTUNE_REGION"};
       if (ways[which].pinned != nullptr) {
         settings = {"LD_PRELOAD=" + frontend, std::string("CONTEXTUNE_FORCE=") + ways[which].pinned,
-                    "CONTEXTUNE_REGION"};
+                    "CONTEXTUNE_LOG_DIR=" + scratch.folder(), "CONTEXTUNE_REGION"};
       }
-      bench::run_program({program, "--measure", result.name(), std::to_string(cell_ms)}, settings);
-      rounds[which].push_back(read_table(result.name()));
+      bench::run_program({program, "--measure", scratch.result(), std::to_string(cell_ms)},
+                         settings);
+      rounds[which].push_back(read_table(scratch.result()));
+      if (ways[which].pinned != nullptr) last_totals[which] = totals(scratch.folder());
     }
   }
   std::printf("%d rounds of four processes; every cell the median of %d ms\n", num_rounds, cell_ms);
+  for (std::size_t which = 1; which < num_ways; ++which) {
+    std::printf("%-9s the last process:%s\n", ways[which].name, last_totals[which].c_str());
+  }
   print_chains(rounds);
   print_host(rounds);
   print_unchained(rounds);
