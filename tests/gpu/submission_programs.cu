@@ -144,9 +144,10 @@ class Random {
 class Order {
  public:
   /// An operation of this stream reads or writes. Returns the streams that it has to wait for.
-  std::vector<unsigned> add(unsigned stream, const std::vector<unsigned>& reads,
+  /// @param is_work false: the stream is only asked, so that the default stream's rules say nothing
+  std::vector<unsigned> add(unsigned stream, bool is_work, const std::vector<unsigned>& reads,
                             const std::vector<unsigned>& writes) {
-    begins(stream);
+    if (is_work) begins(stream);
     std::array<unsigned, num_streams> needed{};
     const auto need = [&](const std::array<unsigned, num_streams>& places) {
       for (unsigned s = 0; s < num_streams; ++s) needed[s] = std::max(needed[s], places[s]);
@@ -249,6 +250,11 @@ void uses(const Operation& one, std::vector<unsigned>& reads, std::vector<unsign
       writes = {one.out};
       break;
   }
+}
+
+bool is_work(Kind kind) {
+  return kind != Kind::PollEvent && kind != Kind::PollStream && kind != Kind::QueryOnce &&
+         kind != Kind::WaitStream && kind != Kind::BadLaunch;
 }
 
 bool may_be_captured(Kind kind) {
@@ -414,7 +420,7 @@ Program draw_program(std::uint64_t seed, std::uint64_t number) {
       writes.insert(writes.end(), w.begin(), w.end());
       program.streams[one.stream] = true;
     }
-    head.waits_for = order.add(head.stream, reads, writes);
+    head.waits_for = order.add(head.stream, is_work(head.kind), reads, writes);
     for (unsigned s : head.waits_for) program.streams[s] = true;
     const bool waits = head.kind == Kind::PollEvent || head.kind == Kind::PollStream ||
                        head.kind == Kind::WaitStream;
@@ -744,8 +750,8 @@ class Lane {
       case Kind::Temporary: {
         void* temporary = nullptr;
         CUDA_CHECK(cudaMallocAsync(&temporary, bytes, stream));
-        launch_kernel(one, KERNEL(mix_ca), 0, in, static_cast<unsigned*>(temporary), one.n,
-                      one.salt, one.delays);
+        launch_kernel(one, KERNEL(mix_nc), 0, one.delays, static_cast<unsigned*>(temporary), in,
+                      one.n, one.salt);
         launch_kernel(one, KERNEL(mix_stack), 0, static_cast<unsigned*>(temporary), out, one.n,
                       one.salt | 1u, one.delays);
         CUDA_CHECK(cudaFreeAsync(temporary, stream));
