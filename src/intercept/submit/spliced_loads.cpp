@@ -228,7 +228,12 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
 }
 
 CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& load) noexcept {
-  if (!is_on()) return load(fn, args);
+  const auto load_as_it_is = [&] {
+    const CUresult result = load(fn, args);
+    if (result == CUDA_SUCCESS) forget(*argument<void**>(args, 0));
+    return result;
+  };
+  if (!is_on()) return load_as_it_is();
   std::shared_ptr<Loaded> loaded;
   const double begin = now();
   try {
@@ -238,7 +243,7 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
   }
   const double took = now() - begin;
   if (loaded == nullptr || loaded->image.bytes.empty()) {
-    const CUresult result = load(fn, args);
+    const CUresult result = load_as_it_is();
     try {
       if (loaded != nullptr && result == CUDA_SUCCESS) {
         remember(*argument<void**>(args, 0), std::move(loaded), false);
@@ -275,12 +280,13 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
   if (result != CUDA_SUCCESS) {
     refused_("An image was loaded as it is: the driver refused it with waits (" +
              gpu::describe(driver_, result) + ").");
-    result = load(fn, args);
+    result = load_as_it_is();
     const std::lock_guard lock(mutex_);
     ++totals_.left;
     totals_.seconds += now() - begin;
     return result;
   }
+  forget(*argument<void**>(args, 0));
   try {
     {
       const std::lock_guard lock(mutex_);
@@ -302,6 +308,14 @@ void SplicedLoads::remember(const void* owner, std::shared_ptr<Loaded> loaded, b
   const std::lock_guard lock(mutex_);
   totals_.kept_bytes += loaded->image.bytes.size();
   loaded_[owner] = std::move(loaded);
+}
+
+void SplicedLoads::forget(const void* owner) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto known = loaded_.find(owner);
+  if (known == loaded_.end()) return;
+  totals_.kept_bytes -= known->second->image.bytes.size();
+  loaded_.erase(known);
 }
 
 void SplicedLoads::unloads(const void* owner) noexcept {

@@ -80,6 +80,8 @@ class SplicedLoads {
   /// The image to load in place of the program's. Null: it is left alone.
   [[nodiscard]] std::shared_ptr<Loaded> splice(contextune_fn fn, void* const* args);
   void remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes);
+  /// A handle may have been another's, which went with its context.
+  void forget(const void* owner) noexcept;
 
   const gpu::Driver& driver_;
   const std::function<double()> seconds_;

@@ -1,0 +1,290 @@
+#include "submit_fixture.hpp"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <chrono>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <simcuda/cubin.hpp>
+#include <simcuda/kernel.hpp>
+
+#include "intercept/code_load.hpp"
+
+using namespace contextune::intercept;
+
+namespace {
+
+constexpr int submitted_length = 8;
+
+// `tag` is followed by three bytes of padding.
+void run_submitted(const simcuda_launch* launch) {
+  auto* const values = simcuda::argument<float*>(*launch, 1);
+  const auto factor = simcuda::argument<float>(*launch, 2);
+  for (int i = 0; i < submitted_length; ++i) values[i] = values[i] * factor + 1;
+}
+
+template <typename... Parameters>
+simcuda_kernel submitted_kernel(const char* name) {
+  return simcuda::whole_launch_kernel<Parameters...>(name, &run_submitted, nullptr);
+}
+
+std::mutex calls_mutex;
+std::vector<SubmittedCall> calls;
+
+SubmittedCall noted(std::string kernel, bool chained) {
+  char name[16]{};
+  (void)pthread_getname_np(pthread_self(), name, sizeof name);
+  SubmittedCall call{std::move(kernel), chained, std::string(name).starts_with("contextune-")};
+  if (Submitting::on_call) Submitting::on_call(call);
+  const std::lock_guard lock(calls_mutex);
+  calls.push_back(call);
+  return call;
+}
+
+std::string name_of_submitted(CUfunction function) {
+  const char* name = "?";
+  (void)Simulation::get().driver.cuFuncGetName(&name, function);
+  return name;
+}
+
+CUresult CUDAAPI note_launch(CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                             unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
+                             CUstream stream, void** arguments, void** extra) {
+  noted(name_of_submitted(function), false);
+  return Simulation::get().driver.cuLaunchKernel(function, grid_x, grid_y, grid_z, block_x, block_y,
+                                                 block_z, shared, stream, arguments, extra);
+}
+
+CUresult CUDAAPI note_launch_ex(const CUlaunchConfig* config, CUfunction function, void** arguments,
+                                void** extra) {
+  bool chained = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    chained =
+        chained || config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  }
+  noted(name_of_submitted(function), chained);
+  return Simulation::get().driver.cuLaunchKernelEx(config, function, arguments, extra);
+}
+
+CUresult CUDAAPI note_graph_launch(CUgraphExec exec, CUstream stream) {
+  noted("graph", false);
+  return Simulation::get().driver.cuGraphLaunch(exec, stream);
+}
+
+CUresult CUDAAPI say_busy(CUstream) {
+  return Submitting::busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
+}
+
+const char* driver_name(contextune_fn fn) {
+  switch (fn) {
+#define CONTEXTUNE_ENTRY(name, ...) \
+  case contextune_fn_##name:        \
+    return #name;
+#include "preload/registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+    default:
+      return "";
+  }
+}
+
+void* driver_entry(contextune_fn fn) {
+  switch (fn) {
+    case contextune_fn_cuLaunchKernel:
+      return reinterpret_cast<void*>(&note_launch);
+    case contextune_fn_cuLaunchKernelEx:
+      return reinterpret_cast<void*>(&note_launch_ex);
+    default:
+      return dlsym(Simulation::get().library, driver_name(fn));
+  }
+}
+
+contextune_launch call_of(CUfunction function, CUstream on, unsigned block) {
+  contextune_launch call{};
+  call.fn = contextune_fn_cuLaunchKernel;
+  call.function = function;
+  call.grid[0] = call.grid[1] = call.grid[2] = 1;
+  call.block[0] = block;
+  call.block[1] = call.block[2] = 1;
+  call.stream = on;
+  return call;
+}
+
+contextune::log::RankLog::Settings settings_in(const std::string& folder) {
+  contextune::log::RankLog::Settings settings;
+  settings.folder = folder;
+  return settings;
+}
+
+}  // namespace
+
+struct Submitting::Parts {
+  Parts(Submitting& program, Splice splice)
+      : log(settings_in(folder.path())),
+        filter("", "", log),
+        launcher((frontend.real = &driver_entry, frontend.held = &held,
+                  frontend.unguarded = &unguarded, &frontend)),
+        kernels(driver, filter, log),
+        variables(driver),
+        captures(driver),
+        loads(
+            driver, splice, [&program] { return program.seconds_for_loads; },
+            [&program](const std::string& why) { program.refusals.push_back(why); }),
+        submitted(driver, kernels, variables, loads),
+        submitter(driver, launcher, submitted, captures, &frontend) {
+    driver.cuStreamQuery = &say_busy;
+    driver.cuGraphLaunch = &note_graph_launch;
+  }
+
+  std::uint32_t held = 0;
+  std::uint32_t unguarded = 0;
+  contextune::gpu::Driver driver = Simulation::get().driver;
+  ScratchFolder folder;
+  contextune_frontend frontend{};
+  EventLog log;
+  NameFilter filter;
+  contextune::intercept::Launcher launcher;
+  KernelTable kernels;
+  contextune::gpu::ModuleVariables variables;
+  CaptureWatch captures;
+  SplicedLoads loads;
+  SubmittedKernels submitted;
+  Submitter submitter;
+};
+
+Submitting::Submitting(Splice splice)
+    : parts_(new Parts(*this, splice)),
+      held(parts_->held),
+      unguarded(parts_->unguarded),
+      driver(parts_->driver),
+      loads(&parts_->loads),
+      submitter(&parts_->submitter) {
+  static const simcuda_kernel kernels[] = {
+      submitted_kernel<char, float*, float>("step"),
+      submitted_kernel<char, float*, float>("scale"),
+      submitted_kernel<char, float*, float>("triggering"),
+      submitted_kernel<char, float*, float>("waiting"),
+      submitted_kernel<char, float*, float>("nvjet_like"),
+  };
+  static const simcuda_kernel* const pointers[] = {&kernels[0], &kernels[1], &kernels[2],
+                                                   &kernels[3], &kernels[4]};
+  static const simcuda_kernel_table table{SIMCUDA_VERSION, pointers, std::size(pointers)};
+  const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
+      dlsym(Simulation::get().library, "simcuda_register_kernels"));
+  static const bool added = add(&table) == 0;
+  REQUIRE(added);
+  REQUIRE(driver.cuCtxSetCurrent(Simulation::get().context) == CUDA_SUCCESS);
+  busy = true;
+  on_call = nullptr;
+  x = Simulation::get().memory(submitted_length);
+  module = load_module();
+  (void)take_calls();
+}
+
+Submitting::~Submitting() {
+  static auto& kept = *new std::vector<Parts*>;
+  kept.push_back(parts_);
+  submitter->stop();
+  (void)driver.cuCtxSynchronize();
+  on_call = nullptr;
+}
+
+const std::string& Submitting::image() {
+  static const std::string bytes = simcuda::build_cubin({{.name = "step"},
+                                                         {.name = "scale", .uses_stack = true},
+                                                         {.name = "triggering", .triggers = true},
+                                                         {.name = "waiting", .waits = true}});
+  return bytes;
+}
+
+CUresult Submitting::load(contextune_fn fn, std::initializer_list<void*> arguments) {
+  const void* const program = *static_cast<void* const*>(arguments.begin()[1]);
+  const Load to_driver = [&](contextune_fn with, void* const* args) {
+    given = *static_cast<void* const*>(args[1]);
+    if (refuses_changed && given != program) return CUDA_ERROR_INVALID_IMAGE;
+    return load_code(parts_->frontend, with, args);
+  };
+  return loads->load(fn, arguments.begin(), to_driver);
+}
+
+CUmodule Submitting::load_module(const std::string& bytes) {
+  CUmodule loaded = nullptr;
+  CUmodule* to = &loaded;
+  const void* code = bytes.data();
+  REQUIRE(load(contextune_fn_cuModuleLoadData, {&to, &code}) == CUDA_SUCCESS);
+  parts_->variables.loaded(loaded, bytes.data());
+  return loaded;
+}
+
+CUfunction Submitting::function(const char* name) const {
+  return Simulation::get().function(module, name);
+}
+
+CUstream Submitting::stream(unsigned flags) const {
+  CUstream made = nullptr;
+  REQUIRE(driver.cuStreamCreate(&made, flags) == CUDA_SUCCESS);
+  return made;
+}
+
+void Submitting::synchronise() {
+  submitter->hand_over();
+  REQUIRE(driver.cuCtxSynchronize() == CUDA_SUCCESS);
+}
+
+CUresult Submitting::launch(const char* kernel, CUstream on, float factor, unsigned block,
+                            unsigned shared_bytes) {
+  char tag = 'a';
+  std::vector<void*> arguments = {&tag, &x, &factor};
+  contextune_launch call = call_of(function(kernel), on, block);
+  call.shared_bytes = shared_bytes;
+  call.kernel_params = arguments.data();
+  const CUresult result = submitter->launch(call, cache);
+  tag = 'z';
+  factor = -1e9F;  // nobody reads them after the call
+  return result;
+}
+
+void Submitting::launch_with(CUlaunchAttribute attribute, const char* kernel, CUstream on) {
+  char tag = 'a';
+  float factor = 1;
+  std::vector<void*> arguments = {&tag, &x, &factor};
+  CUlaunchConfig config{};
+  config.gridDimX = config.gridDimY = config.gridDimZ = 1;
+  config.blockDimX = 32;
+  config.blockDimY = config.blockDimZ = 1;
+  config.hStream = on;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  contextune_launch call = call_of(function(kernel), on, 32);
+  call.fn = contextune_fn_cuLaunchKernelEx;
+  call.config = &config;
+  call.kernel_params = arguments.data();
+  REQUIRE(submitter->launch(call, cache) == CUDA_SUCCESS);
+}
+
+CUresult Submitting::launch_without_arguments(const char* kernel, CUstream on) {
+  return submitter->launch(call_of(function(kernel), on, 32), cache);
+}
+
+void Submitting::warm(CUstream on, std::initializer_list<const char*> kernels) {
+  for (const char* kernel : kernels) REQUIRE(launch(kernel, on) == CUDA_SUCCESS);
+  synchronise();
+  REQUIRE(driver.cuMemsetD8Async(x, 0, submitted_length * sizeof(float), nullptr) == CUDA_SUCCESS);
+  synchronise();
+  (void)take_calls();
+}
+
+std::vector<SubmittedCall> Submitting::take_calls() {
+  const std::lock_guard lock(calls_mutex);
+  return std::exchange(calls, {});
+}
+
+float Submitting::result() const {
+  return Simulation::get().floats(x, submitted_length).back();
+}
+
+void Submitting::rest() {
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
