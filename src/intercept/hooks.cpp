@@ -91,6 +91,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
 void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
   constexpr auto carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
   ProgramAttributes& program = runtime.program_attributes();
+  runtime.submitter().forget_shapes();
   try {
     if (fn == contextune_fn_cuFuncSetAttribute) {
       program.set(argument<CUfunction>(args, 0), argument<CUfunction_attribute>(args, 1));

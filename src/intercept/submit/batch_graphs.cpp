@@ -75,6 +75,7 @@ CUDA_KERNEL_NODE_PARAMS BatchGraphs::params_of(const LaunchBatch& batch, std::si
 
 bool BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) noexcept {
   std::array<void*, SubmittedKernel::most_parameters> pointers;
+  std::uint64_t sets = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (batch.is_same(i, graph.last)) continue;
     CUDA_KERNEL_NODE_PARAMS params = params_of(batch, i);
@@ -85,8 +86,10 @@ bool BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) noexcept {
       return false;
     }
     graph.last.take(i, batch);
-    ++totals_.sets;
+    ++sets;
   }
+  const std::lock_guard lock(mutex_);
+  totals_.sets += sets;
   return true;
 }
 
@@ -214,10 +217,12 @@ void BatchGraphs::clear() noexcept {
 }
 
 void BatchGraphs::stop() noexcept {
-  const std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
   stopped_ = true;
   wanted_.clear();
   changed_.notify_all();
+  constexpr std::chrono::milliseconds patience(500);
+  (void)changed_.wait_for(lock, patience, [this] { return !building_; });
 }
 
 BatchGraphs::Totals BatchGraphs::totals() noexcept {

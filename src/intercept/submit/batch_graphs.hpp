@@ -38,7 +38,7 @@ class BatchGraphs {
 
   /// Destroys all graphs, after what is being built. Before modules or contexts go away.
   void clear() noexcept;
-  /// No graph is built any more.
+  /// No graph is built any more; waits, but not for long, for one that is.
   void stop() noexcept;
 
   struct Totals {

@@ -38,6 +38,7 @@ struct SubmittedKernel {
   static constexpr std::size_t most_parameters = 128;
   static constexpr std::size_t most_argument_bytes = 4096;
   std::vector<Shape> accepted;
+  std::uint64_t accepted_at = 0;  ///< the gatherer's count of changes
 
   [[nodiscard]] bool is_accepted(const contextune_launch& call) const noexcept;
 };

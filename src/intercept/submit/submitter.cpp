@@ -68,7 +68,9 @@ void Submitter::use(Submission submission) noexcept {
   if (submission == submission_) return;
   hand_over(lock);
   submission_ = submission;
+  last_is_launch_ = false;  // of launches as written nothing is heard
   on_.store(submission != Submission{}, std::memory_order_relaxed);
+  publish();
 }
 
 CUstream Submitter::stream_for(const contextune_launch& call) noexcept {
@@ -82,6 +84,10 @@ Submitter::Stream Submitter::stream_of(const contextune_launch& call) const noex
   stream.handle = stream_for(call);
   if (stream.handle == CU_STREAM_PER_THREAD) stream.thread = this_thread_number();
   return stream;
+}
+
+bool Submitter::waits_for(const Stream& one, const Stream& other) noexcept {
+  return one == other || one.handle == CU_STREAM_LEGACY || other.handle == CU_STREAM_LEGACY;
 }
 
 CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& cache) noexcept {
@@ -124,6 +130,7 @@ CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* k
                                 [this] { return launching_ == 0; });
   }
   ++launching_;
+  const std::uint64_t shapes = shapes_;
   publish();
   lock.unlock();
   const CUresult result = chained ? launch_chained(call) : launcher_.as_written(call);
@@ -134,9 +141,14 @@ CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* k
   if (chained) ++totals_.chained;
   if (result != CUDA_SUCCESS) {
     last_is_launch_ = false;
-  } else if (kernel != nullptr && submission_.gathered != 0 && !kernel->is_accepted(call) &&
-             kernel->accepted.size() < SubmittedKernel::most_shapes) {
-    kernel->accepted.push_back({{call.block[0], call.block[1], call.block[2]}, call.shared_bytes});
+  } else if (kernel != nullptr && submission_.gathered != 0 && shapes_ == shapes) {
+    if (std::exchange(kernel->accepted_at, shapes) != shapes) {
+      std::erase_if(kernel->accepted, [](const auto& one) { return one.shared_bytes != 0; });
+    }
+    if (!kernel->is_accepted(call) && kernel->accepted.size() < SubmittedKernel::most_shapes) {
+      kernel->accepted.push_back(
+          {{call.block[0], call.block[1], call.block[2]}, call.shared_bytes});
+    }
   }
   return result;
 }
@@ -197,7 +209,8 @@ bool Submitter::may_be_held(const contextune_launch& call, const SubmittedKernel
                             const Stream& stream) noexcept {
   if (submission_.gathered < 2 || __atomic_load_n(unguarded_, __ATOMIC_RELAXED) != 0 ||
       !kernel.may_gather || launching_ != 0 || handing_over_ || call.extra != nullptr ||
-      !kernel.is_accepted(call)) {
+      (call.kernel_params == nullptr && !kernel.parameters.empty()) ||
+      (call.shared_bytes != 0 && kernel.accepted_at != shapes_) || !kernel.is_accepted(call)) {
     return false;
   }
   if (!batch_->empty() && (batch_stream_ != stream || !batch_->has_room_for(kernel))) return false;
@@ -264,7 +277,7 @@ void Submitter::want_other_calls(bool wanted) noexcept {
 void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
   // Whoever comes meanwhile must not overtake what is on its way.
   constexpr std::chrono::seconds patience(2);
-  if (handing_over_ && (next == nullptr || *next == handed_stream_) &&
+  if (handing_over_ && (next == nullptr || waits_for(*next, handed_stream_)) &&
       !handed_over_.wait_for(lock, patience, [this] { return !handing_over_; })) {
     submission_.gathered = 0;  // the stream is full, and may be so because of this thread
     return;
@@ -352,6 +365,11 @@ void Submitter::watch_deadline() noexcept {
     (void)nanosleep(&pause, nullptr);
     lock.lock();
   }
+}
+
+void Submitter::forget_shapes() noexcept {
+  const Lock lock(mutex_);
+  ++shapes_;
 }
 
 void Submitter::forget_stream() noexcept {

@@ -72,6 +72,8 @@ class Submitter {
 
   /// Kernels, modules or contexts are about to go away, or to change.
   void forget_kernels() noexcept;
+  /// An attribute of a kernel has changed, and with it perhaps how much shared memory it may have.
+  void forget_shapes() noexcept;
   /// The stream is about to go away, or to change.
   void forget_stream() noexcept;
 
@@ -92,6 +94,9 @@ class Submitter {
   using Lock = std::unique_lock<std::mutex>;
 
   [[nodiscard]] Stream stream_of(const contextune_launch& call) const noexcept;
+  /// What is launched on `one` may have to come after what was on `other`: the legacy stream waits
+  /// for others, and they for it.
+  [[nodiscard]] static bool waits_for(const Stream& one, const Stream& other) noexcept;
   [[nodiscard]] bool may_be_chained(const SubmittedKernel& kernel,
                                     const Stream& stream) const noexcept;
   [[nodiscard]] bool may_be_held(const contextune_launch& call, const SubmittedKernel& kernel,
@@ -139,6 +144,7 @@ class Submitter {
   CUresult failure_ = CUDA_SUCCESS;
   std::uint64_t checked_ns_ = 0;  ///< when the GPU was last known to be at work
   std::set<Stream> plain_streams_;
+  std::uint64_t shapes_ = 0;  ///< grows when what was accepted may not be any more
 
   // Our thread, which hands over what is held too long.
   bool watching_ = false;

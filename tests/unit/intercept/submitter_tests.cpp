@@ -1,0 +1,420 @@
+// How launches reach the driver: which are chained, which are held, and when those come through.
+#include <chrono>
+#include <thread>
+
+#include "submit_fixture.hpp"
+
+using namespace contextune;
+using namespace contextune::intercept;
+
+namespace {
+
+using Calls = std::vector<SubmittedCall>;
+
+Calls singles(std::initializer_list<std::pair<const char*, bool>> of) {
+  Calls made;
+  for (const auto& [kernel, chained] : of) made.push_back({kernel, chained});
+  return made;
+}
+
+void wait_for(const std::function<bool()>& what) {
+  constexpr int most_milliseconds = 5000;
+  for (int i = 0; i < most_milliseconds && !what(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  REQUIRE(what());
+}
+
+std::atomic<bool> is_instantiating{false};
+CUresult CUDAAPI instantiate_slowly(CUgraphExec* exec, CUgraph graph, unsigned long long flags) {
+  is_instantiating = true;
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const CUresult result = Simulation::get().driver.cuGraphInstantiate(exec, graph, flags);
+  is_instantiating = false;
+  return result;
+}
+
+void wait_for_graphs(Submitting& program, std::size_t built) {
+  wait_for([&] { return program.submitter->totals().graphs.built >= built; });
+}
+
+}  // namespace
+
+TEST_CASE("A launch is chained directly behind a known kernel of its stream only", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  const CUstream other = program.stream();
+  program.submitter->use({.chained = true});
+  bool chained = false;
+  std::function<void()> before = [&] { (void)program.launch("step", on); };
+  SECTION("a kernel") {
+    chained = true;
+  }
+  SECTION("another call of the driver") {
+    before = [&] {
+      (void)program.launch("step", on);
+      program.submitter->hand_over();  // as the frontend says before every one
+    };
+  }
+  SECTION("a launch on another stream") {
+    before = [&] {
+      (void)program.launch("step", on);
+      (void)program.launch("step", other);
+    };
+  }
+  SECTION("a kernel with a trigger") {
+    before = [&] { (void)program.launch("triggering", on); };
+  }
+  SECTION("a kernel that waits by itself") {
+    before = [&] { (void)program.launch("waiting", on); };
+    chained = true;
+  }
+  SECTION("a kernel of code that was not read") {
+    before = [&] {
+      program.seconds_for_loads = 0;
+      const CUmodule known = std::exchange(program.module, program.load_module());
+      (void)program.launch("step", on);
+      program.module = known;
+    };
+  }
+  SECTION("a launch that failed") {
+    before = [&] {
+      (void)program.launch("step", on);
+      CHECK(program.launch("step", on, 1, 4096) != CUDA_SUCCESS);
+    };
+  }
+  SECTION("a launch with an attribute of the program's") {
+    before = [&] {
+      CUlaunchAttribute attribute{};
+      attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+      program.launch_with(attribute, "step", on);
+    };
+  }
+  SECTION("a stretch in which launches went out as written") {
+    before = [&] {
+      (void)program.launch("step", on);
+      program.submitter->use({});
+      // The core is not asked about launches meanwhile.
+      program.submitter->use({.chained = true});
+    };
+  }
+  SECTION("a stream that is forgotten") {
+    before = [&] {
+      (void)program.launch("step", on);
+      program.submitter->forget_stream();
+    };
+  }
+  before();
+  (void)program.take_calls();
+  REQUIRE(program.launch("scale", on) == CUDA_SUCCESS);
+  CHECK(program.take_calls() == singles({{"scale", chained}}));
+}
+
+TEST_CASE(
+    "A launch with an attribute of the program's, or of a kernel that does not wait by us, "
+    "stays as written",
+    "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.chained = true});
+  (void)program.launch("step", on);
+  (void)program.take_calls();
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+  program.launch_with(attribute, "step", on);
+  CHECK(program.take_calls() == singles({{"step", false}}));
+  (void)program.launch("step", on);
+  (void)program.take_calls();
+  (void)program.launch("waiting", on);
+  CHECK(program.take_calls() == singles({{"waiting", false}}));
+  (void)program.launch("triggering", on);
+  CHECK(program.take_calls() == singles({{"triggering", false}}));
+}
+
+TEST_CASE("The frontend is asked to say when another call comes, as long as one matters",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  CHECK(program.held == 0);
+  program.submitter->use({.chained = true});
+  (void)program.launch("step", on);
+  CHECK(program.held == 1);
+  program.submitter->hand_over();
+  CHECK(program.held == 0);
+  program.submitter->want_other_calls(true);
+  CHECK(program.held == 1);
+  program.submitter->want_other_calls(false);
+  CHECK(program.held == 0);
+}
+
+TEST_CASE("A launch is held only while the GPU is at work, and once its kind was accepted",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  const auto is_held = [&](auto launch) {
+    program.submitter->hand_over();
+    Submitting::rest();  // the GPU had work just now
+    (void)program.take_calls();
+    const auto before = program.submitter->totals().held;
+    launch();
+    const bool was = program.submitter->totals().held > before;
+    if (!was) CHECK(program.take_calls().size() == 1);
+    return was;
+  };
+  CHECK_FALSE(is_held([&] { (void)program.launch("step", on); }));
+  CHECK(is_held([&] { (void)program.launch("step", on); }));
+  CHECK_FALSE(is_held([&] { (void)program.launch("step", on, 1, 64); }));
+  CHECK(is_held([&] { (void)program.launch("step", on, 1, 64); }));
+  program.busy = false;
+  CHECK_FALSE(is_held([&] { (void)program.launch("step", on); }));
+  program.busy = true;
+  program.unguarded = 1;
+  CHECK_FALSE(is_held([&] { (void)program.launch("step", on); }));
+  program.unguarded = 0;
+  CHECK(is_held([&] { (void)program.launch("step", on); }));
+}
+
+TEST_CASE("Held launches come through, in their order, before anything else does", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  const CUstream other = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(other);
+  program.warm(on);
+  std::function<void()> then;
+  Calls behind;
+  SECTION("another call") {
+    then = [&] { program.submitter->hand_over(); };
+  }
+  SECTION("a launch on another stream") {
+    then = [&] { (void)program.launch("scale", other); };
+    behind = singles({{"scale", false}});
+  }
+  SECTION("a launch that cannot be held") {
+    then = [&] { (void)program.launch("scale", on, 1, 96); };
+    behind = singles({{"scale", false}});
+  }
+  SECTION("a launch with an attribute") {
+    then = [&] {
+      CUlaunchAttribute attribute{};
+      attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
+      program.launch_with(attribute, "scale", on);
+    };
+    behind = singles({{"scale", false}});
+  }
+  SECTION("a stream that goes away") {
+    then = [&] { program.submitter->forget_stream(); };
+  }
+  SECTION("kernels that go away") {
+    then = [&] { program.submitter->forget_kernels(); };
+  }
+  SECTION("another way to submit") {
+    then = [&] { program.submitter->use({.chained = true}); };
+  }
+  program.without_deadline([&] {
+    program.submitter->use({.gathered = 8});
+    if (program.submitter->totals().held == 0) program.warm(on);
+    (void)program.take_calls();
+    (void)program.launch("step", on);
+    (void)program.launch("scale", on);
+    (void)program.launch("step", on);
+    const bool held = program.take_calls().empty();
+    then();
+    Calls wanted = singles({{"step", false}, {"scale", false}, {"step", false}});
+    wanted.insert(wanted.end(), behind.begin(), behind.end());
+    const Calls made = program.take_calls();
+    program.warm(on);
+    return held && made == wanted && program.held == 0;
+  });
+}
+
+TEST_CASE("The end of the program lets nothing be held any more", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on);
+  (void)program.launch("step", on);
+  program.submitter->stop();
+  CHECK(program.take_calls().size() == 1);
+  CHECK_FALSE(program.submitter->is_on());
+  program.submitter->use({.chained = true, .gathered = 8});
+  CHECK_FALSE(program.submitter->is_on());
+  (void)program.launch("step", on);
+  CHECK(program.take_calls() == singles({{"step", false}}));
+  CHECK(program.held == 0);
+}
+
+TEST_CASE("Nothing of ours is in the driver any more once the program ends", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.driver.cuGraphInstantiate = &instantiate_slowly;
+  program.submitter->use({.gathered = 2});
+  program.warm(on);
+  wait_for([&] {
+    (void)program.launch("step", on);
+    (void)program.launch("scale", on);
+    return is_instantiating.load();
+  });
+  program.submitter->stop();
+  CHECK_FALSE(is_instantiating);
+}
+
+TEST_CASE("What nobody else hands over, our thread does", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on);
+  (void)program.launch("step", on);
+  (void)program.launch("scale", on);
+  Calls made;
+  wait_for([&] {
+    const Calls more = program.take_calls();
+    made.insert(made.end(), more.begin(), more.end());
+    return made.size() == 2;
+  });
+  CHECK(made == Calls{{"step", false, true}, {"scale", false, true}});
+  CHECK(program.submitter->totals().late == 1);
+}
+
+TEST_CASE("A launch that the driver would refuse is refused at the call", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on);
+  (void)program.launch("step", on);
+  CHECK(program.launch("step", on, 1, 4096) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(program.launch_without_arguments("step", on) == CUDA_ERROR_INVALID_VALUE);
+  CHECK(program.launch("step", on) == CUDA_SUCCESS);
+}
+
+TEST_CASE("A launch with shared memory is accepted anew after an attribute of a kernel was set",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  const auto is_held = [&](unsigned shared_bytes) {
+    const auto before = program.submitter->totals().held;
+    (void)program.launch("step", on, 1, 32, shared_bytes);
+    return program.submitter->totals().held > before;
+  };
+  for (int round = 0; round < 2; ++round) {
+    CHECK_FALSE(is_held(1024));
+    CHECK(is_held(1024));
+    CHECK(is_held(0) == (round > 0));
+    CHECK(is_held(0));
+    program.submitter->forget_shapes();
+  }
+}
+
+TEST_CASE("A batch that comes again is one graph, with the arguments of each call", "[submitter]") {
+  Submitting program;
+  const bool chained = GENERATE(false, true);
+  const CUstream on = program.stream();
+  program.submitter->use({.chained = chained, .gathered = 4});
+  program.warm(on);
+  float expected = 0;
+  std::uint64_t graphs = 0;
+  const auto batch = [&](std::initializer_list<float> factors) {
+    int i = 0;
+    for (const float factor : factors) {
+      (void)program.launch(i++ % 2 == 0 ? "step" : "scale", on, factor);
+      expected = expected * factor + 1;
+    }
+  };
+  batch({1, 1, 1, 1});
+  program.submitter->hand_over();
+  wait_for_graphs(program, 1);
+  const auto whole = [&](std::initializer_list<float> factors) {
+    // Our thread may come in between: then it was no batch of four.
+    for (int i = 0; i < 400; ++i) {
+      (void)program.take_calls();
+      const auto sets = program.submitter->totals().graphs.sets;
+      batch(factors);
+      program.synchronise();
+      CHECK(program.result() == expected);
+      if (program.take_calls() == singles({{"graph", false}})) {
+        ++graphs;
+        return program.submitter->totals().graphs.sets - sets;
+      }
+      Submitting::rest();
+    }
+    FAIL("never a whole batch");
+    return std::uint64_t{0};
+  };
+  (void)whole({1, 1, 1, 1});
+  // Padding between arguments counts for nothing.
+  CHECK(whole({1, 1, 1, 1}) == 0);
+  CHECK(whole({1, 0.5F, 1, 1}) == 1);
+  CHECK(whole({1, 1, 1, 0.25F}) == 2);
+  CHECK(whole({2, 2, 2, 2}) == 4);
+  CHECK(program.submitter->totals().graphs.launches >= graphs);
+  program.submitter->forget_kernels();
+  expected = expected + 1;
+  (void)program.launch("step", on);
+  program.synchronise();
+  CHECK(program.result() == expected);
+}
+
+TEST_CASE("Among more sequences than there are graphs all come out right", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on);
+  constexpr unsigned sequences = 72;
+  constexpr std::size_t most_graphs = 64;
+  float expected = 0;
+  const auto round = [&] {
+    for (unsigned one = 0; one < sequences; ++one) {
+      for (unsigned i = 0; i < 8; ++i) {
+        (void)program.launch((one >> i & 1U) != 0 ? "scale" : "step", on, 0.5F);
+        expected = expected * 0.5F + 1;
+      }
+    }
+    program.synchronise();
+    CHECK(program.result() == expected);
+  };
+  // Where our thread came in between, a batch was not whole and is worth no graph yet.
+  wait_for([&] {
+    round();
+    return program.submitter->totals().graphs.built > most_graphs;
+  });
+  round();
+  round();
+}
+
+TEST_CASE("A launch on the legacy stream does not overtake what is on its way on another",
+          "[submitter]") {
+  Submitting program;
+  const bool legacy_first = GENERATE(false, true);
+  const CUstream blocking = program.stream(CU_STREAM_DEFAULT);
+  const CUstream first = legacy_first ? CU_STREAM_LEGACY : blocking;
+  const CUstream second = legacy_first ? blocking : CU_STREAM_LEGACY;
+  program.submitter->use({.gathered = 8});
+  program.warm(second);
+  program.warm(first);
+  std::atomic<bool> on_its_way{false};
+  program.on_call = [&](const SubmittedCall& call) {
+    if (call.kernel != "step") return;
+    on_its_way = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  };
+  for (int i = 0; i < 400; ++i) {
+    const auto before = program.submitter->totals().held;
+    on_its_way = false;
+    (void)program.launch("step", first);
+    if (program.submitter->totals().held == before) {
+      Submitting::rest();
+      (void)program.take_calls();
+      continue;
+    }
+    wait_for([&] { return on_its_way.load(); });  // by our thread
+    (void)program.launch("scale", second);
+    break;
+  }
+  program.synchronise();
+  const Calls made = program.take_calls();
+  REQUIRE(made.size() == 2);
+  CHECK(made[0].kernel == "step");
+  CHECK(made[1].kernel == "scale");
+}
