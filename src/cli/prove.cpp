@@ -146,16 +146,13 @@ class Runner {
   Input input_;
 };
 
-// Whether a run ended while it was still being looked for how launches go out.
-bool is_open(const RunWatch& watch) {
-  for (const log::ProcessReport& process : watch.processes()) {
-    const auto says = [&](std::string_view reason) {
-      return std::any_of(process.fallbacks.begin(), process.fallbacks.end(),
-                         [&](const log::FallbackReport& one) { return one.reason == reason; });
-    };
-    if (says("not_settled")) return true;
-  }
-  return false;
+// Whether a process of the run says so, in the reason of a fallback.
+bool says(const RunWatch& watch, std::string_view reason) {
+  const auto& processes = watch.processes();
+  return std::any_of(processes.begin(), processes.end(), [&](const log::ProcessReport& process) {
+    return std::any_of(process.fallbacks.begin(), process.fallbacks.end(),
+                       [&](const log::FallbackReport& one) { return one.reason == reason; });
+  });
 }
 
 class Prover {
@@ -220,8 +217,10 @@ class Prover {
         settled_ = "NONE: the rank log has no line of the program, so nothing was tuned";
         return;
       }
-      if (is_open(watch)) continue;
-      settled_ = "settled after " + count_text(static_cast<unsigned>(i), "run", "runs");
+      if (says(watch, "not_settled")) continue;
+      settled_ = says(watch, "nothing_repeats")
+                     ? "nothing was found that repeats"
+                     : "settled after " + count_text(static_cast<unsigned>(i), "run", "runs");
       return;
     }
     settled_ = "not settled after " + std::to_string(most_settling_runs) +

@@ -166,10 +166,12 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
                           const log::SubmissionReport& submission) {
   const std::string text = submission_text(submission.launches);
   if (submission.state == "pinned") return "    launches: " + text + ", as --force says\n";
+  if (submission.state == "nothing") return "    launches: as written, since nothing repeats\n";
   if (submission.state == "open") {
+    const bool is_last = submission.run >= submission.most_runs;
     return "    not settled yet (run " + std::to_string(submission.run) + " of at most " +
            std::to_string(submission.most_runs) + "): launches go out " + text +
-           " so far, and the next run goes on from here\n";
+           " so far, and the next run " + (is_last ? "stays with that\n" : "goes on from here\n");
   }
   if (region.confirms.empty() || region.confirms.back().verdict != "kept")
     return "    launches: as written, since nothing else was shown to be faster\n";

@@ -65,6 +65,14 @@ log::RankLog::Settings log_settings(const Options& options) {
           options.log_level};
 }
 
+SplicedLoads::LeftOut left_out_by(const NameFilter& filter) {
+  if (filter.leaves_out_none()) return {};  // no kernel's name has to be made readable
+  return [&filter](const std::string& symbol) {
+    const std::string name = gpu::demangled_kernel_name(symbol);
+    return !filter.why_not({&name, 1}).empty();
+  };
+}
+
 bool launches_block() {
   const char* const value = variable("CUDA_LAUNCH_BLOCKING");
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
@@ -107,20 +115,15 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       gate_(frontend),
       block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
-      loads_(driver_, splice_of(options, forced_.launches()),
-             [this] { return submission_.seconds_left_for_loads(); },
-             filter_.leaves_out_none() ? SplicedLoads::LeftOut()
-                                       : [this](const std::string& symbol) {
-                                           const std::string name =
-                                               gpu::demangled_kernel_name(symbol);
-                                           return !filter_.why_not({&name, 1}).empty();
-                                         },
-             [this](const std::string& sentence) {
-               log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
-             }),
+      loads_(
+          driver_, splice_of(options, forced_.launches()),
+          [this] { return submission_.seconds_left_for_loads(); },
+          [this](const std::string& sentence) {
+            log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
+          },
+          left_out_by(filter_)),
       submitted_(driver_, kernels_, module_variables_, loads_),
-      submitter_(driver_, launcher_, submitted_, captures_,
-                 frontend),
+      submitter_(driver_, launcher_, submitted_, captures_, frontend),
       submission_(driver_, kernels_, submitter_, loads_, captures_, open_, log_, store_,
                   {.max_slowdown = options.max_slowdown, .block_seconds = 1e-3}),
       services_{driver_,

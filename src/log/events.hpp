@@ -99,7 +99,7 @@ struct StoreEvent {
 /// How launches reached the driver.
 struct SubmissionEvent {
   std::string launches;             ///< at the end: "chained gathered=16"
-  std::string_view state;           ///< "settled", "open" or "pinned"
+  std::string_view state;           ///< "settled", "open", "pinned", or "nothing" repeats
   int run = 0;                      ///< that searches, counted from 1; 0: none does
   int most_runs = 0;                ///< that search
   std::uint64_t chained = 0;        ///< launches in the stream

@@ -68,6 +68,14 @@ class AutoRun(unittest.TestCase):
         process, _ = self.run_of("--auto", "off")
         self.assertEqual([one for one in process["regions"] if one["submission"]], [])
 
+    def test_tuned_runs_are_proved_to_print_the_same(self):
+        result = subprocess.run([str(COMMAND), "run", "--region", "auto", "--prove", "2", "--",
+                                 *map(str, DEMO)], capture_output=True, text=True, cwd=self.work,
+                                env=self.environment, timeout=PATIENCE)
+        self.assertEqual((result.returncode, result.stdout), (0, self.execute(*DEMO)))
+        self.assertRegex(result.stderr, r"output +the same in every byte\n")
+        self.assertRegex(result.stderr, r"search +(not )?settled after \d runs?\b")
+
     def test_the_doctor_says_how_launches_may_go_out(self):
         def doctor(**variables):
             return subprocess.run([str(COMMAND), "doctor"], capture_output=True, text=True, cwd=self.work,

@@ -17,7 +17,8 @@ if not bare:
     folder = pathlib.Path(os.environ["CONTEXTUNE_LOG_DIR"])
     folder.mkdir(exist_ok=True)
     open_search = runs.count("t") <= int(os.environ.get("OPEN_RUNS", "0"))
-    line = ("event=fallback reason=not_settled region=auto site=launches text=x" if open_search
+    line = ("event=fallback reason=%s region=auto site=launches text=x"
+            % os.environ.get("REASON", "not_settled") if open_search
             else "event=confirm region=auto verdict=kept gain=0.2 bound=0.1 pairs=4 tries=1")
     with (folder / "rank-0.log").open("a") as log:
         log.write("2026-11-20T20:33:53.120Z run=%s pid=%d rank=0 level=info %s\\n"
@@ -56,6 +57,9 @@ class Prove(CommandTest):
         result = self.prove(OPEN_RUNS="9")
         self.assertEqual(self.notes.read_text(), "b" + "ttttt" + "bt" + "tb")
         self.assertRegex(result.stderr, r"search +not settled after 5 runs")
+        result = self.prove(OPEN_RUNS="9", REASON="nothing_repeats")
+        self.assertEqual(self.notes.read_text(), "b" + "t" + "bt" + "tb")
+        self.assertRegex(result.stderr, r"search +nothing was found that repeats\n")
 
     def test_times_may_differ_and_results_may_not(self):
         times = self.prove(THEN="print(f'took {10 ** (len(runs) % 4):6} us, x = a')")

@@ -90,6 +90,11 @@ class Summary(CommandTest):
         self.assertIn("    not settled yet (run 2 of at most 4): launches go out chained so far, and the next "
                       "run goes on from here\n", report)
         self.assertNotIn("It goes on", report)
+        last = self.report_of(FOUND + unsettled + submission("open", "chained", run=4))
+        self.assertIn("(run 4 of at most 4): launches go out chained so far, and the next run stays with that\n",
+                      last)
+        none = self.report_of(submission("nothing", "as written", images=0))
+        self.assertIn("    launches: as written, since nothing repeats\n", none)
 
     def configs(self, count, status=lambda i: ""):
         return golden_log() + f'event=site region=decode site=many key="" configs={count}\n' + "".join(

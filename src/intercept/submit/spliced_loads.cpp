@@ -154,11 +154,11 @@ struct Request {
 }  // namespace
 
 SplicedLoads::SplicedLoads(const gpu::Driver& driver, Splice splice,
-                           std::function<double()> seconds, LeftOut left_out, Refused refused)
+                           std::function<double()> seconds, Refused refused, LeftOut left_out)
     : driver_(driver),
       seconds_(std::move(seconds)),
-      left_out_(std::move(left_out)),
       refused_(std::move(refused)),
+      left_out_(std::move(left_out)),
       splice_(splice) {
   if (splice_ == Splice::Off) return;
   const char* const forced = variable("CUDA_FORCE_PTX_JIT");

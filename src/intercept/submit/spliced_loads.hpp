@@ -48,7 +48,7 @@ class SplicedLoads {
   /// @param seconds  that may still be spent; asked before each image
   /// @param left_out empty: none is
   SplicedLoads(const gpu::Driver& driver, Splice splice, std::function<double()> seconds,
-               LeftOut left_out, Refused refused);
+               Refused refused, LeftOut left_out = {});
   SplicedLoads(const SplicedLoads&) = delete;
   SplicedLoads& operator=(const SplicedLoads&) = delete;
 
@@ -85,8 +85,8 @@ class SplicedLoads {
 
   const gpu::Driver& driver_;
   const std::function<double()> seconds_;
-  const LeftOut left_out_;
   const Refused refused_;
+  const LeftOut left_out_;
   std::atomic<Splice> splice_;
   std::mutex mutex_;
   std::map<const void*, std::shared_ptr<Loaded>> loaded_;

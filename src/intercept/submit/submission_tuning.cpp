@@ -365,9 +365,10 @@ void SubmissionTuning::finish() noexcept {
     is_settled_ = true;
     const Submitter::Totals totals = submitter_.totals();
     const SplicedLoads::Totals loads = loads_.totals();
-    const char* const state = is_pinned ? "pinned" : is_open ? "open" : "settled";
+    const char* state = is_pinned ? "pinned" : "settled";
+    if (is_open) state = leader_ == 0 ? "nothing" : "open";
     const Submission& shown = is_pinned ? in_use_ : search_->verdict().winner;
-    const int run = is_open ? search_->state().runs : 0;
+    const int run = is_open ? std::max(1, search_->state().runs) : 0;
     log::write_submission(log_.lines(), region_name,
                           {text_of(shown), state, run, limits_.max_runs, totals.chained,
                            totals.held, totals.batches, totals.late, totals.graphs.launches,
