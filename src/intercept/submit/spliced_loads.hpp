@@ -22,6 +22,8 @@
 
 namespace contextune::intercept {
 
+using contextune::Splice;
+
 /// The modules and libraries that the program loads, handed to the driver with a wait at the entry
 /// of their kernels. Where that is not possible, the driver gets the program's image.
 ///
