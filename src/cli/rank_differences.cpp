@@ -1,6 +1,7 @@
 #include "cli/rank_differences.hpp"
 
 #include <algorithm>
+#include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -193,13 +194,25 @@ void compare_ends(Sentences& sentences, const std::string& region, const RegionB
   note(sentences, "last confirmation of region " + region, verdicts);
 }
 
+// What a rank finds by itself, and how its launches go out, is its own affair.
+std::set<std::string> found_regions(const Ranks& ranks) {
+  std::set<std::string> found;
+  for (const auto& [rank, process] : ranks) {
+    for (const RegionReport& region : process->regions)
+      if (region.submission || !region.found.empty()) found.insert(region.name);
+  }
+  return found;
+}
+
 void compare_regions(Sentences& sentences, const Ranks& ranks) {
+  const std::set<std::string> found = found_regions(ranks);
   std::map<std::string, RegionByRank> regions;
   for (const auto& [rank, process] : ranks) {
     for (const RegionReport& region : process->regions) regions[region.name][rank] = &region;
   }
   auto agreements = agreements_of(ranks);
   for (const auto& [name, by_rank] : regions) {
+    if (found.contains(name)) continue;
     note_absence(sentences, "region " + name, ranks, by_rank);
     Ranks those;
     for (const auto& [rank, region] : by_rank) those[rank] = ranks.at(rank);
@@ -225,9 +238,10 @@ void compare_fallbacks(Sentences& sentences, const Ranks& ranks) {
     for (const FallbackReport& one : process->fallbacks)
       cases[{one.reason, one.region, on_any_device(one.site)}][rank] = &one;
   }
+  const std::set<std::string> found = found_regions(ranks);
   for (const auto& [name, by_rank] : cases) {
-    if (by_rank.size() == ranks.size()) continue;
     const auto& [reason, region, site] = name;
+    if (by_rank.size() == ranks.size() || found.contains(region)) continue;
     std::string what = "fallback " + reason;
     if (!region.empty()) what += ", " + region;
     if (!site.empty()) what += ", " + site;

@@ -57,6 +57,7 @@ class LogsOfRanks(CommandTest):
     def test_ranks_that_do_not_differ_are_said_not_to(self):
         self.assertIn("the ranks differ in nothing but times", self.logs(4))
         self.assertEqual(self.compared(4)["differences"], [])
+        self.assertEqual(self.compared(4, "found")["differences"], [])  # by itself
 
     def test_what_collectives_run_is_written_for_nccls_example_plugin(self):
         file = self.folder / "nccl_tuner.conf"

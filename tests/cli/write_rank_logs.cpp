@@ -1,8 +1,8 @@
 // Writes the logs of a run of several ranks, as the core does: write_rank_logs FOLDER RANKS [WHAT]
 // In it rank R takes R percent longer for the winner than rank 0, and waits R ms for the others.
 // WHAT goes wrong on the last rank: "winner", "config", "site", "fallback", "hash", "verdict",
-// "question", "gpu", "killed"; or rank 1 says "nothing"; or each rank tunes "alone"; or all have
-// "collectives".
+// "question", "gpu", "killed"; or that rank has "found" a region of its own; or rank 1 says
+// "nothing"; or each rank tunes "alone"; or all have "collectives".
 #include <cstdlib>
 #include <string>
 
@@ -71,6 +71,18 @@ void write_collectives(log::TuningLog& tuning) {
   write_collective(tuning, 4, grouped, "Ring Simple", 2);
 }
 
+void write_found(log::RankLog& log) {
+  log::write_found_region(log, "auto", "every launch; 9 entries; 90 % of the elapsed time");
+  log::TuningLog tuning(log, "auto", "events", true);
+  tuning.add_site(0, site_named("launches", 256), {});
+  tuning.winner({});
+  log::write_fallback(log, FallbackReason::NotSettled, "auto", "launches", {});
+  log::SubmissionEvent event;
+  event.launches = "chained";
+  event.state = "open";
+  log::write_submission(log, "auto", event);
+}
+
 void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   const char* const run = std::getenv("CONTEXTUNE_RUN_ID");
   log::RankLog log({folder, rank, run != nullptr ? run : "7f3a", LogLevel::Info});
@@ -90,6 +102,7 @@ void write_rank(const std::string& folder, int rank, const std::string& wrong) {
   if (wrong == "site") tuning.add_site(1, site_named("extra", 256), facts);
   if (wrong == "fallback") tuning.fallback(FallbackReason::NoKnobs, 0, "One config.");
   if (wrong == "collectives") write_collectives(tuning);
+  if (wrong == "found") write_found(log);
   TrialEvent trial;
   trial.config = 1;
   trial.launches = 1;
