@@ -9,7 +9,6 @@
 #include "gpu/activity_timer.hpp"
 #include "gpu/clock_monitor.hpp"
 #include "gpu/context_idle.hpp"
-#include "gpu/kernel_name.hpp"
 #include "gpu/span_timer.hpp"
 #include "intercept/collective_hooks.hpp"
 #include "intercept/discovered_region.hpp"
@@ -63,14 +62,6 @@ log::RankLog::Settings log_settings(const Options& options) {
   const char* run = variable("CONTEXTUNE_RUN_ID");
   return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run,
           options.log_level};
-}
-
-SplicedLoads::LeftOut left_out_by(const NameFilter& filter) {
-  if (filter.leaves_out_none()) return {};  // no kernel's name has to be made readable
-  return [&filter](const std::string& symbol) {
-    const std::string name = gpu::demangled_kernel_name(symbol);
-    return !filter.why_not({&name, 1}).empty();
-  };
 }
 
 bool launches_block() {

@@ -12,6 +12,7 @@
 
 #include "environment/variables.hpp"
 #include "gpu/kernel_image.hpp"
+#include "gpu/kernel_name.hpp"
 #include "gpu/program_file.hpp"
 #include "intercept/hook_arguments.hpp"
 
@@ -347,6 +348,14 @@ std::optional<gpu::KernelOrder> SplicedLoads::order_of(const void* owner,
 SplicedLoads::Totals SplicedLoads::totals() noexcept {
   const std::lock_guard lock(mutex_);
   return totals_;
+}
+
+SplicedLoads::LeftOut left_out_by(const NameFilter& filter) {
+  if (filter.leaves_out_none()) return {};  // no kernel's name has to be made readable
+  return [&filter](const std::string& symbol) {
+    const std::string name = gpu::demangled_kernel_name(symbol);
+    return !filter.why_not({&name, 1}).empty();
+  };
 }
 
 }  // namespace contextune::intercept

@@ -18,6 +18,7 @@
 
 #include "gpu/driver.hpp"
 #include "gpu/image/spliced_image.hpp"
+#include "intercept/name_filter.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
@@ -95,5 +96,8 @@ class SplicedLoads {
   std::deque<std::shared_ptr<Loaded>> unloading_;  ///< the last of them
   Totals totals_;
 };
+
+/// The kernels that the options only and exclude leave out. The filter outlives it.
+[[nodiscard]] SplicedLoads::LeftOut left_out_by(const NameFilter& filter);
 
 }  // namespace contextune::intercept

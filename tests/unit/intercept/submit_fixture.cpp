@@ -121,9 +121,9 @@ contextune::log::RankLog::Settings settings_in(const std::string& folder) {
 }  // namespace
 
 struct Submitting::Parts {
-  Parts(Submitting& program, Splice splice)
+  Parts(Submitting& program, Splice splice, const std::string& exclude)
       : log(settings_in(folder.path())),
-        filter("", "", log),
+        filter("", exclude, log),
         launcher((frontend.real = &driver_entry, frontend.held = &held,
                   frontend.unguarded = &unguarded, &frontend)),
         kernels(driver, filter, log),
@@ -131,7 +131,8 @@ struct Submitting::Parts {
         captures(driver),
         loads(
             driver, splice, [&program] { return program.seconds_for_loads; },
-            [&program](const std::string& why) { program.refusals.push_back(why); }),
+            [&program](const std::string& why) { program.refusals.push_back(why); },
+            left_out_by(filter)),
         submitted(driver, kernels, variables, loads),
         submitter(driver, launcher, submitted, captures, &frontend) {
     driver.cuStreamQuery = &say_busy;
@@ -154,8 +155,8 @@ struct Submitting::Parts {
   Submitter submitter;
 };
 
-Submitting::Submitting(Splice splice)
-    : parts_(new Parts(*this, splice)),
+Submitting::Submitting(Splice splice, const std::string& exclude)
+    : parts_(new Parts(*this, splice, exclude)),
       held(parts_->held),
       unguarded(parts_->unguarded),
       driver(parts_->driver),

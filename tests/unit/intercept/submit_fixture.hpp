@@ -26,7 +26,9 @@ class Submitting {
  public:
   using Load = contextune::intercept::SplicedLoads::Load;
 
-  explicit Submitting(contextune::intercept::Splice splice = contextune::intercept::Splice::Own);
+  /// @param exclude the option of that name
+  explicit Submitting(contextune::Splice splice = contextune::Splice::Own,
+                      const std::string& exclude = {});
   ~Submitting();
   Submitting(const Submitting&) = delete;
   Submitting& operator=(const Submitting&) = delete;

@@ -131,6 +131,22 @@ TEST_CASE(
   CHECK(program.take_calls() == singles({{"triggering", false}}));
 }
 
+TEST_CASE("A kernel that is left out keeps its code and its way, and what follows it is chained",
+          "[submitter]") {
+  Submitting program(Splice::Own, "^scale$");
+  CHECK(program.loads->order_of(program.module, "step")->waits);
+  CHECK_FALSE(program.loads->order_of(program.module, "scale")->waits);
+  const CUstream on = program.stream();
+  program.submitter->use({.chained = true});
+  for (const char* kernel : {"step", "scale", "scale", "step"}) (void)program.launch(kernel, on);
+  CHECK(program.take_calls() ==
+        singles({{"step", false}, {"scale", false}, {"scale", false}, {"step", true}}));
+  program.submitter->use({.gathered = 8});
+  for (int i = 0; i < 4; ++i) (void)program.launch("scale", on);
+  CHECK(program.submitter->totals().held == 0);
+  program.synchronise();
+}
+
 TEST_CASE("The frontend is asked to say when another call comes, as long as one matters",
           "[submitter]") {
   Submitting program;
