@@ -399,8 +399,39 @@ TEST_CASE("Among more sequences than there are graphs all come out right", "[sub
   round();
 }
 
+namespace {
+
+/// Has a launch of `step` held, and waits until our thread has it half way to the driver, where it
+/// stays until it is told to go on, or for so long.
+void hand_over_slowly(Submitting& program, CUstream on, std::atomic<bool>& goes_on,
+                      int most_milliseconds) {
+  static std::atomic<bool> on_its_way{false};
+  program.on_call = [&goes_on, most_milliseconds](const SubmittedCall& call) {
+    if (call.kernel != "step" || !call.own) return;
+    on_its_way = true;
+    for (int i = 0; i < most_milliseconds && !goes_on; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  };
+  constexpr int most_tries = 400;
+  for (int i = 0; i < most_tries; ++i) {
+    const auto before = program.submitter->totals().held;
+    on_its_way = false;
+    (void)program.launch("step", on);
+    if (program.submitter->totals().held > before) {
+      return wait_for([] { return on_its_way.load(); });
+    }
+    Submitting::rest();
+    (void)program.take_calls();
+  }
+  FAIL("never held");
+}
+
+}  // namespace
+
 TEST_CASE("A launch on the legacy stream does not overtake what is on its way on another",
           "[submitter]") {
+  std::atomic<bool> goes_on{false};
   Submitting program;
   const bool legacy_first = GENERATE(false, true);
   const CUstream blocking = program.stream(CU_STREAM_DEFAULT);
@@ -409,28 +440,30 @@ TEST_CASE("A launch on the legacy stream does not overtake what is on its way on
   program.submitter->use({.gathered = 8});
   program.warm(second);
   program.warm(first);
-  std::atomic<bool> on_its_way{false};
-  program.on_call = [&](const SubmittedCall& call) {
-    if (call.kernel != "step") return;
-    on_its_way = true;
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  };
-  for (int i = 0; i < 400; ++i) {
-    const auto before = program.submitter->totals().held;
-    on_its_way = false;
-    (void)program.launch("step", first);
-    if (program.submitter->totals().held == before) {
-      Submitting::rest();
-      (void)program.take_calls();
-      continue;
-    }
-    wait_for([&] { return on_its_way.load(); });  // by our thread
-    (void)program.launch("scale", second);
-    break;
-  }
+  hand_over_slowly(program, first, goes_on, 50);
+  (void)program.launch("scale", second);
   program.synchronise();
   const Calls made = program.take_calls();
   REQUIRE(made.size() == 2);
   CHECK(made[0].kernel == "step");
   CHECK(made[1].kernel == "scale");
+}
+
+TEST_CASE("Another call waits for what is on its way, whatever was launched meanwhile",
+          "[submitter]") {
+  std::atomic<bool> goes_on{false};
+  Submitting program;
+  const CUstream first = program.stream();
+  const CUstream second = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(second);
+  program.warm(first);
+  hand_over_slowly(program, first, goes_on, 10'000);
+  (void)program.launch("scale", second);  // overtakes, as it may
+  CHECK(program.take_calls() == singles({{"scale", false}}));
+  CHECK(program.held == 1);
+  goes_on = true;
+  program.submitter->hand_over();
+  CHECK(program.take_calls() == Calls{{"step", false, true}});
+  CHECK(program.held == 0);
 }
