@@ -2,8 +2,13 @@
 //   repeating_launches STEPS short  so many times the same eight launches
 //   repeating_launches STEPS long   with kernels beside which no launch takes time
 //   repeating_launches STEPS never  as many, in an order that never repeats
+//   repeating_launches STEPS forks  with children that end at once
+//   repeating_launches STEPS resets with all of it again in several contexts, which go without an
+//                                   unload, or with a module that goes while launches are under way
 // prints one number that depends on the order of all of them.
 #include <cuda.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstdint>
@@ -59,19 +64,22 @@ std::string image() {
   return simcuda::build_cubin(compiled);
 }
 
-}  // namespace
+void fork_and_wait() {
+  const pid_t child = fork();
+  if (child == 0) std::exit(0);  // with what exit() calls
+  int status = 1;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
+    std::printf("a child ended with %d\n", status);
+    std::exit(3);
+  }
+}
 
-int main(int argc, char** argv) {
-  const int steps = argc > 1 ? std::atoi(argv[1]) : 100;
-  const std::string_view kind = argc > 2 ? argv[2] : "short";
-  const bool never = kind == "never";
-  if (kind == "long") flops = 3e10;
+/// All in a context of its own. @return what came out
+Word run(int steps, std::string_view kind, const std::string& code, int round) {
   CUcontext context = nullptr;
-  must(cuInit(0), "cuInit");
   must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
   must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   CUmodule module = nullptr;
-  const std::string code = image();
   must(cuModuleLoadData(&module, code.data()), "cuModuleLoadData");
   std::array<CUfunction, names.size()> kernels{};
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -82,8 +90,9 @@ int main(int argc, char** argv) {
   CUstream stream = nullptr;
   must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
   must(cuCtxSynchronize(), "cuCtxSynchronize");
+  const bool never = kind == "never";
   std::mt19937 random(1);
-  Word number = 0;
+  Word number = static_cast<Word>(round);
   for (int i = 0; i < steps; ++i) {
     for (std::size_t k = 0; k < 8; ++k) {
       const std::size_t which = never ? random() % names.size() : k % names.size();
@@ -93,10 +102,30 @@ int main(int argc, char** argv) {
       must(cuLaunchKernel(kernels[which], grid, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
            "cuLaunchKernel");
     }
+    if (kind == "forks" && i % 16 == 15) fork_and_wait();
     if (i % 256 == 255) must(cuStreamSynchronize(stream), "cuStreamSynchronize");
   }
-  must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  if (kind == "resets" && round % 2 == 0) {
+    must(cuModuleUnload(module), "cuModuleUnload");
+    must(cuStreamDestroy(stream), "cuStreamDestroy");
+    must(cuCtxSynchronize(), "cuCtxSynchronize");
+  } else {
+    must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+  }
   must(cuMemcpyDtoH(&number, value, sizeof number), "cuMemcpyDtoH");
-  std::printf("%08x\n", number);
+  if (kind == "resets") must(cuDevicePrimaryCtxReset(0), "cuDevicePrimaryCtxReset");
+  return number;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int steps = argc > 1 ? std::atoi(argv[1]) : 100;
+  const std::string_view kind = argc > 2 ? argv[2] : "short";
+  if (kind == "long") flops = 3e10;
+  must(cuInit(0), "cuInit");
+  const std::string code = image();
+  for (int round = 0; round < (kind == "resets" ? 10 : 1); ++round)
+    std::printf("%08x\n", run(steps, kind, code, round));
   return 0;
 }

@@ -26,11 +26,11 @@ class RepeatingLaunchesTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.runs = 0
 
-    def run_of(self, *arguments):
+    def run_of(self, *arguments, **variables):
         """The log of a run that printed what the bare one does, and its last line about launches."""
         self.runs += 1
         logs = self.folder / f"logs-{self.runs}"
-        tuned = output(arguments, LD_PRELOAD=str(awkward.SHIM), CONTEXTUNE_REGION="auto",
+        tuned = output(arguments, **variables, LD_PRELOAD=str(awkward.SHIM), CONTEXTUNE_REGION="auto",
                        CONTEXTUNE_STORE="tune", CONTEXTUNE_CACHE_DIR=str(self.folder / "store"),
                        CONTEXTUNE_LOG_DIR=str(logs))
         self.assertEqual(tuned, output(arguments))
@@ -82,6 +82,14 @@ class RepeatingLaunchesTest(unittest.TestCase):
                     self.assertIn("reason=nothing_repeats region=auto", log)
                     self.assertEqual((totals["launches"], totals["chained"], totals["held"]),
                                      ("as written", "0", "0"))
+
+    def test_children_and_contexts_come_and_go_while_launches_are_held(self):
+        for kind in ("forks", "resets"):
+            for launches in ("chained gathered=16", "gathered=8", "chained"):
+                with self.subTest(kind=kind, launches=launches):
+                    _, totals = self.run_of(300, kind, CONTEXTUNE_FORCE=f"launches={launches}")
+                    self.assertGreater(int(totals["held"]) + int(totals["chained"]), 300)
+            self.run_of(300, kind)
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ contextune::log::RankLog::Settings settings_in(const std::string& folder) {
 
 struct Submitting::Parts {
   Parts(Submitting& program, Splice splice, const std::string& exclude)
-      : log(settings_in(folder.path())),
+      : log(settings_in(program.folder_.path())),
         filter("", exclude, log),
         launcher((frontend.real = &driver_entry, frontend.held = &held,
                   frontend.unguarded = &unguarded, &frontend)),
@@ -142,7 +142,6 @@ struct Submitting::Parts {
   std::uint32_t held = 0;
   std::uint32_t unguarded = 0;
   contextune::gpu::Driver driver = Simulation::get().driver;
-  ScratchFolder folder;
   contextune_frontend frontend{};
   EventLog log;
   NameFilter filter;
@@ -232,6 +231,13 @@ CUstream Submitting::stream(unsigned flags) const {
 void Submitting::synchronise() {
   submitter->hand_over();
   REQUIRE(driver.cuCtxSynchronize() == CUDA_SUCCESS);
+}
+
+void Submitting::capture(CUstream on, bool begins) {
+  submitter->hand_over();
+  if (!begins) return parts_->captures.end(on);
+  parts_->captures.begin(on);
+  parts_->captures.begun(on);
 }
 
 CUresult Submitting::launch(const char* kernel, CUstream on, float factor, unsigned block,

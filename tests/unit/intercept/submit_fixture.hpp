@@ -21,6 +21,7 @@ struct SubmittedCall {
 class Submitting {
   // As in a process, it never goes away: threads of ours may still know it.
   struct Parts;
+  ScratchFolder folder_;
   Parts* parts_;
 
  public:
@@ -42,6 +43,8 @@ class Submitting {
   [[nodiscard]] CUfunction function(const char* name) const;
   CUstream stream(unsigned flags = CU_STREAM_NON_BLOCKING) const;
   void synchronise();
+  /// The program begins or ends a capture, as the frontend says.
+  void capture(CUstream on, bool begins);
 
   /// y[i] = x[i] * factor + 1, by the kernel.
   CUresult launch(const char* kernel, CUstream on, float factor = 1, unsigned block = 32,

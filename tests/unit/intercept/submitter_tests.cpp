@@ -147,6 +147,25 @@ TEST_CASE("A kernel that is left out keeps its code and its way, and what follow
   program.synchronise();
 }
 
+TEST_CASE("While anything is captured, launches stay as written and nothing is held",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  const CUstream captured = program.stream();
+  program.submitter->use({.chained = true, .gathered = 8});
+  program.warm(on);
+  program.capture(captured, true);
+  const auto before = program.submitter->totals().held;
+  (void)program.launch("step", on);
+  (void)program.launch("scale", on);
+  CHECK(program.take_calls() == singles({{"step", false}, {"scale", false}}));
+  CHECK(program.submitter->totals().held == before);
+  program.capture(captured, false);
+  (void)program.launch("step", on);
+  (void)program.launch("scale", on);
+  CHECK(program.submitter->totals().held > before);
+}
+
 TEST_CASE("The frontend is asked to say when another call comes, as long as one matters",
           "[submitter]") {
   Submitting program;
