@@ -369,7 +369,8 @@ std::optional<SubmissionVerdict> verdict_of_all(const SubmissionState& state,
     verdict.high = share(2 * bound.mean - bound.low);
     verdict.pairs = static_cast<int>(gains.size());
     verdict.why = "all blocks that were measured show it to be faster";
-    if (verdict.low < limits.margin || (best && verdict.low <= best->low)) continue;
+    // Not so either where a time was none, and its logarithm is no number.
+    if (!(verdict.low >= limits.margin) || (best && verdict.low <= best->low)) continue;
     best = verdict;
   }
   return best;

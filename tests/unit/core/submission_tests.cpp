@@ -1,6 +1,9 @@
 #include "core/submission.hpp"
 
+#include <cmath>
+#include <limits>
 #include <optional>
+#include <vector>
 
 #include "catch.hpp"
 #include "core/submission_budget.hpp"
@@ -58,4 +61,79 @@ TEST_CASE("Nothing to try is settled as written", "[submission]") {
   CHECK(judgement.step.kind == SubmissionStep::Kind::Settled);
   CHECK(judgement.verdict.settled);
   CHECK(judgement.verdict.winner.is_as_written());
+}
+
+namespace {
+
+/// What every block of one submission said, as ratios of the screen and as pairs.
+void add_blocks(SubmissionState& state, const Submission& submission,
+                const std::vector<double>& ratios, const std::vector<double>& paired_ratios = {},
+                const Submission& against = {}) {
+  state.screened.push_back({submission, ratios});
+  SubmissionPairs pairs{submission, against, {}, {}};
+  for (const double ratio : paired_ratios) {
+    auto& to = pairs.against_first.size() > pairs.candidate_first.size() ? pairs.candidate_first
+                                                                         : pairs.against_first;
+    to.push_back(-std::log(ratio));
+  }
+  state.pairs.push_back(pairs);
+}
+
+}  // namespace
+
+TEST_CASE("All blocks of a run without an answer speak together", "[submission]") {
+  const SubmissionLimits limits;
+  SubmissionState state;
+  add_blocks(state, {true, 16}, {0.80, 0.81}, {0.79, 0.80, 0.80, 0.81});
+  const auto verdict = verdict_of_all(state, limits, 6);
+  REQUIRE(verdict);
+  CHECK(verdict->settled);
+  CHECK(verdict->winner == Submission{true, 16});
+  CHECK(verdict->pairs == 6);
+  CHECK(verdict->gain == Approx(0.2).margin(0.01));
+  CHECK(verdict->low < verdict->gain);
+  CHECK(verdict->gain < verdict->high);
+  CHECK(verdict->low > limits.margin);
+  CHECK_FALSE(verdict_of_all(state, limits, 7));
+}
+
+TEST_CASE("One block, or pairs with another submission, show nothing", "[submission]") {
+  SubmissionState state;
+  CHECK_FALSE(verdict_of_all(state, {}, 0));
+  add_blocks(state, {true, 0}, {0.5});
+  CHECK_FALSE(verdict_of_all(state, {}, 0));
+  state = {};
+  add_blocks(state, {true, 0}, {}, {0.5, 0.5, 0.5, 0.5}, {false, 16});
+  CHECK_FALSE(verdict_of_all(state, {}, 2));
+}
+
+TEST_CASE("A gain within the scatter of its blocks, or within the margin, is none",
+          "[submission]") {
+  SubmissionState state;
+  add_blocks(state, {true, 0}, {0.5, 1.2, 0.6, 1.3});
+  CHECK_FALSE(verdict_of_all(state, {}, 4));
+  state = {};
+  add_blocks(state, {true, 0}, {0.9950, 0.9951, 0.9949, 0.9950});
+  CHECK_FALSE(verdict_of_all(state, {}, 4));
+  state = {};
+  add_blocks(state, {true, 0}, {1.5, 1.5, 1.5, 1.5});
+  CHECK_FALSE(verdict_of_all(state, {}, 4));
+}
+
+TEST_CASE("Of two that are faster the one that is surely faster by more is kept", "[submission]") {
+  SubmissionState state;
+  add_blocks(state, {true, 8}, {0.40, 0.95, 0.40, 0.93, 0.45, 0.90});
+  add_blocks(state, {false, 16}, {0.80, 0.81, 0.80, 0.79, 0.80, 0.81});
+  const auto verdict = verdict_of_all(state, {}, 4);
+  REQUIRE(verdict);
+  CHECK(verdict->winner == Submission{false, 16});
+}
+
+TEST_CASE("A block that took no time shows no gain", "[submission]") {
+  for (const double odd :
+       {0.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
+    SubmissionState state;
+    add_blocks(state, {true, 16}, {0.8, 0.8, odd, 0.8});
+    CHECK_FALSE(verdict_of_all(state, {}, 4));
+  }
 }
