@@ -352,6 +352,7 @@ std::optional<SubmissionVerdict> verdict_of_all(const SubmissionState& state,
   constexpr double tail = 0.01;
   std::optional<SubmissionVerdict> best;
   for (const ScreenedSubmission& screened : state.screened) {
+    if (!state.choices.allow(screened.submission)) continue;  // any more
     std::vector<double> gains;
     for (const double ratio : screened.ratios) gains.push_back(-std::log(ratio));
     for (const SubmissionPairs& pairs : state.pairs) {

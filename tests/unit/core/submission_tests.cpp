@@ -69,6 +69,7 @@ namespace {
 void add_blocks(SubmissionState& state, const Submission& submission,
                 const std::vector<double>& ratios, const std::vector<double>& paired_ratios = {},
                 const Submission& against = {}) {
+  state.choices = {.may_chain = true, .may_gather = {8, 16}};
   state.screened.push_back({submission, ratios});
   SubmissionPairs pairs{submission, against, {}, {}};
   for (const double ratio : paired_ratios) {
@@ -136,4 +137,14 @@ TEST_CASE("A block that took no time shows no gain", "[submission]") {
     add_blocks(state, {true, 16}, {0.8, 0.8, odd, 0.8});
     CHECK_FALSE(verdict_of_all(state, {}, 4));
   }
+}
+
+TEST_CASE("What may not be tried any more is not kept for what it showed before", "[submission]") {
+  SubmissionState state;
+  add_blocks(state, {true, 16}, {0.6, 0.6, 0.6, 0.6});
+  add_blocks(state, {false, 16}, {0.8, 0.8, 0.8, 0.8});
+  state.choices = {.may_chain = false, .may_gather = {16}};
+  const auto verdict = verdict_of_all(state, {}, 4);
+  REQUIRE(verdict);
+  CHECK(verdict->winner == Submission{false, 16});
 }
