@@ -252,8 +252,8 @@ void Submitter::hold(const contextune_launch& call, const SubmittedKernel& kerne
 }
 
 void Submitter::publish() noexcept {
-  const bool any = !batch_->empty() || handing_over_ ||
-                   (last_is_launch_ && submission_.chained) || wants_other_calls_;
+  const bool any = !batch_->empty() || handing_over_ || (last_is_launch_ && submission_.chained) ||
+                   wants_other_calls_;
   if (__atomic_load_n(held_, __ATOMIC_RELAXED) != static_cast<std::uint32_t>(any)) {
     __atomic_store_n(held_, static_cast<std::uint32_t>(any), __ATOMIC_RELEASE);
   }
