@@ -63,7 +63,7 @@ RunSetup prepare_run(const RunRequest& request) {
   // As of the variable: a flag whose value is another variable that is not set.
   if (setup.options.log_dir.empty()) setup.options.log_dir = Options{}.log_dir;
   if (setup.options.region.empty()) {
-    setup.options.region = "process";
+    setup.options.region = "auto";
     setup.environment.set("CONTEXTUNE_REGION", setup.options.region);
   }
   // A run inside of a run is part of it: the outer one would miss its lines.

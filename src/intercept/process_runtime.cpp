@@ -69,6 +69,20 @@ bool launches_block() {
   return value != nullptr && *value != '\0' && std::string_view(value) != "0";
 }
 
+SubmissionLimits submission_limits(const Options& options) {
+  SubmissionLimits limits;
+  constexpr double no_limit = 1e6;
+  limits.max_slowdown = options.max_slowdown > 0 ? options.max_slowdown : no_limit;
+  limits.block_seconds = 1e-3;
+  return limits;
+}
+
+/// Whether kernels may be launched in other ways than chained and gathered.
+bool has_knobs(const Options& options) {
+  return !options.space.empty() || options.auto_knobs.attributes || options.auto_knobs.collectives || options.discover ||
+         options.mode == Mode::Replay;
+}
+
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
   if (launches_block()) return Splice::Off;
   const bool may_chain =
@@ -116,7 +130,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       submitted_(driver_, kernels_, module_variables_, loads_),
       submitter_(driver_, launcher_, submitted_, captures_, frontend),
       submission_(driver_, kernels_, submitter_, loads_, captures_, open_, log_, store_,
-                  {.max_slowdown = options.max_slowdown, .block_seconds = 1e-3}),
+                  submission_limits(options)),
       services_{driver_,
                 launcher_,
                 kernels_,
@@ -262,9 +276,9 @@ void ProcessRuntime::start_marks() {
   for (const std::string& one : faults) log_.fault(one);
   regions_of_marks_ = std::vector<std::atomic<LaunchRegion*>>(marks_.size());
   for (const RegionMark& mark : marks_) {
+    if (mark.kind == RegionMark::Kind::Auto && has_knobs(options_)) begin_process(mark);
     if (mark.kind == RegionMark::Kind::Process) {
-      is_one_region_ = true;
-      open_.set_background(region_of_mark(mark));
+      begin_process(mark);
       if (options_.mode == Mode::Replay) {
         log_.fallback(FallbackReason::NotRepeatable, mark.name, {},
                       "The region `process` has no visits that could be recorded, so it is tuned "
@@ -275,6 +289,18 @@ void ProcessRuntime::start_marks() {
     if (mark.kind == RegionMark::Kind::Graph) graphs_are_regions_ = true;
   }
   if (!kernel_marks_.empty()) open_.watch_always();
+}
+
+void ProcessRuntime::begin_process(const RegionMark& mark) {
+  is_one_region_ = true;
+  open_.set_background(region_of_mark(mark));
+}
+
+void ProcessRuntime::declare(std::shared_ptr<KernelRule> rule) {
+  rules_.declare(std::move(rule));
+  for (const RegionMark& mark : marks_) {
+    if (mark.kind == RegionMark::Kind::Auto && !is_one_region_) begin_process(mark);
+  }
 }
 
 LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
@@ -314,7 +340,10 @@ LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
   try {
     Options options = options_;
     if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
-    LaunchRegion& made = find_or_make(mark.name, options, mark.kind == RegionMark::Kind::Process);
+    // What has knobs and is in no other region is tuned as the process.
+    const bool is_auto = mark.kind == RegionMark::Kind::Auto;
+    LaunchRegion& made = find_or_make(is_auto ? "process" : mark.name, options,
+                                      is_auto || mark.kind == RegionMark::Kind::Process);
     known.store(&made, std::memory_order_release);
     return &made;
   } catch (const std::exception& error) {
@@ -367,7 +396,7 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
         !thread.collectives.pass_launches() && !recorder_.active()) {
       return after_launch(submission_.launch(call, thread));
     }
-    submitter_.hand_over();
+    if (submitter_.holds()) submitter_.hand_over();
   }
   if (thread.collectives.pass_launches()) return launcher_.as_written(call);
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();

@@ -43,7 +43,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] Region* current_region() noexcept override;
   [[nodiscard]] bool is_in_region() noexcept override;
   [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
-  void declare(std::shared_ptr<KernelRule> rule) override { rules_.declare(std::move(rule)); }
+  void declare(std::shared_ptr<KernelRule> rule) override;
   [[nodiscard]] std::string join(void* communicator, double seconds) override;
   void expect_ranks() override { ranks_.expect(options_); }
   [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
@@ -144,6 +144,7 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
   void start_submission() noexcept;
+  void begin_process(const RegionMark& mark);
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
   [[nodiscard]] bool was_entered(const RegionMark& mark) noexcept;
@@ -200,7 +201,7 @@ class ProcessRuntime final : public Runtime {
   SeenRanges seen_ranges_;
   std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
   bool waited_in_vain_ = false;  ///< for the end of what crashes where the program ends meanwhile
-  bool is_one_region_ = false;   ///< what is in no other one
+  std::atomic<bool> is_one_region_{false};  ///< what is in no other one
   bool graphs_are_regions_ = false;  ///< each launch of one is an entry
   KernelMarks kernel_marks_;
   std::mutex mutex_;

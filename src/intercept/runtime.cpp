@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <mutex>
+#include <string_view>
 
 #include "environment/root_folder.hpp"
 #include "environment/variables.hpp"
@@ -50,11 +51,19 @@ void at_exit(int, void*) {
   if (ProcessRuntime* runtime = running.load(std::memory_order_acquire)) runtime->exiting();
 }
 
+/// By the user, for a program that may know nothing of contextune.
+bool is_preloaded() {
+  const char* const libraries = variable("LD_PRELOAD");
+  return libraries != nullptr &&
+         std::string_view(libraries).find("libcontextune_preload") != std::string_view::npos;
+}
+
 ProcessRuntime* start_once(const contextune_frontend* frontend) {
   keep_variables();
   keep_root_folder();
   std::vector<std::string> faults;
-  const Options options = options_from_environment(Options{}, faults);
+  Options options = options_from_environment(Options{}, faults);
+  if (variable("CONTEXTUNE_REGION") == nullptr && is_preloaded()) options.region = "auto";
   if (options.disable) {
     limited.store("contextune is switched off: CONTEXTUNE_DISABLE is set");
     return nullptr;

@@ -37,10 +37,11 @@ StoredSubmission::StoredSubmission(ProcessStore& store) : store_(store) {
   if (const auto file = gpu::program_file_of(in_program, 1)) build_ = file->build;
 }
 
-std::optional<SubmissionState> StoredSubmission::load() const {
+std::optional<SubmissionState> StoredSubmission::load(bool& same_software) const {
   if (build_.empty()) return std::nullopt;
   const StoredSite* const stored = store_.find(store_.entry_of(region), site, key_);
   if (stored == nullptr || stored->image != build_) return std::nullopt;
+  same_software = stored->same_software;
   return submission_of(*stored);
 }
 

@@ -20,7 +20,11 @@ class StoredSubmission {
   explicit StoredSubmission(ProcessStore& store);
 
   /// Absent: nothing that counts here.
-  [[nodiscard]] std::optional<SubmissionState> load() const;
+  /// @param same_software whether it was found under the software that is here now
+  [[nodiscard]] std::optional<SubmissionState> load(bool& same_software) const;
+
+  /// Whether more may be found out.
+  [[nodiscard]] bool tunes() const noexcept { return store_.tunes(); }
 
   /// Writes behind the scenes.
   void save(const SubmissionState& state) const;

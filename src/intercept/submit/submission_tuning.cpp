@@ -72,11 +72,14 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     const Lock lock(mutex_);
     stored_ = std::make_unique<const StoredSubmission>(store_);
     choices.may_chain = choices.may_chain && loads_.is_on();
-    auto earlier = stored_->load();
-    search_ =
-        std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
-    is_settled_ = search_->settled();
+    bool same_software = true;
+    const auto earlier = stored_->load(same_software);
+    if (!stored_->tunes() && !(earlier && earlier->verdict.settled)) return;
+    search_ = std::make_unique<SubmissionSearch>(choices, limits_,
+                                                 earlier.value_or(SubmissionState{}));
     in_use_ = search_->verdict().winner;
+    if (!same_software && stored_->tunes()) search_->recheck();
+    is_settled_ = search_->settled();
     // Kernels that did not win run as the program has them.
     if (is_settled_ && !in_use_.chained) loads_.leave_all();
     submitter_.use(in_use_);

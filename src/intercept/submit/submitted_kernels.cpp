@@ -60,7 +60,7 @@ void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kerne
     kernel.argument_bytes = std::max(kernel.argument_bytes,
                                      static_cast<std::uint32_t>(one.offset_bytes + one.size_bytes));
   }
-  kernel.may_gather = knows_parameters_ && !identity.cluster_size_must_be_set &&
+  kernel.may_gather = knows_parameters_ && !kernel.order.launches && !identity.cluster_size_must_be_set &&
                       identity.required_cluster[0] == 0 &&
                       kernel.parameters.size() <= SubmittedKernel::most_parameters &&
                       kernel.argument_bytes <= SubmittedKernel::most_argument_bytes;

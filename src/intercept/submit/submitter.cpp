@@ -94,19 +94,20 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
   SubmittedKernel* kernel = nullptr;
   const bool captured = captures_.possible();
   const Stream stream = stream_of(call);
-  if (!captured && is_ordinary(call)) kernel = kernels_.find(call.function, stream.context, cache);
+  if (!captured && stream.context != nullptr && is_ordinary(call))
+    kernel = kernels_.find(call.function, stream.context, cache);
   Lock lock(mutex_);
-  if (failure_ != CUDA_SUCCESS) return std::exchange(failure_, CUDA_SUCCESS);
   if (kernel != nullptr && may_be_held(call, *kernel, stream)) {
     hold(call, *kernel, stream);
     if (batch_->size() >= submission_.gathered) {
       late_in_a_row_ = 0;
       hand_over(lock);
     }
-    return CUDA_SUCCESS;
+    return take_failure();
   }
   hand_over(lock, &stream);
-  return launch_now(call, kernel, stream, lock);
+  const CUresult result = launch_now(call, kernel, stream, lock);
+  return result == CUDA_SUCCESS ? take_failure() : result;
 }
 
 bool Submitter::may_be_chained(const SubmittedKernel& kernel, const Stream& stream) const noexcept {

@@ -53,6 +53,11 @@ class Submitter {
   void use(Submission submission) noexcept;
   [[nodiscard]] bool is_on() const noexcept { return on_.load(std::memory_order_relaxed); }
 
+  /// Whether `hand_over` has something to do.
+  [[nodiscard]] bool holds() const noexcept {
+    return held_ != nullptr && __atomic_load_n(held_, __ATOMIC_ACQUIRE) != 0;
+  }
+
   /// A launch by the program.
   /// @param cache this thread's
   [[nodiscard]] CUresult launch(const contextune_launch& call,
@@ -111,6 +116,8 @@ class Submitter {
   [[nodiscard]] CUresult launch_now(const contextune_launch& call, SubmittedKernel* kernel,
                                     const Stream& stream, Lock& lock) noexcept;
   [[nodiscard]] CUresult launch_chained(const contextune_launch& call) const noexcept;
+  /// Of a held launch: told by a later one, as that of an earlier launch is by the driver.
+  [[nodiscard]] CUresult take_failure() noexcept { return std::exchange(failure_, CUDA_SUCCESS); }
   void publish() noexcept;
   void watch_deadline() noexcept;
   void wake_watch(Lock& lock) noexcept;
