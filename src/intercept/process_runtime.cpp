@@ -79,8 +79,8 @@ SubmissionLimits submission_limits(const Options& options) {
 
 /// Whether kernels may be launched in other ways than chained and gathered.
 bool has_knobs(const Options& options) {
-  return !options.space.empty() || options.auto_knobs.attributes || options.auto_knobs.collectives || options.discover ||
-         options.mode == Mode::Replay;
+  return !options.space.empty() || options.auto_knobs.attributes ||
+         options.auto_knobs.collectives || options.discover || options.mode == Mode::Replay;
 }
 
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
