@@ -16,7 +16,7 @@
 namespace contextune::intercept {
 namespace {
 
-constexpr double most_saving_seconds = 1;
+constexpr double longest_save_seconds = 1;
 
 std::string hash_of_arguments() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);
@@ -56,7 +56,7 @@ void StoredSubmission::save(const SubmissionState& state) const {
 }
 
 void StoredSubmission::wait() const {
-  store_.wait(most_saving_seconds);
+  store_.wait(longest_save_seconds);
 }
 
 }  // namespace contextune::intercept
