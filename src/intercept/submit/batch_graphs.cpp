@@ -188,6 +188,7 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
 }
 
 void BatchGraphs::destroy(Graph& graph) noexcept {
+  const gpu::RelaxedCapture relaxed(driver_);  // else it would end another thread's capture
   if (graph.exec != nullptr) (void)driver_.cuGraphExecDestroy(graph.exec);
   if (graph.graph != nullptr) (void)driver_.cuGraphDestroy(graph.graph);
   graph.exec = nullptr;

@@ -337,6 +337,7 @@ void Submitter::launch_singly(LaunchBatch& batch, const Stream& stream) noexcept
 }
 
 void Submitter::watch_deadline() noexcept {
+  const gpu::RelaxedCapture relaxed(driver_);
   (void)prctl(PR_SET_TIMERSLACK, 1000UL);
   std::uint64_t seen = 0;
   int idle_looks = 0;
