@@ -404,6 +404,14 @@ Program draw_program(std::uint64_t seed, std::uint64_t number) {
       program.operations[begin].repeats = 1 + random.below(3);
     }
   }
+  // A kernel that starts before the one before it has left finds stale constants, wait or not.
+  const bool has_constants = std::any_of(
+      program.operations.begin(), program.operations.end(), [](const Operation& one) {
+        return one.kind == Kind::MixConstants || one.kind == Kind::WriteConstants;
+      });
+  for (Operation& one : program.operations) {
+    if (has_constants && one.how == How::Programmatic) one.how = How::Plain;
+  }
   Order order;
   for (unsigned i = 0; i < length;) {
     Operation& head = program.operations[i];
