@@ -75,8 +75,8 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     bool same_software = true;
     const auto earlier = stored_->load(same_software);
     if (!stored_->tunes() && !(earlier && earlier->verdict.settled)) return;
-    search_ = std::make_unique<SubmissionSearch>(choices, limits_,
-                                                 earlier.value_or(SubmissionState{}));
+    search_ =
+        std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
     in_use_ = search_->verdict().winner;
     if (!same_software && stored_->tunes()) search_->recheck();
     is_settled_ = search_->settled();
@@ -102,8 +102,20 @@ void SubmissionTuning::pin(const Submission& submission) noexcept {
   open_.watch_always();
 }
 
+SubmissionTuning::Lock SubmissionTuning::lock_for_a_while() noexcept {
+  constexpr std::uint64_t patience_ns = 1'000'000'000;
+  Lock lock(mutex_, std::try_to_lock);
+  for (const std::uint64_t begin = monotonic_ns();
+       !lock.owns_lock() && monotonic_ns() - begin < patience_ns; (void)lock.try_lock()) {
+    timespec pause{0, 100'000};
+    (void)nanosleep(&pause, nullptr);
+  }
+  return lock;
+}
+
 double SubmissionTuning::seconds_left_for_loads() noexcept {
-  const Lock lock(mutex_);
+  const Lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return 0;
   const double allowance = limits_.grace_seconds + limits_.max_slowdown * seconds_since_first();
   // With a winner from an earlier run, what it saves was measured.
   const bool pays = in_use_.chained && is_settled_;
@@ -123,7 +135,8 @@ CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& th
 void SubmissionTuning::results_may_be_there() noexcept {
   if (is_settled_) return;
   try {
-    const Lock lock(mutex_);
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return;  // whoever has it looks
     const std::uint64_t now = monotonic_ns();
     if (is_settled_ || search_ == nullptr || pending_.empty() || captures_.possible() ||
         now - looked_ns_ < look_every_ns) {
@@ -150,8 +163,14 @@ SubmissionTuning::Watched* SubmissionTuning::watched_thread() {
 
 void SubmissionTuning::see(const contextune_launch& call, std::uint64_t token) noexcept {
   try {
-    const Lock lock(mutex_);
+    // Another thread may be in the driver with it, on a full stream that only this launch empties.
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      missed_.store(true, std::memory_order_relaxed);
+      return;
+    }
     if (is_settled_ || search_ == nullptr) return;
+    if (missed_.exchange(false, std::memory_order_relaxed)) breaks();
     Watched* const watched = watched_thread();
     if (watched == nullptr) return;
     if (first_ns_ == 0) {
@@ -339,18 +358,20 @@ void SubmissionTuning::write_winner(const std::string& found) {
 }
 
 void SubmissionTuning::forget_context(CUcontext context) noexcept {
-  const Lock lock(mutex_);
-  if (search_ == nullptr) return;
+  events_.forget_context(context);
+  const Lock lock = lock_for_a_while();
+  if (!lock.owns_lock() || search_ == nullptr) return;
   if (open_block_) search_->spoiled(open_block_->number);
   open_block_.reset();
   for (const Block& block : pending_) search_->spoiled(block.number);
   pending_.clear();
-  events_.forget_context(context);
+  events_.forget_context(context);  // those that came back just now
 }
 
 void SubmissionTuning::finish() noexcept {
   try {
-    const Lock lock(mutex_);
+    const Lock lock = lock_for_a_while();
+    if (!lock.owns_lock()) return;  // a thread stands in the driver with it
     const bool is_pinned = search_ == nullptr && !in_use_.is_as_written();
     if (is_finished_ || (search_ == nullptr && !is_pinned)) return;
     is_finished_ = true;

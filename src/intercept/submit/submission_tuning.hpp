@@ -85,6 +85,8 @@ class SubmissionTuning {
   };
   static constexpr std::size_t most_threads = 4;
 
+  /// Waits a second at most: another thread may be in the driver with it.
+  [[nodiscard]] Lock lock_for_a_while() noexcept;
   [[nodiscard]] Watched* watched_thread();
   void see(const contextune_launch& call, std::uint64_t token) noexcept;
   void begins(const contextune_launch& call, Watched& watched);
@@ -131,6 +133,7 @@ class SubmissionTuning {
   CUfunction first_function_ = nullptr;
   std::atomic<bool> is_settled_{false};
   bool is_finished_ = false;
+  std::atomic<bool> missed_{false};  ///< a launch, since another thread was being looked at
 };
 
 }  // namespace contextune::intercept
