@@ -106,6 +106,8 @@ Json to_json(const log::SubmissionReport& submission) {
           {"graph_launches", submission.graph_launches},
           {"in_graphs", submission.in_graphs},
           {"graphs", submission.graphs},
+          {"chained_graphs", submission.chained_graphs},
+          {"chained_graph_launches", submission.chained_graph_launches},
           {"images", submission.images},
           {"kernels", submission.kernels},
           {"images_left", submission.images_left},

@@ -194,6 +194,11 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
     did += (did.empty() ? "" : ", ") + count_text(submission.graph_launches, "graph", "graphs") +
            " of " + count_text(submission.in_graphs, "launch", "launches") + " handed over";
   }
+  if (submission.chained_graph_launches > 0) {
+    did += (did.empty() ? "" : ", ") +
+           count_text(submission.chained_graph_launches, "launch", "launches") + " of " +
+           count_text(submission.chained_graphs, "graph", "graphs") + " of the program's chained";
+  }
   if (!did.empty()) text += "    " + did + "\n";
   if (submission.images + submission.images_left == 0) return text;
   text += "    " + count_text(submission.images, "image", "images") + " with " +

@@ -52,12 +52,14 @@ KnownGraph::KnownGraph(const gpu::Driver& driver, CUgraphExec of, CUgraph clone,
       instances(driver, clone, flags),
       driver_(driver),
       clone_(clone),
+      flags_(flags),
       why_not_(std::move(why_not)),
       order_(driver) {
   if (driver.cuCtxGetCurrent(&context_) != CUDA_SUCCESS) context_ = nullptr;
 }
 
 KnownGraph::~KnownGraph() {
+  chained.reset();
   instances.clear();
   if (clone_ != nullptr) (void)driver_.cuGraphDestroy(clone_);
 }
@@ -98,8 +100,16 @@ CUresult KnownGraph::launch(Launch real, const GraphCall& call, CUgraphExec want
 }
 
 void KnownGraph::drop_instances() noexcept {
-  if (order_.last() != exec) order_.outdate();
+  const CUgraphExec last = order_.last();
+  if (last != exec && (chained == nullptr || last != chained->exec())) order_.outdate();
   instances.clear();
+}
+
+void KnownGraph::drop_chained() noexcept {
+  may_be_chained = false;
+  if (chained == nullptr) return;
+  if (order_.last() == chained->exec()) order_.outdate();
+  chained.reset();
 }
 
 void KnownGraph::change() noexcept {
@@ -162,13 +172,6 @@ std::shared_ptr<KnownGraph> GraphTable::find(CUgraphExec exec) noexcept {
   const std::lock_guard lock(mutex_);
   const auto place = graphs_.find(exec);
   return place == graphs_.end() ? nullptr : place->second;
-}
-
-void GraphTable::changed(CUgraphExec exec) noexcept {
-  if (const auto graph = find(exec)) {
-    const std::lock_guard lock(graph->mutex);
-    graph->change();
-  }
 }
 
 void GraphTable::destroyed(CUgraphExec exec) noexcept {

@@ -12,6 +12,7 @@
 #include "intercept/graph_call.hpp"
 #include "intercept/graph_instances.hpp"
 #include "intercept/graph_order.hpp"
+#include "intercept/submit/chained_graph.hpp"
 
 namespace contextune::intercept {
 
@@ -42,6 +43,8 @@ class KnownGraph {
   [[nodiscard]] bool was_changed() const noexcept { return changed_; }
   [[nodiscard]] CUgraph clone() const noexcept { return clone_; }
   [[nodiscard]] CUcontext context() const noexcept { return context_; }
+  /// Of the program's own instantiation, those that matter to another one.
+  [[nodiscard]] unsigned long long flags() const noexcept { return flags_; }
   /// "1a2b3c4d": the same for graphs of the same kernels in the same shapes.
   [[nodiscard]] std::string name();
 
@@ -53,13 +56,17 @@ class KnownGraph {
 
   /// Destroys all instantiations of ours.
   void drop_instances() noexcept;
-  /// The program changed its instantiation: ours are outdated.
+  /// The program changed its instantiation: ours are outdated, but for a chained one that followed.
   void change() noexcept;
+  /// It is as the program wrote it from now on.
+  void drop_chained() noexcept;
   void forget_stream(CUstream stream) noexcept { order_.forget_stream(stream); }
 
   std::mutex mutex;
   const CUgraphExec exec;
   GraphInstances instances;
+  std::unique_ptr<ChainedGraph> chained;
+  bool may_be_chained = true;
   std::map<const void*, std::unique_ptr<GraphInRegion>> regions;
   LaunchRegion* own_region = nullptr;  ///< of which its launches are the entries
   [[nodiscard]] CUgraphExec last() const noexcept { return order_.last(); }
@@ -67,6 +74,7 @@ class KnownGraph {
  private:
   const gpu::Driver& driver_;
   CUgraph clone_;
+  const unsigned long long flags_;
   CUcontext context_ = nullptr;
   std::string why_not_;
   std::string name_;
@@ -83,7 +91,6 @@ class GraphTable {
 
   // What the program has done, told after it has succeeded.
   void instantiated(contextune_fn fn, void* const* args) noexcept;
-  void changed(CUgraphExec exec) noexcept;
   // What it is about to do.
   void destroyed(CUgraphExec exec) noexcept;
   void forget_stream(CUstream stream) noexcept;

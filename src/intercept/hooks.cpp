@@ -206,12 +206,13 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
     case contextune_fn_cuGraphNodeSetEnabled:
       runtime.recorder().obstruct(FallbackReason::GraphUnreplayable, "It changes a graph.");
-      return runtime.graphs().changed(argument<CUgraphExec>(args, 0));
+      return runtime.chained_graphs().changed(fn, args);
     case contextune_fn_cuIpcOpenEventHandle:
       return runtime.recorder().event_imported(*argument<CUevent*>(args, 0));
     case contextune_fn_cuGraphUpload:
     case contextune_fn_cuGraphUpload_ptsz:
-      return runtime.graph_is_used();
+      runtime.graph_is_used();
+      return runtime.chained_graphs().uploaded(fn, args);
     case contextune_fn_cuLaunch:
     case contextune_fn_cuLaunchGrid:
     case contextune_fn_cuLaunchGridAsync:
@@ -252,9 +253,16 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
         runtime->captures().end(capture_stream(fn, args));
       }
       return;
+    case contextune_fn_cuGraphExecUpdate:
+    case contextune_fn_cuGraphExecUpdate_v2:
+      // It may have been changed in part.
+      if (result != CUDA_SUCCESS)
+        return runtime->chained_graphs().update_failed(argument<CUgraphExec>(args, 0));
+      break;
     default:
-      if (result == CUDA_SUCCESS) on_after_success(*runtime, fn, args);
+      break;
   }
+  if (result == CUDA_SUCCESS) on_after_success(*runtime, fn, args);
 }
 
 void on_range(contextune_range_kind kind, const char* domain, const char* name,

@@ -53,7 +53,7 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
       return result;
     }
   }
-  return region != nullptr ? region->launch_graph(call, counts) : graphs_.as_written(call);
+  return region != nullptr ? region->launch_graph(call, counts) : chained_graphs_.launch(call);
 }
 
 }  // namespace contextune::intercept

@@ -115,6 +115,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
   [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
   [[nodiscard]] Submitter& submitter() noexcept { return submitter_; }
+  [[nodiscard]] ChainedGraphs& chained_graphs() noexcept { return chained_graphs_; }
   [[nodiscard]] SubmissionTuning& submission() noexcept { return submission_; }
   [[nodiscard]] SplicedLoads& loads() noexcept { return loads_; }
   [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
@@ -192,6 +193,7 @@ class ProcessRuntime final : public Runtime {
   OpenRegions open_;
   SplicedLoads loads_;
   SubmittedKernels submitted_;
+  ChainedGraphs chained_graphs_;
   Submitter submitter_;
   SubmissionTuning submission_;
   std::atomic<bool> said_unassigned_{false};

@@ -203,6 +203,8 @@ std::string ReportBuilder::add_submission(const Record& record) {
   submission.graph_launches = count("graph_launches");
   submission.in_graphs = count("in_graphs");
   submission.graphs = count("graphs");
+  submission.chained_graphs = count("chained_graphs");
+  submission.chained_graph_launches = count("chained_graph_launches");
   submission.images = count("images");
   submission.kernels = count("kernels");
   submission.images_left = count("images_left");

@@ -128,6 +128,8 @@ struct SubmissionReport {
   std::uint64_t graph_launches = 0;
   std::uint64_t in_graphs = 0;  ///< launches
   std::uint64_t graphs = 0;     ///< that were built
+  std::uint64_t chained_graphs = 0;  ///< of the program's, instantiated once more
+  std::uint64_t chained_graph_launches = 0;
   std::uint64_t images = 0;     ///< that were given waits
   std::uint64_t kernels = 0;    ///< in them
   std::uint64_t images_left = 0;

@@ -258,17 +258,60 @@ class Part {
     to = from = 0;
   }
 
-  void captured(std::size_t on) {
+  [[nodiscard]] CUgraph recorded(std::size_t on, std::size_t launches) {
     CUgraph graph = nullptr;
-    CUgraphExec exec = nullptr;
     const CUstream stream = streams_[on].handle;
     must(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED), "capture");
-    burst(on, drawn(5) + 1);
+    burst(on, launches);
     must(cuStreamEndCapture(stream, &graph), "end of a capture");
+    return graph;
+  }
+
+  /// Other arguments, another kernel, an update by a graph recorded anew, a kernel less or more.
+  void change(CUgraphExec exec, CUgraph graph, std::size_t on) {
+    std::array<CUgraphNode, 8> nodes{};
+    std::size_t count = nodes.size();
+    must(cuGraphGetNodes(graph, nodes.data(), &count), "nodes");
+    const CUgraphNode node = nodes[drawn(count)];
+    switch (drawn(5)) {
+      case 0: {
+        CUDA_KERNEL_NODE_PARAMS params{};
+        must(cuGraphKernelNodeGetParams(node, &params), "parameters of a node");
+        CUdeviceptr to = pick(on);
+        CUdeviceptr from = pick(on);
+        Word number = number_++;
+        void* arguments[] = {&number, &to, &from};
+        params.func = functions_[drawn(5)];
+        params.kernelParams = arguments;
+        must(cuGraphExecKernelNodeSetParams(exec, node, &params), "set of a node");
+        return;
+      }
+      case 1: {
+        const CUgraph other = recorded(on, count);
+        CUgraphExecUpdateResultInfo info{};
+        must(cuGraphExecUpdate(exec, other, &info), "update");
+        must(cuGraphDestroy(other), "destroy");
+        return;
+      }
+      case 2:
+        must(cuGraphNodeSetEnabled(exec, node, static_cast<unsigned>(drawn(2))), "enable");
+        return;
+      case 3:
+        must(cuGraphUpload(exec, streams_[on].handle), "upload");
+        return;
+      default:
+        return;
+    }
+  }
+
+  void captured(std::size_t on) {
+    const CUgraph graph = recorded(on, drawn(5) + 1);
+    CUgraphExec exec = nullptr;
     must(cuGraphInstantiate(&exec, graph, 0), "instantiate");
-    for (std::size_t times = drawn(3) + 1; times > 0; --times) {
-      must(cuGraphLaunch(exec, stream), "launch of a graph");
-      burst(on, drawn(4));
+    for (std::size_t times = drawn(4) + 1; times > 0; --times) {
+      must(cuGraphLaunch(exec, streams_[on].handle), "launch of a graph");
+      burst(on, drawn(3));
+      change(exec, graph, on);
     }
     must(cuGraphExecDestroy(exec), "destroy");
     must(cuGraphDestroy(graph), "destroy");

@@ -23,7 +23,7 @@ constexpr std::uint64_t short_blocks_of_elapsed = 100;
 constexpr std::uint64_t most_targets = 3;
 constexpr std::uint64_t look_every_ns = 20'000;
 /// Of the launches in a block, those may have been held in vain: a graph was not there yet.
-constexpr std::uint64_t most_single_share = 8;
+constexpr std::uint64_t most_disturbed_share = 8;
 /// An entry that takes longer is left for one that repeats inside of it.
 constexpr std::uint64_t longest_entry_ns = 20'000'000;
 constexpr const char* region_name = StoredSubmission::region;
@@ -53,12 +53,13 @@ std::uint64_t token_of(const contextune_launch& call) {
 }  // namespace
 
 SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kernels,
-                                   Submitter& submitter, SplicedLoads& loads,
+                                   Submitter& submitter, ChainedGraphs& graphs, SplicedLoads& loads,
                                    CaptureWatch& captures, OpenRegions& open, EventLog& log,
                                    ProcessStore& store, const SubmissionLimits& limits)
     : driver_(driver),
       kernels_(kernels),
       submitter_(submitter),
+      graphs_(graphs),
       loads_(loads),
       captures_(captures),
       open_(open),
@@ -77,12 +78,11 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (!stored_->tunes() && !(earlier && earlier->verdict.settled)) return;
     search_ =
         std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
-    in_use_ = search_->verdict().winner;
     if (!same_software && stored_->tunes()) search_->recheck();
     is_settled_ = search_->settled();
+    put_in_use(search_->verdict().winner);
     // Kernels that did not win run as the program has them.
     if (is_settled_ && !in_use_.chained) loads_.leave_all();
-    submitter_.use(in_use_);
     if (is_settled_) write_winner("as found in an earlier run");
     if (is_settled_ && in_use_.is_as_written()) return;
     watches_.store(true, std::memory_order_relaxed);
@@ -94,12 +94,22 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
 
 void SubmissionTuning::pin(const Submission& submission) noexcept {
   const Lock lock(mutex_);
-  in_use_ = submission;
   is_settled_ = true;
-  submitter_.use(submission);
+  put_in_use(submission);
   if (submission.is_as_written()) return;
   watches_.store(true, std::memory_order_relaxed);
   open_.watch_always();
+}
+
+void SubmissionTuning::put_in_use(const Submission& submission) noexcept {
+  in_use_ = submission;
+  submitter_.use(submission);
+  using Use = ChainedGraphs::Use;
+  graphs_.use(submission.chained ? Use::Now : is_settled_ ? Use::Never : Use::Perhaps);
+}
+
+std::uint64_t SubmissionTuning::disturbed() noexcept {
+  return submitter_.totals().single + graphs_.totals().disturbed;
 }
 
 SubmissionTuning::Lock SubmissionTuning::lock_for_a_while() noexcept {
@@ -119,7 +129,7 @@ double SubmissionTuning::seconds_left_for_loads() noexcept {
   const double allowance = limits_.grace_seconds + limits_.max_slowdown * seconds_since_first();
   // With a winner from an earlier run, what it saves was measured.
   const bool pays = in_use_.chained && is_settled_;
-  return (pays ? 20 : 1) * allowance - loads_.totals().seconds;
+  return (pays ? 20 : 1) * allowance - loads_.totals().seconds - graphs_.totals().seconds;
 }
 
 double SubmissionTuning::seconds_since_first() const noexcept {
@@ -240,12 +250,14 @@ bool SubmissionTuning::is_block_complete(std::uint64_t now) {
 
 void SubmissionTuning::begin_block(Event at) {
   if (at == nullptr) return;
-  open_block_ = Block{next_block_++, {}, std::move(at), nullptr, 0, 0, submitter_.totals().single};
+  open_block_ = Block{
+      next_block_++, {}, std::move(at), nullptr, 0, 0, disturbed(), graphs_.totals().attempts};
   block_ns_ = monotonic_ns();
   search_->elapsed(seconds_since_first());
+  search_->spend(graphs_.totals().seconds - spent_on_graphs_);
+  spent_on_graphs_ = graphs_.totals().seconds;
   const Submission planned = search_->plan(open_block_->number);
-  if (planned != in_use_) submitter_.use(planned);
-  in_use_ = planned;
+  if (planned != in_use_) put_in_use(planned);
   open_block_->submission = planned;
 }
 
@@ -256,8 +268,8 @@ void SubmissionTuning::end_block(const contextune_launch& call) {
   const Event end = record(call);
   if (end == nullptr) return search_->spoiled(block.number);
   block.end = end;
-  const std::uint64_t single = submitter_.totals().single - block.single;
-  if (single * most_single_share > block.launches) {
+  if ((disturbed() - block.disturbed) * most_disturbed_share > block.launches ||
+      graphs_.totals().attempts != block.attempts) {
     search_->spoiled(block.number);
   } else {
     pending_.push_back(std::move(block));
@@ -311,8 +323,7 @@ FoundRegion SubmissionTuning::found_region(const Watched& watched, std::uint32_t
 void SubmissionTuning::settle() {
   if (is_settled_) return;
   is_settled_ = true;
-  in_use_ = search_->verdict().winner;
-  submitter_.use(in_use_);
+  put_in_use(search_->verdict().winner);
   submitter_.want_other_calls(false);
   FoundRegion region;
   for (const Watched& one : threads_) {
@@ -389,15 +400,17 @@ void SubmissionTuning::finish() noexcept {
     is_settled_ = true;
     const Submitter::Totals totals = submitter_.totals();
     const SplicedLoads::Totals loads = loads_.totals();
+    const ChainedGraphs::Totals graphs = graphs_.totals();
     const char* state = is_pinned ? "pinned" : "settled";
     if (is_open) state = leader_ == 0 ? "nothing" : "open";
     const Submission& shown = is_pinned ? in_use_ : search_->verdict().winner;
     const int run = is_open ? std::max(1, search_->state().runs) : 0;
-    log::write_submission(log_.lines(), region_name,
-                          {text_of(shown), state, run, limits_.max_runs, totals.chained,
-                           totals.held, totals.batches, totals.late, totals.graphs.launches,
-                           totals.graphs.kernels, totals.graphs.built, loads.images, loads.kernels,
-                           loads.left, loads.kept_bytes, loads.seconds, log_.simulated()});
+    log::write_submission(
+        log_.lines(), region_name,
+        {text_of(shown), state, run, limits_.max_runs, totals.chained, totals.held, totals.batches,
+         totals.late, totals.graphs.launches, totals.graphs.kernels, totals.graphs.built,
+         graphs.graphs, graphs.launches, loads.images, loads.kernels, loads.left, loads.kept_bytes,
+         loads.seconds, log_.simulated()});
     if (stored_ != nullptr) stored_->wait();
   } catch (const std::exception&) {
     // Not said, then.

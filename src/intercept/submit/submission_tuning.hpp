@@ -17,6 +17,7 @@
 #include "intercept/event_log.hpp"
 #include "intercept/kernel_table.hpp"
 #include "intercept/open_regions.hpp"
+#include "intercept/submit/chained_graphs.hpp"
 #include "intercept/submit/stored_submission.hpp"
 #include "intercept/submit/submitter.hpp"
 #include "intercept/thread_state.hpp"
@@ -35,8 +36,9 @@ namespace contextune::intercept {
 class SubmissionTuning {
  public:
   SubmissionTuning(const gpu::Driver& driver, KernelTable& kernels, Submitter& submitter,
-                   SplicedLoads& loads, CaptureWatch& captures, OpenRegions& open, EventLog& log,
-                   ProcessStore& store, const SubmissionLimits& limits);
+                   ChainedGraphs& graphs, SplicedLoads& loads, CaptureWatch& captures,
+                   OpenRegions& open, EventLog& log, ProcessStore& store,
+                   const SubmissionLimits& limits);
   SubmissionTuning(const SubmissionTuning&) = delete;
   SubmissionTuning& operator=(const SubmissionTuning&) = delete;
 
@@ -81,12 +83,17 @@ class SubmissionTuning {
     Event end;
     std::uint64_t entries = 0;
     std::uint64_t launches = 0;
-    std::uint64_t single = 0;  ///< Submitter::Totals::single when it began
+    std::uint64_t disturbed = 0;  ///< `disturbed()` when it began
+    std::uint64_t attempts = 0;   ///< ChainedGraphs::Totals::attempts then
   };
   static constexpr std::size_t most_threads = 4;
 
   /// Waits a second at most: another thread may be in the driver with it.
   [[nodiscard]] Lock lock_for_a_while() noexcept;
+  /// How launches and graphs go out from now on.
+  void put_in_use(const Submission& submission) noexcept;
+  /// Launches so far that did not go out as they should have.
+  [[nodiscard]] std::uint64_t disturbed() noexcept;
   [[nodiscard]] Watched* watched_thread();
   void see(const contextune_launch& call, std::uint64_t token) noexcept;
   void begins(const contextune_launch& call, Watched& watched);
@@ -104,6 +111,7 @@ class SubmissionTuning {
   const gpu::Driver& driver_;
   KernelTable& kernels_;
   Submitter& submitter_;
+  ChainedGraphs& graphs_;
   SplicedLoads& loads_;
   CaptureWatch& captures_;
   OpenRegions& open_;
@@ -128,6 +136,7 @@ class SubmissionTuning {
   std::deque<Block> pending_;  ///< blocks without a result
   std::uint64_t measured_entries_ = 0;
   double measured_seconds_ = 0;
+  double spent_on_graphs_ = 0;
   Submission in_use_;
   std::string found_;  ///< in words
   CUfunction first_function_ = nullptr;

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+#include "intercept/graph_table.hpp"
+#include "intercept/submit/submitted_kernels.hpp"
+
+namespace contextune::intercept {
+
+/// How the program's graphs are launched: as written, or chained.
+///
+/// Both instantiations of a graph are kept in step, and launches of it stay one after the other,
+/// whichever of the two they launch. Any thread; nothing throws.
+class ChainedGraphs {
+ public:
+  enum class Use {
+    Never,    ///< as written, and it stays so
+    Perhaps,  ///< as written for the time being
+    Now
+  };
+  struct Totals {
+    std::uint64_t graphs = 0;     ///< that were instantiated once more
+    std::uint64_t edges = 0;      ///< programmatic ones in them
+    std::uint64_t launches = 0;   ///< of those
+    std::uint64_t disturbed = 0;  ///< launches that should have been chained and were not
+    std::uint64_t attempts = 0;   ///< to instantiate one
+    double seconds = 0;           ///< they took
+  };
+
+  /// @param seconds that may still be spent
+  ChainedGraphs(const gpu::Driver& driver, SubmittedKernels& kernels, GraphTable& graphs,
+                std::function<double()> seconds);
+
+  /// From the next launch on.
+  void use(Use use) noexcept { use_.store(use, std::memory_order_relaxed); }
+
+  /// A launch by the program, which belongs to no region.
+  [[nodiscard]] CUresult launch(const GraphCall& call) noexcept;
+
+  /// What the program has done with its instantiation, with the arguments as the frontend shows
+  /// them.
+  void changed(contextune_fn fn, void* const* args) noexcept;
+  void update_failed(CUgraphExec exec) noexcept;
+  void uploaded(contextune_fn fn, void* const* args) noexcept;
+
+  [[nodiscard]] Totals totals() const noexcept;
+
+ private:
+  void build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept;
+
+  const gpu::Driver& driver_;
+  SubmittedKernels& kernels_;
+  GraphTable& graphs_;
+  const std::function<double()> seconds_;
+  const bool possible_;
+  std::atomic<Use> use_{Use::Never};
+  std::atomic<std::uint64_t> built_{0};
+  std::atomic<std::uint64_t> edges_{0};
+  std::atomic<std::uint64_t> launches_{0};
+  std::atomic<std::uint64_t> disturbed_{0};
+  std::atomic<std::uint64_t> attempts_{0};
+  std::atomic<std::uint64_t> spent_ns_{0};
+};
+
+}  // namespace contextune::intercept
