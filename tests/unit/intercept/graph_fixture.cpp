@@ -92,7 +92,8 @@ void Graphs::update(CUgraphExec exec, CUgraph graph) {
   const auto change = driver<CUresult (*)(CUgraphExec, CUgraph, CUgraphExecUpdateResultInfo*)>(
       "cuGraphExecUpdate_v2");
   REQUIRE(change(exec, graph, &info) == CUDA_SUCCESS);
-  program_.runtime().graphs().changed(exec);
+  void* const arguments[] = {&exec, &graph};
+  program_.runtime().chained_graphs().changed(contextune_fn_cuGraphExecUpdate_v2, arguments);
 }
 
 CUresult Graphs::launch(CUgraphExec exec, CUstream on) {

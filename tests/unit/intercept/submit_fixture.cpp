@@ -160,6 +160,7 @@ Submitting::Submitting(Splice splice, const std::string& exclude)
       unguarded(parts_->unguarded),
       driver(parts_->driver),
       loads(&parts_->loads),
+      submitted(&parts_->submitted),
       submitter(&parts_->submitter) {
   static const simcuda_kernel kernels[] = {
       submitted_kernel<char, float*, float>("step"),

@@ -87,6 +87,7 @@ class Submitting {
   std::uint32_t& unguarded;
   contextune::gpu::Driver& driver;
   contextune::intercept::SplicedLoads* loads;
+  contextune::intercept::SubmittedKernels* submitted;
   contextune::intercept::Submitter* submitter;
   contextune::intercept::SubmittedKernelCache cache;
   CUmodule module = nullptr;

@@ -1,0 +1,72 @@
+"""A transformer's decode step, timed and hashed: to be run bare and under contextune in turns.
+
+Usage: torch_decode.py graph|eager|ahead|compiled [--layers N] [--hidden N] [--batch N] [--steps N] [--rounds N]
+graph: a step is one launch of a CUDA graph; eager: its launches, one by one; ahead: the same, behind a busy
+GPU; compiled: by torch.compile. Prints the time of a step (median and fastest of the rounds, in us) and a hash of
+the logits of every step.
+"""
+import argparse
+import hashlib
+import statistics
+import time
+
+import torch
+import torch_graph_decode as model
+
+
+def arguments():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("kind", choices=["graph", "eager", "ahead", "compiled"])
+    parser.add_argument("--layers", type=int, default=8)
+    parser.add_argument("--hidden", type=int, default=1024)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=10)
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    model.LAYERS, model.HIDDEN, model.BATCH = given.layers, given.hidden, given.batch
+    model.HEAD = 64
+    model.HEADS = given.hidden // model.HEAD
+    model.INNER = 4 * given.hidden
+    torch.inference_mode(True).__enter__()
+    decoder = model.Decoder(given.steps)
+    for _ in range(3):
+        decoder.step()
+    torch.cuda.synchronize()
+    step = decoder.step
+    if given.kind == "graph":
+        step = model.captured(decoder)
+    if given.kind == "compiled":
+        step = torch.compile(decoder.step)
+        for _ in range(3):
+            step()
+    times = []
+    hashes = set()
+    for _ in range(given.rounds):
+        decoder.restart()
+        torch.cuda.synchronize()
+        if given.kind == "ahead":
+            begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            spent = 0.0
+            for _ in range(given.steps):
+                torch.cuda._sleep(20_000_000)  # cycles: some 10 ms, in which the host gets ahead
+                begin.record()
+                step()
+                end.record()
+                end.synchronize()
+                spent += begin.elapsed_time(end) * 1e-3
+        else:
+            start = time.perf_counter()
+            for _ in range(given.steps):
+                step()
+            torch.cuda.synchronize()
+            spent = time.perf_counter() - start
+        times.append(spent / given.steps * 1e6)
+        hashes.add(hashlib.sha256(decoder.logits.cpu().numpy().tobytes()).hexdigest()[:16])
+    print("decode", given.kind, f"median {statistics.median(times):.1f} fastest {min(times):.1f} us", *sorted(hashes))
+
+
+main()

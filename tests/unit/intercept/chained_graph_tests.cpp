@@ -1,0 +1,186 @@
+// Which edges of a program's graph become programmatic, and what keeps the second instantiation in
+// step with the program's.
+#include <contextune/error.hpp>
+
+#include <simcuda/cubin.hpp>
+
+#include "intercept/submit/chained_graph.hpp"
+#include "submit_fixture.hpp"
+
+using namespace contextune;
+using namespace contextune::intercept;
+
+namespace {
+
+/// A graph of the program's, of kernels that compute x = x * factor + 1.
+class ProgramGraph {
+ public:
+  explicit ProgramGraph(Submitting& program) : program_(program) {
+    REQUIRE(driver().cuGraphCreate(&graph, 0) == CUDA_SUCCESS);
+  }
+  ~ProgramGraph() { (void)driver().cuGraphDestroy(graph); }
+  ProgramGraph(const ProgramGraph&) = delete;
+  ProgramGraph& operator=(const ProgramGraph&) = delete;
+
+  CUgraphNode add(const char* kernel, std::initializer_list<CUgraphNode> after = {},
+                  CUgraphEdgeData how = {}) {
+    return add(program_.function(kernel), after, how);
+  }
+  CUgraphNode add(CUfunction kernel, std::initializer_list<CUgraphNode> after,
+                  CUgraphEdgeData how = {}) {
+    CUgraphNode node = nullptr;
+    const Params params(program_, kernel, 1);
+    REQUIRE(driver().cuGraphAddKernelNode(&node, graph, nullptr, 0, &params.node) == CUDA_SUCCESS);
+    for (CUgraphNode one : after)
+      REQUIRE(driver().cuGraphAddDependencies_v2(graph, &one, &node, &how, 1) == CUDA_SUCCESS);
+    return node;
+  }
+  void set_priority(CUgraphNode node) {
+    CUkernelNodeAttrValue value{};
+    value.priority = -1;
+    REQUIRE(driver().cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) ==
+            CUDA_SUCCESS);
+  }
+
+  struct Params {
+    Params(Submitting& program, CUfunction kernel, float by) : x(program.x), factor(by) {
+      node.func = kernel;
+      node.gridDimX = node.gridDimY = node.gridDimZ = node.blockDimY = node.blockDimZ = 1;
+      node.blockDimX = 32;
+      node.kernelParams = arguments;
+    }
+    char tag = 'a';
+    CUdeviceptr x;
+    float factor;
+    void* arguments[3] = {&tag, &x, &factor};
+    CUDA_KERNEL_NODE_PARAMS node{};
+  };
+
+  CUgraph graph = nullptr;
+
+ private:
+  [[nodiscard]] const gpu::Driver& driver() const { return program_.driver; }
+  Submitting& program_;
+};
+
+std::size_t edges_of(Submitting& program, const ProgramGraph& of) {
+  ChainedGraph chained(program.driver, *program.submitted, 0, Simulation::get().context);
+  try {
+    chained.build(of.graph, false);
+  } catch (const Error&) {
+    return 0;
+  }
+  return chained.edges();
+}
+
+CUfunction kernel_without_wait(Submitting& program) {
+  static const std::string bytes =
+      simcuda::build_cubin({{.name = "step", .uses_stack = true, .padding = 0}});
+  return Simulation::get().function(program.load_module(bytes), "step");
+}
+
+}  // namespace
+
+TEST_CASE("An edge of a graph is programmatic only where a launch would be chained", "[graphs]") {
+  Submitting program;
+  ProgramGraph graph(program);
+  std::size_t edges = 0;
+  SECTION("between two kernels of which the second waits") {
+    graph.add("scale", {graph.add("step")});
+    edges = 1;
+  }
+  SECTION("to each of two kernels after one") {
+    CUgraphNode first = graph.add("step");
+    graph.add("scale", {first});
+    graph.add("step", {first});
+    edges = 2;
+  }
+  SECTION("not to a kernel after two") {
+    graph.add("scale", {graph.add("step"), graph.add("step")});
+  }
+  SECTION("not after a kernel that triggers") {
+    graph.add("scale", {graph.add("triggering")});
+  }
+  SECTION("not to a kernel that waits of its author's") {
+    graph.add("waiting", {graph.add("step")});
+  }
+  SECTION("not to a kernel without a wait") {
+    graph.add(kernel_without_wait(program), {graph.add("step")});
+  }
+  SECTION("not after a kernel with an attribute of its author's") {
+    CUgraphNode first = graph.add("step");
+    graph.set_priority(first);
+    graph.add("scale", {first});
+  }
+  SECTION("not to one") {
+    CUgraphNode last = graph.add("scale", {graph.add("step")});
+    graph.set_priority(last);
+  }
+  SECTION("not beside an edge that its author made programmatic") {
+    CUgraphEdgeData how{};
+    how.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
+    how.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+    graph.add("scale", {graph.add("step", {graph.add("step")}, how)});
+  }
+  CHECK(edges_of(program, graph) == edges);
+}
+
+TEST_CASE("A chained graph follows what keeps it right, and says so where nothing does",
+          "[graphs]") {
+  Submitting program;
+  ProgramGraph graph(program);
+  CUgraphNode first = graph.add("step");
+  CUgraphNode second = graph.add("scale", {first});
+  ChainedGraph chained(program.driver, *program.submitted, 0, Simulation::get().context);
+  chained.build(graph.graph, false);
+  CUgraphExec own = nullptr;  // nobody looks at it
+  const auto follows = [&](contextune_fn fn, auto second_argument, auto third) {
+    void* const arguments[] = {&own, &second_argument, &third};
+    return chained.follow(fn, arguments);
+  };
+  const auto sets = [&](CUgraphNode node, CUfunction kernel, float factor) {
+    const ProgramGraph::Params params(program, kernel, factor);
+    return follows(contextune_fn_cuGraphExecKernelNodeSetParams_v2, node, &params.node);
+  };
+  SECTION("other arguments") {
+    CHECK(sets(second, program.function("scale"), 5));
+    REQUIRE(program.driver.cuMemsetD8Async(program.x, 0, 32, nullptr) == CUDA_SUCCESS);
+    REQUIRE(program.driver.cuGraphLaunch(chained.exec(), nullptr) == CUDA_SUCCESS);
+    program.synchronise();
+    CHECK(program.result() == 6);  // (0 * 1 + 1) * 5 + 1
+  }
+  SECTION("another kernel that waits") {
+    CHECK(sets(second, program.function("step"), 1));
+  }
+  SECTION("a kernel that does not wait") {
+    CHECK_FALSE(sets(second, kernel_without_wait(program), 1));
+  }
+  SECTION("a kernel that triggers, before another") {
+    CHECK_FALSE(sets(first, program.function("triggering"), 1));
+  }
+  SECTION("a kernel that is switched off") {
+    CHECK_FALSE(follows(contextune_fn_cuGraphNodeSetEnabled, first, 0U));
+  }
+  SECTION("a node that is none of its own") {
+    ProgramGraph other(program);
+    CHECK_FALSE(sets(other.add("step"), program.function("step"), 1));
+  }
+  SECTION("an update by a graph of the same shape") {
+    ProgramGraph other(program);
+    other.add("step", {other.add("step")});
+    CHECK(follows(contextune_fn_cuGraphExecUpdate_v2, other.graph, nullptr));
+    CHECK(chained.edges() == 1);
+  }
+  SECTION("an update by a graph where fewer edges may be programmatic") {
+    ProgramGraph other(program);
+    CUgraphNode third = other.add("scale", {other.add("step", {other.add("triggering")})});
+    CHECK(third != nullptr);
+    CHECK(follows(contextune_fn_cuGraphExecUpdate_v2, other.graph, nullptr));
+    CHECK(chained.edges() == 1);
+  }
+  SECTION("an update by a graph where none may be") {
+    ProgramGraph other(program);
+    other.add("step", {other.add("triggering")});
+    CHECK_FALSE(follows(contextune_fn_cuGraphExecUpdate_v2, other.graph, nullptr));
+  }
+}
