@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gpu/device_facts.hpp"
+#include "gpu/launch_shape.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -67,13 +68,7 @@ std::uint64_t resident_blocks(const Driver& driver, const DeviceFacts& device,
   attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   attribute.value.clusterDim = {cluster[0], cluster[1], cluster[2]};
   CUlaunchConfig config{};
-  config.gridDimX = launch.grid[0];
-  config.gridDimY = launch.grid[1];
-  config.gridDimZ = launch.grid[2];
-  config.blockDimX = launch.block[0];
-  config.blockDimY = launch.block[1];
-  config.blockDimZ = launch.block[2];
-  config.sharedMemBytes = static_cast<unsigned>(launch.shared_bytes);
+  set_shape(config, launch.grid, launch.block, static_cast<std::uint32_t>(launch.shared_bytes));
   config.attrs = &attribute;
   config.numAttrs = 1;
   int clusters = 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "gpu/launch_shape.hpp"
+
 namespace contextune::intercept {
 
 const GraphInstance* GraphInstances::find(const void* owner,
@@ -53,13 +55,7 @@ CUresult GraphInstances::change(CUgraph graph, const GraphKernel& kernel,
     params.func = is_function ? variant.function : nullptr;
     params.kern = is_function ? nullptr : reinterpret_cast<CUkernel>(variant.function);
   }
-  params.gridDimX = variant.grid[0];
-  params.gridDimY = variant.grid[1];
-  params.gridDimZ = variant.grid[2];
-  params.blockDimX = variant.block[0];
-  params.blockDimY = variant.block[1];
-  params.blockDimZ = variant.block[2];
-  params.sharedMemBytes = variant.shared_bytes;
+  gpu::set_shape(params, variant.grid, variant.block, variant.shared_bytes);
   const auto set_attributes = [&] {
     for (std::uint32_t i = 0; i < variant.num_attributes; ++i) {
       const CUlaunchAttribute& attribute = variant.attributes[i];

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "gpu/kernel_shape.hpp"
+#include "gpu/launch_shape.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -169,13 +170,7 @@ Launch GraphKernel::launch(CUlaunchConfig& config) const noexcept {
   if (!attributes.empty()) {
     call.fn = contextune_fn_cuLaunchKernelEx;
     config = {};
-    config.gridDimX = params.gridDimX;
-    config.gridDimY = params.gridDimY;
-    config.gridDimZ = params.gridDimZ;
-    config.blockDimX = params.blockDimX;
-    config.blockDimY = params.blockDimY;
-    config.blockDimZ = params.blockDimZ;
-    config.sharedMemBytes = params.sharedMemBytes;
+    gpu::set_shape(config, call.grid, call.block, call.shared_bytes);
     config.attrs = const_cast<CUlaunchAttribute*>(attributes.data());  // only read
     config.numAttrs = static_cast<unsigned>(attributes.size());
     call.config = &config;

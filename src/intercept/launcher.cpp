@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "gpu/launch_shape.hpp"
+
 namespace contextune::intercept {
 namespace {
 
@@ -85,13 +87,7 @@ CUresult Launcher::extended(const Launch& launch, const Variant& variant) const 
     attributes[num_attributes++].value.cooperative = 1;
   }
   CUlaunchConfig config{};
-  config.gridDimX = variant.grid[0];
-  config.gridDimY = variant.grid[1];
-  config.gridDimZ = variant.grid[2];
-  config.blockDimX = variant.block[0];
-  config.blockDimY = variant.block[1];
-  config.blockDimZ = variant.block[2];
-  config.sharedMemBytes = variant.shared_bytes;
+  gpu::set_shape(config, variant.grid, variant.block, variant.shared_bytes);
   config.hStream = launch.given_stream;
   config.attrs = attributes.data();
   config.numAttrs = static_cast<unsigned>(num_attributes);
