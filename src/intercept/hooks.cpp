@@ -162,6 +162,11 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuFuncSetCacheConfig:
     case contextune_fn_cuKernelSetCacheConfig:
       return on_attribute_set(runtime, fn, args);
+    case contextune_fn_cuStreamSetAttribute:
+    case contextune_fn_cuStreamSetAttribute_ptsz:
+    case contextune_fn_cuStreamCopyAttributes:
+    case contextune_fn_cuStreamCopyAttributes_ptsz:
+      return runtime.submitter().forget_stream();
     case contextune_fn_cuDevicePrimaryCtxRelease:
     case contextune_fn_cuDevicePrimaryCtxRelease_v2:
       return runtime.primary_context_released(argument<CUdevice>(args, 0));

@@ -3,6 +3,8 @@
 //   repeating_launches STEPS long   with kernels beside which no launch takes time
 //   repeating_launches STEPS never  as many, in an order that never repeats
 //   repeating_launches STEPS forks  with children that end at once
+//   repeating_launches STEPS window, copied  in a stream that after two steps gets a window in L2,
+//                                   or the memory domain of another one
 //   repeating_launches STEPS resets with all of it again in several contexts, which go without an
 //                                   unload, or with a module that goes while launches are under way
 // prints one number that depends on the order of all of them.
@@ -74,6 +76,23 @@ void fork_and_wait() {
   }
 }
 
+void change(CUstream stream, std::string_view kind, CUdeviceptr value) {
+  CUstreamAttrValue changed{};
+  if (kind == "window") {
+    changed.accessPolicyWindow.base_ptr = reinterpret_cast<void*>(value);
+    changed.accessPolicyWindow.num_bytes = sizeof(Word);
+    must(cuStreamSetAttribute(stream, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &changed),
+         "cuStreamSetAttribute");
+  } else if (kind == "copied") {
+    CUstream other = nullptr;
+    must(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    changed.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
+    must(cuStreamSetAttribute(other, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &changed),
+         "cuStreamSetAttribute");
+    must(cuStreamCopyAttributes(stream, other), "cuStreamCopyAttributes");
+  }
+}
+
 /// All in a context of its own. @return what came out
 Word run(int steps, std::string_view kind, const std::string& code, int round) {
   CUcontext context = nullptr;
@@ -102,6 +121,7 @@ Word run(int steps, std::string_view kind, const std::string& code, int round) {
       must(cuLaunchKernel(kernels[which], grid, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
            "cuLaunchKernel");
     }
+    if (i == 1) change(stream, kind, value);
     if (kind == "forks" && i % 16 == 15) fork_and_wait();
     if (i % 256 == 255) must(cuStreamSynchronize(stream), "cuStreamSynchronize");
   }

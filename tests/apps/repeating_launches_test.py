@@ -30,9 +30,9 @@ class RepeatingLaunchesTest(unittest.TestCase):
         """The log of a run that printed what the bare one does, and its last line about launches."""
         self.runs += 1
         logs = self.folder / f"logs-{self.runs}"
-        tuned = output(arguments, **variables, LD_PRELOAD=str(awkward.SHIM), CONTEXTUNE_REGION="auto",
-                       CONTEXTUNE_STORE="tune", CONTEXTUNE_CACHE_DIR=str(self.folder / "store"),
-                       CONTEXTUNE_LOG_DIR=str(logs))
+        settings = dict(LD_PRELOAD=str(awkward.SHIM), CONTEXTUNE_REGION="auto", CONTEXTUNE_STORE="tune",
+                        CONTEXTUNE_CACHE_DIR=str(self.folder / "store"), CONTEXTUNE_LOG_DIR=str(logs))
+        tuned = output(arguments, **settings | variables)
         self.assertEqual(tuned, output(arguments))
         log = (logs / "rank-0.log").read_text()
         self.assertNotIn("event=fault", log)
@@ -90,6 +90,20 @@ class RepeatingLaunchesTest(unittest.TestCase):
                     _, totals = self.run_of(300, kind, CONTEXTUNE_FORCE=f"launches={launches}")
                     self.assertGreater(int(totals["held"]) + int(totals["chained"]), 300)
             self.run_of(300, kind)
+
+    def test_what_a_stream_gets_later_is_not_lost_on_its_launches(self):
+        steps_before = 2
+        for kind in ("window", "copied"):
+            with self.subTest(kind=kind):
+                _, totals = self.run_of(300, kind, CONTEXTUNE_FORCE="launches=gathered=8")
+                self.assertLessEqual(int(totals["held"]), steps_before * LAUNCHES_OF_STEP)
+
+    def test_a_pin_of_launches_says_that_it_does_not_count_in_a_region(self):
+        log, _ = self.run_of(20, "short", CONTEXTUNE_FORCE="launches=gathered=8",
+                             CONTEXTUNE_REGION="kernel:advect")
+        self.assertIn("reason=force_unmatched region=kernel:advect site=launches", log)
+        log, _ = self.run_of(20, "short", CONTEXTUNE_FORCE="launches=gathered=8")
+        self.assertNotIn("reason=force_unmatched", log)
 
 
 if __name__ == "__main__":
