@@ -130,7 +130,11 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       submitted_(driver_, kernels_, module_variables_, loads_),
       chained_graphs_(driver_, submitted_, graphs_,
                       [this] { return submission_.seconds_left_for_loads(); }),
-      submitter_(driver_, launcher_, submitted_, captures_, frontend),
+      submitter_(driver_, launcher_, submitted_, captures_, frontend,
+                 [this](const std::string& sentence) {
+                   log_.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},
+                                 sentence);
+                 }),
       submission_(driver_, kernels_, submitter_, chained_graphs_, loads_, captures_, open_, log_,
                   store_, submission_limits(options)),
       services_{driver_,
@@ -194,7 +198,8 @@ void ProcessRuntime::start_submission() noexcept {
   const bool is_wanted = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
     return mark.kind == RegionMark::Kind::Auto;
   });
-  if (!is_wanted) return;
+  // From the first launch of a marked kernel on, all others are in its region.
+  if (!is_wanted || !kernel_marks_.empty()) return;
   SubmissionChoices choices;
   choices.may_chain = options_.auto_knobs.chained;
   if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
@@ -394,11 +399,12 @@ bool ProcessRuntime::is_current(CUcontext context) const noexcept {
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   ThreadState& thread = thread_of(call);
   if (submission_.watches()) {
-    if (thread.region == nullptr && open_.only() == nullptr && thread.call == nullptr &&
-        !thread.collectives.pass_launches() && !recorder_.active()) {
+    if (thread.region == nullptr && open_.only() == nullptr && kernel_marks_.empty() &&
+        thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
       return after_launch(submission_.launch(call, thread));
     }
     if (submitter_.holds()) submitter_.hand_over();
+    if (submission_.is_pinned()) say_pin_does_not_act(thread);
   }
   if (thread.collectives.pass_launches()) return launcher_.as_written(call);
   const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
@@ -410,6 +416,14 @@ CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
     if (result == CUDA_SUCCESS || !is_launch_config_error(result)) return after_launch(result);
   }
   return after_launch(launch_slowly(call, thread));
+}
+
+void ProcessRuntime::say_pin_does_not_act(const ThreadState& thread) noexcept {
+  const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  if (region == nullptr || said_pin_.exchange(true, std::memory_order_relaxed)) return;
+  log_.fallback(FallbackReason::ForceUnmatched, region->name(), StoredSubmission::site,
+                "Launches inside of a region go out as its tuning says, so their pin does not "
+                "count there.");
 }
 
 bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {

@@ -145,6 +145,7 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
   void start_submission() noexcept;
+  void say_pin_does_not_act(const ThreadState& thread) noexcept;
   void begin_process(const RegionMark& mark);
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
@@ -196,6 +197,7 @@ class ProcessRuntime final : public Runtime {
   ChainedGraphs chained_graphs_;
   Submitter submitter_;
   SubmissionTuning submission_;
+  std::atomic<bool> said_pin_{false};
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;

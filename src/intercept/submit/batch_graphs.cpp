@@ -4,7 +4,9 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <utility>
 
+#include "gpu/launch_shape.hpp"
 #include "host/own_thread.hpp"
 
 namespace contextune::intercept {
@@ -23,7 +25,8 @@ bool BatchGraphs::possible() const noexcept {
   return driver_.cuGraphCreate != nullptr && driver_.cuGraphAddKernelNode != nullptr &&
          driver_.cuGraphAddDependencies_v2 != nullptr && driver_.cuGraphInstantiate != nullptr &&
          driver_.cuGraphExecKernelNodeSetParams != nullptr && driver_.cuGraphLaunch != nullptr &&
-         driver_.cuGraphExecDestroy != nullptr && driver_.cuGraphDestroy != nullptr;
+         driver_.cuGraphExecDestroy != nullptr && driver_.cuGraphDestroy != nullptr &&
+         has_builder_.load(std::memory_order_relaxed);
 }
 
 bool BatchGraphs::launch(LaunchBatch& batch, CUcontext context, CUstream stream,
@@ -45,7 +48,6 @@ bool BatchGraphs::launch(LaunchBatch& batch, CUcontext context, CUstream stream,
   if (!set_changed(*graph, batch) || driver_.cuGraphLaunch(graph->exec, stream) != CUDA_SUCCESS) {
     const std::lock_guard lock(mutex_);
     graphs_.erase(batch.sequence());
-    destroy(*graph);
     return false;
   }
   const std::lock_guard lock(mutex_);
@@ -63,13 +65,7 @@ CUDA_KERNEL_NODE_PARAMS BatchGraphs::params_of(const LaunchBatch& batch, std::si
   } else {
     params.func = held.kernel->handle;
   }
-  params.gridDimX = held.grid[0];
-  params.gridDimY = held.grid[1];
-  params.gridDimZ = held.grid[2];
-  params.blockDimX = held.block[0];
-  params.blockDimY = held.block[1];
-  params.blockDimZ = held.block[2];
-  params.sharedMemBytes = held.shared_bytes;
+  gpu::set_shape(params, held.grid, held.block, held.shared_bytes);
   return params;
 }
 
@@ -94,9 +90,9 @@ bool BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) noexcept {
 }
 
 void BatchGraphs::want(const LaunchBatch& batch, CUcontext context, bool at_once) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
   try {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
     if (seen_.size() >= most_seen) seen_.clear();
     // Built at this moment; of what is wanted meanwhile nothing is wanted twice.
     std::uint32_t& seen = seen_[batch.sequence()];
@@ -104,13 +100,16 @@ void BatchGraphs::want(const LaunchBatch& batch, CUcontext context, bool at_once
     seen = at_once ? times_before_built : seen + 1;
     if (seen < times_before_built) return;
     wanted_.push_back({batch, context, generation_});
-    if (!running_) {
-      host::start_own_thread("contextune-graph", [this] { work(); });
-      running_ = true;
-    }
-    changed_.notify_all();
   } catch (const std::exception&) {
-    // Launched singly, as until now.
+    return;  // without memory for it, it is launched singly as until now
+  }
+  changed_.notify_all();
+  if (running_) return;
+  try {
+    host::start_own_thread("contextune-graph", [this] { work(); });
+    running_ = true;
+  } catch (const std::exception&) {
+    has_builder_ = false;
   }
 }
 
@@ -127,19 +126,23 @@ void BatchGraphs::work() noexcept {
     const double begin = seconds_now();
     std::shared_ptr<Graph> made = build(wanted);
     lock.lock();
-    building_ = false;
+    std::shared_ptr<Graph> gone;
     totals_.build_seconds += seconds_now() - begin;
     if (made != nullptr) {
       try {
-        make_room();
+        gone = make_room();
         ++totals_.built;
         made->used = ++clock_;
         graphs_[wanted.batch.sequence()] = std::move(made);
         seen_.erase(wanted.batch.sequence());
       } catch (const std::exception&) {
-        if (made != nullptr) destroy(*made);
+        gone = std::move(made);
       }
     }
+    lock.unlock();
+    gone.reset();
+    lock.lock();
+    building_ = false;
     changed_.notify_all();
   }
   running_ = false;
@@ -149,7 +152,7 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
   try {
     const gpu::CurrentContext current(driver_, wanted.context);
     const gpu::RelaxedCapture relaxed(driver_);
-    auto made = std::make_shared<Graph>();
+    auto made = std::make_shared<Graph>(driver_);
     made->context = wanted.context;
     made->last = wanted.batch;
     if (driver_.cuGraphCreate(&made->graph, 0) != CUDA_SUCCESS) return nullptr;
@@ -160,7 +163,6 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
       params.kernelParams = pointers.data();
       CUgraphNode node = nullptr;
       if (driver_.cuGraphAddKernelNode(&node, made->graph, nullptr, 0, &params) != CUDA_SUCCESS) {
-        destroy(*made);
         return nullptr;
       }
       made->nodes.push_back(node);
@@ -172,13 +174,11 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
       }
       if (driver_.cuGraphAddDependencies_v2(made->graph, &made->nodes[i - 1], &made->nodes[i],
                                             &edge, 1) != CUDA_SUCCESS) {
-        destroy(*made);
         return nullptr;
       }
     }
     if (driver_.cuGraphInstantiate(&made->exec, made->graph, 0) != CUDA_SUCCESS) {
       made->exec = nullptr;
-      destroy(*made);
       return nullptr;
     }
     return made;
@@ -187,22 +187,20 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
   }
 }
 
-void BatchGraphs::destroy(Graph& graph) noexcept {
-  const gpu::RelaxedCapture relaxed(driver_);  // else it would end another thread's capture
-  if (graph.exec != nullptr) (void)driver_.cuGraphExecDestroy(graph.exec);
-  if (graph.graph != nullptr) (void)driver_.cuGraphDestroy(graph.graph);
-  graph.exec = nullptr;
-  graph.graph = nullptr;
+BatchGraphs::Graph::~Graph() {
+  const gpu::RelaxedCapture relaxed(driver);  // else it would end another thread's capture
+  if (exec != nullptr) (void)driver.cuGraphExecDestroy(exec);
+  if (graph != nullptr) (void)driver.cuGraphDestroy(graph);
 }
 
-void BatchGraphs::make_room() noexcept {
-  if (graphs_.size() < most_graphs) return;
+std::shared_ptr<BatchGraphs::Graph> BatchGraphs::make_room() noexcept {
+  if (graphs_.size() < most_graphs) return nullptr;
   const auto oldest = std::min_element(
       graphs_.begin(), graphs_.end(),
       [](const auto& a, const auto& b) { return a.second->used < b.second->used; });
-  // A thread may be launching it at this moment: then it has just been used.
-  destroy(*oldest->second);
+  std::shared_ptr<Graph> gone = std::move(oldest->second);
   graphs_.erase(oldest);
+  return gone;
 }
 
 void BatchGraphs::clear() noexcept {
@@ -213,8 +211,9 @@ void BatchGraphs::clear() noexcept {
   // What is being built uses kernels that are about to go.
   constexpr std::chrono::seconds patience(2);
   (void)changed_.wait_for(lock, patience, [this] { return !building_; });
-  for (auto& [sequence, graph] : graphs_) destroy(*graph);
-  graphs_.clear();
+  auto gone = std::exchange(graphs_, {});
+  lock.unlock();
+  gone.clear();  // the driver may wait for what is under way
 }
 
 void BatchGraphs::stop() noexcept {

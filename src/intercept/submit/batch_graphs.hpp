@@ -27,7 +27,7 @@ class BatchGraphs {
   BatchGraphs(const BatchGraphs&) = delete;
   BatchGraphs& operator=(const BatchGraphs&) = delete;
 
-  /// Whether this driver can do what is needed.
+  /// Whether this driver can do what is needed, and there is somebody to build graphs.
   [[nodiscard]] bool possible() const noexcept;
 
   /// Launches the batch's graph with its arguments.
@@ -51,7 +51,14 @@ class BatchGraphs {
   [[nodiscard]] Totals totals() noexcept;
 
  private:
+  /// Goes, with what the driver has of it, once nobody launches it any more.
   struct Graph {
+    explicit Graph(const gpu::Driver& of) : driver(of) {}
+    ~Graph();
+    Graph(const Graph&) = delete;
+    Graph& operator=(const Graph&) = delete;
+
+    const gpu::Driver& driver;
     CUgraph graph = nullptr;
     CUgraphExec exec = nullptr;
     CUcontext context = nullptr;
@@ -72,8 +79,8 @@ class BatchGraphs {
   [[nodiscard]] std::shared_ptr<Graph> build(Wanted& wanted) noexcept;
   [[nodiscard]] bool set_changed(Graph& graph, LaunchBatch& batch) noexcept;
   [[nodiscard]] CUDA_KERNEL_NODE_PARAMS params_of(const LaunchBatch& batch, std::size_t i);
-  void destroy(Graph& graph) noexcept;
-  void make_room() noexcept;
+  /// @return the graph that has to go for another one, without the lock; null: there is room
+  [[nodiscard]] std::shared_ptr<Graph> make_room() noexcept;
 
   const gpu::Driver& driver_;
   std::mutex mutex_;
@@ -82,7 +89,8 @@ class BatchGraphs {
   std::unordered_map<std::uint64_t, std::uint32_t> seen_;  ///< sequences without a graph
   std::deque<Wanted> wanted_;
   std::uint64_t clock_ = 0;
-  std::uint64_t generation_ = 0;  ///< grows when all are destroyed
+  std::uint64_t generation_ = 0;         ///< grows when all are destroyed
+  std::atomic<bool> has_builder_{true};  ///< false: its thread could not be started
   bool running_ = false;
   bool building_ = false;
   bool stopped_ = false;

@@ -87,13 +87,14 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (is_settled_ && in_use_.is_as_written()) return;
     watches_.store(true, std::memory_order_relaxed);
     open_.watch_always();
-  } catch (const std::exception&) {
-    // As written.
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, region_name, site_name, error.what());
   }
 }
 
 void SubmissionTuning::pin(const Submission& submission) noexcept {
   const Lock lock(mutex_);
+  is_pinned_ = true;
   is_settled_ = true;
   put_in_use(submission);
   if (submission.is_as_written()) return;
@@ -383,7 +384,7 @@ void SubmissionTuning::finish() noexcept {
   try {
     const Lock lock = lock_for_a_while();
     if (!lock.owns_lock()) return;  // a thread stands in the driver with it
-    const bool is_pinned = search_ == nullptr && !in_use_.is_as_written();
+    const bool is_pinned = this->is_pinned() && !in_use_.is_as_written();
     if (is_finished_ || (search_ == nullptr && !is_pinned)) return;
     is_finished_ = true;
     const bool is_open = !is_settled_;

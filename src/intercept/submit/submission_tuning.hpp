@@ -48,6 +48,10 @@ class SubmissionTuning {
   /// The user says how launches go out: nothing is looked for.
   void pin(const Submission& submission) noexcept;
 
+  [[nodiscard]] bool is_pinned() const noexcept {
+    return is_pinned_.load(std::memory_order_relaxed);
+  }
+
   /// Whether launches are to be shown to `launch`.
   [[nodiscard]] bool watches() const noexcept { return watches_.load(std::memory_order_relaxed); }
 
@@ -140,6 +144,7 @@ class SubmissionTuning {
   Submission in_use_;
   std::string found_;  ///< in words
   CUfunction first_function_ = nullptr;
+  std::atomic<bool> is_pinned_{false};
   std::atomic<bool> is_settled_{false};
   bool is_finished_ = false;
   std::atomic<bool> missed_{false};  ///< a launch, since another thread was being looked at

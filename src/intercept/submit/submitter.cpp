@@ -7,6 +7,7 @@
 #include <chrono>
 #include <exception>
 
+#include "gpu/launch_shape.hpp"
 #include "host/own_thread.hpp"
 #include "intercept/own_arithmetic.hpp"
 #include "intercept/thread_state.hpp"
@@ -49,22 +50,30 @@ bool is_ordinary(const contextune_launch& call) {
   }
 }
 
+CUlaunchAttribute chaining() {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  attribute.value.programmaticStreamSerializationAllowed = 1;
+  return attribute;
+}
+
 }  // namespace
 
 Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-                     CaptureWatch& captures, const contextune_frontend* frontend)
+                     CaptureWatch& captures, const contextune_frontend* frontend, NotGathered say)
     : driver_(driver),
       launcher_(launcher),
       kernels_(kernels),
       captures_(captures),
       held_(frontend == nullptr ? nullptr : frontend->held),
       unguarded_(frontend == nullptr ? nullptr : frontend->unguarded),
+      say_(std::move(say)),
       graphs_(driver) {}
 
 void Submitter::use(Submission submission) noexcept {
   Lock lock(mutex_);
   if (stopped_ || held_ == nullptr) return;
-  if (!graphs_.possible()) submission.gathered = 0;
+  if (!graphs_.possible() || gave_up_gathering_) submission.gathered = 0;
   if (submission == submission_) return;
   hand_over(lock);
   submission_ = submission;
@@ -97,6 +106,10 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
   if (!captured && stream.context != nullptr && is_ordinary(call))
     kernel = kernels_.find(call.function, stream.context, cache);
   Lock lock(mutex_);
+  if (__atomic_load_n(unguarded_, __ATOMIC_RELAXED) != 0 && !std::exchange(said_unguarded_, true)) {
+    say("Launches are neither chained nor gathered any more: the program has obtained more "
+        "functions of the driver than can be made to hand over first.");
+  }
   if (kernel != nullptr && may_be_held(call, *kernel, stream)) {
     hold(call, *kernel, stream);
     if (batch_->size() >= submission_.gathered) {
@@ -155,18 +168,10 @@ CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* k
 }
 
 CUresult Submitter::launch_chained(const contextune_launch& call) const noexcept {
-  CUlaunchAttribute attribute{};
-  attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  attribute.value.programmaticStreamSerializationAllowed = 1;
   CUlaunchConfig config{};
-  config.gridDimX = call.grid[0];
-  config.gridDimY = call.grid[1];
-  config.gridDimZ = call.grid[2];
-  config.blockDimX = call.block[0];
-  config.blockDimY = call.block[1];
-  config.blockDimZ = call.block[2];
-  config.sharedMemBytes = call.shared_bytes;
+  gpu::set_shape(config, call.grid, call.block, call.shared_bytes);
   config.hStream = call.stream;
+  CUlaunchAttribute attribute = chaining();
   config.attrs = &attribute;
   config.numAttrs = 1;
   return launcher_.kernel_ex(is_per_thread_form(call.fn))(&config, call.function,
@@ -188,11 +193,17 @@ bool Submitter::is_plain_stream(const Stream& stream) noexcept {
   }
   if (driver_.cuStreamGetAttribute != nullptr) {
     CUstreamAttrValue value{};
-    if (driver_.cuStreamGetAttribute(stream.handle, CU_STREAM_ATTRIBUTE_ACCESS_POLICY_WINDOW,
-                                     &value) != CUDA_SUCCESS ||
-        value.accessPolicyWindow.num_bytes != 0) {
+    const auto has = [&](CUstreamAttrID attribute) {
+      return driver_.cuStreamGetAttribute(stream.handle, attribute, &value) == CUDA_SUCCESS;
+    };
+    if (!has(CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW) || value.accessPolicyWindow.num_bytes != 0)
       return false;
-    }
+    // A driver that knows of no domains has one.
+    if (has(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN) &&
+        value.memSyncDomain != CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT)
+      return false;
+    if (has(CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP) && value.memSyncDomainMap.default_ != 0)
+      return false;
   }
   try {
     plain_streams_.insert(stream);
@@ -243,12 +254,27 @@ void Submitter::hold(const contextune_launch& call, const SubmittedKernel& kerne
     try {
       host::start_own_thread("contextune-hold", [this] { watch_deadline(); });
       watching_ = true;
-    } catch (const std::exception&) {
-      submission_.gathered = 0;  // nobody would keep the deadline
+    } catch (const std::exception& error) {
+      give_up_gathering(std::string("no thread could be started that keeps the deadline (") +
+                        error.what() + ")");
     }
   } else if (asleep_) {
     asleep_ = false;
     wake_.notify_one();
+  }
+}
+
+void Submitter::give_up_gathering(const std::string& why) noexcept {
+  submission_.gathered = 0;
+  if (std::exchange(gave_up_gathering_, true)) return;
+  say("Launches are not gathered any more: " + why + ".");
+}
+
+void Submitter::say(const std::string& sentence) noexcept {
+  try {
+    if (say_) say_(sentence);
+  } catch (const std::exception&) {
+    // Not said, then.
   }
 }
 
@@ -280,7 +306,8 @@ void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
   constexpr std::chrono::seconds patience(2);
   if (handing_over_ && (next == nullptr || waits_for(*next, handed_stream_)) &&
       !handed_over_.wait_for(lock, patience, [this] { return !handing_over_; })) {
-    submission_.gathered = 0;  // the stream is full, and may be so because of this thread
+    // It is full, and may be so because of this thread.
+    give_up_gathering("a stream has taken nothing for two seconds");
     return;
   }
   if (handing_over_) return;  // nothing is held meanwhile
@@ -300,6 +327,7 @@ void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
     }
   }
   lock.lock();
+  if (!graphs_.possible()) give_up_gathering("no thread could be started that builds graphs");
   handed_->clear();
   handing_over_ = false;
   checked_ns_ = now_ns();
@@ -312,18 +340,10 @@ void Submitter::launch_singly(LaunchBatch& batch, const Stream& stream) noexcept
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const HeldLaunch& held = batch[i];
     batch.arguments_of(i, pointers.data());
-    CUlaunchAttribute attribute{};
-    attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-    attribute.value.programmaticStreamSerializationAllowed = 1;
     CUlaunchConfig config{};
-    config.gridDimX = held.grid[0];
-    config.gridDimY = held.grid[1];
-    config.gridDimZ = held.grid[2];
-    config.blockDimX = held.block[0];
-    config.blockDimY = held.block[1];
-    config.blockDimZ = held.block[2];
-    config.sharedMemBytes = held.shared_bytes;
+    gpu::set_shape(config, held.grid, held.block, held.shared_bytes);
     config.hStream = stream.handle;
+    CUlaunchAttribute attribute = chaining();
     config.attrs = &attribute;
     config.numAttrs = held.chained ? 1 : 0;
     const CUresult result =

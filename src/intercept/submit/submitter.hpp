@@ -4,8 +4,10 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "core/submission.hpp"
@@ -43,9 +45,12 @@ class Submitter {
     BatchGraphs::Totals graphs;
   };
 
+  /// Told, in a sentence, why launches that may be gathered are not any more.
+  using NotGathered = std::function<void(const std::string& sentence)>;
+
   /// @param frontend null: nothing is chained or gathered
   Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-            CaptureWatch& captures, const contextune_frontend* frontend);
+            CaptureWatch& captures, const contextune_frontend* frontend, NotGathered say);
   Submitter(const Submitter&) = delete;
   Submitter& operator=(const Submitter&) = delete;
 
@@ -118,6 +123,10 @@ class Submitter {
   [[nodiscard]] CUresult launch_chained(const contextune_launch& call) const noexcept;
   /// Of a held launch: told by a later one, as that of an earlier launch is by the driver.
   [[nodiscard]] CUresult take_failure() noexcept { return std::exchange(failure_, CUDA_SUCCESS); }
+  /// Until the program ends.
+  /// @param why a clause
+  void give_up_gathering(const std::string& why) noexcept;
+  void say(const std::string& sentence) noexcept;
   void publish() noexcept;
   void watch_deadline() noexcept;
   void wake_watch(Lock& lock) noexcept;
@@ -128,10 +137,13 @@ class Submitter {
   CaptureWatch& captures_;
   std::uint32_t* const held_;             ///< the frontend's word; null: there is none
   const std::uint32_t* const unguarded_;  ///< not 0: some calls of the driver do not hand over
+  const NotGathered say_;
   std::atomic<bool> on_{false};
 
   std::mutex mutex_;
   Submission submission_;
+  bool gave_up_gathering_ = false;
+  bool said_unguarded_ = false;
   bool stopped_ = false;
   bool wants_other_calls_ = false;
 

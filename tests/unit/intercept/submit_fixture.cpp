@@ -134,7 +134,11 @@ struct Submitting::Parts {
             [&program](const std::string& why) { program.refusals.push_back(why); },
             left_out_by(filter)),
         submitted(driver, kernels, variables, loads),
-        submitter(driver, launcher, submitted, captures, &frontend) {
+        submitter(driver, launcher, submitted, captures, &frontend,
+                  [&program](const std::string& why) { program.not_gathered.push_back(why); }),
+        graphs(driver, &frontend, stopped),
+        chained_graphs(driver, submitted, graphs, [] { return 0; }),
+        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store, {}) {
     driver.cuStreamQuery = &say_busy;
     driver.cuGraphLaunch = &note_graph_launch;
   }
@@ -152,6 +156,12 @@ struct Submitting::Parts {
   SplicedLoads loads;
   SubmittedKernels submitted;
   Submitter submitter;
+  std::atomic<bool> stopped{false};
+  GraphTable graphs;
+  ChainedGraphs chained_graphs;
+  OpenRegions open{nullptr};
+  ProcessStore store{nullptr, "", {}, log, [] { return contextune::TuningEnvironment{}; }, {}};
+  SubmissionTuning tuning;
 };
 
 Submitting::Submitting(Splice splice, const std::string& exclude)
@@ -161,7 +171,8 @@ Submitting::Submitting(Splice splice, const std::string& exclude)
       driver(parts_->driver),
       loads(&parts_->loads),
       submitted(&parts_->submitted),
-      submitter(&parts_->submitter) {
+      submitter(&parts_->submitter),
+      tuning(&parts_->tuning) {
   static const simcuda_kernel kernels[] = {
       submitted_kernel<char, float*, float>("step"),
       submitted_kernel<char, float*, float>("scale"),
@@ -274,6 +285,15 @@ void Submitting::launch_with(CUlaunchAttribute attribute, const char* kernel, CU
 
 CUresult Submitting::launch_without_arguments(const char* kernel, CUstream on) {
   return submitter->launch(call_of(function(kernel), on, 32), cache);
+}
+
+CUresult Submitting::launch_watched(CUfunction kernel, CUstream on) {
+  char tag = 'a';
+  float factor = 1;
+  std::vector<void*> arguments = {&tag, &x, &factor};
+  contextune_launch call = call_of(kernel, on, 32);
+  call.kernel_params = arguments.data();
+  return tuning->launch(call, this_thread());
 }
 
 void Submitting::warm(CUstream on, std::initializer_list<const char*> kernels) {

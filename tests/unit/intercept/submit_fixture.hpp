@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fixture.hpp"
+#include "intercept/submit/submission_tuning.hpp"
 #include "intercept/submit/submitter.hpp"
 
 /// A call of the driver that a Submission's parts made in the program's place.
@@ -52,6 +53,8 @@ class Submitting {
   /// The same with an attribute of the program's.
   void launch_with(CUlaunchAttribute attribute, const char* kernel, CUstream on);
   CUresult launch_without_arguments(const char* kernel, CUstream on);
+  /// As by a program whose launches are being looked at. Any thread.
+  CUresult launch_watched(CUfunction kernel, CUstream on);
   /// Whether a launch of that kernel and block is known to be taken: the first of each is not held.
   void warm(CUstream on, std::initializer_list<const char*> kernels = {"step", "scale"});
   /// Calls since the last time.
@@ -81,14 +84,16 @@ class Submitting {
   double seconds_for_loads = 1;
   bool refuses_changed = false;  ///< the driver takes the program's images only
   std::vector<std::string> refusals;
-  const void* given = nullptr;  ///< the image that the driver was given last
-  std::string given_bytes;      ///< of it, as many as the program's has
+  std::vector<std::string> not_gathered;  ///< why not any more
+  const void* given = nullptr;            ///< the image that the driver was given last
+  std::string given_bytes;                ///< of it, as many as the program's has
   std::uint32_t& held;
   std::uint32_t& unguarded;
   contextune::gpu::Driver& driver;
   contextune::intercept::SplicedLoads* loads;
   contextune::intercept::SubmittedKernels* submitted;
   contextune::intercept::Submitter* submitter;
+  contextune::intercept::SubmissionTuning* tuning;
   contextune::intercept::SubmittedKernelCache cache;
   CUmodule module = nullptr;
   CUdeviceptr x = 0;

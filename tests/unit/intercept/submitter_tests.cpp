@@ -1,5 +1,8 @@
 // How launches reach the driver: which are chained, which are held, and when those come through.
+#include <pthread.h>
+
 #include <chrono>
+#include <future>
 #include <thread>
 
 #include "submit_fixture.hpp"
@@ -32,6 +35,57 @@ CUresult CUDAAPI instantiate_slowly(CUgraphExec* exec, CUgraph graph, unsigned l
   const CUresult result = Simulation::get().driver.cuGraphInstantiate(exec, graph, flags);
   is_instantiating = false;
   return result;
+}
+
+/// A call of the driver that stands still, as on a full stream, until it is told to go on.
+struct StandingCall {
+  std::atomic<bool> has_begun{false};
+  std::atomic<bool> goes_on{false};
+
+  void wait() {
+    has_begun = true;
+    while (!goes_on) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  /// Whether that is done meanwhile, which would else wait for it.
+  [[nodiscard]] bool holds_up(const std::function<void()>& what) {
+    wait_for([this] { return has_begun.load(); });
+    const auto done = std::async(std::launch::async, what);
+    const bool came = done.wait_for(std::chrono::seconds(5)) == std::future_status::ready;
+    goes_on = true;
+    return !came;
+  }
+};
+
+/// While one lives, no thread can be started: none has room for its stack.
+class NoThreads {
+ public:
+  NoThreads() {
+    (void)pthread_getattr_default_np(&before_);
+    pthread_attr_t changed;
+    (void)pthread_getattr_default_np(&changed);
+    (void)pthread_attr_setstacksize(&changed, std::size_t{1} << 46U);
+    (void)pthread_setattr_default_np(&changed);
+    (void)pthread_attr_destroy(&changed);
+  }
+  ~NoThreads() {
+    (void)pthread_setattr_default_np(&before_);
+    (void)pthread_attr_destroy(&before_);
+  }
+  NoThreads(const NoThreads&) = delete;
+  NoThreads& operator=(const NoThreads&) = delete;
+
+ private:
+  pthread_attr_t before_{};
+};
+
+StandingCall* standing = nullptr;
+CUresult CUDAAPI stand_at_record(CUevent event, CUstream stream) {
+  standing->wait();
+  return Simulation::get().driver.cuEventRecord(event, stream);
+}
+CUresult CUDAAPI stand_at_destroy(CUgraphExec exec) {
+  standing->wait();
+  return Simulation::get().driver.cuGraphExecDestroy(exec);
 }
 
 void wait_for_graphs(Submitting& program, std::size_t built) {
@@ -485,4 +539,95 @@ TEST_CASE("Another call waits for what is on its way, whatever was launched mean
   program.submitter->hand_over();
   CHECK(program.take_calls() == Calls{{"step", false, true}});
   CHECK(program.held == 0);
+}
+
+TEST_CASE("No launch, and not the end, waits for a thread that the search has in the driver",
+          "[submitter]") {
+  StandingCall record;
+  standing = &record;
+  Submitting program;
+  const CUstream full = program.stream();
+  const CUstream on = program.stream();
+  program.driver.cuEventRecord = &stand_at_record;
+  program.tuning->start({true, {8, 16, 32}});
+  const CUfunction step = program.function("step");
+  const CUfunction scale = program.function("scale");
+  const auto other = std::async(std::launch::async, [&] {
+    (void)program.driver.cuCtxSetCurrent(Simulation::get().context);
+    while (!record.goes_on) (void)program.launch_watched(step, full);
+  });
+  double seconds_left = -1;
+  CHECK_FALSE(record.holds_up([&] {
+    (void)program.driver.cuCtxSetCurrent(Simulation::get().context);
+    (void)program.launch_watched(scale, on);
+    program.tuning->results_may_be_there();
+    seconds_left = program.tuning->seconds_left_for_loads();
+    program.tuning->finish();
+  }));
+  CHECK(seconds_left == 0);
+}
+
+TEST_CASE("Nobody waits for graphs that are being destroyed", "[submitter]") {
+  StandingCall destroy;
+  standing = &destroy;
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 2});
+  program.warm(on);
+  wait_for([&] {
+    (void)program.launch("step", on);
+    (void)program.launch("scale", on);
+    return program.submitter->totals().graphs.built > 0;
+  });
+  program.synchronise();
+  program.driver.cuGraphExecDestroy = &stand_at_destroy;
+  const auto other = std::async(std::launch::async, [&] { program.submitter->forget_kernels(); });
+  CHECK_FALSE(destroy.holds_up([&] { (void)program.submitter->totals(); }));
+}
+
+TEST_CASE("Why launches are not gathered any more is said once", "[submitter]") {
+  std::atomic<bool> goes_on{false};
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 2});
+  std::string why;
+  SECTION("no thread keeps the deadline") {
+    program.warm(on);
+    const NoThreads none;
+    (void)program.launch("step", on);
+    why = "no thread could be started that keeps the deadline";
+  }
+  SECTION("no thread builds graphs") {
+    program.warm(on);
+    wait_for([&] {
+      if (program.submitter->totals().held == 0) (void)program.launch("step", on);
+      return program.submitter->totals().late > 0;  // its thread is there
+    });
+    wait_for([&] {
+      Submitting::rest();
+      const NoThreads none;
+      (void)program.launch("step", on);
+      (void)program.launch("scale", on);
+      return !program.not_gathered.empty();
+    });
+    why = "no thread could be started that builds graphs";
+  }
+  SECTION("a stream that takes nothing") {
+    program.warm(on);
+    hand_over_slowly(program, on, goes_on, 10'000);
+    program.submitter->hand_over();
+    goes_on = true;
+    why = "a stream has taken nothing for two seconds";
+  }
+  SECTION("functions that nobody watches") {
+    program.unguarded = 1;
+    why = "the program has obtained more functions of the driver";
+  }
+  program.synchronise();
+  const auto before = program.submitter->totals().held;
+  program.submitter->use({.gathered = 4});
+  for (int i = 0; i < 3; ++i) (void)program.launch("step", on);
+  CHECK(program.submitter->totals().held == before);
+  REQUIRE(program.not_gathered.size() == 1);
+  CHECK(program.not_gathered.front().find(why) != std::string::npos);
 }
