@@ -57,7 +57,9 @@ static void undecided_after(enum contextune_fn fn, void* const* args, CUresult r
   }
 }
 
-static void undecided_hand_over(void) {}
+static void undecided_hand_over(enum contextune_fn fn) {
+  (void)fn;
+}
 
 static void undecided_nccl(const struct contextune_nccl_call* call) {
   (void)call;
@@ -87,13 +89,13 @@ const struct contextune_core contextune_core_undecided = {
 
 const struct contextune_core* contextune_core = &contextune_core_undecided;
 
-void contextune_hand_over(void) {
+void contextune_hand_over(enum contextune_fn fn) {
   const struct contextune_core* core = contextune_load_core();
   if (core == NULL || contextune_thread.depth != 0) {
     return;
   }
   const int error = contextune_enter(core);
-  core->hand_over();
+  core->hand_over(fn);
   contextune_leave(error);
 }
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define CONTEXTUNE_ABI_VERSION 4u
+#define CONTEXTUNE_ABI_VERSION 5u
 
 /* One number for each entry point in preload/registry: contextune_fn_cuLaunchKernel and so on; the
  * driver's come first. */
@@ -194,8 +194,9 @@ struct contextune_core {
   void (*exiting)(void);
   /* Submits all launches that are held back, each in the context in which the program made it, and
    * leaves this thread's current context as it was. Called while *held is not 0, before every call
-   * of the driver by the program that is no launch; a launch leaves that to `launch`. */
-  void (*hand_over)(void);
+   * of the driver by the program that is no launch; a launch leaves that to `launch`.
+   * contextune_fn_count stands for what the registry does not list. */
+  void (*hand_over)(enum contextune_fn fn);
   /* Makes the call, which loads code: once to the program's eyes, with its own result. `after` is
    * called then as for others. */
   CUresult (*load)(enum contextune_fn fn, void* const* args);

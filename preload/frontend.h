@@ -146,8 +146,9 @@ static inline void contextune_leave(int error) {
   errno = error;
 }
 
-/* Lets the core submit the launches that it holds back, unless this is one of its own calls. */
-void contextune_hand_over(void);
+/* Lets the core submit the launches that it holds back before `fn`, unless that is a call of its
+ * own. */
+void contextune_hand_over(enum contextune_fn fn);
 
 /* ---- memory (room.c) ---- */
 
@@ -189,9 +190,9 @@ extern struct contextune_hot contextune_hot;
 _Static_assert(offsetof(struct contextune_hot, real[contextune_fn_cuLaunchKernelEx_ptsz]) < 64,
                "the launches are in the first line");
 /* Relaxed: whoever has learned of another thread's launch sees the word as that thread left it. */
-static inline void contextune_hand_over_held(void) {
+static inline void contextune_hand_over_held(enum contextune_fn fn) {
   if (CONTEXTUNE_UNLIKELY(__atomic_load_n(&contextune_hot.held, __ATOMIC_RELAXED) != 0)) {
-    contextune_hand_over();
+    contextune_hand_over(fn);
   }
 }
 extern void* contextune_bound[contextune_fn_count]; /* where a direct call of the program goes */

@@ -48,7 +48,7 @@ void* contextune_pass_guard(void** target);
 void* contextune_pass_guard(void** target) {
   const size_t guard = (size_t)(target - contextune_guard_targets);
   const struct contextune_call call = contextune_begin_call();
-  contextune_hand_over_held();
+  contextune_hand_over_held(contextune_fn_count);
   contextune_end_call(call);
   return guard < contextune_num_guarded ? bind((unsigned int)guard) : *target;
 }

@@ -33,7 +33,7 @@ static inline bool is_not_recording(void) {
     const pointer_type real_ = (pointer_type)contextune_hot.real[contextune_fn_##name];     \
     const struct contextune_call call_ = contextune_begin_call();                           \
     const struct contextune_core* core_ = contextune_load_core();                           \
-    contextune_hand_over_held();                                                            \
+    contextune_hand_over_held(contextune_fn_##name);                                        \
     if (counts) {                                                                           \
       contextune_count_launch();                                                            \
     }                                                                                       \
@@ -70,7 +70,7 @@ static inline bool is_not_recording(void) {
     const struct contextune_call call_ = contextune_begin_call();              \
     const struct contextune_core* core_ = contextune_load_core();              \
     CUresult result_;                                                          \
-    contextune_hand_over_held();                                               \
+    contextune_hand_over_held(contextune_fn_##name);                           \
     if (core_ == NULL || contextune_thread.depth != 0) {                       \
       result_ = ((pointer_type)contextune_hot.real[contextune_fn_##name])args; \
     } else {                                                                   \

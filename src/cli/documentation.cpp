@@ -74,7 +74,7 @@ std::string main_help() {
   contextune run --region nvtx:decode -- ./engine --model x
       tunes what the program launches inside its NVTX range "decode"; at the end it says what that won
   contextune run --discover -- ./engine --model x
-      tunes nothing: lists the kernels by time, and writes a space file to start from
+      tunes nothing: lists what repeats and the kernels by time, and writes a space file to start from
   contextune run --space contextune.lua --region nvtx:decode -- ./engine --model x
       tunes the knobs that the space file declares
   contextune logs

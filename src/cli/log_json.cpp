@@ -154,6 +154,8 @@ Json to_json(const RegionModes& modes, const log::RegionReport& region) {
                {"left_out", Json::array()},
                {"sites", Json::array()},
                {"kernels", Json::array()},
+               {"periods", region.periods},
+               {"ranges", region.ranges.empty() ? Json(nullptr) : Json(region.ranges)},
                {"table", to_json(iteration_table(region))}};
   for (const auto& replay : region.replays) json["replays"].push_back(to_json(replay));
   for (const auto& confirm : region.confirms) json["confirms"].push_back(to_json(confirm));

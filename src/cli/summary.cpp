@@ -210,6 +210,16 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
   return text + "\n";
 }
 
+// What --discover found beside kernels.
+std::string discovered_text(const ProcessReport& process, const RegionReport& region) {
+  std::string text;
+  if (!region.periods.empty()) text = "contextune: what repeats" + mark(process) + "\n";
+  for (const std::string& period : region.periods) text += "  " + printable(period) + "\n";
+  if (!region.ranges.empty())
+    text += "contextune: NVTX ranges, for --region nvtx:NAME: " + printable(region.ranges) + "\n";
+  return text;
+}
+
 bool is_found(const RegionReport& region) {
   return region.submission.has_value() || !region.found.empty();
 }
@@ -379,6 +389,7 @@ std::string process_summary(const ProcessReport& process, std::size_t width, Det
 std::string kernel_list(const ProcessReport& process, std::size_t width) {
   std::string text;
   for (const RegionReport& region : process.regions) {
+    text += discovered_text(process, region);
     if (region.kernels.empty()) continue;
     std::vector<KernelReport> kernels = region.kernels;
     const auto seconds = [](const KernelReport& k) {

@@ -46,6 +46,20 @@ std::string text_of_share(double share) {
 
 }  // namespace
 
+FoundRegion region_of_steps(std::span<const std::uint64_t> tokens) {
+  FoundRegion region;
+  const auto count = [&](StepKind kind) {
+    return static_cast<std::uint32_t>(
+        std::count_if(tokens.begin(), tokens.end(),
+                      [&](std::uint64_t token) { return kind_of_step(token) == kind; }));
+  };
+  region.launches = count(StepKind::Launch);
+  region.graph_launches = count(StepKind::GraphLaunch);
+  region.copies = count(StepKind::Copy);
+  region.waits = count(StepKind::Wait);
+  return region;
+}
+
 std::string text_with_thousands(std::uint64_t number) {
   std::string text = std::to_string(number);
   for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");

@@ -6,6 +6,19 @@
 
 namespace contextune {
 
+/// What a step of a program is.
+enum class StepKind : std::uint8_t { Launch, GraphLaunch, Copy, Wait };
+
+/// A step as PeriodFinder takes it. `identity` tells steps of one kind apart.
+[[nodiscard]] constexpr std::uint64_t step_token(StepKind kind, std::uint64_t identity) noexcept {
+  std::uint64_t token = identity * 0x9e3779b97f4a7c15ULL;
+  token ^= token >> 32U;
+  return token << 2U | static_cast<std::uint64_t>(kind);
+}
+[[nodiscard]] constexpr StepKind kind_of_step(std::uint64_t token) noexcept {
+  return static_cast<StepKind>(token & 3U);
+}
+
 /// A stretch that a program repeats, as it is told to a person.
 struct FoundRegion {
   // What one period is made of.
@@ -19,6 +32,9 @@ struct FoundRegion {
   double share = 0;           ///< of the elapsed time
   std::uint32_t threads = 1;  ///< that repeat it
 };
+
+/// What one period is made of; the rest is as it was made.
+[[nodiscard]] FoundRegion region_of_steps(std::span<const std::uint64_t> tokens);
 
 /// "every 4 launches from dev_lapl_iter; 1,250 entries; 97 % of the elapsed time"
 [[nodiscard]] std::string text_of(const FoundRegion& region);

@@ -289,10 +289,10 @@ void on_exiting() noexcept {
   gpu::begin_exit();
 }
 
-void on_hand_over() noexcept {
+void on_hand_over(contextune_fn fn) noexcept {
   const Uncancelled uncancelled;
   const OwnArithmetic arithmetic;
-  if (ProcessRuntime* runtime = running_runtime()) runtime->hand_over();
+  if (ProcessRuntime* runtime = running_runtime()) runtime->hand_over(fn);
 }
 
 CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {

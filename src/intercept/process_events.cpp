@@ -143,6 +143,11 @@ void ProcessRuntime::broke(CUresult result) noexcept {
   }
 }
 
+void ProcessRuntime::made_step(StepKind kind, std::uint64_t identity) noexcept {
+  if (submission_.watches()) submission_.step(kind, identity);
+  if (discovers_periods_) periods_.step(kind, identity);
+}
+
 std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
   if (mark.kind != RegionMark::Kind::Nvtx) return {};
   try {
@@ -186,6 +191,17 @@ void ProcessRuntime::end_replays() noexcept {
   await_log();
 }
 
+void ProcessRuntime::write_discovered() noexcept {
+  try {
+    for (const FoundRegion& found : periods_.found())
+      log::write_period(log_.lines(), StoredSubmission::region, text_of(found), log_.simulated());
+    if (const std::string ranges = seen_ranges_.text(); !ranges.empty())
+      log::write_ranges(log_.lines(), StoredSubmission::region, ranges);
+  } catch (const std::exception&) {
+    // No memory: not said, then.
+  }
+}
+
 bool ProcessRuntime::was_entered(const RegionMark& mark) noexcept {
   if (mark.kind == RegionMark::Kind::Auto) return true;
   const std::lock_guard lock(mutex_);
@@ -215,6 +231,7 @@ void ProcessRuntime::exiting() noexcept {
     log_.fallback(FallbackReason::RegionNeverEntered, {}, {},
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }
+  if (discovers_periods_) write_discovered();
   for (LaunchRegion* region : regions) {
     if (region->is_in_first_entry())
       log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});

@@ -84,7 +84,7 @@ bool has_knobs(const Options& options) {
 }
 
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
-  if (launches_block()) return Splice::Off;
+  if (launches_block() || options.discover) return Splice::Off;
   const bool may_chain =
       pinned ? pinned->chained : options.region == "auto" && options.auto_knobs.chained;
   return may_chain ? options.splice : Splice::Off;
@@ -137,6 +137,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                  }),
       submission_(driver_, kernels_, submitter_, chained_graphs_, loads_, captures_, open_, log_,
                   store_, submission_limits(options)),
+      periods_(driver_, kernels_),
       services_{driver_,
                 launcher_,
                 kernels_,
@@ -200,6 +201,10 @@ void ProcessRuntime::start_submission() noexcept {
   });
   // From the first launch of a marked kernel on, all others are in its region.
   if (!is_wanted || !kernel_marks_.empty()) return;
+  if (options_.discover) {
+    discovers_periods_ = true;
+    return submitter_.want_other_calls(true);
+  }
   SubmissionChoices choices;
   choices.may_chain = options_.auto_knobs.chained;
   if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
@@ -475,6 +480,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
   gate_.pass();
   if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
   if (thread.call != nullptr && thread.call->is_aside()) return launcher_.as_written(call);
+  if (discovers_periods_) periods_.launch(call);
   if (!kernel_marks_.empty() && gate_.is_open()) {
     try {
       CUcontext context = nullptr;

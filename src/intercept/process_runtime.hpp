@@ -22,6 +22,7 @@
 #include "intercept/rule_book.hpp"
 #include "intercept/runtime.hpp"
 #include "intercept/seen_ranges.hpp"
+#include "intercept/submit/discovered_periods.hpp"
 #include "intercept/submit/submission_tuning.hpp"
 
 namespace contextune::intercept {
@@ -76,8 +77,10 @@ class ProcessRuntime final : public Runtime {
   /// Whether it is one that this thread has made before and that is settled: it has begun then.
   [[nodiscard]] bool nccl_repeats(const contextune_nccl_call& call) noexcept;
   /// Before another call of the driver than a launch, while something is held.
-  void hand_over() noexcept {
+  void hand_over(contextune_fn fn) noexcept {
     submitter_.hand_over();
+    if (!submission_.watches() && !discovers_periods_) return;
+    if (const auto kind = step_kind_of(fn)) made_step(*kind, static_cast<std::uint64_t>(fn));
     if (submission_.watches()) submission_.results_may_be_there();
   }
   void nccl_begins(const contextune_nccl_call& call) noexcept;
@@ -144,8 +147,10 @@ class ProcessRuntime final : public Runtime {
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
+  void write_discovered() noexcept;
   void start_submission() noexcept;
   void say_pin_does_not_act(const ThreadState& thread) noexcept;
+  void made_step(StepKind kind, std::uint64_t identity) noexcept;
   void begin_process(const RegionMark& mark);
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
@@ -198,6 +203,8 @@ class ProcessRuntime final : public Runtime {
   Submitter submitter_;
   SubmissionTuning submission_;
   std::atomic<bool> said_pin_{false};
+  DiscoveredPeriods periods_;
+  bool discovers_periods_ = false;
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;

@@ -72,6 +72,17 @@ void write_found_region(RankLog& log, std::string_view region, std::string_view 
   log.write(LogLevel::Info, "region", {{"region", region}, {"text", text}});
 }
 
+void write_period(RankLog& log, std::string_view region, std::string_view text,
+                  bool simulated) noexcept try {
+  std::vector<Field> fields = {{"region", region}, {"text", text}};
+  write_fields(log, LogLevel::Info, "period", fields, simulated);
+} catch (...) {
+}
+
+void write_ranges(RankLog& log, std::string_view region, std::string_view names) noexcept {
+  log.write(LogLevel::Info, "ranges", {{"region", region}, {"names", names}});
+}
+
 void write_submission(RankLog& log, std::string_view region,
                       const SubmissionEvent& event) noexcept try {
   std::vector<Field> fields = {{"region", region},

@@ -124,6 +124,11 @@ void write_start(RankLog& log, const StartEvent& event) noexcept;
 void write_region(RankLog& log, std::string_view region, std::int64_t thread) noexcept;
 /// A region that was found because it repeats, in words.
 void write_found_region(RankLog& log, std::string_view region, std::string_view text) noexcept;
+/// What was seen to repeat, in words; for --discover.
+void write_period(RankLog& log, std::string_view region, std::string_view text,
+                  bool simulated) noexcept;
+/// NVTX ranges that were seen, and are no regions: as `--region nvtx:` takes them.
+void write_ranges(RankLog& log, std::string_view region, std::string_view names) noexcept;
 void write_submission(RankLog& log, std::string_view region,
                       const SubmissionEvent& event) noexcept;
 /// How long a block of entries took whose launches went out in one way; for level debug.

@@ -66,7 +66,7 @@ std::string fallback_key(const FallbackReport& fallback) {
 
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
-  static constexpr std::array<std::pair<std::string_view, Handler>, 17> handlers = {{
+  static constexpr std::array<std::pair<std::string_view, Handler>, 19> handlers = {{
       {"start", &ReportBuilder::add_start},
       {"rank", &ReportBuilder::add_rank},
       {"region", &ReportBuilder::add_region},
@@ -80,6 +80,8 @@ std::string ReportBuilder::add(const Record& record) {
       {"fallback", &ReportBuilder::add_fallback},
       {"fault", &ReportBuilder::add_fault},
       {"kernel", &ReportBuilder::add_kernel},
+      {"period", &ReportBuilder::add_period},
+      {"ranges", &ReportBuilder::add_ranges},
       {"replay", &ReportBuilder::add_replay},
       {"sync", &ReportBuilder::add_sync},
       {"submission", &ReportBuilder::add_submission},
@@ -356,6 +358,18 @@ std::string ReportBuilder::add_kernel(const Record& record) {
   kernel->registers = record.count("registers").value_or(0);
   kernel->params = record.text("params");
   kernel->timer = record.text("timer");
+  return {};
+}
+
+std::string ReportBuilder::add_period(const Record& record) {
+  if (record.find("region") == nullptr) return missing("period", "region");
+  region_of(record).periods.emplace_back(record.text("text"));
+  return {};
+}
+
+std::string ReportBuilder::add_ranges(const Record& record) {
+  if (record.find("region") == nullptr) return missing("ranges", "region");
+  region_of(record).ranges = record.text("names");
   return {};
 }
 

@@ -147,6 +147,8 @@ struct RegionReport {
   std::optional<ConfirmReport> stored_confirm;  ///< of the run that found what this one starts with
   std::vector<LeftOutReport> left_out;
   std::vector<KernelReport> kernels;    ///< from --discover
+  std::vector<std::string> periods;     ///< the same: what repeats, in words
+  std::string ranges;                   ///< the same: NVTX ranges that are no regions
   std::string stage;                    ///< the last one that was reported
   bool is_in_table = false;             ///< then not all that sites ran is written yet
   std::uint64_t passes = 0;
@@ -235,6 +237,8 @@ class ReportBuilder {
   std::string add_fallback(const Record& record);
   std::string add_fault(const Record& record);
   std::string add_kernel(const Record& record);
+  std::string add_period(const Record& record);
+  std::string add_ranges(const Record& record);
   std::string add_replay(const Record& record);
   std::string add_sync(const Record& record);
   std::string add_submission(const Record& record);

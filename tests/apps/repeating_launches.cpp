@@ -7,6 +7,11 @@
 //                                   or the memory domain of another one
 //   repeating_launches STEPS resets with all of it again in several contexts, which go without an
 //                                   unload, or with a module that goes while launches are under way
+//   repeating_launches STEPS mixed       the same kernel three times, a graph, a copy and a wait
+//   repeating_launches STEPS graphs      a graph only, and a copy after every fourth
+//   repeating_launches STEPS irregular   the same kernel, with waits that come at random
+//   repeating_launches STEPS threads     three threads of which each repeats the eight launches
+//   repeating_launches STEPS relay       three such threads, one after the other
 // prints one number that depends on the order of all of them.
 #include <cuda.h>
 #include <sys/wait.h>
@@ -19,6 +24,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <simcuda/cubin.hpp>
@@ -93,48 +99,150 @@ void change(CUstream stream, std::string_view kind, CUdeviceptr value) {
   }
 }
 
-/// All in a context of its own. @return what came out
-Word run(int steps, std::string_view kind, const std::string& code, int round) {
+struct Code {
   CUcontext context = nullptr;
-  must(cuDevicePrimaryCtxRetain(&context, 0), "cuDevicePrimaryCtxRetain");
-  must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
   CUmodule module = nullptr;
-  must(cuModuleLoadData(&module, code.data()), "cuModuleLoadData");
   std::array<CUfunction, names.size()> kernels{};
+};
+
+Code load(const std::string& image) {
+  Code code;
+  must(cuDevicePrimaryCtxRetain(&code.context, 0), "cuDevicePrimaryCtxRetain");
+  must(cuCtxSetCurrent(code.context), "cuCtxSetCurrent");
+  must(cuModuleLoadData(&code.module, image.data()), "cuModuleLoadData");
   for (std::size_t i = 0; i < names.size(); ++i)
-    must(cuModuleGetFunction(&kernels[i], module, names[i]), "cuModuleGetFunction");
-  CUdeviceptr value = 0;
-  must(cuMemAlloc(&value, sizeof(Word)), "cuMemAlloc");
-  must(cuMemsetD32(value, 1, 1), "cuMemsetD32");
-  CUstream stream = nullptr;
-  must(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-  must(cuCtxSynchronize(), "cuCtxSynchronize");
+    must(cuModuleGetFunction(&code.kernels[i], code.module, names[i]), "cuModuleGetFunction");
+  return code;
+}
+
+/// One stream, and the value that its launches change one after the other.
+class Work {
+ public:
+  Work(const Code& code, std::size_t round) : code_(code), number_(static_cast<Word>(round)) {
+    must(cuCtxSetCurrent(code.context), "cuCtxSetCurrent");
+    must(cuMemAlloc(&value_, sizeof(Word)), "cuMemAlloc");
+    must(cuMemsetD32(value_, 1, 1), "cuMemsetD32");
+    must(cuStreamCreate(&stream_, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
+    must(cuCtxSynchronize(), "cuCtxSynchronize");
+  }
+
+  void launch(std::size_t kernel, unsigned grid) {
+    ++number_;
+    void* arguments[] = {&number_, &value_};
+    must(
+        cuLaunchKernel(code_.kernels[kernel], grid, 1, 1, 64, 1, 1, 0, stream_, arguments, nullptr),
+        "cuLaunchKernel");
+  }
+  void wait() { must(cuStreamSynchronize(stream_), "cuStreamSynchronize"); }
+  void copy() { must(cuMemcpyDtoH(&seen_, value_, sizeof seen_), "cuMemcpyDtoH"); }
+  CUgraphExec graph() {
+    CUgraph graph = nullptr;
+    CUgraphExec executable = nullptr;
+    must(cuStreamBeginCapture(stream_, CU_STREAM_CAPTURE_MODE_RELAXED), "cuStreamBeginCapture");
+    for (int i = 0; i < 3; ++i) launch(3, 4);
+    must(cuStreamEndCapture(stream_, &graph), "cuStreamEndCapture");
+    must(cuGraphInstantiate(&executable, graph, 0), "cuGraphInstantiate");
+    return executable;
+  }
+  void launch(CUgraphExec graph) { must(cuGraphLaunch(graph, stream_), "cuGraphLaunch"); }
+  void change_stream(std::string_view kind) { change(stream_, kind, value_); }
+  void end() { must(cuStreamDestroy(stream_), "cuStreamDestroy"); }
+  Word result() {
+    copy();
+    return seen_;
+  }
+
+ private:
+  const Code& code_;
+  Word number_;
+  Word seen_ = 0;
+  CUdeviceptr value_ = 0;
+  CUstream stream_ = nullptr;
+};
+
+/// The same eight launches, step by step.
+Word repeat(Work work, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    for (std::size_t k = 0; k < 8; ++k) work.launch(k % names.size(), k < 4 ? 4 : 64);
+    if (i % 256 == 255) work.wait();
+  }
+  work.wait();
+  return work.result();
+}
+
+/// No launches beside those of a graph of several kernels.
+Word repeat_graph(Work work, int steps) {
+  const CUgraphExec graph = work.graph();
+  for (int i = 0; i < steps; ++i) {
+    work.launch(graph);
+    if (i % 4 == 3) work.copy();
+  }
+  work.wait();
+  return work.result();
+}
+
+/// With other steps than launches, without which it is the same kernel all the time.
+Word mix(Work work, int steps, bool regularly) {
+  const CUgraphExec graph = work.graph();
+  std::mt19937 random(1);
+  for (int i = 0; i < steps; ++i) {
+    for (int k = 0; k < 3; ++k) work.launch(0, 4);
+    if (regularly) {
+      work.launch(graph);
+      work.copy();
+      work.wait();
+    } else if (random() % 4 == 0) {
+      work.wait();
+    }
+  }
+  work.wait();
+  return work.result();
+}
+
+Word in_threads(const Code& code, int steps, bool at_once) {
+  constexpr std::size_t num_threads = 3;
+  std::array<Word, num_threads> results{};
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < num_threads; ++i) {
+    threads.emplace_back([&, i] { results[i] = repeat(Work(code, i), steps); });
+    if (!at_once) threads.back().join();
+  }
+  Word all = 0;
+  for (std::size_t i = 0; i < num_threads; ++i) {
+    if (at_once) threads[i].join();
+    all = all * 31 + results[i];
+  }
+  return all;
+}
+
+/// All in a context of its own. @return what came out
+Word run(int steps, std::string_view kind, const std::string& image, std::size_t round) {
+  const Code code = load(image);
+  if (kind == "mixed" || kind == "irregular") return mix(Work(code, 0), steps, kind == "mixed");
+  if (kind == "graphs") return repeat_graph(Work(code, 0), steps);
+  if (kind == "threads" || kind == "relay") return in_threads(code, steps, kind == "threads");
+  Work work(code, round);
   const bool never = kind == "never";
   std::mt19937 random(1);
-  Word number = static_cast<Word>(round);
   for (int i = 0; i < steps; ++i) {
     for (std::size_t k = 0; k < 8; ++k) {
       const std::size_t which = never ? random() % names.size() : k % names.size();
-      const unsigned grid = never ? 1U << random() % 12 : (k < 4 ? 4 : 64);
-      ++number;
-      void* arguments[] = {&number, &value};
-      must(cuLaunchKernel(kernels[which], grid, 1, 1, 64, 1, 1, 0, stream, arguments, nullptr),
-           "cuLaunchKernel");
+      work.launch(which, never ? 1U << random() % 12 : (k < 4 ? 4 : 64));
     }
-    if (i == 1) change(stream, kind, value);
+    if (i == 1) work.change_stream(kind);
     if (kind == "forks" && i % 16 == 15) fork_and_wait();
-    if (i % 256 == 255) must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+    if (i % 256 == 255) work.wait();
   }
   if (kind == "resets" && round % 2 == 0) {
-    must(cuModuleUnload(module), "cuModuleUnload");
-    must(cuStreamDestroy(stream), "cuStreamDestroy");
+    must(cuModuleUnload(code.module), "cuModuleUnload");
+    work.end();
     must(cuCtxSynchronize(), "cuCtxSynchronize");
   } else {
-    must(cuStreamSynchronize(stream), "cuStreamSynchronize");
+    work.wait();
   }
-  must(cuMemcpyDtoH(&number, value, sizeof number), "cuMemcpyDtoH");
+  const Word result = work.result();
   if (kind == "resets") must(cuDevicePrimaryCtxReset(0), "cuDevicePrimaryCtxReset");
-  return number;
+  return result;
 }
 
 }  // namespace
@@ -145,7 +253,7 @@ int main(int argc, char** argv) {
   if (kind == "long") flops = 3e10;
   must(cuInit(0), "cuInit");
   const std::string code = image();
-  for (int round = 0; round < (kind == "resets" ? 10 : 1); ++round)
+  for (std::size_t round = 0; round < (kind == "resets" ? 10 : 1); ++round)
     std::printf("%08x\n", run(steps, kind, code, round));
   return 0;
 }

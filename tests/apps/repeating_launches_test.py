@@ -54,7 +54,7 @@ class RepeatingLaunchesTest(unittest.TestCase):
             if totals["launches"] != "as written":
                 break  # else the machine was too busy to tell
         self.assertNotEqual(totals["launches"], "as written", log)
-        self.assertRegex(log, r'event=region region=auto text="(every 8 launches from advect; '
+        self.assertRegex(log, r'event=region region=auto text="(every (8|2,048) launches( and 1 wait)? from advect; '
                               r'[\d,]+ entries; \d+ % of the elapsed time|as found in an earlier run)"')
         self.assertIn("verdict=kept", log)
         log, totals = self.run_of(steps, "short")
@@ -82,6 +82,45 @@ class RepeatingLaunchesTest(unittest.TestCase):
                     self.assertIn("reason=nothing_repeats region=auto", log)
                     self.assertEqual((totals["launches"], totals["chained"], totals["held"]),
                                      ("as written", "0", "0"))
+
+    def test_copies_waits_and_graph_launches_are_part_of_what_repeats(self):
+        log, _ = self.run_of(2000, "mixed")
+        self.assertRegex(log, r'text="every 3 launches, 1 graph launch, 1 copy and 1 wait( from advect)?; ')
+
+    def test_a_program_that_launches_graphs_only_is_tuned_as_well(self):
+        log, totals = self.run_of(2000, "graphs")
+        self.assertIn('text="every 4 graph launches and 1 copy; ', log)
+        self.assertIn("event=block ", self.run_of(2000, "graphs", CONTEXTUNE_LOG_LEVEL="debug")[0])
+
+    def test_waits_that_come_at_random_do_not_hide_that_launches_repeat(self):
+        log, _ = self.run_of(3000, "irregular")
+        self.assertRegex(log, r'text="every launch( of `advect`)?; ')
+        self.settle(3000, "irregular")
+
+    def test_all_threads_that_repeat_it_are_counted(self):
+        log, _ = self.run_of(600, "threads")
+        self.assertRegex(log, r'text="every 8 launches( from advect)?; [\d,]+ entries on 3 threads; ')
+
+    def test_a_thread_that_ends_is_followed_by_another_one(self):
+        log, _ = self.run_of(200, "relay")
+        self.assertRegex(log, r'text="every 8 launches( from advect)?; 600 entries')
+
+    def test_discovery_lists_what_repeats_beside_the_kernels(self):
+        folder = self.folder / "discovered"
+        folder.mkdir()
+        done = subprocess.run(
+            [awkward.BUILD / "bin" / "contextune", "run", "--discover", "--", PROGRAM, "500", "mixed"],
+            capture_output=True, text=True, cwd=folder, env=awkward.environment(), timeout=awkward.PATIENCE)
+        self.assertEqual((done.returncode, done.stdout), (0, output((500, "mixed"))))
+        self.assertRegex(
+            done.stderr,
+            r"contextune: what repeats \(simulated\)\n"
+            r"  every 3 launches, 1 graph launch, 1 copy and 1 wait from advect; 500 entries; "
+            r"\d+ % of the elapsed time\n")
+        self.assertRegex(done.stderr, r"contextune: kernels of region process [\s\S]* 1500 .* advect ")
+        log = (folder / ".autotune_logs" / "rank-0.log").read_text()
+        for none in ("nothing_repeats", "event=submission"):
+            self.assertNotIn(none, log)
 
     def test_children_and_contexts_come_and_go_while_launches_are_held(self):
         for kind in ("forks", "resets"):

@@ -68,6 +68,14 @@ class AutoRun(unittest.TestCase):
         process, _ = self.run_of("--auto", "off")
         self.assertEqual([one for one in process["regions"] if one["submission"]], [])
 
+    def test_discovery_names_nvtx_ranges_and_what_repeats(self):
+        process, report = self.run_of("--discover")
+        regions = {one["name"]: one for one in process["regions"]}
+        self.assertEqual(regions["auto"]["ranges"], "decode")
+        self.assertRegex(report, r"NVTX ranges, for --region nvtx:NAME: decode\n")
+        self.assertRegex(regions["auto"]["periods"][0], r"^every .* entries; \d+ % of the elapsed time$")
+        self.assertNotEqual(regions["process"]["kernels"], [])
+
     def test_tuned_runs_are_proved_to_print_the_same(self):
         result = subprocess.run([str(COMMAND), "run", "--region", "auto", "--prove", "2", "--",
                                  *map(str, DEMO)], capture_output=True, text=True, cwd=self.work,

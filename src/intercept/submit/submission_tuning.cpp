@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -25,7 +24,10 @@ constexpr std::uint64_t look_every_ns = 20'000;
 /// Of the launches in a block, those may have been held in vain: a graph was not there yet.
 constexpr std::uint64_t most_disturbed_share = 8;
 /// An entry that takes longer is left for one that repeats inside of it.
-constexpr std::uint64_t longest_entry_ns = 20'000'000;
+constexpr std::uint64_t longest_entry_ns = 5'000'000;
+/// Another thread's step is looked at for a moment.
+constexpr std::uint64_t leader_waits_ns = 20'000;
+constexpr int most_lost_in_a_row = 16;
 constexpr const char* region_name = StoredSubmission::region;
 constexpr const char* site_name = StoredSubmission::site;
 
@@ -34,20 +36,6 @@ std::uint64_t monotonic_ns() {
   (void)clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
          static_cast<std::uint64_t>(time.tv_nsec);
-}
-
-/// The same for launches that do the same but for their arguments.
-std::uint64_t token_of(const contextune_launch& call) {
-  std::uint64_t token = reinterpret_cast<std::uintptr_t>(call.function);
-  // Grids of one size class: they may grow or shrink a little from entry to entry.
-  for (const auto extent : {static_cast<unsigned>(std::bit_width(call.grid[0])),
-                            static_cast<unsigned>(std::bit_width(call.grid[1])),
-                            static_cast<unsigned>(std::bit_width(call.grid[2])), call.block[0],
-                            call.block[1], call.block[2]}) {
-    token = (token ^ extent) * 0x9e3779b97f4a7c15ULL;
-    token ^= token >> 32U;
-  }
-  return token;
 }
 
 }  // namespace
@@ -85,6 +73,7 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (is_settled_ && !in_use_.chained) loads_.leave_all();
     if (is_settled_) write_winner("as found in an earlier run");
     if (is_settled_ && in_use_.is_as_written()) return;
+    submitter_.want_other_calls(!is_settled_);
     watches_.store(true, std::memory_order_relaxed);
     open_.watch_always();
   } catch (const std::exception& error) {
@@ -138,7 +127,7 @@ double SubmissionTuning::seconds_since_first() const noexcept {
 }
 
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
-  if (!is_settled_) see(call, token_of(call));
+  if (!is_settled_) see({token_of(call), Submitter::stream_for(call), call.function});
   return submitter_.is_on() ? submitter_.launch(call, thread.submitted)
                             : submitter_.launch_as_written(call);
 }
@@ -160,52 +149,85 @@ void SubmissionTuning::results_may_be_there() noexcept {
   }
 }
 
-SubmissionTuning::Watched* SubmissionTuning::watched_thread() {
-  const std::uint64_t thread = this_thread_number();
-  for (Watched& one : threads_) {
-    if (one.thread == thread) return &one;
-    if (one.thread != 0) continue;
-    one.finder = std::make_unique<PeriodFinder>();
-    one.thread = thread;
-    return &one;
-  }
-  return nullptr;
+void SubmissionTuning::step(StepKind kind, std::uint64_t identity) noexcept {
+  if (!is_settled_) see({step_token(kind, identity)});
 }
 
-void SubmissionTuning::see(const contextune_launch& call, std::uint64_t token) noexcept {
+void SubmissionTuning::launches_graph(const GraphCall& call) noexcept {
+  if (is_settled_) return;
+  const auto identity = reinterpret_cast<std::uintptr_t>(call.exec);
+  see({step_token(StepKind::GraphLaunch, identity), call.stream});
+}
+
+void SubmissionTuning::see(const Step& step) noexcept {
   try {
     // Another thread may be in the driver with it, on a full stream that only this launch empties.
-    const Lock lock(mutex_, std::try_to_lock);
+    Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) {
+      if (leader_.load(std::memory_order_relaxed) != this_thread_number()) return;
+      for (const std::uint64_t begin = monotonic_ns();
+           !lock.owns_lock() && monotonic_ns() - begin < leader_waits_ns; (void)lock.try_lock()) {
+      }
+    }
     if (!lock.owns_lock()) {
       missed_.store(true, std::memory_order_relaxed);
       return;
     }
-    if (is_settled_ || search_ == nullptr) return;
-    if (missed_.exchange(false, std::memory_order_relaxed)) breaks();
-    Watched* const watched = watched_thread();
-    if (watched == nullptr) return;
-    if (first_ns_ == 0) {
-      first_ns_ = monotonic_ns();
-      search_->spend(loads_.totals().seconds);
-    }
-    const PeriodStep step = watched->finder->see(token);
-    if (leader_ != 0 && leader_ != watched->thread) return;
-    if (step == PeriodStep::Broken || step == PeriodStep::Restarts) breaks();
-    if (step == PeriodStep::Begins || step == PeriodStep::Restarts) begins(call, *watched);
-    if (open_block_) ++open_block_->launches;
+    if (!is_settled_ && search_ != nullptr) look(step);
   } catch (const std::exception&) {
     breaks();
   }
 }
 
-void SubmissionTuning::begins(const contextune_launch& call, Watched& watched) {
-  leader_ = watched.thread;
+void SubmissionTuning::look(const Step& step) {
+  const bool is_launch = step.stream != nullptr;
+  if (!is_launch && only_launches_) return;
+  if (missed_.exchange(false, std::memory_order_relaxed)) breaks();
+  Watched* const watched = threads_.find(this_thread_number(), is_launch, leader_);
+  if (watched == nullptr) return;
+  if (is_launch && first_ns_ == 0) {
+    first_ns_ = monotonic_ns();
+    search_->spend(loads_.totals().seconds);
+  }
+  const PeriodStep seen = watched->finder->see(step.token);
+  const bool begins_here = seen == PeriodStep::Begins || seen == PeriodStep::Restarts;
+  if (leader_ != 0 && leader_ != watched->number) {
+    if (!begins_here || !threads_.is_absent(leader_)) return;
+    breaks();
+    leader_ = 0;
+    period_ = 0;
+  }
+  if (seen == PeriodStep::Broken || seen == PeriodStep::Restarts) {
+    entry_begins_ = false;
+    if (open_block_ && block_is_broken()) return;
+  }
+  if (begins_here) entry_begins_ = true;
+  if (!is_launch) return;
+  if (std::exchange(entry_begins_, false)) begins(step, *watched);
+  if (first_function_ == nullptr && leader_ == watched->number) first_function_ = step.function;
+  if (open_block_) ++(step.function != nullptr ? open_block_->launches : open_block_->graphs);
+}
+
+bool SubmissionTuning::block_is_broken() {
+  breaks();
+  if (++lost_in_a_row_ > 1) block_entries_ = 0;
+  if (lost_in_a_row_ < most_lost_in_a_row || only_launches_) return false;
+  only_launches_ = true;
+  lost_in_a_row_ = 0;
+  threads_.clear();
+  leader_ = 0;
+  period_ = 0;
+  return true;
+}
+
+void SubmissionTuning::begins(const Step& step, Watched& watched) {
+  leader_ = watched.number;
   const std::uint32_t followed = watched.finder->followed();
   if (followed != period_) {
     breaks();
     period_ = followed;
     block_entries_ = 0;
-    first_function_ = call.function;
+    first_function_ = step.function;
   }
   const std::uint64_t now = monotonic_ns();
   if (open_block_) {
@@ -216,15 +238,15 @@ void SubmissionTuning::begins(const contextune_launch& call, Watched& watched) {
       breaks();
       return;
     }
-    return end_block(call);
+    return end_block(step.stream);
   }
   if (captures_.possible()) return;
   submitter_.hand_over();
-  begin_block(record(call));
+  begin_block(record(step.stream));
 }
 
-SubmissionTuning::Event SubmissionTuning::record(const contextune_launch& call) {
-  const gpu::PooledEvent event = events_.record(Submitter::stream_for(call));
+SubmissionTuning::Event SubmissionTuning::record(CUstream stream) {
+  const gpu::PooledEvent event = events_.record(stream);
   if (!event) return nullptr;
   return {new gpu::PooledEvent(event), [this](const gpu::PooledEvent* used) {
             events_.give_back(*used);
@@ -251,27 +273,32 @@ bool SubmissionTuning::is_block_complete(std::uint64_t now) {
 
 void SubmissionTuning::begin_block(Event at) {
   if (at == nullptr) return;
-  open_block_ = Block{
-      next_block_++, {}, std::move(at), nullptr, 0, 0, disturbed(), graphs_.totals().attempts};
+  open_block_ =
+      Block{{}, {}, std::move(at), nullptr, 0, 0, 0, disturbed(), graphs_.totals().attempts};
   block_ns_ = monotonic_ns();
   search_->elapsed(seconds_since_first());
   search_->spend(graphs_.totals().seconds - spent_on_graphs_);
   spent_on_graphs_ = graphs_.totals().seconds;
-  const Submission planned = search_->plan(open_block_->number);
+  // Before it is known how long blocks are, and that one ends unbroken, nothing is tried.
+  if (block_entries_ != 0) open_block_->number = next_block_++;
+  const Submission planned =
+      open_block_->number ? search_->plan(*open_block_->number) : search_->verdict().winner;
   if (planned != in_use_) put_in_use(planned);
   open_block_->submission = planned;
 }
 
-void SubmissionTuning::end_block(const contextune_launch& call) {
+void SubmissionTuning::end_block(CUstream stream) {
   if (captures_.possible()) return breaks();
   submitter_.hand_over();
   Block block = *std::exchange(open_block_, std::nullopt);
-  const Event end = record(call);
-  if (end == nullptr) return search_->spoiled(block.number);
+  const Event end = record(stream);
+  if (!block.number) return begin_block(end);
+  lost_in_a_row_ = 0;
+  if (end == nullptr) return search_->spoiled(*block.number);
   block.end = end;
-  if ((disturbed() - block.disturbed) * most_disturbed_share > block.launches ||
+  if ((disturbed() - block.disturbed) * most_disturbed_share > block.launches + block.graphs ||
       graphs_.totals().attempts != block.attempts) {
-    search_->spoiled(block.number);
+    search_->spoiled(*block.number);
   } else {
     pending_.push_back(std::move(block));
   }
@@ -280,8 +307,7 @@ void SubmissionTuning::end_block(const contextune_launch& call) {
 }
 
 void SubmissionTuning::breaks() {
-  if (!open_block_) return;
-  search_->spoiled(open_block_->number);
+  if (open_block_ && open_block_->number) search_->spoiled(*open_block_->number);
   open_block_.reset();
 }
 
@@ -297,24 +323,36 @@ void SubmissionTuning::read_results() {
       const double seconds = 1e-3 * static_cast<double>(milliseconds);
       measured_entries_ += block.entries;
       measured_seconds_ += seconds;
-      search_->measured(block.number, seconds, block.entries);
-      log::write_block(log_.lines(), region_name, block.number, text_of(block.submission), seconds,
+      search_->measured(*block.number, seconds, block.entries);
+      log::write_block(log_.lines(), region_name, *block.number, text_of(block.submission), seconds,
                        block.entries);
     } else {
-      search_->spoiled(block.number);
+      search_->spoiled(*block.number);
     }
     pending_.pop_front();
   }
   if (search_->settled()) return settle();
-  submitter_.want_other_calls(!pending_.empty());
+  submitter_.want_other_calls(!only_launches_ || !pending_.empty());
 }
 
-FoundRegion SubmissionTuning::found_region(const Watched& watched, std::uint32_t id) const {
+std::optional<FoundRegion> SubmissionTuning::found_region() const {
+  if (leader_ == 0) return std::nullopt;
   FoundRegion region;
-  for (const FoundPeriod& one : watched.finder->found()) {
-    if (one.id != id) continue;
-    region.launches = one.length;
-    region.entries = one.entries;
+  FoundPeriod own;
+  for (const Watched& one : threads_) {
+    if (one.number != leader_) continue;
+    for (const FoundPeriod& period : one.finder->found())
+      if (period.id == period_) own = period;
+    region = region_of_steps(one.finder->tokens(period_));
+  }
+  region.threads = 0;
+  for (const Watched& one : threads_) {
+    if (one.finder == nullptr) continue;
+    for (const FoundPeriod& period : one.finder->found()) {
+      if (period.identity != own.identity || period.length != own.length) continue;
+      region.entries += period.entries;
+      ++region.threads;
+    }
   }
   const double elapsed = seconds_since_first();
   region.share = elapsed > 0 ? std::min(1.0, measured_seconds_ / elapsed) : 0;
@@ -326,18 +364,15 @@ void SubmissionTuning::settle() {
   is_settled_ = true;
   put_in_use(search_->verdict().winner);
   submitter_.want_other_calls(false);
-  FoundRegion region;
-  for (const Watched& one : threads_) {
-    if (one.thread == leader_ && leader_ != 0) region = found_region(one, period_);
-  }
+  FoundRegion region = found_region().value_or(FoundRegion{});
   CUcontext context = nullptr;
   (void)driver_.cuCtxGetCurrent(&context);
-  if (const KnownKernel* const first = kernels_.find(first_function_, context)) {
-    region.first = first->identity.name;
-  }
+  const KnownKernel* const first =
+      first_function_ != nullptr ? kernels_.find(first_function_, context) : nullptr;
+  if (first != nullptr) region.first = first->identity.name;
   write_winner(text_of(region));
   if (stored_ != nullptr) stored_->save(search_->state());
-  for (Watched& one : threads_) one.finder.reset();
+  threads_.clear();
   if (!in_use_.is_as_written()) return;
   watches_.store(false, std::memory_order_relaxed);
   open_.watch_no_more();
@@ -373,9 +408,8 @@ void SubmissionTuning::forget_context(CUcontext context) noexcept {
   events_.forget_context(context);
   const Lock lock = lock_for_a_while();
   if (!lock.owns_lock() || search_ == nullptr) return;
-  if (open_block_) search_->spoiled(open_block_->number);
-  open_block_.reset();
-  for (const Block& block : pending_) search_->spoiled(block.number);
+  breaks();
+  for (const Block& block : pending_) search_->spoiled(*block.number);
   pending_.clear();
   events_.forget_context(context);  // those that came back just now
 }
@@ -390,10 +424,8 @@ void SubmissionTuning::finish() noexcept {
     const bool is_open = !is_settled_;
     if (is_open) {
       // The driver is not asked any more: what the region begins with stays without a name.
-      for (const Watched& one : threads_) {
-        if (one.thread != leader_ || leader_ == 0) continue;
-        log::write_found_region(log_.lines(), region_name, text_of(found_region(one, period_)));
-      }
+      if (const auto region = found_region())
+        log::write_found_region(log_.lines(), region_name, text_of(*region));
       log_.fallback(leader_ == 0 ? FallbackReason::NothingRepeats : FallbackReason::NotSettled,
                     region_name, site_name, {});
       if (leader_ != 0 && stored_ != nullptr) stored_->save(search_->state());

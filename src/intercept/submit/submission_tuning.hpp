@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -11,13 +10,14 @@
 #include <string>
 
 #include "core/found_region.hpp"
-#include "core/period_finder.hpp"
 #include "core/submission_search.hpp"
 #include "gpu/event_pool.hpp"
 #include "intercept/event_log.hpp"
+#include "intercept/graph_call.hpp"
 #include "intercept/kernel_table.hpp"
 #include "intercept/open_regions.hpp"
 #include "intercept/submit/chained_graphs.hpp"
+#include "intercept/submit/program_steps.hpp"
 #include "intercept/submit/stored_submission.hpp"
 #include "intercept/submit/submitter.hpp"
 #include "intercept/thread_state.hpp"
@@ -27,10 +27,11 @@ namespace contextune::intercept {
 /// Finds the stretch that the program repeats, and how its launches should reach the driver, while
 /// the program runs.
 ///
-/// One thread's launches are cut into blocks, whole entries that together take a millisecond or
-/// more. An event stands between two blocks, so that a block takes as long as the user waits for
-/// it, host included. Each block's launches go out in one way; SubmissionSearch says in which.
-/// Once that is settled, nothing is watched any more, and as written nothing is even seen.
+/// Launches, launches of graphs, copies and waits are the steps of a thread. One thread's are cut
+/// into blocks, whole entries that together take a millisecond or more. An event stands between two
+/// blocks, so that a block takes as long as the user waits for it, host included. Each block's
+/// launches go out in one way; SubmissionSearch says in which. Once that is settled, nothing is
+/// watched any more, and as written nothing is even seen.
 ///
 /// Any thread; nothing throws.
 class SubmissionTuning {
@@ -58,6 +59,12 @@ class SubmissionTuning {
   /// A launch by the program, which belongs to no other region.
   [[nodiscard]] CUresult launch(const contextune_launch& call, ThreadState& thread) noexcept;
 
+  /// A launch of a graph by the program, which belongs to no other region, is about to begin.
+  void launches_graph(const GraphCall& call) noexcept;
+  /// A copy or a wait by the program is about to begin.
+  /// @param identity tells steps of one kind apart
+  void step(StepKind kind, std::uint64_t identity) noexcept;
+
   /// The program does something else than launching: perhaps it has waited for the GPU.
   void results_may_be_there() noexcept;
 
@@ -73,24 +80,25 @@ class SubmissionTuning {
  private:
   using Lock = std::unique_lock<std::mutex>;
 
-  /// A thread whose launches are watched.
-  struct Watched {
-    std::uint64_t thread = 0;
-    std::unique_ptr<PeriodFinder> finder;
+  using Watched = WatchedThreads::Thread;
+  struct Step {
+    std::uint64_t token = 0;
+    CUstream stream = nullptr;      ///< of a launch, never null; blocks begin and end there
+    CUfunction function = nullptr;  ///< null: it is none of a kernel
   };
   /// Goes back to the pool with the last block that it begins or ends.
   using Event = std::shared_ptr<const gpu::PooledEvent>;
   struct Block {
-    std::uint64_t number = 0;
+    std::optional<std::uint64_t> number;  ///< absent: it only shows how long blocks are
     Submission submission;
     Event begin;
     Event end;
     std::uint64_t entries = 0;
     std::uint64_t launches = 0;
+    std::uint64_t graphs = 0;     ///< launches of them
     std::uint64_t disturbed = 0;  ///< `disturbed()` when it began
     std::uint64_t attempts = 0;   ///< ChainedGraphs::Totals::attempts then
   };
-  static constexpr std::size_t most_threads = 4;
 
   /// Waits a second at most: another thread may be in the driver with it.
   [[nodiscard]] Lock lock_for_a_while() noexcept;
@@ -98,18 +106,22 @@ class SubmissionTuning {
   void put_in_use(const Submission& submission) noexcept;
   /// Launches so far that did not go out as they should have.
   [[nodiscard]] std::uint64_t disturbed() noexcept;
-  [[nodiscard]] Watched* watched_thread();
-  void see(const contextune_launch& call, std::uint64_t token) noexcept;
-  void begins(const contextune_launch& call, Watched& watched);
+  void see(const Step& step) noexcept;
+  /// The same, once it is this thread's turn.
+  void look(const Step& step);
+  void begins(const Step& step, Watched& watched);
   [[nodiscard]] bool is_block_complete(std::uint64_t now);
   void breaks();
-  [[nodiscard]] Event record(const contextune_launch& call);
+  /// The open block is lost. True: everything begins anew, with launches only.
+  [[nodiscard]] bool block_is_broken();
+  [[nodiscard]] Event record(CUstream stream);
   void begin_block(Event at);
-  void end_block(const contextune_launch& call);
+  void end_block(CUstream stream);
   void read_results();
   void settle();
   void write_winner(const std::string& found);
-  [[nodiscard]] FoundRegion found_region(const Watched& watched, std::uint32_t id) const;
+  /// What makes the blocks; absent: nothing that repeats was found.
+  [[nodiscard]] std::optional<FoundRegion> found_region() const;
   [[nodiscard]] double seconds_since_first() const noexcept;
 
   const gpu::Driver& driver_;
@@ -128,12 +140,15 @@ class SubmissionTuning {
   std::unique_ptr<const StoredSubmission> stored_;
   std::unique_ptr<SubmissionSearch> search_;
   gpu::EventPool events_;
-  std::array<Watched, most_threads> threads_;
-  std::uint64_t leader_ = 0;  ///< the thread whose entries make the blocks; 0: none yet
-  std::uint32_t period_ = 0;  ///< that it follows
+  WatchedThreads threads_;
+  std::atomic<std::uint64_t> leader_{0};  ///< the thread whose entries make the blocks; 0: none yet
+  std::uint32_t period_ = 0;              ///< that it follows
+  bool entry_begins_ = false;   ///< with the leader's next launch, where blocks begin and end
+  int lost_in_a_row_ = 0;       ///< blocks whose period was broken
+  bool only_launches_ = false;  ///< are steps: copies and waits come in no order that repeats
   std::uint64_t first_ns_ = 0;
   std::uint64_t block_ns_ = 0;       ///< when the open block began
-  std::uint64_t block_entries_ = 0;  ///< of every block; 0: the first one finds out
+  std::uint64_t block_entries_ = 0;  ///< of every block; 0: the next one finds out
   std::uint64_t next_block_ = 0;
   std::uint64_t looked_ns_ = 0;  ///< for results
   std::optional<Block> open_block_;
@@ -147,7 +162,7 @@ class SubmissionTuning {
   std::atomic<bool> is_pinned_{false};
   std::atomic<bool> is_settled_{false};
   bool is_finished_ = false;
-  std::atomic<bool> missed_{false};  ///< a launch, since another thread was being looked at
+  std::atomic<bool> missed_{false};  ///< a step of the leader, as another was being looked at
 };
 
 }  // namespace contextune::intercept

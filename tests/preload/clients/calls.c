@@ -71,7 +71,9 @@ static void on_tuner_end(int64_t comm) {
 }
 
 static void on_exiting(void) {}
-static void on_hand_over(void) {}
+static void on_hand_over(enum contextune_fn fn) {
+  (void)fn;
+}
 static CUresult on_load(enum contextune_fn fn, void* const* args) {
   (void)fn, (void)args;
   return CUDA_ERROR_NOT_SUPPORTED;

@@ -74,7 +74,8 @@ extern int call_missing(void);
 
 /* Uses all registers that carry arguments. Calls the driver as a program would: what the core does
  * hands nothing over. */
-static void on_hand_over(void) {
+static void on_hand_over(enum contextune_fn fn) {
+  (void)fn;
   char text[256];
   num_handed_over += *frontend->depth() == 1 ? 1 : 1000;
   snprintf(text, sizeof text, "%d %d %d %g %g %g %g %g %g %g %g", 1, 2, 3, .1, .2, .3, .4, .5, .6,

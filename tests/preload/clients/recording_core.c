@@ -152,7 +152,8 @@ static void on_exiting(void) {
   record("exit\n");
 }
 
-static void on_hand_over(void) {
+static void on_hand_over(enum contextune_fn fn) {
+  (void)fn;
   record("hand over\n");
 }
 

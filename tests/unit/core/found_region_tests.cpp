@@ -86,6 +86,22 @@ TEST_CASE("Several found regions are told in one line, none as the process", "[f
   CHECK(text_of(std::vector<FoundRegion>{}) == "nothing repeats: the process is the region");
 }
 
+TEST_CASE("A period's steps say what it is made of", "[found_region]") {
+  using contextune::StepKind;
+  std::vector<std::uint64_t> tokens;
+  for (const StepKind kind : {StepKind::Launch, StepKind::Copy, StepKind::Launch,
+                              StepKind::GraphLaunch, StepKind::Wait, StepKind::Launch}) {
+    tokens.push_back(contextune::step_token(kind, tokens.size()));
+    CHECK(contextune::kind_of_step(tokens.back()) == kind);
+  }
+  CHECK(contextune::step_token(StepKind::Copy, 1) != contextune::step_token(StepKind::Copy, 2));
+  const FoundRegion region = contextune::region_of_steps(tokens);
+  CHECK(region.launches == 3);
+  CHECK(region.graph_launches == 1);
+  CHECK(region.copies == 1);
+  CHECK(region.waits == 1);
+}
+
 TEST_CASE("Thousands are set apart", "[found_region]") {
   CHECK(text_with_thousands(0) == "0");
   CHECK(text_with_thousands(999) == "999");

@@ -1,4 +1,5 @@
 #include "catch.hpp"
+#include "intercept/submit/program_steps.hpp"
 #include "intercept/thread_state.hpp"
 
 using namespace contextune::intercept;
@@ -74,4 +75,33 @@ TEST_CASE("A thread is the same by the frontend's word as without", "[thread_sta
   CHECK(&this_thread() == &find_this_thread());
   hot_words.thread_word.store(nullptr);
   CHECK(&this_thread() == &find_this_thread());
+}
+
+TEST_CASE("Copies and waits are steps, and questions whether something is done are none",
+          "[steps]") {
+  CHECK(step_kind_of(contextune_fn_cuMemcpyDtoHAsync_v2) == contextune::StepKind::Copy);
+  CHECK(step_kind_of(contextune_fn_cuMemsetD32Async_ptsz) == contextune::StepKind::Copy);
+  CHECK(step_kind_of(contextune_fn_cuCtxSynchronize) == contextune::StepKind::Wait);
+  CHECK(step_kind_of(contextune_fn_cuEventSynchronize) == contextune::StepKind::Wait);
+  CHECK_FALSE(step_kind_of(contextune_fn_cuEventQuery));
+  CHECK_FALSE(step_kind_of(contextune_fn_cuEventRecord));
+  CHECK_FALSE(step_kind_of(contextune_fn_count));
+}
+
+TEST_CASE("A thread that makes no steps any more leaves its place to another", "[steps]") {
+  WatchedThreads threads;
+  const std::uint64_t leader = 1;
+  for (std::uint64_t number = 1; number <= WatchedThreads::most_threads; ++number)
+    REQUIRE(threads.find(number, true, leader) != nullptr);
+  const std::uint64_t other = 100;
+  CHECK(threads.find(other, true, leader) == nullptr);
+  for (std::uint64_t i = 0; i <= WatchedThreads::absent_after; ++i) {
+    CHECK_FALSE(threads.is_absent(2));
+    REQUIRE(threads.find(2, true, leader) != nullptr);
+  }
+  CHECK(threads.is_absent(leader));
+  CHECK(threads.find(other, false, leader) == nullptr);
+  REQUIRE(threads.find(other, true, leader) != nullptr);
+  CHECK(threads.find(leader, false, leader) != nullptr);
+  CHECK_FALSE(threads.is_absent(leader));
 }
