@@ -36,6 +36,19 @@ std::vector<Allocation> AllocationMap::all() const {
   return list;
 }
 
+std::vector<Allocation> AllocationMap::outside_of(int device) const {
+  const std::lock_guard lock(mutex_);
+  std::vector<Allocation> list;
+  for (const auto& [begin, entry] : live_) {
+    if (entry.allocation.is_outside_of(device)) list.push_back(entry.allocation);
+  }
+  return list;
+}
+
+void AllocationMap::note_outside(const Allocation& allocation) noexcept {
+  if (allocation.is_outside_of(0)) outside_version_.fetch_add(1, std::memory_order_release);
+}
+
 std::size_t AllocationMap::device_bytes_since(std::uint64_t serial) const noexcept {
   const std::lock_guard lock(mutex_);
   std::size_t bytes = 0;
@@ -107,6 +120,7 @@ bool AllocationMap::insert(Entry entry) {
   live_.erase(first, last);
   allocation.serial = ++last_serial_;
   live_.emplace(allocation.begin, entry);
+  note_outside(allocation);
   return !allocation.of_nccl;
 }
 
@@ -174,6 +188,7 @@ void AllocationMap::release(CUdeviceptr begin) noexcept {
       return false;
     }
     const bool is_of_program = !place->second.allocation.of_nccl;
+    note_outside(place->second.allocation);
     leaving_.insert(live_.extract(place));
     return is_of_program;
   });
@@ -189,6 +204,7 @@ void AllocationMap::unmap(CUdeviceptr begin, std::size_t bytes) noexcept {
       const auto one = place++;
       if (one->second.physical == 0) continue;
       any = any || !one->second.allocation.of_nccl;
+      note_outside(one->second.allocation);
       auto node = live_.extract(one);
       node.key() = begin;
       leaving_.insert(std::move(node));
@@ -205,6 +221,7 @@ void AllocationMap::released(CUdeviceptr begin, bool success) noexcept {
       if (success) continue;
       node.key() = node.mapped().allocation.begin;
       any = any || !node.mapped().allocation.of_nccl;
+      note_outside(node.mapped().allocation);
       live_.insert(std::move(node));
     }
     return any;

@@ -43,6 +43,12 @@ struct Allocation {
   std::uint64_t serial = 0;  ///< of no other allocation, before or after
 
   [[nodiscard]] CUdeviceptr end() const noexcept { return begin + bytes; }
+
+  /// What that device writes there, others may see while it works.
+  [[nodiscard]] bool is_outside_of(int ordinal) const noexcept {
+    return device != ordinal || kind == AllocationKind::Managed || kind == AllocationKind::Host ||
+           kind == AllocationKind::Imported;
+  }
 };
 
 /// The live memory of the process, as the driver gave it to the program. Any thread; nothing throws
@@ -61,6 +67,13 @@ class AllocationMap {
   [[nodiscard]] std::vector<Allocation> all() const;
   /// The one that holds `address`.
   [[nodiscard]] std::optional<Allocation> find(CUdeviceptr address) const noexcept;
+  /// Those that are outside of the device. Sorted as above.
+  /// @throws std::bad_alloc
+  [[nodiscard]] std::vector<Allocation> outside_of(int device) const;
+  /// Grows with every change of what is outside of device 0.
+  [[nodiscard]] std::uint64_t outside_version() const noexcept {
+    return outside_version_.load(std::memory_order_acquire);
+  }
   /// That of the allocation that came last. Takes no lock.
   [[nodiscard]] std::uint64_t last_serial() const noexcept {
     return last_serial_.load(std::memory_order_acquire);
@@ -156,6 +169,8 @@ class AllocationMap {
   void split_at(CUdeviceptr address);
   /// @return whether it is the program's
   bool insert(Entry entry);
+  /// The memory has come or gone.
+  void note_outside(const Allocation& allocation) noexcept;
 
   mutable std::mutex mutex_;
   Live live_;
@@ -168,6 +183,7 @@ class AllocationMap {
   static constexpr int most_devices = 64;
   std::array<std::atomic<std::ptrdiff_t>, most_devices> own_bytes_{};
   std::atomic<std::uint64_t> version_{0};
+  std::atomic<std::uint64_t> outside_version_{0};
   std::atomic<const char*> why_{nullptr};
   const std::uint32_t* const missed_;
   bool (*const is_of_nccl_)();  ///< not under the lock: it may want one of the loader's

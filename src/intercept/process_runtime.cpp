@@ -90,6 +90,12 @@ Splice splice_of(const Options& options, const std::optional<Submission>& pinned
   return may_chain ? options.splice : Splice::Off;
 }
 
+/// What kernels do says which of them may be gathered.
+bool reads_code(const Options& options, const std::optional<Submission>& pinned) {
+  if (launches_block()) return false;
+  return pinned ? pinned->gathered != 0 : options.region == "auto" && options.auto_knobs.gathered;
+}
+
 }  // namespace
 
 ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Options& options,
@@ -121,7 +127,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       block_kernels_(driver_),
       open_(frontend == nullptr ? nullptr : frontend->armed),
       loads_(
-          driver_, splice_of(options, forced_.launches()),
+          driver_, splice_of(options, forced_.launches()), reads_code(options, forced_.launches()),
           [this] { return submission_.seconds_left_for_loads(); },
           [this](const std::string& sentence) {
             log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
@@ -130,7 +136,8 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       submitted_(driver_, kernels_, module_variables_, loads_),
       chained_graphs_(driver_, submitted_, graphs_,
                       [this] { return submission_.seconds_left_for_loads(); }),
-      submitter_(driver_, launcher_, submitted_, captures_, frontend,
+      submitter_(driver_, launcher_, submitted_, captures_, allocations_,
+                 has_several_devices(driver_), frontend,
                  [this](const std::string& sentence) {
                    log_.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},
                                  sentence);

@@ -43,6 +43,11 @@ constexpr std::uint64_t operands = (std::uint64_t{1} << 41) - 1;
 constexpr std::uint64_t operation = 0xfff;  // below the predicate
 constexpr std::uint64_t operation_wait = 0x82e;
 constexpr std::uint64_t operation_trigger = 0x82d;
+/// Whatever the form of their operands.
+constexpr std::uint64_t operation_without_form = 0x1ff;
+constexpr std::array<std::uint64_t, 4> operations_by_map = {0x1b4, 0x1b5, 0x1b6, 0x1b8};
+constexpr std::uint64_t operation_on_map = 0x1b9;
+constexpr std::uint64_t kinds_on_map = 0x1f0000;  // of the high word; 0: its cached copy goes
 constexpr std::uint64_t nop = 0x7918;
 constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x0000000000000800};
 constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};
@@ -273,10 +278,12 @@ class CodeReader {
     return *at<Instruction>(section.sh_offset + index * instruction_bytes);
   }
 
-  /// Waits and triggers of the author's.
+  /// Waits, triggers and tensor maps of the author's.
   struct AuthorsOwn {
     bool waits = false;
     bool triggers = false;
+    bool maps = false;
+    bool fences_maps = false;
 
     [[nodiscard]] std::optional<NoEntryWait> reason() const {
       if (waits) return NoEntryWait::OwnWait;
@@ -288,9 +295,16 @@ class CodeReader {
   [[nodiscard]] AuthorsOwn authors_own(const Elf64_Shdr& section) const {
     AuthorsOwn own;
     for (std::size_t i = 0; i < count_of(section); ++i) {
-      const std::uint64_t what = instruction(section, i).low & operation;
+      const Instruction one = instruction(section, i);
+      const std::uint64_t what = one.low & operation;
       if (what == operation_wait) own.waits = true;
       if (what == operation_trigger) own.triggers = true;
+      const std::uint64_t on = one.low & operation_without_form;
+      if (std::find(operations_by_map.begin(), operations_by_map.end(), on) !=
+          operations_by_map.end()) {
+        own.maps = true;
+      }
+      if (on == operation_on_map && (one.high & kinds_on_map) == 0) own.fences_maps = true;
     }
     return own;
   }
@@ -306,6 +320,7 @@ class CodeReader {
       const AuthorsOwn own = authors_own(sections_[i]);
       in_functions_.waits = in_functions_.waits || own.waits;
       in_functions_.triggers = in_functions_.triggers || own.triggers;
+      in_functions_.maps = in_functions_.maps || (own.maps && !own.fences_maps);
     }
   }
 
@@ -333,6 +348,7 @@ class CodeReader {
     AuthorsOwn own;
     if (known()) own = authors_own(section);
     kernel.triggers = own.triggers || in_functions_.triggers;
+    kernel.maps = (own.maps && !own.fences_maps) || in_functions_.maps;
     kernel.reason = why_not(i, kernel, own);
     found_.kernels.push_back(std::move(kernel));
     return true;

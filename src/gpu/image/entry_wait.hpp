@@ -52,6 +52,8 @@ struct CodeKernel {
   std::optional<NoEntryWait> reason;  ///< empty: it can be given a wait
   /// It, or a function of its image, lets the next kernel start early.
   bool triggers = false;
+  /// It, or a function of its image, copies through tensor maps and has no fence for them.
+  bool maps = false;
 };
 
 /// The kernels of one piece of machine code.

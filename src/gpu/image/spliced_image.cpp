@@ -49,7 +49,7 @@ class Splicer {
     std::erase_if(found->kernels, [&](const CodeKernel& one) {
       const bool waits = !one.reason && wanted_(one);
       if (one.reason) ++made_.refused[*one.reason];
-      add({waits, one.triggers, found->launches}, one.symbol);
+      add({waits, one.triggers, found->launches, one.maps}, one.symbol);
       return !waits;
     });
     changed = changed || !found->kernels.empty();
@@ -64,6 +64,7 @@ class Splicer {
     known->second.waits = known->second.waits && order.waits;
     known->second.triggers = known->second.triggers || order.triggers;
     known->second.launches = known->second.launches || order.launches;
+    known->second.maps = known->second.maps || order.maps;
   }
 
   bool splice_machine_code() {

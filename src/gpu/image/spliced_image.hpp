@@ -16,6 +16,7 @@ struct KernelOrder {
   bool waits = false;     ///< at its entry, by our wait
   bool triggers = false;  ///< it, or a function that it may call, lets the next kernel start early
   bool launches = false;  ///< its image can launch from the device
+  bool maps = false;      ///< it copies through tensor maps and has no fence for them
 };
 
 /// An image for the driver in place of the program's own.

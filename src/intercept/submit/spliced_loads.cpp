@@ -154,18 +154,19 @@ struct Request {
 
 }  // namespace
 
-SplicedLoads::SplicedLoads(const gpu::Driver& driver, Splice splice,
+SplicedLoads::SplicedLoads(const gpu::Driver& driver, Splice splice, bool reads,
                            std::function<double()> seconds, Refused refused, LeftOut left_out)
     : driver_(driver),
       seconds_(std::move(seconds)),
       refused_(std::move(refused)),
       left_out_(std::move(left_out)),
+      reads_(reads || splice != Splice::Off),
       splice_(splice) {
-  if (splice_ == Splice::Off) return;
+  if (!reads_) return;
   const char* const forced = variable("CUDA_FORCE_PTX_JIT");
-  if (forced != nullptr && std::string_view(forced) != "0") splice_ = Splice::Off;
-  if (!is_spliced_architecture(driver_)) splice_ = Splice::Off;
-  if (splice_ == Splice::Off || !is_watched_by_tool()) return;
+  if (forced != nullptr && std::string_view(forced) != "0") reads_ = false;
+  if (!is_spliced_architecture(driver_)) reads_ = false;
+  if (!reads_ || splice_ == Splice::Off || !is_watched_by_tool()) return;
   splice_ = Splice::Off;
   refused_("Images are loaded as they are: a debugger, a profiler or a sanitizer is at work.");
 }
@@ -177,7 +178,7 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
       const std::lock_guard lock(mutex_);
       ++totals_.left;
     }
-    refused_("An image was loaded as it is: " + why + ".");
+    if (is_on()) refused_("An image was loaded as it is: " + why + ".");
     return nullptr;
   };
   if (request.image == nullptr && request.path == nullptr) return nullptr;
@@ -214,7 +215,9 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
   auto spliced = gpu::spliced_image(
       *source, std::min(most, most_bytes),
       [&](const gpu::CodeKernel& kernel) {
-        return (splice_ == Splice::All || !is_kernel_of_others(kernel.symbol)) &&
+        const Splice splice = splice_;
+        return splice != Splice::Off &&
+               (splice == Splice::All || !is_kernel_of_others(kernel.symbol)) &&
                !(left_out_ && left_out_(kernel.symbol));
       },
       why);
@@ -234,7 +237,7 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
     if (result == CUDA_SUCCESS) forget(*argument<void**>(args, 0));
     return result;
   };
-  if (!is_on()) return load_as_it_is();
+  if (!reads()) return load_as_it_is();
   std::shared_ptr<Loaded> loaded;
   const double begin = now();
   try {

@@ -26,7 +26,8 @@ namespace contextune::intercept {
 using contextune::Splice;
 
 /// The modules and libraries that the program loads, handed to the driver with a wait at the entry
-/// of their kernels. Where that is not possible, the driver gets the program's image.
+/// of their kernels. Where that is not possible, or not wanted, the driver gets the program's
+/// image, and its kernels are only read.
 ///
 /// Any thread; nothing throws.
 class SplicedLoads {
@@ -48,19 +49,22 @@ class SplicedLoads {
   };
 
   /// @param splice   off also where a GPU is of another architecture than is known
+  /// @param reads    images are read although none is to be changed
   /// @param seconds  that may still be spent; asked before each image
   /// @param left_out empty: none is
-  SplicedLoads(const gpu::Driver& driver, Splice splice, std::function<double()> seconds,
-               Refused refused, LeftOut left_out = {});
+  SplicedLoads(const gpu::Driver& driver, Splice splice, bool reads,
+               std::function<double()> seconds, Refused refused, LeftOut left_out = {});
   SplicedLoads(const SplicedLoads&) = delete;
   SplicedLoads& operator=(const SplicedLoads&) = delete;
 
-  [[nodiscard]] bool is_on() const noexcept {
-    return splice_.load(std::memory_order_relaxed) != Splice::Off;
-  }
+  [[nodiscard]] bool is_on() const noexcept { return reads() && splice_ != Splice::Off; }
 
   /// From now on images are loaded as they are.
-  void leave_all() noexcept { splice_.store(Splice::Off, std::memory_order_relaxed); }
+  /// @param reads whether they are read
+  void leave_all(bool reads) noexcept {
+    splice_ = Splice::Off;
+    if (!reads) reads_ = false;
+  }
 
   /// A load by the program: cuModuleLoad* or cuLibraryLoad*, with the arguments as the frontend
   /// shows them.
@@ -80,6 +84,7 @@ class SplicedLoads {
     gpu::SplicedImage image;  ///< its bytes only where the driver may read them later
   };
 
+  [[nodiscard]] bool reads() const noexcept { return reads_; }
   /// The image to load in place of the program's. Null: it is left alone.
   [[nodiscard]] std::shared_ptr<Loaded> splice(contextune_fn fn, void* const* args);
   void remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes);
@@ -90,6 +95,7 @@ class SplicedLoads {
   const std::function<double()> seconds_;
   const Refused refused_;
   const LeftOut left_out_;
+  std::atomic<bool> reads_;
   std::atomic<Splice> splice_;
   std::mutex mutex_;
   std::map<const void*, std::shared_ptr<Loaded>> loaded_;

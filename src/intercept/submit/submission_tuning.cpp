@@ -70,7 +70,7 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     is_settled_ = search_->settled();
     put_in_use(search_->verdict().winner);
     // Kernels that did not win run as the program has them.
-    if (is_settled_ && !in_use_.chained) loads_.leave_all();
+    if (is_settled_ && !in_use_.chained) loads_.leave_all(in_use_.gathered != 0);
     if (is_settled_) write_winner("as found in an earlier run");
     if (is_settled_ && in_use_.is_as_written()) return;
     submitter_.want_other_calls(!is_settled_);

@@ -42,6 +42,14 @@ SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext cont
   }
 }
 
+/// Between the kernels of a graph, copies of tensor maps stay cached that are gone between launches
+/// of a stream. What comes as an argument is constant; whatever is larger may be one.
+bool SubmittedKernels::may_find_stale_map(const SubmittedKernel& kernel) noexcept {
+  return kernel.order.maps &&
+         std::none_of(kernel.parameters.begin(), kernel.parameters.end(),
+                      [](const auto& one) { return one.size_bytes >= sizeof(CUtensorMap); });
+}
+
 void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kernel) {
   const gpu::KernelIdentity& identity = known.identity;
   kernel.kind = identity.kind;
@@ -60,8 +68,9 @@ void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kerne
     kernel.argument_bytes = std::max(kernel.argument_bytes,
                                      static_cast<std::uint32_t>(one.offset_bytes + one.size_bytes));
   }
-  kernel.may_gather = knows_parameters_ && !kernel.order.launches && !identity.cluster_size_must_be_set &&
-                      identity.required_cluster[0] == 0 &&
+  kernel.may_gather = knows_parameters_ && !kernel.order.launches &&
+                      !identity.cluster_size_must_be_set && identity.required_cluster[0] == 0 &&
+                      !may_find_stale_map(kernel) &&
                       kernel.parameters.size() <= SubmittedKernel::most_parameters &&
                       kernel.argument_bytes <= SubmittedKernel::most_argument_bytes;
   kernel.accepted.reserve(SubmittedKernel::most_shapes);

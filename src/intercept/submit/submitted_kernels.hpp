@@ -96,6 +96,7 @@ class SubmittedKernels {
   [[nodiscard]] SubmittedKernel* find_slowly(CUfunction handle, CUcontext context,
                                              std::uint64_t now) noexcept;
   void describe(const KnownKernel& known, SubmittedKernel& kernel);
+  [[nodiscard]] static bool may_find_stale_map(const SubmittedKernel& kernel) noexcept;
 
   const bool knows_parameters_;  ///< else a kernel without any looks like one of unknown ones
   KernelTable& kernels_;

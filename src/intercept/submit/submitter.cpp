@@ -60,7 +60,8 @@ CUlaunchAttribute chaining() {
 }  // namespace
 
 Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-                     CaptureWatch& captures, const contextune_frontend* frontend, NotGathered say)
+                     CaptureWatch& captures, const AllocationMap& memory, bool has_several_devices,
+                     const contextune_frontend* frontend, NotGathered say)
     : driver_(driver),
       launcher_(launcher),
       kernels_(kernels),
@@ -68,6 +69,7 @@ Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, Submit
       held_(frontend == nullptr ? nullptr : frontend->held),
       unguarded_(frontend == nullptr ? nullptr : frontend->unguarded),
       say_(std::move(say)),
+      outside_(driver, memory, has_several_devices),
       graphs_(driver) {}
 
 void Submitter::use(Submission submission) noexcept {
@@ -222,7 +224,8 @@ bool Submitter::may_be_held(const contextune_launch& call, const SubmittedKernel
   if (submission_.gathered < 2 || __atomic_load_n(unguarded_, __ATOMIC_RELAXED) != 0 ||
       !kernel.may_gather || launching_ != 0 || handing_over_ || call.extra != nullptr ||
       (call.kernel_params == nullptr && !kernel.parameters.empty()) ||
-      (call.shared_bytes != 0 && kernel.accepted_at != shapes_) || !kernel.is_accepted(call)) {
+      (call.shared_bytes != 0 && kernel.accepted_at != shapes_) || !kernel.is_accepted(call) ||
+      outside_.is_reached_by(call, kernel, stream.context)) {
     return false;
   }
   if (!batch_->empty() && (batch_stream_ != stream || !batch_->has_room_for(kernel))) return false;
@@ -405,6 +408,10 @@ void Submitter::forget_stream() noexcept {
 
 void Submitter::forget_kernels() noexcept {
   forget_stream();
+  {
+    const Lock lock(mutex_);
+    outside_.forget_context();
+  }
   graphs_.clear();
   kernels_.invalidate();
 }

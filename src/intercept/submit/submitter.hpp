@@ -16,6 +16,7 @@
 #include "intercept/launcher.hpp"
 #include "intercept/submit/batch_graphs.hpp"
 #include "intercept/submit/launch_batch.hpp"
+#include "intercept/submit/outside_memory.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {
@@ -29,7 +30,8 @@ namespace contextune::intercept {
 /// *Gathered*: launches of one stream are held back and handed over as one graph. Every other call
 /// of the driver by the program hands over first: the frontend sees to it while `*held` is not 0.
 /// A launch is held only if the driver accepted one of its shape before, while the GPU is at work,
-/// and for `most_held_seconds` at the longest.
+/// if none of its arguments is an address outside of its device's memory, and for
+/// `most_held_seconds` at the longest.
 ///
 /// Any thread; nothing throws.
 class Submitter {
@@ -50,7 +52,8 @@ class Submitter {
 
   /// @param frontend null: nothing is chained or gathered
   Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-            CaptureWatch& captures, const contextune_frontend* frontend, NotGathered say);
+            CaptureWatch& captures, const AllocationMap& memory, bool has_several_devices,
+            const contextune_frontend* frontend, NotGathered say);
   Submitter(const Submitter&) = delete;
   Submitter& operator=(const Submitter&) = delete;
 
@@ -163,6 +166,7 @@ class Submitter {
   CUresult failure_ = CUDA_SUCCESS;
   std::uint64_t checked_ns_ = 0;  ///< when the GPU was last known to be at work
   std::set<Stream> plain_streams_;
+  OutsideMemory outside_;
   std::uint64_t shapes_ = 0;  ///< grows when what was accepted may not be any more
 
   // Our thread, which hands over what is held too long.

@@ -51,6 +51,28 @@ TEST_CASE("Memory is not to be used from when its release begins", "[allocations
   CHECK(program.map.incomplete() == nullptr);
 }
 
+TEST_CASE("Memory that others see while a device works is known apart from its own",
+          "[allocations]") {
+  Calls program;
+  program.allocate(0x1000, 0x10);
+  CHECK(program.map.outside_of(0).empty());
+  CHECK(program.map.outside_version() == 0);
+  Allocation other;
+  other.begin = 0x2000;
+  other.bytes = 0x10;
+  other.kind = AllocationKind::Host;
+  program.map.add(other);
+  CHECK(program.map.outside_version() == 1);
+  REQUIRE(program.map.outside_of(0).size() == 1);
+  CHECK(program.map.outside_of(0).front().begin == 0x2000);
+  CHECK(program.map.outside_of(1).size() == 2);
+  program.map.release(0x2000);
+  CHECK(program.map.outside_version() == 2);
+  program.map.released(0x2000, false);  // the driver has refused
+  CHECK(program.map.outside_version() == 3);
+  CHECK(program.map.outside_of(0).size() == 1);
+}
+
 TEST_CASE("The version tells whether anything has changed", "[allocations]") {
   Calls program;
   const std::uint64_t before = program.map.version();

@@ -130,11 +130,11 @@ struct Submitting::Parts {
         variables(driver),
         captures(driver),
         loads(
-            driver, splice, [&program] { return program.seconds_for_loads; },
+            driver, splice, true, [&program] { return program.seconds_for_loads; },
             [&program](const std::string& why) { program.refusals.push_back(why); },
             left_out_by(filter)),
         submitted(driver, kernels, variables, loads),
-        submitter(driver, launcher, submitted, captures, &frontend,
+        submitter(driver, launcher, submitted, captures, memory, true, &frontend,
                   [&program](const std::string& why) { program.not_gathered.push_back(why); }),
         graphs(driver, &frontend, stopped),
         chained_graphs(driver, submitted, graphs, [] { return 0; }),
@@ -153,6 +153,7 @@ struct Submitting::Parts {
   KernelTable kernels;
   contextune::gpu::ModuleVariables variables;
   CaptureWatch captures;
+  AllocationMap memory{nullptr};
   SplicedLoads loads;
   SubmittedKernels submitted;
   Submitter submitter;
@@ -171,6 +172,7 @@ Submitting::Submitting(Splice splice, const std::string& exclude)
       driver(parts_->driver),
       loads(&parts_->loads),
       submitted(&parts_->submitted),
+      memory(&parts_->memory),
       submitter(&parts_->submitter),
       tuning(&parts_->tuning) {
   static const simcuda_kernel kernels[] = {
@@ -178,10 +180,12 @@ Submitting::Submitting(Splice splice, const std::string& exclude)
       submitted_kernel<char, float*, float>("scale"),
       submitted_kernel<char, float*, float>("triggering"),
       submitted_kernel<char, float*, float>("waiting"),
+      submitted_kernel<char, float*, float>("mapping"),
+      submitted_kernel<char, float*, float>("fencing"),
       submitted_kernel<char, float*, float>("nvjet_like"),
   };
-  static const simcuda_kernel* const pointers[] = {&kernels[0], &kernels[1], &kernels[2],
-                                                   &kernels[3], &kernels[4]};
+  static const simcuda_kernel* const pointers[] = {
+      &kernels[0], &kernels[1], &kernels[2], &kernels[3], &kernels[4], &kernels[5], &kernels[6]};
   static const simcuda_kernel_table table{SIMCUDA_VERSION, pointers, std::size(pointers)};
   const auto add = reinterpret_cast<decltype(&simcuda_register_kernels)>(
       dlsym(Simulation::get().library, "simcuda_register_kernels"));
@@ -204,10 +208,13 @@ Submitting::~Submitting() {
 }
 
 const std::string& Submitting::image() {
-  static const std::string bytes = simcuda::build_cubin({{.name = "step"},
-                                                         {.name = "scale", .uses_stack = true},
-                                                         {.name = "triggering", .triggers = true},
-                                                         {.name = "waiting", .waits = true}});
+  static const std::string bytes =
+      simcuda::build_cubin({{.name = "step"},
+                            {.name = "scale", .uses_stack = true},
+                            {.name = "triggering", .triggers = true},
+                            {.name = "waiting", .waits = true},
+                            {.name = "mapping", .maps = true},
+                            {.name = "fencing", .maps = true, .fences_maps = true}});
   return bytes;
 }
 

@@ -35,8 +35,8 @@ class Submitting {
   Submitting(const Submitting&) = delete;
   Submitting& operator=(const Submitting&) = delete;
 
-  /// Machine code of `step`, `scale`, `triggering` and `waiting`, which compute the same:
-  /// y = x * factor + 1.
+  /// Machine code of `step`, `scale`, `triggering`, `waiting`, `mapping` and `fencing`, which
+  /// compute the same: y = x * factor + 1.
   static const std::string& image();
 
   CUresult load(contextune_fn fn, std::initializer_list<void*> arguments);
@@ -92,6 +92,7 @@ class Submitting {
   contextune::gpu::Driver& driver;
   contextune::intercept::SplicedLoads* loads;
   contextune::intercept::SubmittedKernels* submitted;
+  contextune::intercept::AllocationMap* memory;  ///< empty: nobody notes what simcuda gives
   contextune::intercept::Submitter* submitter;
   contextune::intercept::SubmissionTuning* tuning;
   contextune::intercept::SubmittedKernelCache cache;

@@ -264,6 +264,66 @@ TEST_CASE("A launch is held only while the GPU is at work, and once its kind was
   CHECK(is_held([&] { (void)program.launch("step", on); }));
 }
 
+TEST_CASE("A launch is not held if its kernel may write where others look meanwhile",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on);
+  const auto is_held = [&] {
+    program.submitter->hand_over();
+    Submitting::rest();
+    const auto before = program.submitter->totals().held;
+    (void)program.launch("step", on);
+    return program.submitter->totals().held > before;
+  };
+  Allocation x;
+  x.begin = program.x;
+  x.bytes = 32;
+  x.device = 0;
+  CHECK(is_held());
+  SECTION("memory of the host") {
+    x.kind = AllocationKind::Host;
+    x.device = -1;
+  }
+  SECTION("memory that moves to the host") {
+    x.kind = AllocationKind::Managed;
+  }
+  SECTION("memory of another process") {
+    x.kind = AllocationKind::Imported;
+  }
+  SECTION("memory of another device") {
+    x.device = 1;
+  }
+  program.memory->add(x);
+  CHECK_FALSE(is_held());
+  program.memory->release(x.begin);
+  program.memory->released(x.begin, true);
+  CHECK(is_held());
+  x.kind = AllocationKind::Device;
+  x.device = 0;
+  program.memory->add(x);
+  CHECK(is_held());
+}
+
+TEST_CASE("A kernel that copies through tensor maps without a fence for them is not held",
+          "[submitter]") {
+  Submitting program(Splice::Off);  // its code is read all the same
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on, {"mapping", "fencing"});
+  const auto is_held = [&](const char* kernel) {
+    program.submitter->hand_over();
+    Submitting::rest();
+    const auto before = program.submitter->totals().held;
+    (void)program.launch(kernel, on);
+    return program.submitter->totals().held > before;
+  };
+  CHECK_FALSE(is_held("mapping"));
+  CHECK(is_held("fencing"));
+  CHECK_FALSE(program.loads->order_of(program.module, "fencing")->waits);
+}
+
 TEST_CASE("Held launches come through, in their order, before anything else does", "[submitter]") {
   Submitting program;
   const CUstream on = program.stream();

@@ -25,6 +25,8 @@ namespace instruction {
 inline constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x000fe20000000800};
 inline constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};     // ACQBULK
 inline constexpr Instruction trigger{0x000000000000782d, 0x000fea0000000000};  // PREEXIT
+inline constexpr Instruction copy_by_map{0x00000004080075b4, 0x0001d80008008000};  // UTMALDG.2D
+inline constexpr Instruction drop_map{0x00000000040079b9, 0x0001e40008000000};     // UTMACCTL.IV
 inline constexpr Instruction move_stack_pointer{0xfffffff001017810, 0x000fe20007ffe0ff};
 inline constexpr Instruction work{0x0000000000027919, 0x000e220000002100};  // S2R R2, SR_TID.X
 inline constexpr Instruction exit{0x000000000000794d, 0x000fea0003800000};
@@ -37,6 +39,8 @@ struct CompiledKernel {
   std::string name;
   bool waits = false;       // for the kernel before, at its entry
   bool triggers = false;    // lets the kernel behind it start, before it waits
+  bool maps = false;        // copies through a tensor map
+  bool fences_maps = false;
   bool uses_stack = false;  // its work moves the stack pointer
   unsigned registers = 32;  // as the image says; a launch has those of the registered kernel
   unsigned padding = 4;     // instructions without effect behind its code
@@ -48,6 +52,8 @@ namespace detail {
   std::vector<Instruction> code{instruction::load_stack_pointer};
   if (kernel.triggers) code.push_back(instruction::trigger);
   if (kernel.waits) code.push_back(instruction::wait);
+  if (kernel.fences_maps) code.push_back(instruction::drop_map);
+  if (kernel.maps) code.push_back(instruction::copy_by_map);
   if (kernel.uses_stack) code.push_back(instruction::move_stack_pointer);
   code.insert(code.end(), {instruction::work, instruction::exit, instruction::branch_to_itself});
   code.insert(code.end(), kernel.padding, instruction::nop);
