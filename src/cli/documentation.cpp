@@ -119,9 +119,12 @@ std::string kernels_help() {
   contextune kernels --json kernels.cubin | python3 -m json.tool
 
 Lists the kernels of programs, libraries, object files, fatbins and cubins: architecture, registers of a
-thread, and whether a kernel can be given a wait at its entry: yes, or why not. Such a wait (PTX:
-griddepcontrol.wait) holds a kernel back until the one before it has ended. `contextune run` gives no
-kernel one. Needs no GPU and changes no file.
+thread, and whether a kernel can be given a wait at its entry: yes and how, or why not. Such a wait (PTX:
+griddepcontrol.wait) holds a kernel back until the one before it has ended. `contextune run` puts it into
+kernels while they are loaded (--splice). Needs no GPU and changes no file.
+
+  in_place  the wait replaces the load of the stack pointer, which the kernel does not use
+  detour    the kernel first goes to the padding behind its code, waits there and comes back
 
 Only machine code of sm_90 is known that well: other architectures are counted. Of a file, the first 40
 kernels of sm_90 are listed, and all are counted.

@@ -29,9 +29,15 @@ std::string architecture_text(int architecture) {
   return "sm_" + std::to_string(architecture);
 }
 
+/// How the wait gets in.
+std::string_view form_of(const CodeKernel& kernel) {
+  return kernel.waits_in_place() ? "in_place" : "detour";
+}
+
 struct Tally {
   unsigned long long kernels = 0;
-  unsigned long long can = 0;
+  unsigned long long in_place = 0;
+  unsigned long long detour = 0;
   std::map<NoEntryWait, unsigned long long> cannot;
 };
 
@@ -52,7 +58,7 @@ class KernelList {
       if (kernel.reason) {
         ++tally.cannot[*kernel.reason];
       } else {
-        ++tally.can;
+        ++(kernel.waits_in_place() ? tally.in_place : tally.detour);
       }
       if (request_.json) {
         print_json(found->architecture, kernel);
@@ -92,6 +98,7 @@ class KernelList {
                 {"symbol", kernel.symbol},
                 {"registers", kernel.registers > 0 ? Json(kernel.registers) : Json(nullptr)},
                 {"wait", !kernel.reason},
+                {"form", kernel.reason ? Json(nullptr) : Json(form_of(kernel))},
                 {"reason", kernel.reason ? Json(info_of(*kernel.reason).word) : Json(nullptr)}};
     std::cout << (any_in_json_ ? ",\n" : "\n")
               << one.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -104,8 +111,8 @@ class KernelList {
       return;
     }
     if (listed_++ == 0) std::cout << "  arch    registers  wait              kernel\n";
-    const std::string verdict =
-        kernel.reason ? "no: " + std::string(info_of(*kernel.reason).word) : "yes";
+    const std::string verdict = kernel.reason ? "no: " + std::string(info_of(*kernel.reason).word)
+                                              : "yes: " + std::string(form_of(kernel));
     const std::string registers = kernel.registers > 0 ? std::to_string(kernel.registers) : "-";
     std::cout << "  " << std::left << std::setw(7) << architecture_text(architecture) << " "
               << std::right << std::setw(9) << registers << "  " << std::left << std::setw(16)
@@ -128,8 +135,10 @@ class KernelList {
         continue;
       }
       std::cout << "  " << architecture_text(architecture) << ": "
-                << count_text(tally.kernels, "kernel", "kernels") << ", " << tally.can
-                << " can be given a wait at the entry\n";
+                << count_text(tally.kernels, "kernel", "kernels") << ", "
+                << tally.in_place + tally.detour
+                << " can be given a wait at the entry: " << tally.in_place << " in place, "
+                << tally.detour << " by a detour\n";
       for (const auto& [reason, count] : tally.cannot) {
         std::cout << "    " << std::right << std::setw(6) << count << "  " << std::left
                   << std::setw(12) << info_of(reason).word << "  " << info_of(reason).sentence

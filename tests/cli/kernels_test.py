@@ -36,11 +36,13 @@ class Kernels(CommandTest):
         self.assertEqual(lines[0], str(CUBIN))
         self.assertEqual(lines[1].split(), ["arch", "registers", "wait", "kernel"])
         rows = {line.split()[-1]: line for line in lines[2:9]}
-        self.assertRegex(rows["plain"], r"^  sm_90 +\d+  yes +plain$")
+        self.assertRegex(rows["plain"], r"^  sm_90 +\d+  yes: in_place +plain$")
+        self.assertRegex(rows["stack"], r"^  sm_90 +\d+  yes: detour +stack$")
         self.assertRegex(rows["waits"], r"^  sm_90 +\d+  no: own_wait +waits$")
         self.assertRegex(rows["triggers"], r"^  sm_90 +\d+  no: own_trigger +triggers$")
         self.assertEqual({line.index(name) for name, line in rows.items()}, {lines[1].index("kernel")})
-        self.assertEqual(lines[9], "  sm_90: 7 kernels, 5 can be given a wait at the entry")
+        self.assertEqual(lines[9], "  sm_90: 7 kernels, 5 can be given a wait at the entry: 4 in place, "
+                                   "1 by a detour")
 
     @unittest.skipUnless(CUBIN.exists(), "there is no nvcc")
     def test_programs_get_json_also_where_a_file_is_missing(self):
@@ -51,7 +53,8 @@ class Kernels(CommandTest):
         waits = [one for one in kernels if one["symbol"] == "waits"][0]
         self.assertGreater(waits.pop("registers"), 0)
         self.assertEqual(waits, {"file": str(CUBIN), "architecture": "sm_90", "symbol": "waits",
-                                 "wait": False, "reason": "own_wait"})
+                                 "wait": False, "form": None, "reason": "own_wait"})
+        self.assertEqual([one["form"] for one in kernels[:7] if one["wait"]].count("in_place"), 4)
         self.assertEqual(json.loads(self.contextune("kernels", "--json", "/nowhere").stdout), [])
 
 

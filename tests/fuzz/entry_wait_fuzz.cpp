@@ -1,9 +1,11 @@
 // Any bytes as machine code that is given waits: it is refused with a reason, or nothing but the
-// entries and the padding of kernels changes, and no kernel can be given a second wait. The same as
-// a whole image, fatbin or not, which another look finds nothing to change in.
+// entries of kernels changes, and the padding of those that need a detour, and no kernel can be
+// given a second wait. The same as a whole image, fatbin or not, which another look finds nothing
+// to change in.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,17 @@
 namespace {
 
 using namespace contextune::gpu;
+
+constexpr std::uint64_t load_stack_pointer = 0x00000a00ff017b82;
+constexpr std::uint64_t wait_low = 0x000000000000782e;
+constexpr std::uint64_t wait_high = 0x000fe20000000000;
+
+std::uint64_t word_at(std::string_view bytes, std::uint64_t offset) {
+  std::uint64_t word = 0;
+  if (offset + sizeof word > bytes.size()) std::abort();
+  std::memcpy(&word, bytes.data() + offset, sizeof word);
+  return word;
+}
 
 void give_waits(std::string_view image) {
   std::string why;
@@ -29,7 +42,12 @@ void give_waits(std::string_view image) {
     const CodeKernel& kernel = found->kernels[i];
     if (again->kernels[i].reason != kernel.reason.value_or(NoEntryWait::OwnWait)) std::abort();
     if (kernel.reason) continue;
+    if (word_at(image, kernel.code) != load_stack_pointer) std::abort();
+    if (kernel.waits_in_place() != (kernel.room == 0)) std::abort();
+    const std::uint64_t wait = kernel.room == 0 ? kernel.code : kernel.room + instruction_bytes;
+    if (word_at(made, wait) != wait_low || word_at(made, wait + 8) != wait_high) std::abort();
     made.replace(kernel.code, instruction_bytes, image.substr(kernel.code, instruction_bytes));
+    if (kernel.room == 0) continue;
     made.replace(kernel.room, entry_wait_bytes, image.substr(kernel.room, entry_wait_bytes));
   }
   if (made != image) std::abort();

@@ -147,9 +147,16 @@ TEST_CASE("Code that would run astray is refused", "[cubin]") {
   between.low |= 0x10000;
   CHECK(load(with(between, 1)) == CUDA_ERROR_INVALID_IMAGE);
   // A kernel that moves its stack pointer has to have one.
-  const CompiledKernel stack{"empty", false, false, true};
+  const CompiledKernel stack{.name = "empty", .uses_stack = true};
   SUCCEEDS(load(with(instruction::load_stack_pointer, 0, stack)));
   CHECK(load(with(instruction::wait, 0, stack)) == CUDA_ERROR_INVALID_IMAGE);
+  const Instruction store{0x0000000201007387, 0x000fe20000100800};  // STL [R1], R2
+  std::string image = with(store, 1);
+  SUCCEEDS(load(image));
+  const auto& first = instruction::load_stack_pointer;
+  image.replace(image.find(std::string(reinterpret_cast<const char*>(&first), sizeof first)),
+                sizeof first, reinterpret_cast<const char*>(&instruction::wait), sizeof first);
+  CHECK(load(image) == CUDA_ERROR_INVALID_IMAGE);
 }
 
 TEST_CASE("A cubin that is cut off in a file is refused", "[cubin]") {

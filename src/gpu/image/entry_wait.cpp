@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "gpu/image/stack_pointer.hpp"
 #include "gpu/kernel_image.hpp"
 
 namespace contextune::gpu {
@@ -32,21 +33,12 @@ constexpr Elf64_Half machine_of_gpus = 190;
 constexpr unsigned char entry_mark = 0x10;  // in a symbol's st_other: a kernel
 constexpr std::uint64_t most_parts = 1U << 22;
 
-struct Instruction {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-};
-static_assert(sizeof(Instruction) == instruction_bytes);
-
-// Above these bits stand stalls and barriers.
-constexpr std::uint64_t operands = (std::uint64_t{1} << 41) - 1;
-constexpr std::uint64_t operation = 0xfff;  // below the predicate
-constexpr std::uint64_t operation_wait = 0x82e;
-constexpr std::uint64_t operation_trigger = 0x82d;
+constexpr unsigned operation_wait = 0x82e;
+constexpr unsigned operation_trigger = 0x82d;
 /// Whatever the form of their operands.
-constexpr std::uint64_t operation_without_form = 0x1ff;
-constexpr std::array<std::uint64_t, 4> operations_by_map = {0x1b4, 0x1b5, 0x1b6, 0x1b8};
-constexpr std::uint64_t operation_on_map = 0x1b9;
+constexpr unsigned operation_without_form = 0x1ff;
+constexpr std::array<unsigned, 4> operations_by_map = {0x1b4, 0x1b5, 0x1b6, 0x1b8};
+constexpr unsigned operation_on_map = 0x1b9;
 constexpr std::uint64_t kinds_on_map = 0x1f0000;  // of the high word; 0: its cached copy goes
 constexpr std::uint64_t nop = 0x7918;
 constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x0000000000000800};
@@ -59,7 +51,7 @@ constexpr Instruction branch(std::int64_t bytes) {
   return {0x7947 | (n & 0xff) << 16 | (n >> 8) << 34, 0x000fea0003800000 | (upper & 0x3ffff)};
 }
 constexpr Instruction to_itself = branch(-static_cast<std::int64_t>(instruction_bytes));
-static_assert(to_itself.low == 0xfffffffc00fc7947 && (to_itself.high & operands) == 0x383ffff);
+static_assert(to_itself.low == 0xfffffffc00fc7947 && (to_itself.high & operand_bits) == 0x383ffff);
 
 struct Part {
   std::uint64_t begin = 0;
@@ -296,10 +288,10 @@ class CodeReader {
     AuthorsOwn own;
     for (std::size_t i = 0; i < count_of(section); ++i) {
       const Instruction one = instruction(section, i);
-      const std::uint64_t what = one.low & operation;
+      const unsigned what = one.operation();
       if (what == operation_wait) own.waits = true;
       if (what == operation_trigger) own.triggers = true;
-      const std::uint64_t on = one.low & operation_without_form;
+      const unsigned on = what & operation_without_form;
       if (std::find(operations_by_map.begin(), operations_by_map.end(), on) !=
           operations_by_map.end()) {
         own.maps = true;
@@ -368,21 +360,26 @@ class CodeReader {
       return NoEntryWait::Entry;
     }
     const Instruction first = instruction(section, 0);
-    if (first.low != load_stack_pointer.low || (first.high & operands) != load_stack_pointer.high) {
+    if (first.low != load_stack_pointer.low ||
+        (first.high & operand_bits) != load_stack_pointer.high) {
       return NoEntryWait::Entry;
     }
+    for (const std::size_t other : symbols_in_[index]) {
+      if (other != symbol && is_kernel(symbols_[other])) return NoEntryWait::Entry;
+    }
+    if (can_wait_in_place(index)) return std::nullopt;
     std::size_t end = count;  // of the code
     while (end > 0 && instruction(section, end - 1).low == nop) --end;
     // Without a branch to itself in front of it, code might run into the padding.
     const Instruction last = instruction(section, end - 1);
     if (count - end < entry_wait_bytes / instruction_bytes || end < 2 ||
-        last.low != to_itself.low || (last.high & operands) != (to_itself.high & operands)) {
+        last.low != to_itself.low ||
+        (last.high & operand_bits) != (to_itself.high & operand_bits)) {
       return NoEntryWait::NoRoom;
     }
     const std::uint64_t room = end * instruction_bytes;
     for (const std::size_t other : symbols_in_[index]) {
       const Elf64_Sym& one = symbols_[other];
-      if (other != symbol && is_kernel(one)) return NoEntryWait::Entry;
       if (one.st_value >= room && one.st_value < section.sh_size) return NoEntryWait::NoRoom;
     }
     for (const Elf64_Addr place : relocated_[index]) {
@@ -390,6 +387,18 @@ class CodeReader {
     }
     kernel.room = section.sh_offset + room;
     return std::nullopt;
+  }
+
+  /// Nobody may miss the load that is in the wait's place: neither its result nor its schedule.
+  [[nodiscard]] bool can_wait_in_place(std::size_t index) const {
+    const Schedule first(instruction(sections_[index], 0));
+    // Whoever waits for the barrier that the load sets finds it open.
+    const bool is_understood =
+        first.waits == 0 && first.reuse == 0 && first.read_barrier == Schedule::no_barrier &&
+        (first.write_barrier < Schedule::barriers || first.write_barrier == Schedule::no_barrier);
+    if (!is_understood || !relocated_[index].empty()) return false;
+    std::vector<Instruction> code;
+    return read_table(sections_[index], code) && keeps_off_stack_pointer(code);
   }
 
   const std::string_view image_;
@@ -456,10 +465,14 @@ std::optional<CodeKernels> read_code_kernels(std::string_view image, std::string
 std::string with_entry_waits(std::string image, const CodeKernels& kernels) {
   for (const CodeKernel& one : kernels.kernels) {
     if (one.reason) continue;
-    Instruction first;
-    std::memcpy(&first, image.data() + one.code, sizeof first);
+    if (one.waits_in_place()) {
+      put(image, one.code, wait);
+      continue;
+    }
     const auto there = static_cast<std::int64_t>(one.room - one.code);
     constexpr auto step = static_cast<std::int64_t>(instruction_bytes);
+    Instruction first;
+    std::memcpy(&first, image.data() + one.code, sizeof first);
     put(image, one.code, branch(there - step));
     put(image, one.room, first);
     put(image, one.room + instruction_bytes, wait);

@@ -9,14 +9,18 @@
 #include <vector>
 
 #include "gpu/byte_source.hpp"
+#include "gpu/image/instruction.hpp"
 
 /// A wait for the kernel before (griddepcontrol.wait) at the entry of compiled kernels.
 ///
 /// A kernel's code begins with the load of its stack pointer and ends in a branch to itself and
-/// NOPs. The first instruction becomes a branch to those NOPs, where three instructions go: the one
-/// that was first, the wait, and a branch to the second. No code moves and no size changes, so
-/// offsets in relocations, tables and debug information stay true. In a launch that is not
-/// programmatic the wait does nothing.
+/// NOPs. There are two forms:
+/// - in place: where no other instruction uses the stack pointer, the wait replaces its load;
+/// - a detour: the first instruction becomes a branch to those NOPs, where three instructions go:
+///   the one that was first, the wait, and a branch to the second.
+///
+/// No code moves and no size changes, so offsets in relocations, tables and debug information stay
+/// true. In a launch that is not programmatic the wait does nothing.
 namespace contextune::gpu {
 
 /// Why a kernel cannot be given a wait.
@@ -48,12 +52,15 @@ struct CodeKernel {
   std::string symbol;
   int registers = 0;       ///< of a thread; 0: the image does not say
   std::uint64_t code = 0;  ///< where its instructions begin in the image
-  std::uint64_t room = 0;  ///< where the wait goes in the image, if there is no reason against it
+  std::uint64_t room = 0;  ///< where a detour goes in the image; 0: it needs none, or has no room
   std::optional<NoEntryWait> reason;  ///< empty: it can be given a wait
   /// It, or a function of its image, lets the next kernel start early.
   bool triggers = false;
   /// It, or a function of its image, copies through tensor maps and has no fence for them.
   bool maps = false;
+
+  /// Its wait can replace the load of the stack pointer.
+  [[nodiscard]] bool waits_in_place() const noexcept { return !reason && room == 0; }
 };
 
 /// The kernels of one piece of machine code.
@@ -75,7 +82,7 @@ inline constexpr std::uint64_t most_code_bytes = std::uint64_t{512} << 20;
 [[nodiscard]] std::optional<CodeKernels> read_code_kernels(std::string_view image,
                                                            std::string& why);
 
-inline constexpr std::size_t instruction_bytes = 16;
+/// Of a detour, behind the code.
 inline constexpr std::size_t entry_wait_bytes = 3 * instruction_bytes;
 
 /// The image with a wait at the entry of each kernel that can be given one.

@@ -81,6 +81,13 @@ struct Code {
   [[nodiscard]] std::uint64_t text_bytes(const std::string& kernel) const {
     return section(find_section(".text." + kernel)).sh_size;
   }
+  /// Puts bits into the schedule of a kernel's first instruction.
+  void schedule_entry(const std::string& name, std::uint64_t bits) {
+    const std::uint64_t place = text(name) + 8;
+    set(place, get<std::uint64_t>(place) | bits);
+  }
+  /// Has a kernel wait by a detour: its first instruction waits for a barrier.
+  void force_detour(const std::string& name) { schedule_entry(name, std::uint64_t{1} << 52); }
   [[nodiscard]] CodeKernels kernels() const {
     std::string why;
     const auto found = read_code_kernels(bytes, why);
@@ -108,8 +115,8 @@ constexpr std::uint64_t exit_high = 0x000fea0003800000;
 constexpr std::uint64_t to_itself_low = 0xfffffffc00fc7947;
 constexpr std::uint64_t to_itself_high = 0x000fc0000383ffff;
 
-/// Whatever the image is: only the first instruction and the padding of those that may have a wait
-/// are another, and then they have it.
+/// Whatever the image is: only the first instruction of those that may have a wait, and the padding
+/// of those that need a detour, are another, and then they have it.
 void check_waits(const std::string& image) {
   std::string why;
   const auto found = read_code_kernels(image, why);
@@ -127,7 +134,8 @@ void check_waits(const std::string& image) {
   for (const CodeKernel& one : found->kernels) {
     if (one.reason) continue;
     allow(one.code, instruction_bytes);
-    allow(one.room, entry_wait_bytes);
+    if (one.room != 0) allow(one.room, entry_wait_bytes);
+    if (one.waits_in_place() != (one.room == 0)) FAIL("no form");
   }
   for (std::size_t i = 0; i < image.size(); ++i) {
     if (made[i] != image[i] && !may_change[i]) FAIL("byte " << i << " has changed");
@@ -158,8 +166,57 @@ TEST_CASE("Kernels of sm_90 can be given a wait unless they wait or trigger them
   CHECK(code.reason("triggers") == OwnTrigger);
 }
 
-TEST_CASE("A kernel goes to its padding, waits there and comes back", "[entry_wait]") {
+TEST_CASE("The wait replaces the load of a stack pointer that the kernel does not use",
+          "[entry_wait]") {
   const Code code;
+  for (const char* name : {"plain", "empty", "calls", "writes_variable"}) {
+    INFO(name);
+    CHECK(code.kernel(name).waits_in_place());
+  }
+  CHECK_FALSE(code.kernel("stack").waits_in_place());
+  CHECK_FALSE(code.kernel("waits").waits_in_place());
+  Code made;
+  made.bytes = with_entry_waits(code.bytes, code.kernels());
+  const std::uint64_t begin = code.text("plain");
+  CHECK(made.get<std::uint64_t>(begin) == 0x000000000000782e);
+  CHECK(made.get<std::uint64_t>(begin + 8) == 0x000fe20000000000);
+  const auto rest = code.text_bytes("plain") - 16;
+  CHECK((made.bytes.substr(begin + 16, rest) == code.bytes.substr(begin + 16, rest)));
+}
+
+TEST_CASE("A load of the stack pointer with another schedule than a load's stays", "[entry_wait]") {
+  const std::uint64_t begin = Code().text("plain");
+  const auto with_schedule = [&](std::uint64_t bits, std::uint64_t mask) {
+    Code code;
+    code.set(begin + 8, (code.get<std::uint64_t>(begin + 8) & ~mask) | bits);
+    CHECK(code.reason("plain") == Reason());
+    return code.kernel("plain").waits_in_place();
+  };
+  const auto write_barrier = [&](std::uint64_t number) {
+    return with_schedule(number << 46, std::uint64_t{7} << 46);
+  };
+  for (std::uint64_t stall = 0; stall < 16; ++stall) {
+    CHECK(with_schedule(stall << 41, std::uint64_t{15} << 41));
+  }
+  for (std::uint64_t number = 0; number < 8; ++number)
+    CHECK(write_barrier(number) == (number != 6));
+  for (std::uint64_t number = 0; number < 8; ++number) {
+    CHECK(with_schedule(number << 49, std::uint64_t{7} << 49) == (number == 7));
+  }
+  for (int bit = 52; bit < 62; ++bit) CHECK_FALSE(with_schedule(std::uint64_t{1} << bit, 0));
+}
+
+TEST_CASE("A kernel needs no padding where the wait is in place", "[entry_wait]") {
+  Code code;
+  code.set(code.kernel("plain").code + code.text_bytes("plain") - 16, exit_low);
+  CHECK(code.kernel("plain").waits_in_place());
+  code.force_detour("plain");
+  CHECK(code.reason("plain") == NoRoom);
+}
+
+TEST_CASE("A kernel goes to its padding, waits there and comes back", "[entry_wait]") {
+  Code code;
+  code.force_detour("empty");
   Code made;
   made.bytes = with_entry_waits(code.bytes, code.kernels());
   const std::uint64_t begin = code.text("empty");
@@ -218,12 +275,14 @@ TEST_CASE("A kernel that does not begin where its code does gets no wait", "[ent
   CHECK(code.reason("empty") == Entry);
 }
 
-TEST_CASE("A wait wants three instructions of padding behind a branch to itself", "[entry_wait]") {
-  const Code whole;
+TEST_CASE("A detour wants three instructions of padding behind a branch to itself",
+          "[entry_wait]") {
+  Code whole;
+  whole.force_detour("plain");
   const std::uint64_t begin = whole.text("plain");
   const std::uint64_t end = begin + whole.text_bytes("plain");
   const auto with = [&](std::uint64_t place, std::uint64_t low, std::uint64_t high) {
-    Code code;
+    Code code = whole;
     code.set(place, low);
     code.set(place + 8, high);
     return code.kernel("plain");
@@ -240,6 +299,7 @@ TEST_CASE("A wait wants three instructions of padding behind a branch to itself"
 
 TEST_CASE("Padding in which a function begins is no room", "[entry_wait]") {
   Code code;
+  code.force_detour("calls");
   const std::uint64_t place = code.symbol_place("$calls$");
   auto symbol = code.get<Elf64_Sym>(place);
   const std::uint64_t room = code.kernel("calls").room - code.text("calls");
@@ -253,6 +313,8 @@ TEST_CASE("Padding in which a function begins is no room", "[entry_wait]") {
 
 TEST_CASE("Instructions that the driver changes stay where they are", "[entry_wait]") {
   Code code;
+  CHECK(code.kernel("plain").waits_in_place());
+  code.force_detour("plain");
   const std::uint64_t room = code.kernel("plain").room - code.text("plain");
   const std::uint64_t place = code.section_place(code.find_section(".rela.nv.constant4"));
   auto section = code.get<Elf64_Shdr>(place);
@@ -268,6 +330,12 @@ TEST_CASE("Instructions that the driver changes stay where they are", "[entry_wa
     CHECK(code.reason("plain") == wanted);
     CHECK(code.reason("empty") == Reason());
   }
+  // Changed to what, nobody knows here.
+  Code changed;
+  changed.set(place, section);
+  changed.set(section.sh_offset, std::uint64_t{16});
+  CHECK(changed.reason("plain") == Reason());
+  CHECK_FALSE(changed.kernel("plain").waits_in_place());
 }
 
 TEST_CASE("A wait or trigger in a function of the image is any kernel's", "[entry_wait]") {

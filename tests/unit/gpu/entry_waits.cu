@@ -6,8 +6,8 @@ extern "C" __global__ void plain(float* x, int n) {
 extern "C" __global__ void empty() {}
 extern "C" __global__ void stack(int* x, int k) {
   int a[64];
-  for (int i = 0; i < 64; ++i) a[i] = x[i];
-  x[0] = a[k];
+  for (int i = 0; i < 64; ++i) a[x[i] & 63] = i;  // at places that no compiler knows
+  x[0] = a[k & 63];
 }
 __device__ __noinline__ int function(int a, const int* x) {
   return a != 0 ? x[a] : 3;

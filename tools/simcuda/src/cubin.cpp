@@ -48,8 +48,13 @@ struct Opcode {
   [[nodiscard]] bool loads_stack_pointer() const {
     return low == 0x00000a00ff017b82 || low == 0x0000df00ff017b82;  // since sm_100
   }
-  // IADD3 R1, R1, by a constant.
-  [[nodiscard]] bool moves_stack_pointer() const { return (low & 0xffffffff) == 0x01017810; }
+  // IADD3 or VIADD of R1 by a constant, or local memory at an address from R1 on.
+  [[nodiscard]] bool uses_stack_pointer() const {
+    const std::uint64_t what = operation();
+    const bool adds = what == 0x810 || what == 0x836;
+    const bool is_local = what == 0x387 || what == 0x987 || what == 0x983;
+    return (adds || is_local) && (low >> 24 & 0xff) == 1;
+  }
   // Words of four bytes from the end of the instruction, in three pieces of 8, 30 and 18 bits.
   [[nodiscard]] std::int64_t branch_bytes() const {
     const std::uint64_t words = (low >> 16 & 0xff) | (low >> 34) << 8 | (high & 0x3ffff) << 38;
@@ -71,15 +76,16 @@ class KernelCodeReader {
                 (first.is_branch() && first.always()),
             CUDA_ERROR_INVALID_IMAGE);
     CubinKernel kernel;
-    bool moves_stack = false;
+    bool uses_stack = false;
     for (std::size_t i = 0; i < code_.size(); ++i) {
       if (code_[i].is_branch()) (void)target(i);
       kernel.triggers = kernel.triggers || code_[i].is_trigger();
-      moves_stack = moves_stack || code_[i].moves_stack_pointer();
+      uses_stack = uses_stack || code_[i].uses_stack_pointer();
     }
     const Entry entry = follow_entry();
-    // Whoever leads the entry elsewhere has to come back, and to do what stood there.
-    require(entry.passed_second && (entry.loaded_stack || !moves_stack), CUDA_ERROR_INVALID_IMAGE);
+    // Whoever leads the entry elsewhere has to come back, and whoever puts something else there
+    // must not leave out what is needed.
+    require(entry.passed_second && (entry.loaded_stack || !uses_stack), CUDA_ERROR_INVALID_IMAGE);
     kernel.waits = entry.waited;
     kernel.detours = first.is_branch();
     return kernel;
