@@ -167,6 +167,8 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
   const std::string text = submission_text(submission.launches);
   if (submission.state == "pinned") return "    launches: " + text + ", as --force says\n";
   if (submission.state == "nothing") return "    launches: as written, since nothing repeats\n";
+  if (submission.state == "fatal")
+    return "    launches: as written, since an earlier run did not come to its end otherwise\n";
   if (submission.state == "open") {
     const bool is_last = submission.run >= submission.most_runs;
     return "    not settled yet (run " + std::to_string(submission.run) + " of at most " +

@@ -35,6 +35,7 @@ std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
 
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
   submitter_.forget_stream();
+  submission_.forget_stream(stream);
   captures_.end(stream);
   recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
   graphs_.forget_stream(stream);

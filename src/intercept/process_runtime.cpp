@@ -143,7 +143,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                                  sentence);
                  }),
       submission_(driver_, kernels_, submitter_, chained_graphs_, loads_, captures_, open_, log_,
-                  store_, submission_limits(options)),
+                  store_, submission_limits(options), options.trial_timeout),
       periods_(driver_, kernels_),
       services_{driver_,
                 launcher_,

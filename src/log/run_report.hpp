@@ -118,7 +118,7 @@ struct ReplayReport {
 /// How the launches of a region that was found reached the driver.
 struct SubmissionReport {
   std::string launches;         ///< "chained gathered=16"
-  std::string state;            ///< "settled", "open", "pinned", or "nothing" repeats
+  std::string state;            ///< as SubmissionEvent has it
   std::uint64_t run = 0;        ///< that searches, counted from 1; 0: none does
   std::uint64_t most_runs = 0;
   std::uint64_t chained = 0;    ///< launches in the stream

@@ -309,26 +309,34 @@ std::string TrialJournal::hung() {
     for (const Trial& trial : trials) all.emplace(trial.config, trial.text);
   if (all.empty()) return {};
   const Suspicion suspicion = all.size() == 1 ? Suspicion::Blamed : Suspicion::Suspect;
+  for (const auto& [config, text] : all) hung_.insert(config);
+  make_known(all, suspicion);
+  return what_comes_next(all, suspicion == Suspicion::Blamed, !path_.empty() && !failed_);
+}
+
+void TrialJournal::blame(const TriedConfig& config) {
+  const std::lock_guard lock(mutex_);
+  make_known({{config, {}}}, Suspicion::Blamed);
+}
+
+void TrialJournal::make_known(const std::map<TriedConfig, std::string>& all, Suspicion suspicion) {
   for (const auto& [config, text] : all) {
-    hung_.insert(config);
     Suspicion& known = known_[config];
     known = std::max(known, suspicion);
   }
-  if (!path_.empty() && !failed_) {
-    const host::HostState kept;
-    try {
-      change_known(Folder::create(path_), [&](KnownFile& known) {
-        for (const auto& [config, text] : all) {
-          KnownFile::Entry& entry = known.entries[config];
-          entry.suspicion = std::max(entry.suspicion, suspicion);
-          entry.text = text;
-        }
-      });
-    } catch (const std::exception& error) {
-      say(error.what());
-    }
+  if (path_.empty() || failed_) return;
+  const host::HostState kept;
+  try {
+    change_known(Folder::create(path_), [&](KnownFile& known) {
+      for (const auto& [config, text] : all) {
+        KnownFile::Entry& entry = known.entries[config];
+        entry.suspicion = std::max(entry.suspicion, suspicion);
+        if (!text.empty()) entry.text = text;
+      }
+    });
+  } catch (const std::exception& error) {
+    say(error.what());
   }
-  return what_comes_next(all, suspicion == Suspicion::Blamed, !path_.empty() && !failed_);
 }
 
 void TrialJournal::prepare() {

@@ -83,6 +83,9 @@ class TrialJournal {
   /// A config that is survived after all is neither. @return what they will do, in a sentence
   std::string hung();
 
+  /// A suspect is not tried again, as if it were known to have taken a process down.
+  void blame(const TriedConfig& config);
+
   /// The CUDA context is in error: whatever is in flight may have done that.
   void broke();
 
@@ -96,6 +99,7 @@ class TrialJournal {
   void remove_own();
   void open_own();
   void forget(const std::vector<TriedConfig>& survivors);
+  void make_known(const std::map<TriedConfig, std::string>& all, Suspicion suspicion);
   [[nodiscard]] bool is_in_flight(const TriedConfig& config) const;
   void say(const std::string& sentence) noexcept;
 

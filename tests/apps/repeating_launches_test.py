@@ -2,13 +2,16 @@
 
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import awkward_programs_test as awkward
 
 PROGRAM = awkward.BUILD / "apps" / "repeating_launches"
+COMMAND = awkward.BUILD / "bin" / "contextune"
 LAUNCHES_OF_STEP = 8
 
 
@@ -26,13 +29,32 @@ class RepeatingLaunchesTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
         self.runs = 0
 
+    def settings(self, logs):
+        return dict(LD_PRELOAD=str(awkward.SHIM), CONTEXTUNE_REGION="auto", CONTEXTUNE_STORE="tune",
+                    CONTEXTUNE_CACHE_DIR=str(self.folder / "store"), CONTEXTUNE_LOG_DIR=str(logs))
+
+    def start(self, *arguments, **variables):
+        """A run that does not come to its end."""
+        process = subprocess.Popen([PROGRAM, *map(str, arguments)], stdout=subprocess.DEVNULL,
+                                   env=awkward.environment() | self.settings(self.folder / "ended") | variables)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def assert_left_alone_after(self, *arguments):
+        """The next runs of a program that did not come to its end."""
+        for _ in range(2):
+            log, totals = self.run_of(*arguments)
+            self.assertIn("reason=config_crashed region=auto site=launches", log)
+            self.assertEqual((totals["launches"], totals["state"]), ("as written", "fatal"))
+            for none in ("chained", "held", "images", "images_left"):
+                self.assertEqual(totals[none], "0", none)
+
     def run_of(self, *arguments, **variables):
         """The log of a run that printed what the bare one does, and its last line about launches."""
         self.runs += 1
         logs = self.folder / f"logs-{self.runs}"
-        settings = dict(LD_PRELOAD=str(awkward.SHIM), CONTEXTUNE_REGION="auto", CONTEXTUNE_STORE="tune",
-                        CONTEXTUNE_CACHE_DIR=str(self.folder / "store"), CONTEXTUNE_LOG_DIR=str(logs))
-        tuned = output(arguments, **settings | variables)
+        tuned = output(arguments, **self.settings(logs) | variables)
         self.assertEqual(tuned, output(arguments))
         log = (logs / "rank-0.log").read_text()
         self.assertNotIn("event=fault", log)
@@ -65,6 +87,47 @@ class RepeatingLaunchesTest(unittest.TestCase):
         # With other arguments it may do other things.
         log, _ = self.run_of(20, "short")
         self.assertNotIn("as found in an earlier run", log)
+        self.assertIn("gathered", totals["launches"])
+        self.assertEqual(self.start(steps, "short", SIMCUDA_FAULT="abort:advect:graph=1,after=8").wait(),
+                         -signal.SIGABRT)
+        self.assert_left_alone_after(steps, "short")
+
+    def test_what_was_survived_is_not_left_out_because_of_another_end(self):
+        for steps in (4000, 4100, 4200):
+            _, totals = self.settle(steps, "short")
+            if "gathered" in totals["launches"]:
+                break
+        self.assertEqual(self.start(steps, "short", SIMCUDA_FAULT="abort:advect:graph=1,after=2000").wait(),
+                         -signal.SIGABRT)
+        log, totals = self.run_of(steps, "short")
+        self.assertIn('text="as found in an earlier run"', log)
+        self.assertGreater(int(totals["held"]), 0)
+
+    def test_a_crash_while_ways_are_tried_leaves_later_runs_as_written(self):
+        process = self.start(4000, "short", SIMCUDA_FAULT="abort:advect:graph=1")
+        self.assertEqual(process.wait(), -signal.SIGABRT)
+        self.assert_left_alone_after(4000, "short")
+        report = self.folder / "report"
+        flags = ("--store", "tune", "--cache-dir", self.folder / "store", "--log-dir", self.folder / "run", "--report", report)
+        subprocess.run([COMMAND, "run", *flags, "--", PROGRAM, "4000", "short"], check=True,
+                       stdout=subprocess.DEVNULL, env=awkward.environment(), timeout=awkward.PATIENCE)
+        self.assertIn("launches: as written, since an earlier run did not come to its end otherwise",
+                      report.read_text())
+        self.assertIn("config_crashed, auto, launches: Launches stay as written", report.read_text())
+
+    def test_work_that_never_ends_while_ways_are_tried_leaves_later_runs_as_written(self):
+        process = self.start(4000, "short", SIMCUDA_FAULT="hang:advect:graph=1", CONTEXTUNE_TRIAL_TIMEOUT="0.1")
+        known = self.folder / "store" / "journal" / "known"
+        deadline = time.monotonic() + awkward.PATIENCE
+        while not (known.exists() and "gathered" in known.read_text()):
+            self.assertLess(time.monotonic(), deadline)
+            self.assertIsNone(process.poll())
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        self.assertIn("reason=trial_timeout region=auto site=launches",
+                      (self.folder / "ended" / "rank-0.log").read_text())
+        self.assert_left_alone_after(4000, "short")
 
     def test_a_program_that_gains_nothing_stays_as_written_and_is_left_alone(self):
         _, totals = self.settle(2000, "long")

@@ -45,6 +45,29 @@ std::optional<SubmissionState> StoredSubmission::load(bool& same_software) const
   return submission_of(*stored);
 }
 
+store::TrialJournal::Trial StoredSubmission::trial_of(const std::string& ways) const {
+  Key key = key_;
+  key.add("build", build_);  // another one may do better
+  auto trial = store::TrialJournal::trial_of(region, site, key.to_string(), {});
+  trial.text += ways;
+  return trial;
+}
+
+bool StoredSubmission::was_fatal() const {
+  const store::TriedConfig tried = trial_of({}).config;
+  const auto suspicion = store_.journal().suspicion(tried);
+  if (suspicion == store::TrialJournal::Suspicion::Suspect) store_.journal().blame(tried);
+  return suspicion != store::TrialJournal::Suspicion::None;
+}
+
+void StoredSubmission::set_in_flight(const std::vector<Submission>& submissions) const {
+  std::string ways;
+  for (const Submission& one : submissions) ways += (ways.empty() ? "" : " or ") + text_of(one);
+  std::vector<store::TrialJournal::Trial> trials;
+  if (!ways.empty()) trials.push_back(trial_of(ways));
+  store_.journal().set(this, std::move(trials));
+}
+
 void StoredSubmission::save(const SubmissionState& state) const {
   if (build_.empty()) return;
   ProcessStore::Saved saved;

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include <contextune/key.hpp>
 
@@ -23,6 +24,15 @@ class StoredSubmission {
   /// @param same_software whether it was found under the software that is here now
   [[nodiscard]] std::optional<SubmissionState> load(bool& same_software) const;
 
+  /// Whether a run did not come to its end while launches went out in another way than as written.
+  /// That is blamed from now on.
+  [[nodiscard]] bool was_fatal() const;
+
+  /// The GPU may be at work in these ways, and nothing else that is tried.
+  void set_in_flight(const std::vector<Submission>& submissions) const;
+  /// The GPU does not get through with them.
+  void hung() const { (void)store_.journal().hung(); }
+
   /// Whether more may be found out.
   [[nodiscard]] bool tunes() const noexcept { return store_.tunes(); }
 
@@ -33,6 +43,9 @@ class StoredSubmission {
   void wait() const;
 
  private:
+  /// All ways other than as written are one to the journal.
+  [[nodiscard]] store::TrialJournal::Trial trial_of(const std::string& ways) const;
+
   ProcessStore& store_;
   Key key_;            ///< program and arguments
   std::string build_;  ///< of the program's file; empty: not known, and nothing is kept

@@ -28,6 +28,8 @@ constexpr std::uint64_t longest_entry_ns = 5'000'000;
 /// Another thread's step is looked at for a moment.
 constexpr std::uint64_t leader_waits_ns = 20'000;
 constexpr int most_lost_in_a_row = 16;
+/// With the way that an earlier run found: then it is not what takes the process down.
+constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 constexpr const char* region_name = StoredSubmission::region;
 constexpr const char* site_name = StoredSubmission::site;
 
@@ -43,7 +45,8 @@ std::uint64_t monotonic_ns() {
 SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kernels,
                                    Submitter& submitter, ChainedGraphs& graphs, SplicedLoads& loads,
                                    CaptureWatch& captures, OpenRegions& open, EventLog& log,
-                                   ProcessStore& store, const SubmissionLimits& limits)
+                                   ProcessStore& store, const SubmissionLimits& limits,
+                                   double trial_timeout)
     : driver_(driver),
       kernels_(kernels),
       submitter_(submitter),
@@ -54,6 +57,7 @@ SubmissionTuning::SubmissionTuning(const gpu::Driver& driver, KernelTable& kerne
       log_(log),
       store_(store),
       limits_(limits),
+      in_flight_(driver, captures, log, trial_timeout),
       events_(driver) {}
 
 void SubmissionTuning::start(SubmissionChoices choices) noexcept {
@@ -61,6 +65,15 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     const Lock lock(mutex_);
     stored_ = std::make_unique<const StoredSubmission>(store_);
     choices.may_chain = choices.may_chain && loads_.is_on();
+    if (stored_->was_fatal()) {
+      is_fatal_ = is_settled_ = true;
+      loads_.leave_all(false);
+      return log_.fallback(FallbackReason::ConfigCrashed, region_name, site_name,
+                           "Launches stay as written: an earlier run of this program did not come "
+                           "to its end while they were chained or gathered; `contextune store "
+                           "blamed` says how.");
+    }
+    in_flight_.begin(*stored_);
     bool same_software = true;
     const auto earlier = stored_->load(same_software);
     if (!stored_->tunes() && !(earlier && earlier->verdict.settled)) return;
@@ -74,6 +87,7 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (is_settled_) write_winner("as found in an earlier run");
     if (is_settled_ && in_use_.is_as_written()) return;
     submitter_.want_other_calls(!is_settled_);
+    is_on_probation_ = is_settled_.load();
     watches_.store(true, std::memory_order_relaxed);
     open_.watch_always();
   } catch (const std::exception& error) {
@@ -127,25 +141,63 @@ double SubmissionTuning::seconds_since_first() const noexcept {
 }
 
 CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& thread) noexcept {
-  if (!is_settled_) see({token_of(call), Submitter::stream_for(call), call.function});
+  if (!is_settled_) {
+    see({token_of(call), Submitter::stream_for(call), call.function});
+  } else if (is_on_probation_.load(std::memory_order_relaxed)) {
+    see_probation(Submitter::stream_for(call));
+  }
   return submitter_.is_on() ? submitter_.launch(call, thread.submitted)
                             : submitter_.launch_as_written(call);
 }
 
 void SubmissionTuning::results_may_be_there() noexcept {
+  if (is_on_probation_.load(std::memory_order_relaxed)) check_probation();
   if (is_settled_) return;
   try {
     const Lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return;  // whoever has it looks
     const std::uint64_t now = monotonic_ns();
-    if (is_settled_ || search_ == nullptr || pending_.empty() || captures_.possible() ||
+    if (is_settled_ || search_ == nullptr || captures_.possible() ||
         now - looked_ns_ < look_every_ns) {
       return;
     }
     looked_ns_ = now;
-    read_results();
+    if (!pending_.empty()) read_results();
+    if (pending_.empty()) in_flight_.clear_if_idle();
   } catch (const std::exception&) {
     // Read later.
+  }
+}
+
+void SubmissionTuning::see_probation(CUstream stream) noexcept {
+  try {
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || !is_on_probation_ || probation_ != nullptr) return;
+    in_flight_.add(in_use_, 0, stream);
+    if (++launches_on_probation_ < launches_to_survive || captures_.possible()) return;
+    submitter_.hand_over();
+    probation_ = record(stream);
+    if (probation_ != nullptr) submitter_.want_other_calls(true);
+  } catch (const std::exception&) {
+    // Looked at again.
+  }
+}
+
+void SubmissionTuning::check_probation() noexcept {
+  try {
+    const Lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || captures_.possible()) return;
+    if (probation_ == nullptr) return in_flight_.clear_if_idle();
+    const gpu::CurrentContext current(driver_, probation_->context);
+    const CUresult ended = driver_.cuEventQuery(probation_->event);
+    if (ended == CUDA_ERROR_NOT_READY) return;
+    probation_.reset();
+    submitter_.want_other_calls(false);
+    if (ended != CUDA_SUCCESS) return;  // so it stays in flight
+    is_on_probation_ = false;
+    in_flight_.clear();
+  } catch (const std::exception&) {
+    // Looked at again.
   }
 }
 
@@ -154,6 +206,7 @@ void SubmissionTuning::step(StepKind kind, std::uint64_t identity) noexcept {
 }
 
 void SubmissionTuning::launches_graph(const GraphCall& call) noexcept {
+  if (is_on_probation_.load(std::memory_order_relaxed)) see_probation(call.stream);
   if (is_settled_) return;
   const auto identity = reinterpret_cast<std::uintptr_t>(call.exec);
   see({step_token(StepKind::GraphLaunch, identity), call.stream});
@@ -205,7 +258,9 @@ void SubmissionTuning::look(const Step& step) {
   if (!is_launch) return;
   if (std::exchange(entry_begins_, false)) begins(step, *watched);
   if (first_function_ == nullptr && leader_ == watched->number) first_function_ = step.function;
-  if (open_block_) ++(step.function != nullptr ? open_block_->launches : open_block_->graphs);
+  if (!open_block_) return;
+  ++(step.function != nullptr ? open_block_->launches : open_block_->graphs);
+  in_flight_.add(open_block_->submission, open_block_->number.value_or(next_block_), step.stream);
 }
 
 bool SubmissionTuning::block_is_broken() {
@@ -321,6 +376,7 @@ void SubmissionTuning::read_results() {
     if (ended == CUDA_SUCCESS && driver_.cuEventElapsedTime(&milliseconds, block.begin->event,
                                                             block.end->event) == CUDA_SUCCESS) {
       const double seconds = 1e-3 * static_cast<double>(milliseconds);
+      in_flight_.ended(*block.number);
       measured_entries_ += block.entries;
       measured_seconds_ += seconds;
       search_->measured(*block.number, seconds, block.entries);
@@ -362,6 +418,7 @@ std::optional<FoundRegion> SubmissionTuning::found_region() const {
 void SubmissionTuning::settle() {
   if (is_settled_) return;
   is_settled_ = true;
+  in_flight_.clear();  // what was found was survived
   put_in_use(search_->verdict().winner);
   submitter_.want_other_calls(false);
   FoundRegion region = found_region().value_or(FoundRegion{});
@@ -405,12 +462,14 @@ void SubmissionTuning::write_winner(const std::string& found) {
 }
 
 void SubmissionTuning::forget_context(CUcontext context) noexcept {
+  in_flight_.forget_context(context);
   events_.forget_context(context);
   const Lock lock = lock_for_a_while();
   if (!lock.owns_lock() || search_ == nullptr) return;
   breaks();
   for (const Block& block : pending_) search_->spoiled(*block.number);
   pending_.clear();
+  probation_.reset();
   events_.forget_context(context);  // those that came back just now
 }
 
@@ -419,7 +478,7 @@ void SubmissionTuning::finish() noexcept {
     const Lock lock = lock_for_a_while();
     if (!lock.owns_lock()) return;  // a thread stands in the driver with it
     const bool is_pinned = this->is_pinned() && !in_use_.is_as_written();
-    if (is_finished_ || (search_ == nullptr && !is_pinned)) return;
+    if (is_finished_ || (search_ == nullptr && !is_pinned && !is_fatal_)) return;
     is_finished_ = true;
     const bool is_open = !is_settled_;
     if (is_open) {
@@ -434,9 +493,9 @@ void SubmissionTuning::finish() noexcept {
     const Submitter::Totals totals = submitter_.totals();
     const SplicedLoads::Totals loads = loads_.totals();
     const ChainedGraphs::Totals graphs = graphs_.totals();
-    const char* state = is_pinned ? "pinned" : "settled";
+    const char* state = is_pinned ? "pinned" : is_fatal_ ? "fatal" : "settled";
     if (is_open) state = leader_ == 0 ? "nothing" : "open";
-    const Submission& shown = is_pinned ? in_use_ : search_->verdict().winner;
+    const Submission& shown = search_ == nullptr ? in_use_ : search_->verdict().winner;
     const int run = is_open ? std::max(1, search_->state().runs) : 0;
     log::write_submission(
         log_.lines(), region_name,

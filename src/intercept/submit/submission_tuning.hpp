@@ -19,6 +19,7 @@
 #include "intercept/submit/chained_graphs.hpp"
 #include "intercept/submit/program_steps.hpp"
 #include "intercept/submit/stored_submission.hpp"
+#include "intercept/submit/submissions_in_flight.hpp"
 #include "intercept/submit/submitter.hpp"
 #include "intercept/thread_state.hpp"
 
@@ -39,7 +40,7 @@ class SubmissionTuning {
   SubmissionTuning(const gpu::Driver& driver, KernelTable& kernels, Submitter& submitter,
                    ChainedGraphs& graphs, SplicedLoads& loads, CaptureWatch& captures,
                    OpenRegions& open, EventLog& log, ProcessStore& store,
-                   const SubmissionLimits& limits);
+                   const SubmissionLimits& limits, double trial_timeout);
   SubmissionTuning(const SubmissionTuning&) = delete;
   SubmissionTuning& operator=(const SubmissionTuning&) = delete;
 
@@ -68,6 +69,8 @@ class SubmissionTuning {
   /// The program does something else than launching: perhaps it has waited for the GPU.
   void results_may_be_there() noexcept;
 
+  /// Before a stream is destroyed.
+  void forget_stream(CUstream stream) noexcept { in_flight_.forget_stream(stream); }
   /// Before a context is destroyed: events in it are lost.
   void forget_context(CUcontext context) noexcept;
 
@@ -106,6 +109,9 @@ class SubmissionTuning {
   void put_in_use(const Submission& submission) noexcept;
   /// Launches so far that did not go out as they should have.
   [[nodiscard]] std::uint64_t disturbed() noexcept;
+  /// Looks at launches until the GPU is known to survive the way that an earlier run found.
+  void see_probation(CUstream stream) noexcept;
+  void check_probation() noexcept;
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
   void look(const Step& step);
@@ -134,6 +140,7 @@ class SubmissionTuning {
   EventLog& log_;
   ProcessStore& store_;
   const SubmissionLimits limits_;
+  SubmissionsInFlight in_flight_;
   std::atomic<bool> watches_{false};
 
   std::mutex mutex_;
@@ -157,9 +164,13 @@ class SubmissionTuning {
   double measured_seconds_ = 0;
   double spent_on_graphs_ = 0;
   Submission in_use_;
+  bool is_fatal_ = false;  ///< another way than as written was in an earlier run
+  Event probation_;        ///< behind the first launches in the way that an earlier run found
+  std::uint64_t launches_on_probation_ = 0;
   std::string found_;  ///< in words
   CUfunction first_function_ = nullptr;
   std::atomic<bool> is_pinned_{false};
+  std::atomic<bool> is_on_probation_{false};
   std::atomic<bool> is_settled_{false};
   bool is_finished_ = false;
   std::atomic<bool> missed_{false};  ///< a step of the leader, as another was being looked at

@@ -138,7 +138,8 @@ struct Submitting::Parts {
                   [&program](const std::string& why) { program.not_gathered.push_back(why); }),
         graphs(driver, &frontend, stopped),
         chained_graphs(driver, submitted, graphs, [] { return 0; }),
-        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store, {}) {
+        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store, {},
+               30) {
     driver.cuStreamQuery = &say_busy;
     driver.cuGraphLaunch = &note_graph_launch;
   }

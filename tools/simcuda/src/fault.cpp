@@ -33,6 +33,8 @@ bool set_field(Fault& fault, std::string_view field) {
     fault.grid = value;
   else if (name == "shared")
     fault.shared = value;
+  else if (name == "graph")
+    fault.graph = value;
   else if (name == "bytes")
     fault.bytes = value;
   else if (name == "min_bytes")
@@ -137,7 +139,7 @@ bool Faults::no_device() const {
 }
 
 const Fault* Faults::hit(std::string_view kernel, unsigned block, unsigned grid,
-                         unsigned shared_bytes) {
+                         unsigned shared_bytes, bool by_graph) {
   for (Fault& fault : faults_) {
     if (fault.kind == Fault::Kind::no_device || is_copy(fault.kind) || is_allocation(fault.kind))
       continue;
@@ -145,6 +147,7 @@ const Fault* Faults::hit(std::string_view kernel, unsigned block, unsigned grid,
     if (fault.block && *fault.block != block) continue;
     if (fault.grid && *fault.grid != grid) continue;
     if (fault.shared && *fault.shared != shared_bytes) continue;
+    if (fault.graph && (*fault.graph != 0) != by_graph) continue;
     if (strikes(fault)) return &fault;
   }
   return nullptr;

@@ -29,6 +29,7 @@ struct Fault {
   std::optional<unsigned> block;   // threads of a block
   std::optional<unsigned> grid;    // blocks of the grid
   std::optional<unsigned> shared;  // dynamic shared bytes
+  std::optional<unsigned> graph;   // 1: launches by a graph; 0: others
   std::optional<unsigned> bytes;   // of a copy or an allocation
   unsigned min_bytes = 0;          // of a copy or an allocation
   unsigned after = 0;              // matching calls that go well first
@@ -45,7 +46,8 @@ class Faults {
 
   [[nodiscard]] bool no_device() const;
   /// The first fault that hits this launch; counts it.
-  const Fault* hit(std::string_view kernel, unsigned block, unsigned grid, unsigned shared_bytes);
+  const Fault* hit(std::string_view kernel, unsigned block, unsigned grid, unsigned shared_bytes,
+                   bool by_graph);
   /// The same for a copy or memset; `direction` is HtoD, DtoH, DtoD, HtoH or set.
   const Fault* hit_copy(std::string_view direction, std::size_t bytes);
   /// The same for an allocation: `kind` is alloc_fail or host_alloc_fail.

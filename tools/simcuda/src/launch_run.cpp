@@ -150,9 +150,9 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
   const simcuda_kernel& kernel = *launch.code->source;
   const simcuda_launch view = view_of(launch, device.profile);
 
-  const Fault* const fault =
-      state.faults.hit(launch.code->name, view.block[0] * view.block[1] * view.block[2],
-                       view.grid[0] * view.grid[1] * view.grid[2], view.dynamic_shared_bytes);
+  const Fault* const fault = state.faults.hit(
+      launch.code->name, view.block[0] * view.block[1] * view.block[2],
+      view.grid[0] * view.grid[1] * view.grid[2], view.dynamic_shared_bytes, origin.graph != 0);
   if (fault != nullptr && fault->kind == Fault::Kind::launch_fail) throw Failure{fault->error};
   if (fault != nullptr && fault->kind == Fault::Kind::sticky) {
     perform(stream, [&context, error = fault->error] { context.error = error; });
