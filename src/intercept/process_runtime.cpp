@@ -191,6 +191,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   start_submission();
   if (!options_.discover) store_.prepare(marked);
   await_log();  // whatever happens now, it says what was begun with
+  submission_.spend(now_seconds() - began_);
 }
 
 void ProcessRuntime::start_submission() noexcept {

@@ -13,6 +13,7 @@
 #include "gpu/event_timer.hpp"
 #include "gpu/module_variables.hpp"
 #include "intercept/allocation_map.hpp"
+#include "intercept/clock.hpp"
 #include "intercept/context_table.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
@@ -169,6 +170,7 @@ class ProcessRuntime final : public Runtime {
   /// Whether no GPU has work of the program, as far as that can be told without waiting for it.
   [[nodiscard]] bool is_idle();
 
+  const double began_ = now_seconds();
   const contextune_frontend* const frontend_;
   const Options options_;
   const gpu::Driver driver_;

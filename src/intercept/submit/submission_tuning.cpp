@@ -28,6 +28,9 @@ constexpr std::uint64_t longest_entry_ns = 5'000'000;
 /// Another thread's step is looked at for a moment.
 constexpr std::uint64_t leader_waits_ns = 20'000;
 constexpr int most_lost_in_a_row = 16;
+/// Of so many steps one is timed; a longer look than this was interrupted.
+constexpr std::uint64_t steps_of_sample = 64;
+constexpr std::uint64_t longest_look_ns = 2'000;
 /// With the way that an earlier run found: then it is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 constexpr const char* region_name = StoredSubmission::region;
@@ -133,7 +136,22 @@ double SubmissionTuning::seconds_left_for_loads() noexcept {
   const double allowance = limits_.grace_seconds + limits_.max_slowdown * seconds_since_first();
   // With a winner from an earlier run, what it saves was measured.
   const bool pays = in_use_.chained && is_settled_;
-  return (pays ? 20 : 1) * allowance - loads_.totals().seconds - graphs_.totals().seconds;
+  if (search_ != nullptr) charge();
+  const double spent = search_ != nullptr ? search_->budget().spent()
+                                          : loads_.totals().seconds + graphs_.totals().seconds;
+  return (pays ? 20 : 1) * allowance - spent;
+}
+
+void SubmissionTuning::spend(double seconds) noexcept {
+  const Lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock() && search_ != nullptr) search_->spend(seconds);
+}
+
+void SubmissionTuning::charge() {
+  const double all = loads_.totals().seconds + graphs_.totals().seconds +
+                     submitter_.totals().graphs.build_seconds +
+                     1e-9 * static_cast<double>(looks_ns_);
+  search_->spend(all - std::exchange(charged_, all));
 }
 
 double SubmissionTuning::seconds_since_first() const noexcept {
@@ -226,7 +244,14 @@ void SubmissionTuning::see(const Step& step) noexcept {
       missed_.store(true, std::memory_order_relaxed);
       return;
     }
-    if (!is_settled_ && search_ != nullptr) look(step);
+    if (is_settled_ || search_ == nullptr) return;
+    // Most looks are alike; those at the ends of blocks are measured by themselves.
+    const bool is_sample = ++steps_ % steps_of_sample == 0;
+    const std::uint64_t before = looks_ns_;
+    const std::uint64_t begin = is_sample ? monotonic_ns() : 0;
+    look(step);
+    if (is_sample && looks_ns_ == before)
+      looks_ns_ += steps_of_sample * std::min(monotonic_ns() - begin, longest_look_ns);
   } catch (const std::exception&) {
     breaks();
   }
@@ -240,7 +265,6 @@ void SubmissionTuning::look(const Step& step) {
   if (watched == nullptr) return;
   if (is_launch && first_ns_ == 0) {
     first_ns_ = monotonic_ns();
-    search_->spend(loads_.totals().seconds);
   }
   const PeriodStep seen = watched->finder->see(step.token);
   const bool begins_here = seen == PeriodStep::Begins || seen == PeriodStep::Restarts;
@@ -256,7 +280,11 @@ void SubmissionTuning::look(const Step& step) {
   }
   if (begins_here) entry_begins_ = true;
   if (!is_launch) return;
-  if (std::exchange(entry_begins_, false)) begins(step, *watched);
+  if (std::exchange(entry_begins_, false)) {
+    const std::uint64_t begin = monotonic_ns();
+    begins(step, *watched);
+    looks_ns_ += monotonic_ns() - begin;
+  }
   if (first_function_ == nullptr && leader_ == watched->number) first_function_ = step.function;
   if (!open_block_) return;
   ++(step.function != nullptr ? open_block_->launches : open_block_->graphs);
@@ -332,8 +360,7 @@ void SubmissionTuning::begin_block(Event at) {
       Block{{}, {}, std::move(at), nullptr, 0, 0, 0, disturbed(), graphs_.totals().attempts};
   block_ns_ = monotonic_ns();
   search_->elapsed(seconds_since_first());
-  search_->spend(graphs_.totals().seconds - spent_on_graphs_);
-  spent_on_graphs_ = graphs_.totals().seconds;
+  charge();
   // Before it is known how long blocks are, and that one ends unbroken, nothing is tried.
   if (block_entries_ != 0) open_block_->number = next_block_++;
   const Submission planned =

@@ -47,6 +47,9 @@ class SubmissionTuning {
   /// Begins to watch, with what earlier runs found out.
   void start(SubmissionChoices choices) noexcept;
 
+  /// What contextune has taken besides, before the program went on.
+  void spend(double seconds) noexcept;
+
   /// The user says how launches go out: nothing is looked for.
   void pin(const Submission& submission) noexcept;
 
@@ -112,6 +115,8 @@ class SubmissionTuning {
   /// Looks at launches until the GPU is known to survive the way that an earlier run found.
   void see_probation(CUstream stream) noexcept;
   void check_probation() noexcept;
+  /// All that has been taken since the last time.
+  void charge();
   void see(const Step& step) noexcept;
   /// The same, once it is this thread's turn.
   void look(const Step& step);
@@ -162,7 +167,9 @@ class SubmissionTuning {
   std::deque<Block> pending_;  ///< blocks without a result
   std::uint64_t measured_entries_ = 0;
   double measured_seconds_ = 0;
-  double spent_on_graphs_ = 0;
+  std::uint64_t steps_ = 0;     ///< that were looked at
+  std::uint64_t looks_ns_ = 0;  ///< they took
+  double charged_ = 0;          ///< seconds
   Submission in_use_;
   bool is_fatal_ = false;  ///< another way than as written was in an earlier run
   Event probation_;        ///< behind the first launches in the way that an earlier run found

@@ -121,7 +121,8 @@ contextune::log::RankLog::Settings settings_in(const std::string& folder) {
 }  // namespace
 
 struct Submitting::Parts {
-  Parts(Submitting& program, Splice splice, const std::string& exclude)
+  Parts(Submitting& program, Splice splice, const std::string& exclude,
+        const contextune::SubmissionLimits& limits)
       : log(settings_in(program.folder_.path())),
         filter("", exclude, log),
         launcher((frontend.real = &driver_entry, frontend.held = &held,
@@ -138,7 +139,7 @@ struct Submitting::Parts {
                   [&program](const std::string& why) { program.not_gathered.push_back(why); }),
         graphs(driver, &frontend, stopped),
         chained_graphs(driver, submitted, graphs, [] { return 0; }),
-        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store, {},
+        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store, limits,
                30) {
     driver.cuStreamQuery = &say_busy;
     driver.cuGraphLaunch = &note_graph_launch;
@@ -166,8 +167,9 @@ struct Submitting::Parts {
   SubmissionTuning tuning;
 };
 
-Submitting::Submitting(Splice splice, const std::string& exclude)
-    : parts_(new Parts(*this, splice, exclude)),
+Submitting::Submitting(Splice splice, const std::string& exclude,
+                       const contextune::SubmissionLimits& limits)
+    : parts_(new Parts(*this, splice, exclude, limits)),
       held(parts_->held),
       unguarded(parts_->unguarded),
       driver(parts_->driver),

@@ -29,8 +29,10 @@ class Submitting {
   using Load = contextune::intercept::SplicedLoads::Load;
 
   /// @param exclude the option of that name
+  /// @param limits  of what is looked for
   explicit Submitting(contextune::Splice splice = contextune::Splice::Own,
-                      const std::string& exclude = {});
+                      const std::string& exclude = {},
+                      const contextune::SubmissionLimits& limits = {});
   ~Submitting();
   Submitting(const Submitting&) = delete;
   Submitting& operator=(const Submitting&) = delete;

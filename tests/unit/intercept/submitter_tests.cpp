@@ -691,3 +691,49 @@ TEST_CASE("Why launches are not gathered any more is said once", "[submitter]") 
   REQUIRE(program.not_gathered.size() == 1);
   CHECK(program.not_gathered.front().find(why) != std::string::npos);
 }
+
+namespace {
+
+constexpr std::chrono::milliseconds slowly{10};
+CUresult CUDAAPI record_slowly(CUevent event, CUstream stream) {
+  std::this_thread::sleep_for(slowly);
+  return Simulation::get().driver.cuEventRecord(event, stream);
+}
+CUresult CUDAAPI instantiate_slowly_once(CUgraphExec* exec, CUgraph graph,
+                                         unsigned long long flags) {
+  std::this_thread::sleep_for(slowly);
+  return Simulation::get().driver.cuGraphInstantiate(exec, graph, flags);
+}
+
+}  // namespace
+
+TEST_CASE("All that the search takes is missing at loads, whatever it was taken for",
+          "[submitter]") {
+  SubmissionLimits limits;
+  limits.max_slowdown = 0;
+  limits.grace_seconds = 1000;
+  Submitting program(Splice::Own, {}, limits);
+  const CUstream on = program.stream();
+  double least_seconds = std::chrono::duration<double>(slowly).count();
+  SECTION("the beginning of the process") {
+    program.tuning->start({true, {8}});
+    program.tuning->spend(least_seconds);
+  }
+  SECTION("events between blocks") {
+    program.tuning->start({true, {8}});
+    program.driver.cuEventRecord = &record_slowly;
+    for (int i = 0; i < 100; ++i) (void)program.launch_watched(program.function("step"), on);
+  }
+  SECTION("graphs of held launches") {
+    program.driver.cuGraphInstantiate = &instantiate_slowly_once;
+    program.submitter->use({.gathered = 2});
+    program.warm(on);
+    wait_for([&] {
+      (void)program.launch("step", on);
+      (void)program.launch("scale", on);
+      return program.submitter->totals().graphs.built > 0;
+    });
+    program.tuning->start({true, {8}});
+  }
+  CHECK(program.tuning->seconds_left_for_loads() <= limits.grace_seconds - least_seconds);
+}
