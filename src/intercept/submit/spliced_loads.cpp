@@ -171,6 +171,23 @@ SplicedLoads::SplicedLoads(const gpu::Driver& driver, Splice splice, bool reads,
   refused_("Images are loaded as they are: a debugger, a profiler or a sanitizer is at work.");
 }
 
+std::uint64_t SplicedLoads::bytes_left() const {
+  return std::min(static_cast<std::uint64_t>(std::max(0.0, seconds_()) / seconds_of_byte),
+                  most_bytes);
+}
+
+std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::read_linked(const void* image) {
+  auto loaded = std::make_shared<Loaded>();
+  loaded->is_linked = true;
+  std::string ignored;
+  if (!reads()) return loaded;
+  auto read = gpu::spliced_image(
+      gpu::MemorySource(image), bytes_left(), [](const gpu::CodeKernel&) { return false; },
+      ignored);
+  if (read) loaded->image = std::move(*read);
+  return loaded;
+}
+
 std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, void* const* args) {
   const Request request(fn, args);
   const auto leave = [&](const std::string& why) {
@@ -182,10 +199,20 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
     return nullptr;
   };
   if (request.image == nullptr && request.path == nullptr) return nullptr;
+  std::optional<FatBinaryWrapper> wrapper;
+  if (request.image != nullptr) {
+    wrapper = gpu::MemorySource(request.image).read<FatBinaryWrapper>(0);
+    if (wrapper && wrapper->magic != wrapper_magic) wrapper.reset();
+  }
+  if (wrapper && wrapper->version != 1 && wrapper->others != nullptr) {
+    if (is_on()) (void)leave("the driver links it from several fatbins");
+    return read_linked(wrapper->fat_binary);
+  }
+  if (!reads()) return nullptr;
   if (request.prefers_source()) return leave("the program says which code the driver has to take");
 
   const void* image = request.image;
-  bool is_wrapped = false;
+  const bool is_wrapped = wrapper.has_value();
   std::unique_ptr<gpu::ByteSource> source;
   std::string file;
   if (request.path != nullptr) {
@@ -194,14 +221,7 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
     if (driver_.simulated && std::filesystem::exists(file + ".sim", ignored)) return nullptr;
     source = std::make_unique<gpu::FileSource>(file);
   } else {
-    const auto wrapper = gpu::MemorySource(image).read<FatBinaryWrapper>(0);
-    is_wrapped = wrapper && wrapper->magic == wrapper_magic;
-    if (is_wrapped) {
-      if (wrapper->version != 1 && wrapper->others != nullptr) {
-        return leave("the driver links it from several fatbins");
-      }
-      image = wrapper->fat_binary;
-    }
+    if (is_wrapped) image = wrapper->fat_binary;
     source = std::make_unique<gpu::MemorySource>(image);
     if (const auto loaded_from = gpu::program_file_of(image, 1)) file = loaded_from->load;
     file = file.substr(0, file.rfind('@'));
@@ -209,11 +229,10 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
   if (splice_ != Splice::All && is_library_of_others(file)) {
     return leave("it belongs to " + file + ", a library of NVIDIA's (--splice all changes it)");
   }
-  const auto most = static_cast<std::uint64_t>(std::max(0.0, seconds_()) / seconds_of_byte);
   auto loaded = std::make_shared<Loaded>();
   std::string why;
   auto spliced = gpu::spliced_image(
-      *source, std::min(most, most_bytes),
+      *source, bytes_left(),
       [&](const gpu::CodeKernel& kernel) {
         const Splice splice = splice_;
         return splice != Splice::Off &&
@@ -237,7 +256,6 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
     if (result == CUDA_SUCCESS) forget(*argument<void**>(args, 0));
     return result;
   };
-  if (!reads()) return load_as_it_is();
   std::shared_ptr<Loaded> loaded;
   const double begin = now();
   try {
@@ -343,9 +361,15 @@ std::optional<gpu::KernelOrder> SplicedLoads::order_of(const void* owner,
   const std::lock_guard lock(mutex_);
   const auto known = loaded_.find(owner);
   if (known == loaded_.end()) return std::nullopt;
+  const bool is_linked = known->second->is_linked;
   const auto kernel = known->second->image.kernels.find(symbol);
-  if (kernel == known->second->image.kernels.end()) return std::nullopt;
-  return kernel->second;
+  if (kernel != known->second->image.kernels.end()) {
+    gpu::KernelOrder order = kernel->second;
+    order.triggers = order.triggers || is_linked;
+    return order;
+  }
+  if (!is_linked) return std::nullopt;
+  return gpu::KernelOrder{.triggers = true, .launches = true, .maps = true};
 }
 
 SplicedLoads::Totals SplicedLoads::totals() noexcept {

@@ -73,7 +73,8 @@ class SplicedLoads {
   /// Before a module or library is unloaded.
   void unloads(const void* owner) noexcept;
 
-  /// Of a kernel in a module or library. Empty: its code was not read.
+  /// Of a kernel in a module or library. Empty: its code was not read. A kernel that may be linked
+  /// with the device's runtime is taken to launch unless its code was read.
   [[nodiscard]] std::optional<gpu::KernelOrder> order_of(const void* owner,
                                                          std::string_view symbol) noexcept;
 
@@ -82,9 +83,14 @@ class SplicedLoads {
  private:
   struct Loaded {
     gpu::SplicedImage image;  ///< its bytes only where the driver may read them later
+    /// The driver may link what it loads, so that a kernel may do more than the image says.
+    bool is_linked = false;
   };
 
   [[nodiscard]] bool reads() const noexcept { return reads_; }
+  /// Of an image that was linked from several, or may be linked again. It is only read.
+  [[nodiscard]] std::shared_ptr<Loaded> read_linked(const void* image);
+  [[nodiscard]] std::uint64_t bytes_left() const;
   /// The image to load in place of the program's. Null: it is left alone.
   [[nodiscard]] std::shared_ptr<Loaded> splice(contextune_fn fn, void* const* args);
   void remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes);

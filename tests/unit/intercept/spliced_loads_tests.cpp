@@ -88,6 +88,31 @@ TEST_CASE("Every way to load code gives its kernels waits", "[spliced_loads]") {
   CHECK(wrapper.fat_binary == fatbin.data());  // the program's own stays as it was
 }
 
+TEST_CASE("A kernel that may be linked with the device's runtime launches, unless its code says no",
+          "[spliced_loads]") {
+  Submitting program;
+  const std::string fatbin = simcuda::build_fat_binary(Submitting::image());
+  const void* const others[] = {fatbin.data(), nullptr};
+  simcuda::FatBinaryWrapper wrapper;
+  wrapper.version = 2;
+  wrapper.fat_binary = fatbin.data();
+  wrapper.file_name = others;
+  void* owner = nullptr;
+  const auto loads = [&] {
+    REQUIRE(load_by(program, contextune_fn_cuModuleLoadFatBinary, &wrapper, &owner) ==
+            CUDA_SUCCESS);
+    CHECK(program.given == &wrapper);
+    const auto order = program.loads->order_of(owner, "step");
+    REQUIRE(order);
+    CHECK_FALSE(order->waits);
+    CHECK(order->triggers);  // what is linked to it may
+    return order->launches;
+  };
+  CHECK_FALSE(loads());
+  program.seconds_for_loads = 0;
+  CHECK(loads());
+}
+
 TEST_CASE("An image that the driver reads later is kept as long as its library",
           "[spliced_loads]") {
   Submitting program;
