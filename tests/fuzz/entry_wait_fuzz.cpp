@@ -1,7 +1,9 @@
 // Any bytes as machine code that is given waits: it is refused with a reason, or nothing but the
 // entries of kernels changes, and the padding of those that need a detour, and no kernel can be
-// given a second wait. The same as a whole image, fatbin or not, which another look finds nothing
-// to change in.
+// given a second wait. No wait is in place of a stack pointer that is plainly used. The same as a
+// whole image, fatbin or not, which another look finds nothing to change in.
+#include <elf.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -21,11 +23,48 @@ constexpr std::uint64_t load_stack_pointer = 0x00000a00ff017b82;
 constexpr std::uint64_t wait_low = 0x000000000000782e;
 constexpr std::uint64_t wait_high = 0x000fe20000000000;
 
-std::uint64_t word_at(std::string_view bytes, std::uint64_t offset) {
-  std::uint64_t word = 0;
-  if (offset + sizeof word > bytes.size()) std::abort();
-  std::memcpy(&word, bytes.data() + offset, sizeof word);
-  return word;
+/// Adds to R1, keeps or finds something at it, or goes who knows where.
+bool plainly_uses_stack_pointer(std::uint64_t low) {
+  const std::uint64_t what = low & 0xfff;
+  const bool at_stack = (low >> 24 & 0xff) == 1;
+  switch (what) {
+    case 0x810:  // IADD3
+    case 0x836:  // VIADD
+    case 0x387:  // STL
+    case 0x983:  // LDL
+      return at_stack;
+    case 0x343:  // CALL.ABS
+    case 0x949:  // BRX
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class T>
+T read_at(std::string_view bytes, std::uint64_t offset) {
+  T value{};
+  if (offset > bytes.size() || bytes.size() - offset < sizeof value) std::abort();
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+/// @param begin of the kernel's code
+void check_in_place(std::string_view image, std::uint64_t begin) {
+  const auto header = read_at<Elf64_Ehdr>(image, 0);
+  std::uint64_t sections = header.e_shnum;
+  if (sections == 0) sections = read_at<Elf64_Shdr>(image, header.e_shoff).sh_size;
+  for (std::uint64_t i = 0; i < sections; ++i) {
+    const auto one = read_at<Elf64_Shdr>(image, header.e_shoff + i * sizeof(Elf64_Shdr));
+    if (one.sh_offset != begin || (one.sh_flags & SHF_EXECINSTR) == 0) continue;
+    if (one.sh_type == SHT_NOBITS || one.sh_size == 0) continue;
+    const std::uint64_t end = begin + one.sh_size;
+    for (std::uint64_t at = begin + instruction_bytes; at < end; at += instruction_bytes) {
+      if (plainly_uses_stack_pointer(read_at<std::uint64_t>(image, at))) std::abort();
+    }
+    return;
+  }
+  std::abort();  // it has no code
 }
 
 void give_waits(std::string_view image) {
@@ -42,12 +81,17 @@ void give_waits(std::string_view image) {
     const CodeKernel& kernel = found->kernels[i];
     if (again->kernels[i].reason != kernel.reason.value_or(NoEntryWait::OwnWait)) std::abort();
     if (kernel.reason) continue;
-    if (word_at(image, kernel.code) != load_stack_pointer) std::abort();
+    if (read_at<std::uint64_t>(image, kernel.code) != load_stack_pointer) std::abort();
     if (kernel.waits_in_place() != (kernel.room == 0)) std::abort();
     const std::uint64_t wait = kernel.room == 0 ? kernel.code : kernel.room + instruction_bytes;
-    if (word_at(made, wait) != wait_low || word_at(made, wait + 8) != wait_high) std::abort();
+    if (read_at<std::uint64_t>(made, wait) != wait_low ||
+        read_at<std::uint64_t>(made, wait + 8) != wait_high)
+      std::abort();
     made.replace(kernel.code, instruction_bytes, image.substr(kernel.code, instruction_bytes));
-    if (kernel.room == 0) continue;
+    if (kernel.waits_in_place()) {
+      check_in_place(image, kernel.code);
+      continue;
+    }
     made.replace(kernel.room, entry_wait_bytes, image.substr(kernel.room, entry_wait_bytes));
   }
   if (made != image) std::abort();

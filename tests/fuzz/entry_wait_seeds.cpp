@@ -1,5 +1,5 @@
-// Where the search of the entry wait's fuzz target begins: machine code with two kernels and a
-// function, made by hand so that no compiler is needed, alone and in a fatbin.
+// Where the search of the entry wait's fuzz target begins: machine code with two kernels, made by
+// hand so that no compiler is needed, with a relocation and without, alone and in a fatbin.
 #include <elf.h>
 
 #include <cstring>
@@ -28,7 +28,8 @@ std::string code_with(std::uint64_t second) {
   return bytes;
 }
 
-std::string machine_code() {
+/// @param relocates whether the driver changes an instruction, so that the wait needs a detour
+std::string machine_code(bool relocates) {
   const char all_names[] = "\0.text.a\0.text.b\0.rela.text.a\0.nv.info\0a\0b";
   const std::string names(all_names, sizeof all_names);
   const auto name_of = [&](const char* name) {
@@ -69,6 +70,7 @@ std::string machine_code() {
   add(5, ".rela.text.a", SHT_RELA, relocations);
   sections[5].sh_entsize = sizeof(Elf64_Rela);
   sections[5].sh_info = 3;
+  if (!relocates) sections[5].sh_type = SHT_NOTE;
   add(6, ".nv.info", SHT_LOPROC, facts);
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
@@ -107,12 +109,15 @@ std::string fatbin_of(const std::string& code) {
 
 FuzzInputs fuzz_inputs() {
   FuzzInputs inputs;
-  const std::string code = machine_code();
-  inputs.seeds = {code, fatbin_of(code)};
+  const std::string code = machine_code(true);
+  const std::string in_place = machine_code(false);
+  inputs.seeds = {code, fatbin_of(code), in_place, fatbin_of(in_place)};
   for (const std::string& word :
        {code_with(0x794d).substr(0, 16), code_with(0x794d).substr(32, 16),
         code_with(0x794d).substr(48, 16), code_with(0x782e).substr(16, 16),
-        code_with(0x782d).substr(16, 16), std::string(".nv.info"), std::string(".text.")}) {
+        code_with(0x782d).substr(16, 16), code_with(0xfffffff801017836).substr(16, 16),
+        code_with(0x0000000000007944).substr(16, 16), std::string(".nv.info"),
+        std::string(".text.")}) {
     inputs.words.push_back(word);
   }
   return inputs;

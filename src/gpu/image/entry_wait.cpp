@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "gpu/image/stack_pointer.hpp"
@@ -163,8 +164,8 @@ class CodeReader {
       parts.push_back({header_.e_phoff,
                        header_.e_phoff + std::uint64_t{header_.e_phnum} * header_.e_phentsize});
     }
-    for (const Elf64_Shdr& one : sections_) {
-      if (one.sh_type == SHT_NOBITS || one.sh_type == SHT_NULL || one.sh_size == 0) continue;
+    for (const Elf64_Shdr& one : std::span(sections_).subspan(1)) {  // the first is none
+      if (one.sh_type == SHT_NOBITS || one.sh_size == 0) continue;
       parts.push_back({one.sh_offset, one.sh_offset + one.sh_size, is_code(one)});
     }
     std::sort(parts.begin(), parts.end(),

@@ -380,9 +380,13 @@ TEST_CASE("Code that lies where something else does is refused", "[entry_wait]")
   const std::uint64_t place = code.section_place(code.find_section(".text.plain"));
   auto section = code.get<Elf64_Shdr>(place);
   section.sh_offset = code.text("empty");
-  code.set(place, section);
-  CHECK(code.refusal() ==
-        "its machine code cannot be read: code and another part of it lie in one place");
+  for (const auto type : {Elf64_Word{SHT_PROGBITS}, Elf64_Word{SHT_NULL}}) {
+    INFO(type);
+    section.sh_type = type;
+    code.set(place, section);
+    CHECK(code.refusal() ==
+          "its machine code cannot be read: code and another part of it lie in one place");
+  }
 }
 
 TEST_CASE("Every reason against a wait is in the table once", "[entry_wait]") {
