@@ -17,71 +17,18 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
-#include <vector>
 
-#include "program.hpp"
+#include "submission_checks.cuh"
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-constexpr unsigned num_words = 4096;  // of the data that is written and read
 constexpr unsigned num_constants = 1024;
 __constant__ unsigned constant_words[num_constants];
-__device__ unsigned num_through[64];  // by round, since launches of two rounds may overlap
 
-__device__ __forceinline__ unsigned through_ca(const unsigned* at) {
-  unsigned value;
-  asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
-  return value;
-}
-
-__device__ __forceinline__ bool is_last_block(unsigned round) {
-  __shared__ bool last;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    __threadfence();
-    last = atomicAdd(&num_through[round % 64], 1u) == gridDim.x - 1;
-    if (last) num_through[round % 64] = 0;
-    __threadfence();
-  }
-  __syncthreads();
-  return last;
-}
-
-__device__ __forceinline__ void linger(unsigned rounds) {
-  unsigned value = rounds;
-  for (unsigned i = 0; i < rounds; ++i) value = value * 1664525u + 1013904223u;
-  asm volatile("" ::"r"(value));
-}
-
-/// All blocks read the data, and the last one writes `round` over it.
-template <bool triggers>
-__global__ void write_data(unsigned* data, unsigned* sink, unsigned round) {
-  if (triggers) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
-  unsigned sum = 0;
-  for (unsigned i = threadIdx.x; i < num_words; i += blockDim.x) sum += through_ca(data + i);
-  if (sum == 0xffffffffu) *sink = sum;
-  if (!is_last_block(round)) return;
-  linger(500);
-  for (unsigned i = threadIdx.x; i < num_words; i += blockDim.x) data[i] = round;
-}
-
-/// Every block's threads count what is not of this round.
-template <bool waits>
-__global__ void read_data(const unsigned* data, unsigned long long* wrong, unsigned round) {
-  if (waits) asm volatile("griddepcontrol.wait;" ::: "memory");
-  unsigned found = 0;
-  for (unsigned i = threadIdx.x; i < num_words; i += blockDim.x)
-    found += through_ca(data + i) != round;
-  if (found != 0) atomicAdd(wrong, static_cast<unsigned long long>(found));
-}
-
-/// The same with constant memory, which is written through its address.
+/// All blocks read constant memory, and the last one writes `round` over it, through its address.
 template <bool triggers>
 __global__ void write_constants(unsigned* constants, unsigned* sink, unsigned round) {
-  if (triggers) asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  if (triggers) let_next_start();
   unsigned sum = 0;
   // For as long as the next kernel takes to come to the same multiprocessors.
   for (unsigned pass = 0; pass < 4; ++pass) {
@@ -96,7 +43,7 @@ __global__ void write_constants(unsigned* constants, unsigned* sink, unsigned ro
 
 template <bool waits>
 __global__ void read_constants(unsigned long long* wrong, unsigned round) {
-  if (waits) asm volatile("griddepcontrol.wait;" ::: "memory");
+  if (waits) wait_for_one_before();
   unsigned found = 0;
   for (unsigned i = 0; i < num_constants; i += 4) found += constant_words[i] != round;
   if (found != 0 && threadIdx.x == 0) atomicAdd(wrong, static_cast<unsigned long long>(found));
@@ -127,32 +74,6 @@ __global__ void await_flag(volatile unsigned* flag, unsigned value, unsigned* mi
       return;
     }
   }
-}
-
-template <class... Parameters, class... Arguments>
-void launch(bool programmatic, cudaStream_t stream, unsigned grid, unsigned block,
-            void (*kernel)(Parameters...), Arguments... arguments) {
-  if (!programmatic) {
-    kernel<<<grid, block, 0, stream>>>(arguments...);
-    CUDA_CHECK(cudaGetLastError());
-    return;
-  }
-  cudaLaunchAttribute attribute{};
-  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  attribute.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = dim3(grid);
-  config.blockDim = dim3(block);
-  config.stream = stream;
-  config.attrs = &attribute;
-  config.numAttrs = 1;
-  CUDA_CHECK(cudaLaunchKernelEx(&config, kernel, static_cast<Parameters>(arguments)...));
-}
-
-[[noreturn]] void give_up(const char* what) {
-  std::printf("%s: no answer in 5 s\n", what);
-  std::fflush(stdout);
-  std::_Exit(3);
 }
 
 class Checks {
@@ -189,17 +110,11 @@ class Checks {
  private:
   bool wanted(const char* name) const { return only_.empty() || only_ == name; }
 
-  static unsigned grid_of(unsigned i) {
-    constexpr unsigned grids[] = {16, 132, 264, 1056};
-    return grids[i / 16 % 4];
-  }
-
   void print(const char* name, std::uint64_t num_read) {
     unsigned long long wrong = 0;
     CUDA_CHECK(cudaStreamSynchronize(stream_));
     CUDA_CHECK(cudaMemcpy(&wrong, wrong_, sizeof wrong, cudaMemcpyDeviceToHost));
-    std::printf("%s wrong %llu of %llu\n", name, wrong, static_cast<unsigned long long>(num_read));
-    std::fflush(stdout);
+    print_wrong(name, wrong, num_read);
   }
 
   template <class Write, class Read>

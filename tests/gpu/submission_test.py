@@ -20,6 +20,7 @@ BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
 ON_GPU = os.environ.get("CONTEXTUNE_TEST_GPU") == "1"
 PROGRAMS = BUILD / "gpu" / "submission_programs"
 CONTROLS = BUILD / "gpu" / "submission_controls"
+HAZARDS = BUILD / "gpu" / "submission_hazards"
 SHIM = BUILD / "lib" / "libcontextune_preload.so"
 BARE = None
 WAYS = ("chained", "gathered=8", "gathered=32", "chained gathered=16")
@@ -123,6 +124,22 @@ class Submission(unittest.TestCase):
                     self.assertEqual(wrong[name], 0, f"{name}\n{run.out}")
                 # The program's own mistake stays what it was, or becomes rarer.
                 self.assertIn("trigger_without_wait", wrong)
+
+    def test_no_kind_of_memory_or_launch_reads_stale_data(self):
+        for way in (BARE, *SOME_WAYS):
+            with self.subTest(launches=way or "bare"):
+                run = self.run_well((HAZARDS,), way)
+                wrong = self.wrong(run)
+                print(f"{run.way}: {run.seconds:.1f} s, {len(wrong)} checks", flush=True)
+                mistakes = {name: count for name, count in wrong.items() if name.endswith("_without_wait")}
+                self.assertGreater(len(mistakes), 15, run.told())
+                if way is BARE:
+                    print(run.out, flush=True)
+                    self.assertEqual([name for name, count in mistakes.items() if count == 0], [],
+                                     "the program's own mistakes are not seen")
+                self.assertEqual({name: count for name, count in wrong.items()
+                                  if count != 0 and name not in mistakes}, {})
+                self.was_used(run)
 
 
 if __name__ == "__main__":
