@@ -40,12 +40,20 @@ constexpr std::size_t num_ways = std::size(ways);
 // Kernels of about 1, 5, 20 and 60 us on an H100.
 constexpr int sizes[] = {1 << 16, 1 << 21, 6 << 20, 1 << 24};
 constexpr int lengths[] = {1, 4, 16, 64, 512};
-enum Arguments { same, few_new, all_new, event_between, num_arguments };
-constexpr const char* argument_names[] = {"the same", "1 of 8 new", "all new", "the same, events"};
+/// How the launches of a chain follow each other, in the stream and in a CUDA graph.
+enum Arguments { same, few_new, all_new, event_between, in_graph, memset_between, num_arguments };
+constexpr const char* argument_names[] = {"the same", "1 of 8 new", "all new"};
 
 bool is_measured(int length, int arguments) {
-  return arguments == same ||
-         (arguments == event_between ? length == 64 : length == 16 || length == 64);
+  switch (arguments) {
+    case same:
+      return true;
+    case event_between:
+    case memset_between:
+      return length == 64;
+    default:
+      return length == 16 || length == 64;
+  }
 }
 
 void check(cudaError_t result) {
@@ -89,6 +97,11 @@ class Chains {
       check(cudaMalloc(&buffer, sizes[3] * sizeof(float)));
       check(cudaMemset(buffer, 0, sizes[3] * sizeof(float)));
     }
+    check(cudaMalloc(&small_, sizeof *small_));
+    // None may be loaded during a capture.
+    scale<<<1, 32, 0, stream_>>>(buffers_[0], buffers_[1], 1, 1.0F);
+    shift<<<1, 32, 0, stream_>>>(buffers_[0], buffers_[1], 1, 1.0F, 1.0F);
+    check(cudaStreamSynchronize(stream_));
   }
 
   Figures measure(int size, int length, int arguments, int cell_ms) {
@@ -108,8 +121,35 @@ class Chains {
 
  private:
   Figures run(int size, int length, int arguments) {
-    const int blocks = std::min(size / 256, 2112);
+    const bool is_graph = arguments == in_graph || arguments == memset_between;
+    cudaGraphExec_t graph = is_graph ? graph_of(size, length, arguments) : nullptr;
     const auto start = Clock::now();
+    if (is_graph) {
+      check(cudaGraphLaunch(graph, stream_));
+    } else {
+      launch(size, length, arguments);
+    }
+    const auto launched = Clock::now();
+    check(cudaStreamSynchronize(stream_));
+    const auto end = Clock::now();
+    check(cudaGetLastError());
+    return {microseconds(end - start), microseconds(launched - start) / length};
+  }
+
+  cudaGraphExec_t graph_of(int size, int length, int arguments) {
+    cudaGraphExec_t& exec = graphs_[{size, length, arguments}];
+    if (exec != nullptr) return exec;
+    cudaGraph_t graph = nullptr;
+    check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal));
+    launch(size, length, arguments);
+    check(cudaStreamEndCapture(stream_, &graph));
+    check(cudaGraphInstantiate(&exec, graph, 0));
+    check(cudaGraphDestroy(graph));
+    return exec;
+  }
+
+  void launch(int size, int length, int arguments) {
+    const int blocks = std::min(size / 256, 2112);
     for (int i = 0; i < length; ++i) {
       const bool is_new = arguments == all_new || (arguments == few_new && i % 8 == 3);
       const float factor = is_new ? 1.0F / static_cast<float>(++count_ % 100000 + 1) : 0.5F;
@@ -121,17 +161,15 @@ class Chains {
         shift<<<blocks, 256, 0, stream_>>>(in, out, size, factor, 1.0F);
       }
       if (arguments == event_between) check(cudaEventRecord(event_, stream_));
+      if (arguments == memset_between) check(cudaMemsetAsync(small_, 0, sizeof *small_, stream_));
     }
-    const auto launched = Clock::now();
-    check(cudaStreamSynchronize(stream_));
-    const auto end = Clock::now();
-    check(cudaGetLastError());
-    return {microseconds(end - start), microseconds(launched - start) / length};
   }
 
   cudaStream_t stream_ = nullptr;
   cudaEvent_t event_ = nullptr;
   std::array<float*, 2> buffers_{};
+  float* small_ = nullptr;
+  std::map<Cell, cudaGraphExec_t> graphs_;
   unsigned count_ = 0;
 };
 
@@ -226,7 +264,7 @@ void print_chains(const Rounds& rounds) {
               "neither, us a chain", "chained", "gathered=16", "both");
   for (const auto& [cell, unused] : rounds[0][0]) {
     const auto [size, length, arguments] = cell;
-    if (arguments == event_between) continue;
+    if (arguments > all_new) continue;
     const Cell key = cell;
     std::printf(
         "%-9d %4d %-11s %-26s", size, length, argument_names[arguments],
@@ -256,21 +294,33 @@ void print_host(const Rounds& rounds) {
   }
 }
 
-void print_unchained(const Rounds& rounds) {
-  std::printf(
-      "\nWaiting kernels that are not chained, since an event stands before each: neither / way,\n"
-      "in chains of 64\n");
-  std::printf("%-9s %-26s %-18s\n", "floats", "neither, us a chain", "chained");
+/// Rows of one size each.
+void print_against_chained(const Rounds& rounds, int length, int arguments) {
+  std::printf("%-9s %4s %-26s %-18s\n", "floats", "K", "neither, us a chain", "chained");
   for (const int size : sizes) {
-    const Cell key = {size, 64, event_between};
+    const Cell key = {size, length, arguments};
     std::printf(
-        "%-9d %-26s %-18s\n", size,
+        "%-9d %4d %-26s %-18s\n", size, length,
         over(rounds[0].size(), 1, [&](std::size_t r) { return rounds[0][r].at(key).chain_us; })
             .c_str(),
         over(rounds[0].size(), 3, [&](std::size_t r) {
           return rounds[0][r].at(key).chain_us / rounds[1][r].at(key).chain_us;
         }).c_str());
   }
+}
+
+void print_graphs(const Rounds& rounds) {
+  std::printf("\nThe same as a CUDA graph, which was captured: neither / way\n");
+  for (const int length : {16, 64}) print_against_chained(rounds, length, in_graph);
+}
+
+void print_unchained(const Rounds& rounds) {
+  std::printf(
+      "\nWaiting kernels that are not chained: neither / way\n"
+      "in the stream, an event before each\n");
+  print_against_chained(rounds, 64, event_between);
+  std::printf("as a CUDA graph, a memset of four bytes before each\n");
+  print_against_chained(rounds, 64, memset_between);
 }
 
 constexpr const char* usage =
@@ -319,6 +369,7 @@ int run_all(int argc, char** argv) {
     std::printf("%-9s the last process:%s\n", ways[which].name, last_totals[which].c_str());
   }
   print_chains(rounds);
+  print_graphs(rounds);
   print_host(rounds);
   print_unchained(rounds);
   return 0;
