@@ -272,8 +272,11 @@ void Tuning::Engine::finish_generation() {
     TuningSite& site = sites_[index];
     if (site.generation != generation_) continue;
     winners_[index] = site.known;
+    const bool was_compared =
+        !site.idle_samples.empty() ||
+        std::find(refined_sites_.begin(), refined_sites_.end(), index) != refined_sites_.end();
     if (site.spec.objective == Objective::Region && !site.trivial && site.known == 0 &&
-        site.reason == WinnerReason::NoSamples && !site.idle_samples.empty()) {
+        site.reason == WinnerReason::NoSamples && was_compared) {
       site.reason = WinnerReason::Margin;
     }
     observer_.winner({index, site.known, own_cost(site, site.known), own_cost(site, 0), site.reason,

@@ -30,7 +30,9 @@ collective::CollectiveCalls& collective_calls() noexcept {
 
 void on_nccl_before(const contextune_nccl_call* call) noexcept {
   ProcessRuntime* const runtime = running_runtime();
-  if (runtime == nullptr || runtime->nccl_repeats(*call)) return;
+  if (runtime == nullptr) return;
+  runtime->nccl_is_called(*call);
+  if (runtime->nccl_repeats(*call)) return;
   const Uncancelled uncancelled;
   const OwnArithmetic arithmetic;
   collective_calls().before(*call);

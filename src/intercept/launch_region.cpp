@@ -54,8 +54,18 @@ bool LaunchRegion::claim_entry(bool thread_bound) noexcept {
   }
   if (!occupied_by_.compare_exchange_strong(holder, own)) return false;
   abandoned();
-  services_.open.remove(this);
+  unshow();
   return true;
+}
+
+void LaunchRegion::show() noexcept {
+  if (takes_launches_) return services_.open.add(this);
+  services_.open.want_launches(true);
+}
+
+void LaunchRegion::unshow() noexcept {
+  if (takes_launches_) return services_.open.remove(this);
+  services_.open.want_launches(false);
 }
 
 void LaunchRegion::say_first_entry() noexcept {
@@ -80,7 +90,7 @@ void LaunchRegion::begin_on_thread(std::uint64_t mark, bool counts_already) noex
     return;
   }
   say_first_entry();
-  services_.open.add(this);
+  show();
   if (!counts || counts_already || services_.stopped.load(std::memory_order_acquire)) return;
   if (pass_entry()) return;
   const Uncancelled uncancelled;
@@ -98,7 +108,7 @@ void LaunchRegion::ended(const EntryFrame& frame) noexcept {
   if (frame.counts) was_left_.store(true, std::memory_order_relaxed);
   // While it is repeated, launches of other threads have to be seen.
   if (frame.counts && !services_.stopped.load(std::memory_order_acquire)) left();
-  services_.open.remove(this);
+  unshow();
   if (frame.counts) release_entry();
 }
 
@@ -109,7 +119,7 @@ void LaunchRegion::begin_in_process() noexcept {
     if (process_entries_.fetch_add(1) != 0) return;
     process_entry_counts_ = !process_entry_begins_;
     if (process_entry_counts_) process_entry_begins_ = true;
-    if (!process_entry_counts_) return services_.open.add(this);
+    if (!process_entry_counts_) return show();
   }
   begin_process_entry();
 }
@@ -141,7 +151,7 @@ void LaunchRegion::begin_next_in_process() noexcept {
     if (process_entry_begins_) {
       // One that ends here is closed by its thread; of the next, nothing is measured.
       if (counts) process_entry_is_over_ = true;
-      if (counts || !open) services_.open.add(this);
+      if (counts || !open) show();
       return;
     }
     process_entry_counts_ = process_entry_begins_ = true;
@@ -159,7 +169,7 @@ void LaunchRegion::begin_process_entry() noexcept {
     }
   }
   say_first_entry();
-  services_.open.add(this);
+  show();
   const bool claimed = claim_entry(false);
   if (claimed && !services_.stopped.load(std::memory_order_acquire)) entered(false);
   bool is_over = false;
@@ -175,7 +185,7 @@ void LaunchRegion::begin_process_entry() noexcept {
 void LaunchRegion::end_process_entry(bool counts) noexcept {
   if (counts) was_left_.store(true, std::memory_order_relaxed);
   if (counts && !services_.stopped.load(std::memory_order_acquire)) left();
-  services_.open.remove(this);
+  unshow();
   if (counts) release_entry();
 }
 

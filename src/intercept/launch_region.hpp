@@ -137,8 +137,9 @@ class LaunchRegion : public Region, public std::enable_shared_from_this<LaunchRe
   static constexpr std::uint64_t replay_mark = 5;
 
  protected:
-  LaunchRegion(std::string name, const RegionServices& services)
-      : name_(std::move(name)), services_(services) {}
+  /// @param takes_launches false: of collectives only, all else is as if it were not open
+  LaunchRegion(std::string name, const RegionServices& services, bool takes_launches = true)
+      : name_(std::move(name)), services_(services), takes_launches_(takes_launches) {}
 
   /// The one entry that may be a pass.
   /// @param thread_bound it is this thread's; else the process's
@@ -164,9 +165,12 @@ class LaunchRegion : public Region, public std::enable_shared_from_this<LaunchRe
   void end_process_entry(bool counts) noexcept;
   /// Of the entry that process_entry_begins_ is about.
   void begin_process_entry() noexcept;
+  void show() noexcept;
+  void unshow() noexcept;
 
   const std::string name_;
   const RegionServices& services_;
+  const bool takes_launches_;
   std::atomic<pid_t> occupied_by_{0};  ///< whose entry counts; 0: nobody's, -1: the process's
   std::atomic<bool> was_left_{false};  ///< an entry that counts
   std::atomic<bool> said_{false};

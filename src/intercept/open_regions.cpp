@@ -14,7 +14,7 @@ void OpenRegions::publish() noexcept {
   const bool any = background_ != nullptr || !open_.empty();
   hot_words.any_region.store(any, std::memory_order_release);
   if (armed_ == nullptr) return;
-  const bool wanted = !shut_ && (always_ || any);
+  const bool wanted = !shut_ && (always_ || any || wanted_ > 0);
   std::atomic_ref<std::uint32_t>(*armed_).store(wanted ? 1 : 0, std::memory_order_release);
 }
 
@@ -33,6 +33,12 @@ void OpenRegions::watch_always() noexcept {
 void OpenRegions::watch_no_more() noexcept {
   const std::lock_guard lock(mutex_);
   always_ = false;
+  publish();
+}
+
+void OpenRegions::want_launches(bool wanted) noexcept {
+  const std::lock_guard lock(mutex_);
+  wanted_ += wanted ? 1 : -1;
   publish();
 }
 

@@ -21,6 +21,8 @@ class OpenRegions {
   /// Launches are to be shown from now on even while nothing is open: `kernel:`.
   void watch_always() noexcept;
   void watch_no_more() noexcept;
+  /// Launches are to be shown as well while a region is open that takes only those of NCCL.
+  void want_launches(bool wanted) noexcept;
   [[nodiscard]] bool watches_always() const noexcept {
     return always_.load(std::memory_order_relaxed);
   }
@@ -51,6 +53,7 @@ class OpenRegions {
   LaunchRegion* background_ = nullptr;
   std::atomic<bool> always_{false};
   bool shut_ = false;
+  int wanted_ = 0;  ///< by want_launches()
   std::atomic<LaunchRegion*> only_{nullptr};
   std::atomic<bool> several_{false};
 };

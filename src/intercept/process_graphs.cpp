@@ -12,7 +12,7 @@ LaunchRegion* ProcessRuntime::region_of_graph(const GraphCall& call) noexcept {
   try {
     const std::lock_guard lock(graph->mutex);
     if (graph->own_region == nullptr && graph->nodes() != nullptr) {
-      graph->own_region = &find_or_make("graph:" + graph->name(), options_, false);
+      graph->own_region = &find_or_make("graph:" + graph->name(), options_, RegionKind::Marked);
     }
     if (graph->own_region == nullptr) {
       log_.fallback(

@@ -79,8 +79,8 @@ SubmissionLimits submission_limits(const Options& options) {
 
 /// Whether kernels may be launched in other ways than chained and gathered.
 bool has_knobs(const Options& options) {
-  return !options.space.empty() || options.auto_knobs.attributes ||
-         options.auto_knobs.collectives || options.discover || options.mode == Mode::Replay;
+  return !options.space.empty() || options.auto_knobs.attributes || options.discover ||
+         options.mode == Mode::Replay;
 }
 
 Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
@@ -189,6 +189,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
     log_.fallback(fault.reason, {}, {}, fault.sentence);
   }
   start_submission();
+  start_collectives();
   if (!options_.discover) store_.prepare(marked);
   await_log();  // whatever happens now, it says what was begun with
   submission_.spend(now_seconds() - began_);
@@ -217,6 +218,28 @@ void ProcessRuntime::start_submission() noexcept {
   choices.may_chain = options_.auto_knobs.chained;
   if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
   if (choices != SubmissionChoices{} && !blocks()) submission_.start(choices);
+}
+
+void ProcessRuntime::start_collectives() noexcept {
+  const bool is_auto = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind == RegionMark::Kind::Auto;
+  });
+  const bool is_marked = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind != RegionMark::Kind::Auto && mark.kind != RegionMark::Kind::Process;
+  });
+  if (!options_.auto_knobs.collectives || !is_auto || is_marked || options_.discover) return;
+  const auto make = [this]() -> LaunchRegion* {
+    try {
+      Options options = options_;
+      options.mode = Mode::Live;  // nobody has named it
+      submission_.hold_off(true);
+      return &find_or_make("auto:collectives", options, RegionKind::FoundCollectives);
+    } catch (const std::exception& error) {
+      log_.fallback(FallbackReason::InternalError, StoredSubmission::region, {}, error.what());
+      return nullptr;
+    }
+  };
+  found_collectives_.start(make, [this] { submission_.hold_off(false); });
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {
@@ -324,7 +347,7 @@ void ProcessRuntime::declare(std::shared_ptr<KernelRule> rule) {
 }
 
 LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
-                                           bool process, const StoredAs& as) {
+                                           RegionKind kind, const StoredAs& as) {
   const auto check_room = [&] {
     if (regions_.size() < most_regions || regions_.contains(name)) return;
     throw TooManyRegions("there are " + std::to_string(most_regions) +
@@ -343,10 +366,13 @@ LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Option
   std::shared_ptr<LaunchRegion> made;
   if (options_.discover) {
     made = std::make_shared<DiscoveredRegion>(name, services_);
-  } else if (process) {
+  } else if (kind == RegionKind::Process) {
     made = std::make_shared<ProcessRegion>(name, options, services_);
   } else {
-    made = std::make_shared<TunedRegion>(name, options, services_, as);
+    using Takes = TunedRegion::Takes;
+    const bool is_found = kind == RegionKind::FoundCollectives;
+    made = std::make_shared<TunedRegion>(name, options, services_, as,
+                                         is_found ? Takes::Collectives : Takes::All);
   }
   return *regions_.emplace(name, std::move(made)).first->second;
 }
@@ -362,8 +388,10 @@ LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
     if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
     // What has knobs and is in no other region is tuned as the process.
     const bool is_auto = mark.kind == RegionMark::Kind::Auto;
-    LaunchRegion& made = find_or_make(is_auto ? "process" : mark.name, options,
-                                      is_auto || mark.kind == RegionMark::Kind::Process);
+    LaunchRegion& made =
+        find_or_make(is_auto ? "process" : mark.name, options,
+                     is_auto || mark.kind == RegionMark::Kind::Process ? RegionKind::Process
+                                                                       : RegionKind::Marked);
     known.store(&made, std::memory_order_release);
     return &made;
   } catch (const std::exception& error) {
@@ -388,7 +416,7 @@ Region& ProcessRuntime::region(std::string_view name, const Options& author, con
   }
   Options options = options_over(author);
   options.mode = author.mode;  // the author knows whether the body may run again
-  return find_or_make(std::string(name), options, false, as);
+  return find_or_make(std::string(name), options, RegionKind::Marked, as);
 }
 
 Region* ProcessRuntime::current_region() noexcept {
@@ -411,6 +439,11 @@ bool ProcessRuntime::is_current(CUcontext context) const noexcept {
 
 CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
   ThreadState& thread = thread_of(call);
+  if (LaunchRegion* const found = found_collectives_.open_region();
+      found != nullptr && ProcessCollectives::is_inside() && thread.region == nullptr &&
+      thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
+    return launch_in_found(call, *found);
+  }
   if (submission_.watches()) {
     if (thread.region == nullptr && open_.only() == nullptr && kernel_marks_.empty() &&
         thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
@@ -442,14 +475,14 @@ void ProcessRuntime::say_pin_does_not_act(const ThreadState& thread) noexcept {
 bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {
   ThreadState& thread = this_thread();
   if (thread.call != nullptr) return false;  // its launches have to be seen
-  LaunchRegion* const region = thread.region != nullptr ? thread.region : open_.only();
-  return process_collectives().begin_settled(call, region, thread.collectives);
+  return process_collectives().begin_settled(call, region_of_collectives(thread),
+                                             thread.collectives);
 }
 
 void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
   nccl_threads_.before(call);
   const ThreadState& thread = this_thread();
-  LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  LaunchRegion* region = region_of_collectives(thread);
   const bool communicates =
       call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
   if (communicates && region != nullptr && region->collectives() != nullptr)
@@ -478,7 +511,24 @@ void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
   const bool has_regions = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
     return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
   });
-  ranks_.nccl_ended(call, has_regions);
+  ranks_.nccl_ended(call, has_regions || found_collectives_.looks());
+}
+
+CUresult ProcessRuntime::launch_in_found(const contextune_launch& call,
+                                         LaunchRegion& found) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  if (submitter_.holds()) submitter_.hand_over();
+  if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
+  return after_launch(found.launch(call, true));
+}
+
+LaunchRegion* ProcessRuntime::region_of_collectives(const ThreadState& thread) const noexcept {
+  if (thread.region != nullptr) return thread.region;
+  LaunchRegion* const only = open_.only();
+  if (only != nullptr && only->collectives() != nullptr) return only;
+  LaunchRegion* const found = found_collectives_.open_region();
+  return found != nullptr ? found : only;
 }
 
 CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,

@@ -15,6 +15,7 @@
 #include "intercept/allocation_map.hpp"
 #include "intercept/clock.hpp"
 #include "intercept/context_table.hpp"
+#include "intercept/found_collectives.hpp"
 #include "intercept/kernel_marks.hpp"
 #include "intercept/launch_region.hpp"
 #include "intercept/nccl_threads.hpp"
@@ -84,6 +85,8 @@ class ProcessRuntime final : public Runtime {
     if (const auto kind = step_kind_of(fn)) made_step(*kind, static_cast<std::uint64_t>(fn));
     if (submission_.watches()) submission_.results_may_be_there();
   }
+  /// Before nccl_repeats() and nccl_begins().
+  void nccl_is_called(const contextune_nccl_call& call) noexcept { found_collectives_.see(call); }
   void nccl_begins(const contextune_nccl_call& call) noexcept;
   void nccl_ends(const contextune_nccl_call& call) noexcept;
   void join_ranks(const contextune_nccl_call& call) noexcept;
@@ -134,20 +137,26 @@ class ProcessRuntime final : public Runtime {
   void exiting() noexcept;
 
  private:
+  enum class RegionKind { Marked, Process, FoundCollectives };
+
   [[nodiscard]] CUcontext known_primary_context(CUdevice device) noexcept;
   /// Null is every one.
   [[nodiscard]] bool is_current(CUcontext context) const noexcept;
+  [[nodiscard]] CUresult launch_in_found(const contextune_launch& call,
+                                         LaunchRegion& found) noexcept;
   [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
   /// Whichever launch hears first that the context is in error tells what was in flight.
   CUresult after_launch(CUresult result) noexcept {
     if (result != CUDA_SUCCESS && is_sticky_error(result)) broke(result);
     return result;
   }
-  LaunchRegion& find_or_make(const std::string& name, const Options& options, bool process,
+  LaunchRegion& find_or_make(const std::string& name, const Options& options, RegionKind kind,
                              const StoredAs& as = {});
   LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
   LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
+  void start_collectives() noexcept;
+  [[nodiscard]] LaunchRegion* region_of_collectives(const ThreadState& thread) const noexcept;
   void write_discovered() noexcept;
   void start_submission() noexcept;
   void say_pin_does_not_act(const ThreadState& thread) noexcept;
@@ -205,6 +214,7 @@ class ProcessRuntime final : public Runtime {
   Submitter submitter_;
   SubmissionTuning submission_;
   std::atomic<bool> said_pin_{false};
+  FoundCollectives found_collectives_;
   DiscoveredPeriods periods_;
   bool discovers_periods_ = false;
   std::atomic<bool> said_unassigned_{false};

@@ -41,13 +41,14 @@ std::string default_choice_of(const DecisionMade& made) {
 
 RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driver, Search& search,
                                      SiteTable& table, ProcessRanks& ranks, const Options& options,
-                                     EventLog& log)
+                                     EventLog& log, Objective objective)
     : region_(std::move(region)),
       driver_(driver),
       search_(search),
       table_(table),
       ranks_(ranks),
       distributed_(options.distributed),
+      objective_(objective),
       repeats_(options.mode == Mode::Body),
       log_(log),
       is_shared_(process_collectives().add(*this) && search.keep_in_step(*this)) {}
@@ -103,7 +104,7 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
   spec.configs = std::move(configs.configs);
   spec.collective = is_shared_ && obstacle.empty();
   // It has no time of its own: what the group takes says as much of the others.
-  if (is_part) spec.objective = Objective::Region;
+  spec.objective = is_part ? Objective::Region : objective_;
   spec.n_warmup = space.of(what.function).n_warmup;
   spec.n_repeat = space.of(what.function).n_repeat;
   Site* const site = table_.collective(std::move(spec), default_choice_of(made), configs.unusable);

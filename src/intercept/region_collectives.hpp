@@ -23,7 +23,8 @@ namespace contextune::intercept {
 class RegionCollectives final : public DecisionPort {
  public:
   RegionCollectives(std::string region, const gpu::Driver& driver, Search& search, SiteTable& table,
-                    ProcessRanks& ranks, const Options& options, EventLog& log);
+                    ProcessRanks& ranks, const Options& options, EventLog& log,
+                    Objective objective);
 
   /// A call of NCCL inside the region has ended.
   /// @param counts the call belongs to the entry under way
@@ -97,6 +98,7 @@ class RegionCollectives final : public DecisionPort {
   SiteTable& table_;
   ProcessRanks& ranks_;
   const Distributed distributed_;
+  const Objective objective_;
   const bool repeats_;  ///< entries are made for the search, which ranks unknown to it would not do
   EventLog& log_;
   mutable std::mutex mutex_;

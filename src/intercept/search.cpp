@@ -130,9 +130,9 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
   }
-  const Measure measure = plan.measure == Measure::Span && clock_ == RegionClock::Work
-                              ? Measure::Activity
-                              : plan.measure;
+  Measure measure = plan.measure;
+  if (measure == Measure::Span && clock_ == RegionClock::Work) measure = Measure::Activity;
+  if (measure == Measure::Activity && only_region_time_) measure = Measure::Span;
   if (plan.counted && measure == Measure::Activity) {
     if (!measurement_.want(id_, true)) {
       leave("single launches can be timed no longer");
@@ -146,7 +146,8 @@ PassPlan Search::plan_entry(double now, bool bounded) {
     (void)measurement_.want(id_, false);
     if (measure == Measure::Span) compare_without_cupti();
   }
-  open_ = std::make_unique<PassRecord>(plan.pass, plan.measure, plan.configs);
+  open_ = std::make_unique<PassRecord>(plan.pass, only_region_time_ ? measure : plan.measure,
+                                       plan.configs);
   open_->counted = plan.counted;
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
     open_->row = log::TableRow{plan.number, plan.agreed};

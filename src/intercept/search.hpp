@@ -65,6 +65,10 @@ class Search {
   Search(const Search&) = delete;
   Search& operator=(const Search&) = delete;
 
+  /// Before the first entry: all its sites are chosen by the region's time, so single launches are
+  /// not timed, and CUPTI is not opened for it.
+  void time_region_only() noexcept { only_region_time_ = true; }
+
   /// Adds a site; from then on the search sets what it plans and settles. `facts` are for the log.
   /// False: beyond max_sites; the site runs its default.
   bool add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
@@ -317,6 +321,7 @@ class Search {
 
   const std::string region_;
   const RegionClock clock_;
+  bool only_region_time_ = false;
   Measurement& measurement_;
   EventLog& log_;
   std::uint16_t id_;

@@ -32,8 +32,8 @@ Judging judging_in(const Options& options, const RegionServices& services) {
 }  // namespace
 
 TunedRegion::TunedRegion(std::string name, const Options& options, const RegionServices& services,
-                         const StoredAs& as)
-    : LaunchRegion(std::move(name), services),
+                         const StoredAs& as, Takes takes)
+    : LaunchRegion(std::move(name), services, takes == Takes::All),
       repeated_(options.mode == Mode::Body),
       flush_l2_(options.flush_l2 && options.mode == Mode::Body),
       options_(options),
@@ -50,9 +50,11 @@ TunedRegion::TunedRegion(std::string name, const Options& options, const RegionS
       trial_(*this, services, table_),
       lookout_(search_, services, options_.trial_timeout),
       graphs_(*this, services, table_, search_) {
+  if (takes == Takes::Collectives) search_.time_region_only();
   if (services.frontend != nullptr) {
     collectives_ = std::make_unique<RegionCollectives>(
-        this->name(), services.driver, search_, table_, services.ranks, options, services.log);
+        this->name(), services.driver, search_, table_, services.ranks, options, services.log,
+        takes == Takes::All ? Objective::Own : Objective::Region);
   }
   if (may_replay(options, services)) {
     replay_ = std::make_unique<RegionReplay>(*this, services, options, search_, table_,

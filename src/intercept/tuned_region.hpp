@@ -16,8 +16,11 @@ namespace contextune::intercept {
 /// A region whose entries are passes of one search. See Region.
 class TunedRegion final : public LaunchRegion, private SiteOwner {
  public:
+  /// What belongs to it: all, or collectives, of which the region's time says which are best.
+  enum class Takes { All, Collectives };
+
   TunedRegion(std::string name, const Options& options, const RegionServices& services,
-              const StoredAs& as);
+              const StoredAs& as, Takes takes = Takes::All);
 
   [[nodiscard]] bool finished() const noexcept override;
   [[nodiscard]] bool is_repeated() const noexcept override { return repeated_; }

@@ -87,5 +87,50 @@ class AutoJoin(unittest.TestCase):
             self.assert_untuned(log, "no_rendezvous", "--distributed is off")
 
 
+class Found(Shape):
+    """Ranks that mark nothing."""
+
+    region = "auto"
+    variables = {"CONTEXTUNE_AUTO": "chained,gathered,collectives", "SIMCUDA_DEVICES": "4",
+                 "CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true", "SIMNCCL_TRACE": "trace"}
+
+
+class FoundStretch(unittest.TestCase):
+    """Collectives in a stretch that each rank finds by itself, at the same call."""
+
+    def run_found(self, name, **more):
+        with job.Job(2, "live", 1500, Found.variables, program=Found(name), declared=False, **more) as ranks:
+            outcome = faults.judge(ranks, range(2), 0.0)
+            self.assertEqual(outcome.wrong, [])
+            done = [file.read_text().splitlines() for file in sorted(ranks.folder.glob("trace.*"))]
+        return outcome.logs, done
+
+    def test_ranks_try_other_ways_at_the_same_calls_and_agree_on_winners(self):
+        for name in ("different_sites", "several_in_a_group"):
+            with self.subTest(name=name):
+                logs, done = self.run_found(name)
+                self.assertEqual(done[0], done[1])
+                self.assertGreater(len(set(done[0])), 2, "nothing else was tried")
+                self.assertEqual(job.contradictions(logs), [])
+                for log in logs:
+                    self.assertNotEqual(job.winners(log), [])
+                    self.assertEqual({job.field(line, "region") for line in job.lines(log, "stage")},
+                                     {"auto:collectives"})
+                    self.assertNotIn("event=timer", log)
+
+    def test_a_rank_that_does_not_look_leaves_all_as_it_was(self):
+        others = {"CONTEXTUNE_AUTO": "chained,gathered"}
+        for peculiar in (job.Peculiar(shim=False), job.Peculiar(variables=others)):
+            logs, done = self.run_found("group_of_one", peculiar={1: peculiar})
+            self.assertEqual(len(set(done[0])), 1)
+            self.assertTrue(any(why == "no_agreement" and "had not agreed" in text
+                                for why, text in job.told(logs[0])), logs[0])
+
+    def test_communicators_that_come_and_go_and_captured_collectives_keep_their_default(self):
+        for name in ("one_for_each_step", "captured", "anew"):
+            with self.subTest(name=name):
+                self.run_found(name)
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -353,8 +353,9 @@ def contradictions(logs):
                 facts.append((("hash", *question), field(line, "hash")))
             if field(line, "verdict") != "unknown":
                 facts.append((("verdict", *question), field(line, "verdict")))
+        # How a rank hands over its launches is its own affair.
         facts += [(("winner", domain(line), *site_of(line)), field(line, "config"))
-                  for line in lines(log, "winner")]
+                  for line in lines(log, "winner") if field(line, "region") != "auto"]
         for what, value in facts:
             first = seen.setdefault(what, (rank, value))
             if first[1] != value:

@@ -33,6 +33,7 @@ constexpr std::uint64_t steps_of_sample = 64;
 constexpr std::uint64_t longest_look_ns = 2'000;
 /// With the way that an earlier run found: then it is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
+constexpr std::uint64_t most_held_off_ns = 5'000'000'000;
 constexpr const char* region_name = StoredSubmission::region;
 constexpr const char* site_name = StoredSubmission::site;
 
@@ -166,6 +167,11 @@ CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& th
   }
   return submitter_.is_on() ? submitter_.launch(call, thread.submitted)
                             : submitter_.launch_as_written(call);
+}
+
+void SubmissionTuning::hold_off(bool begins) noexcept {
+  held_off_until_ns_.store(begins ? monotonic_ns() + most_held_off_ns : 0,
+                           std::memory_order_relaxed);
 }
 
 void SubmissionTuning::results_may_be_there() noexcept {
@@ -313,6 +319,7 @@ void SubmissionTuning::begins(const Step& step, Watched& watched) {
     first_function_ = step.function;
   }
   const std::uint64_t now = monotonic_ns();
+  if (now < held_off_until_ns_.load(std::memory_order_relaxed)) return breaks();
   if (open_block_) {
     ++open_block_->entries;
     if (!is_block_complete(now)) return;

@@ -69,6 +69,10 @@ class SubmissionTuning {
   /// @param identity tells steps of one kind apart
   void step(StepKind kind, std::uint64_t identity) noexcept;
 
+  /// Collectives are tried in other ways: until that has ended, but for some seconds only, no
+  /// blocks are measured.
+  void hold_off(bool begins) noexcept;
+
   /// The program does something else than launching: perhaps it has waited for the GPU.
   void results_may_be_there() noexcept;
 
@@ -158,6 +162,7 @@ class SubmissionTuning {
   bool entry_begins_ = false;   ///< with the leader's next launch, where blocks begin and end
   int lost_in_a_row_ = 0;       ///< blocks whose period was broken
   bool only_launches_ = false;  ///< are steps: copies and waits come in no order that repeats
+  std::atomic<std::uint64_t> held_off_until_ns_{0};
   std::uint64_t first_ns_ = 0;
   std::uint64_t block_ns_ = 0;       ///< when the open block began
   std::uint64_t block_entries_ = 0;  ///< of every block; 0: the next one finds out

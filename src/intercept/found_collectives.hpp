@@ -1,0 +1,62 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "core/period_finder.hpp"
+#include "preload/contextune_abi.h"
+
+namespace contextune::intercept {
+
+class LaunchRegion;
+
+/// Finds the stretch that the ranks of a program repeat together, from its collectives alone: these
+/// come in one order on all ranks of a communicator, so all find the same stretch at the same call,
+/// without a word between them. Each time it begins, an entry of its region does.
+///
+/// Any thread; nothing throws.
+class FoundCollectives {
+ public:
+  /// Begins to look.
+  /// @param make  the region; asked for once, with the first stretch. Null: there is none
+  /// @param ended told once, when nothing is looked for any more
+  void start(std::function<LaunchRegion*()> make, std::function<void()> ended) noexcept;
+
+  [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
+
+  /// The program is about to call NCCL.
+  void see(const contextune_nccl_call& call) noexcept;
+
+  /// The region, while an entry of it is open; else null.
+  [[nodiscard]] LaunchRegion* open_region() const noexcept {
+    return open_.load(std::memory_order_acquire);
+  }
+
+ private:
+  enum class Action { Nothing, Begin, End };
+
+  [[nodiscard]] Action look(const contextune_nccl_call& call);
+  [[nodiscard]] std::uint64_t token_of(const contextune_nccl_call& call) noexcept;
+  void begin_entry() noexcept;
+  void end_entry() noexcept;
+
+  std::atomic<bool> looks_{false};
+  std::atomic<LaunchRegion*> open_{nullptr};
+
+  std::mutex mutex_;
+  std::function<LaunchRegion*()> make_;
+  std::function<void()> ended_;
+  LaunchRegion* region_ = nullptr;
+  std::unique_ptr<PeriodFinder> finder_;
+  std::array<const void*, 64> communicators_{};  ///< in the order of their first use
+  std::uint32_t period_ = 0;
+  std::uint32_t begun_ = 0;  ///< periods since it is followed
+  bool is_due_ = false;      ///< an entry begins before the next call that is in no group
+};
+
+}  // namespace contextune::intercept
