@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include "core/confirm.hpp"
@@ -14,6 +15,8 @@ namespace {
 constexpr std::size_t first_ratios = 2;
 constexpr std::size_t more_ratios = 4;
 constexpr std::size_t most_contenders = 3;
+/// Of one that looks slow where one is looked at only, so that the middle one says so.
+constexpr std::size_t ratios_of_slow = 3;
 
 /// Other sizes are not tried of a kind that is slower than as written by more than this.
 constexpr double hopeless_kind = 0.05;
@@ -54,6 +57,10 @@ class Judge {
   [[nodiscard]] SubmissionJudgement judge();
 
  private:
+  void judge_all(const std::vector<Submission>& first);
+  void judge_one(const std::vector<Submission>& first);
+  /// Of the kinds, that which gains most as a rule.
+  [[nodiscard]] static Submission usual(const std::vector<Submission>& kinds);
   [[nodiscard]] const std::vector<double>* ratios_of(const Submission& submission) const;
   [[nodiscard]] double ratio(const Submission& submission) const {
     return screened_ratio(state_, submission);
@@ -265,18 +272,59 @@ void Judge::settle(std::string why) {
 }
 
 SubmissionJudgement Judge::judge() {
-  const std::vector<Submission> first = kinds();
+  std::vector<Submission> first = kinds();
   if (first.empty()) {
     settle("there is nothing to try");
-    return std::move(result_);
+  } else if (limits_.few_blocks) {
+    judge_one(first);
+  } else {
+    judge_all(first);
   }
+  return std::move(result_);
+}
+
+Submission Judge::usual(const std::vector<Submission>& kinds) {
+  for (const Submission& kind : kinds)
+    if (!kind.chained) return kind;
+  return kinds.front();
+}
+
+void Judge::judge_one(const std::vector<Submission>& first) {
+  std::vector<Submission> contenders = first;
+  std::erase_if(contenders,
+                [&](const Submission& kind) { return !is_screened(kind, first_ratios); });
+  const auto is_gathered = [](const Submission& kind) { return kind.gathered != 0; };
+  if (std::none_of(contenders.begin(), contenders.end(), is_gathered))
+    contenders.push_back(usual(first));
+  if (gathered_in_vain()) std::erase_if(contenders, is_gathered);
+  if (screen(contenders, 1)) return;
+  // A single ratio says little.
+  const auto is_slow = [&](const Submission& contender) {
+    return ratio(contender) > 1 + beyond_a_moment;
+  };
+  std::vector<Submission> slow;
+  std::copy_if(contenders.begin(), contenders.end(), std::back_inserter(slow), is_slow);
+  if (screen(slow, ratios_of_slow)) return;
+  std::erase_if(contenders, [&](const Submission& contender) {
+    return !is_screened(contender, 1) || is_slow(contender);
+  });
+  if (contenders.empty()) return settle("nothing else was as fast");
+  order(contenders);
+  const Judged with = judged(contenders.front(), {}, {}, tails[0]);
+  if (compare(contenders.front(), {}, with)) return;
+  if (!is_kept(with)) return settle("no gain of at least the margin was shown");
+  keep(contenders.front(), with);
+  settle({});
+}
+
+void Judge::judge_all(const std::vector<Submission>& first) {
   std::vector<Submission> tried = first;
   if (gathered_in_vain())
     std::erase_if(tried, [](const Submission& submission) { return submission.gathered != 0; });
-  if (screen(tried, first_ratios)) return std::move(result_);
+  if (screen(tried, first_ratios)) return;
   measure_noise();
   const std::vector<Submission> sizes = other_sizes(first);
-  if (screen(sizes, first_ratios)) return std::move(result_);
+  if (screen(sizes, first_ratios)) return;
   measure_noise();
 
   std::vector<Submission> contenders = first;
@@ -284,10 +332,7 @@ SubmissionJudgement Judge::judge() {
   std::erase_if(contenders, [&](const Submission& submission) {
     return !is_screened(submission, first_ratios) || is_clearly_slower(submission);
   });
-  if (contenders.empty()) {
-    settle("nothing else was as fast");
-    return std::move(result_);
-  }
+  if (contenders.empty()) return settle("nothing else was as fast");
   order(contenders);
   // Those that may be the best are looked at twice; their second ratios change their order.
   const double best = ratio(contenders.front());
@@ -296,19 +341,16 @@ SubmissionJudgement Judge::judge() {
     if (close.size() < most_contenders && ratio(contender) - best <= clear(contender, first_ratios))
       close.push_back(contender);
   }
-  if (close.size() > 1 && screen(close, more_ratios)) return std::move(result_);
+  if (close.size() > 1 && screen(close, more_ratios)) return;
 
   for (std::size_t i = 0; i < std::min(contenders.size(), most_compared); ++i) {
     // What the screen does not promise is not worth another try.
     if (i > 0 && ratio(contenders[i]) > 1 - limits_.margin) break;
     const Judged with = judged(contenders[i], {}, {}, tails[i]);
-    if (compare(contenders[i], {}, with)) return std::move(result_);
-    if (!is_kept(with)) continue;
-    leave_out(contenders[i], with);
-    return std::move(result_);
+    if (compare(contenders[i], {}, with)) return;
+    if (is_kept(with)) return leave_out(contenders[i], with);
   }
   settle("no gain of at least the margin was shown");
-  return std::move(result_);
 }
 
 void Judge::leave_out(const Submission& whole, const Judged& of_whole) {

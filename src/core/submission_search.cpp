@@ -31,6 +31,16 @@ std::size_t even_pairs(int pairs) {
   return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
 }
 
+/// Of runs before this one.
+bool had_few_blocks(const SubmissionState& state) {
+  constexpr std::size_t few = 32;
+  std::size_t blocks = 0;
+  for (const ScreenedSubmission& screened : state.screened) blocks += screened.ratios.size();
+  for (const SubmissionPairs& pairs : state.pairs)
+    blocks += 2 * (pairs.against_first.size() + pairs.candidate_first.size());
+  return state.runs > 0 && blocks < few * static_cast<std::size_t>(state.runs);
+}
+
 /// The sequence of Thue and Morse.
 bool is_swapped(std::size_t number) {
   bool odd = false;
@@ -51,6 +61,7 @@ SubmissionSearch::SubmissionSearch(const SubmissionChoices& choices, const Submi
     state_.verdict = {};
     state_.runs = 0;
   }
+  limits_.few_blocks = limits_.few_blocks || had_few_blocks(state_);
   if (state_.verdict.settled) {
     step_.kind = SubmissionStep::Kind::Settled;
   } else {
@@ -140,9 +151,11 @@ bool SubmissionSearch::may_run(const Submission& submission) const {
 
 int SubmissionSearch::missing_warm_ups(const Submission& submission) const {
   if (submission.gathered == 0) return 0;
+  // Where blocks are short, graphs take longer than one. The pair begins with the third then.
+  const int wanted = limits_.warm_up_blocks + (limits_.few_blocks ? 1 : 0);
   for (const Use& use : uses_)
-    if (use.submission == submission) return limits_.warm_up_blocks - use.warm_ups;
-  return limits_.warm_up_blocks;
+    if (use.submission == submission) return wanted - use.warm_ups;
+  return wanted;
 }
 
 bool SubmissionSearch::is_far_slower(const Submission& submission) const {

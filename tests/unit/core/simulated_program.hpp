@@ -26,6 +26,7 @@ struct SimulatedProgram {
   std::uint64_t lag = 4;      ///< blocks from one's end until its time is known
   double preparation = 0;     ///< seconds that the caller spends before the first block
   double graphs = 300e-6;     ///< seconds that it spends when a process first gathers in a new way
+  int unready = 0;            ///< blocks after that which say nothing: its graphs are being built
   bool says_nothing = false;  ///< no block has a result
   SubmissionChoices choices{true, {8, 16, 32}};
   SubmissionLimits limits{.block_seconds = 1e-3};
@@ -63,6 +64,7 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
   SimulatedRun run;
   std::deque<Result> late;
   std::vector<Submission> built;
+  std::vector<int> unready;  ///< blocks of each of them
   double now = program.preparation;
   search.spend(program.preparation);
   run.cost += program.preparation;
@@ -82,9 +84,11 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
     if (search.settled() && run.settled_at > block) run.settled_at = block;
     if (!search.verdict().winner.is_as_written() && run.kept_at > block) run.kept_at = block;
     if (run.kept_at > block && !submission.is_as_written()) ++run.tried;
-    if (submission.gathered != 0 &&
-        std::find(built.begin(), built.end(), submission) == built.end()) {
+    const auto at =
+        static_cast<std::size_t>(std::find(built.begin(), built.end(), submission) - built.begin());
+    if (submission.gathered != 0 && at == built.size()) {
       built.push_back(submission);
+      unready.push_back(program.unready);
       search.spend(program.graphs);
       run.cost += program.graphs;
       now += program.graphs;
@@ -96,7 +100,9 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
     const double noise = std::max(0.2, 1 + program.noise * normal());
     const double measured = seconds * noise * (uniform() < program.spikes ? 1.5 : 1);
     now += measured;
-    late.push_back({block, measured, uniform() < program.spoiled || program.says_nothing});
+    const bool is_unready = submission.gathered != 0 && unready[at]-- > 0;
+    late.push_back(
+        {block, measured, uniform() < program.spoiled || program.says_nothing || is_unready});
   }
   while (!late.empty()) report();
   run.state = search.state();

@@ -145,3 +145,41 @@ TEST_CASE("Programs like those that were measured are settled within a tenth of 
     CHECK(blocks[36] <= shape.blocks);
   }
 }
+
+TEST_CASE("Over its runs, a program of few short blocks gets a clear gain, and none that is none",
+          "[submission]") {
+  constexpr int programs = 400;
+  for (const int blocks : {8, 12}) {
+    for (const int unready : {0, 1, 2}) {
+      for (const double gathered : {1 / 1.3, 1.0}) {
+        int kept = 0;
+        for (std::uint64_t seed = 1; seed <= programs; ++seed) {
+          SimulatedProgram program;
+          program.ratio = [&](const Submission& submission) {
+            return submission.gathered == 0 ? 1 : gathered;
+          };
+          program.blocks = static_cast<std::uint64_t>(blocks);
+          program.block_seconds = 100e-6;
+          program.graphs = 150e-6;
+          program.noise = 0.05;
+          program.lag = 1;
+          program.unready = unready;
+          SubmissionState state;
+          for (std::uint64_t run = 0; run < 5; ++run) {
+            const SimulatedRun result = run_program(program, 100 * seed + run, state);
+            state = result.state;
+            REQUIRE(result.share_of_allowance() < 1);
+          }
+          REQUIRE(state.verdict.settled);
+          kept += !state.verdict.winner.is_as_written();
+        }
+        INFO(blocks << " blocks, " << unready << " unready, ratio " << gathered << ": " << kept);
+        if (gathered < 1) {
+          CHECK(kept >= 0.95 * programs);
+        } else {
+          CHECK(kept <= 0.05 * programs);
+        }
+      }
+    }
+  }
+}
