@@ -17,12 +17,12 @@ constexpr std::uint32_t least_collectives = 8;
 }  // namespace
 
 void FoundCollectives::start(std::function<LaunchRegion*()> make,
-                             std::function<void()> ended) noexcept {
+                             std::function<void()> measures) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     finder_ = std::make_unique<PeriodFinder>();
     make_ = std::move(make);
-    ended_ = std::move(ended);
+    measures_ = std::move(measures);
     looks_.store(true, std::memory_order_relaxed);
   } catch (const std::exception&) {
     // No memory: collectives keep what NCCL chooses.
@@ -89,11 +89,12 @@ void FoundCollectives::begin_entry() noexcept {
   if (region_ == nullptr) region_ = make_();
   if (region_ == nullptr || region_->finished()) {
     end_entry();
-    if (looks_.exchange(false, std::memory_order_relaxed)) ended_();
+    looks_.store(false, std::memory_order_relaxed);
     return;
   }
   region_->begin_next_in_process();
   open_.store(region_, std::memory_order_release);
+  if (region_->is_measuring()) measures_();
 }
 
 void FoundCollectives::end_entry() noexcept {

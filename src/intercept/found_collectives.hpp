@@ -23,9 +23,9 @@ class LaunchRegion;
 class FoundCollectives {
  public:
   /// Begins to look.
-  /// @param make  the region; asked for once, with the first stretch. Null: there is none
-  /// @param ended told once, when nothing is looked for any more
-  void start(std::function<LaunchRegion*()> make, std::function<void()> ended) noexcept;
+  /// @param make     the region; asked for once, with the first stretch. Null: there is none
+  /// @param measures told at the beginning of each entry that is measured
+  void start(std::function<LaunchRegion*()> make, std::function<void()> measures) noexcept;
 
   [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
 
@@ -50,7 +50,7 @@ class FoundCollectives {
 
   std::mutex mutex_;
   std::function<LaunchRegion*()> make_;
-  std::function<void()> ended_;
+  std::function<void()> measures_;
   LaunchRegion* region_ = nullptr;
   std::unique_ptr<PeriodFinder> finder_;
   std::array<const void*, 64> communicators_{};  ///< in the order of their first use

@@ -111,6 +111,9 @@ class LaunchRegion : public Region, public std::enable_shared_from_this<LaunchRe
   /// The program begins a collective in it, and collectives() is null.
   virtual void saw_collective() noexcept {}
 
+  /// Whether the open entry is measured: then it is better not disturbed.
+  [[nodiscard]] virtual bool is_measuring() const noexcept { return false; }
+
   /// Whether it has an entry that may be a pass, and the program has not left any.
   [[nodiscard]] bool is_in_first_entry() const noexcept {
     return occupied_by_.load(std::memory_order_acquire) != 0 &&

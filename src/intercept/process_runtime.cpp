@@ -232,14 +232,13 @@ void ProcessRuntime::start_collectives() noexcept {
     try {
       Options options = options_;
       options.mode = Mode::Live;  // nobody has named it
-      submission_.hold_off(true);
       return &find_or_make("auto:collectives", options, RegionKind::FoundCollectives);
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, StoredSubmission::region, {}, error.what());
       return nullptr;
     }
   };
-  found_collectives_.start(make, [this] { submission_.hold_off(false); });
+  found_collectives_.start(make, [this] { submission_.hold_off(); });
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

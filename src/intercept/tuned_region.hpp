@@ -40,6 +40,9 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
     return graphs_.launch_with(call, config_of, failed);
   }
   [[nodiscard]] RegionCollectives* collectives() noexcept override { return collectives_.get(); }
+  [[nodiscard]] bool is_measuring() const noexcept override {
+    return search_.watch() == Watch::Span || search_.watch() == Watch::Activity;
+  }
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void check_probation() noexcept override;

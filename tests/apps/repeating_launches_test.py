@@ -73,9 +73,9 @@ class RepeatingLaunchesTest(unittest.TestCase):
     def test_what_pays_is_found_stored_and_used_from_the_first_launch(self):
         for steps in (4000, 4100, 4200):
             log, totals = self.settle(steps, "short")
-            if totals["launches"] != "as written":
+            if "gathered" in totals["launches"]:
                 break  # else the machine was too busy to tell
-        self.assertNotEqual(totals["launches"], "as written", log)
+        self.assertIn("gathered", totals["launches"], log)
         self.assertRegex(log, r'event=region region=auto text="(every (8|2,048) launches( and 1 wait)? from advect; '
                               r'[\d,]+ entries; \d+ % of the elapsed time|as found in an earlier run)"')
         self.assertIn("verdict=kept", log)
@@ -87,7 +87,6 @@ class RepeatingLaunchesTest(unittest.TestCase):
         # With other arguments it may do other things.
         log, _ = self.run_of(20, "short")
         self.assertNotIn("as found in an earlier run", log)
-        self.assertIn("gathered", totals["launches"])
         self.assertEqual(self.start(steps, "short", SIMCUDA_FAULT="abort:advect:graph=1,after=8").wait(),
                          -signal.SIGABRT)
         self.assert_left_alone_after(steps, "short")

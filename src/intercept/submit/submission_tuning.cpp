@@ -28,11 +28,13 @@ constexpr std::uint64_t longest_entry_ns = 5'000'000;
 /// Another thread's step is looked at for a moment.
 constexpr std::uint64_t leader_waits_ns = 20'000;
 constexpr int most_lost_in_a_row = 16;
+constexpr std::uint64_t steps_of_search = 1024;
 /// Of so many steps one is timed; a longer look than this was interrupted.
 constexpr std::uint64_t steps_of_sample = 64;
 constexpr std::uint64_t longest_look_ns = 2'000;
 /// With the way that an earlier run found: then it is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
+constexpr std::uint64_t held_off_ns = 50'000'000;
 constexpr std::uint64_t most_held_off_ns = 5'000'000'000;
 constexpr const char* region_name = StoredSubmission::region;
 constexpr const char* site_name = StoredSubmission::site;
@@ -169,8 +171,11 @@ CUresult SubmissionTuning::launch(const contextune_launch& call, ThreadState& th
                             : submitter_.launch_as_written(call);
 }
 
-void SubmissionTuning::hold_off(bool begins) noexcept {
-  held_off_until_ns_.store(begins ? monotonic_ns() + most_held_off_ns : 0,
+void SubmissionTuning::hold_off() noexcept {
+  const std::uint64_t now = monotonic_ns();
+  std::uint64_t first = 0;
+  if (held_off_first_ns_.compare_exchange_strong(first, now)) first = now;
+  held_off_until_ns_.store(std::min(now + held_off_ns, first + most_held_off_ns),
                            std::memory_order_relaxed);
 }
 
@@ -274,6 +279,12 @@ void SubmissionTuning::look(const Step& step) {
   }
   const PeriodStep seen = watched->finder->see(step.token);
   const bool begins_here = seen == PeriodStep::Begins || seen == PeriodStep::Restarts;
+  // Where nothing repeats, at least the program's other calls are left alone.
+  if (leader_ == 0 && !only_launches_ && watched->finder->steps() % steps_of_search == 0 &&
+      watched->finder->finding() == Finding::NothingRepeats) {
+    only_launches_ = true;
+    submitter_.want_other_calls(false);
+  }
   if (leader_ != 0 && leader_ != watched->number) {
     if (!begins_here || !threads_.is_absent(leader_)) return;
     breaks();

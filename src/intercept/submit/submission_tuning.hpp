@@ -69,9 +69,9 @@ class SubmissionTuning {
   /// @param identity tells steps of one kind apart
   void step(StepKind kind, std::uint64_t identity) noexcept;
 
-  /// Collectives are tried in other ways: until that has ended, but for some seconds only, no
-  /// blocks are measured.
-  void hold_off(bool begins) noexcept;
+  /// Collectives are being compared: for a moment no blocks are measured, but not for more than
+  /// some seconds in all.
+  void hold_off() noexcept;
 
   /// The program does something else than launching: perhaps it has waited for the GPU.
   void results_may_be_there() noexcept;
@@ -162,6 +162,7 @@ class SubmissionTuning {
   bool entry_begins_ = false;   ///< with the leader's next launch, where blocks begin and end
   int lost_in_a_row_ = 0;       ///< blocks whose period was broken
   bool only_launches_ = false;  ///< are steps: copies and waits come in no order that repeats
+  std::atomic<std::uint64_t> held_off_first_ns_{0};
   std::atomic<std::uint64_t> held_off_until_ns_{0};
   std::uint64_t first_ns_ = 0;
   std::uint64_t block_ns_ = 0;       ///< when the open block began
