@@ -2,8 +2,7 @@
  * each kind is held there by another thread, and when it has come back. `calls [threads
  * [sandboxed]]`: after so many other threads have used the driver; where membarrier is refused. */
 #include "fake_driver.h"
-#include "preload/contextune_abi.h"
-#include "preload/registry/newer_types.h"
+#include "idle_core.h"
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -19,15 +18,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static const struct contextune_frontend* frontend;
 static int own_call_ended = -1;
 
 static CUresult on_launch(const struct contextune_launch* launch) {
   return ((PFN_cuLaunchKernel_v4000)frontend->real(launch->fn))(launch->function, 1, 1, 1, 1, 1, 1,
                                                                 0, NULL, NULL, NULL);
-}
-static CUresult on_graph_launch(enum contextune_fn fn, CUgraphExec exec, CUstream stream) {
-  return ((PFN_cuGraphLaunch_v10000)frontend->real(fn))(exec, stream);
 }
 /* Whoever asks from inside a call does not wait for itself. */
 static void on_before(enum contextune_fn fn, void* const* args) {
@@ -36,71 +31,11 @@ static void on_before(enum contextune_fn fn, void* const* args) {
     own_call_ended = frontend->calls_ended(10000000000);
   }
 }
-static void on_after(enum contextune_fn fn, void* const* args, CUresult result) {
-  (void)fn;
-  (void)args;
-  (void)result;
-}
-static void on_range(enum contextune_range_kind kind, const char* domain, const char* name,
-                     uint64_t id) {
-  (void)kind;
-  (void)domain;
-  (void)name;
-  (void)id;
-}
-static void on_program_uses_cupti(enum contextune_fn fn) {
-  (void)fn;
-}
-
-static void on_nccl(const struct contextune_nccl_call* call) {
-  (void)call;
-}
-static int64_t on_tuner_begin(const struct contextune_tuner_comm* comm) {
-  (void)comm;
-  return -1;
-}
-static int on_tuner_decide(int64_t comm, int function, uint64_t bytes, int num_pipelined,
-                           float* table, int num_algorithms, int num_protocols, int registered,
-                           int* num_channels) {
-  (void)comm, (void)function, (void)bytes, (void)num_pipelined, (void)table, (void)num_algorithms;
-  (void)num_protocols, (void)registered, (void)num_channels;
-  return 0;
-}
-static void on_tuner_end(int64_t comm) {
-  (void)comm;
-}
-
-static void on_exiting(void) {}
-static void on_hand_over(enum contextune_fn fn) {
-  (void)fn;
-}
-static CUresult on_load(enum contextune_fn fn, void* const* args) {
-  (void)fn, (void)args;
-  return CUDA_ERROR_NOT_SUPPORTED;
-}
-
-static const struct contextune_core core = {
-    .version = CONTEXTUNE_ABI_VERSION,
-    .size = sizeof(struct contextune_core),
-    .launch = on_launch,
-    .before = on_before,
-    .after = on_after,
-    .range = on_range,
-    .program_uses_cupti = on_program_uses_cupti,
-    .graph_launch = on_graph_launch,
-    .nccl_before = on_nccl,
-    .nccl_after = on_nccl,
-    .tuner_begin = on_tuner_begin,
-    .tuner_decide = on_tuner_decide,
-    .tuner_end = on_tuner_end,
-    .exiting = on_exiting,
-    .hand_over = on_hand_over,
-    .load = on_load,
-};
-
 __attribute__((visibility("default"))) const struct contextune_core* contextune_core_v1(
     const struct contextune_frontend* given) {
   frontend = given;
+  core.launch = on_launch;
+  core.before = on_before;
   return &core;
 }
 

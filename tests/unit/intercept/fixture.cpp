@@ -95,20 +95,8 @@ constexpr const char* image =
     "access _Z3addifPf 2=rw\naccess _Z8add_twinifPf 2=rw\naccess _Z12add_by_blockifPf 2=rw\n"
     "access _Z11add_roughlyifPf 2=rw\naccess _Z5otherv\naccess ncclDevKernel_Sum 2=rw\n";
 
-const char* name_of(contextune_fn fn) {
-  switch (fn) {
-#define CONTEXTUNE_ENTRY(name, ...) \
-  case contextune_fn_##name:        \
-    return #name;
-#include "preload/registry/cupti.def"
-#include "preload/registry/driver.def"
-#undef CONTEXTUNE_ENTRY
-    default:
-      return "";
-  }
-}
 void* real(contextune_fn fn) {
-  return dlsym(Simulation::get().library, name_of(fn));
+  return dlsym(Simulation::get().library, entry_name(fn));
 }
 std::uint64_t passed() {
   return 0;
@@ -120,6 +108,19 @@ Function symbol(void* library, const char* name) {
 }
 
 }  // namespace
+
+const char* entry_name(contextune_fn fn) {
+  switch (fn) {
+#define CONTEXTUNE_ENTRY(name, ...) \
+  case contextune_fn_##name:        \
+    return #name;
+#include "preload/registry/cupti.def"
+#include "preload/registry/driver.def"
+#undef CONTEXTUNE_ENTRY
+    default:
+      return "";
+  }
+}
 
 Simulation& Simulation::get() {
   static auto* one = new Simulation;
@@ -236,7 +237,7 @@ Program::Program(Options options) {
     return own == replaced.end() ? dlsym(from, name) : own->second;
   };
   frontend_.real = &real;
-  frontend_.name = &name_of;
+  frontend_.name = &entry_name;
   frontend_.armed = &armed;
   frontend_.recording = &recording;
   frontend_.missed = &missed;

@@ -46,6 +46,9 @@ class Simulation {
   Simulation();
 };
 
+/// Of an entry of the driver or of CUPTI; empty: it is none.
+const char* entry_name(contextune_fn fn);
+
 /// Kernels that ran since the last call.
 std::vector<SeenLaunch> take_seen();
 

@@ -78,18 +78,6 @@ CUresult CUDAAPI say_busy(CUstream) {
   return Submitting::busy ? CUDA_ERROR_NOT_READY : CUDA_SUCCESS;
 }
 
-const char* driver_name(contextune_fn fn) {
-  switch (fn) {
-#define CONTEXTUNE_ENTRY(name, ...) \
-  case contextune_fn_##name:        \
-    return #name;
-#include "preload/registry/driver.def"
-#undef CONTEXTUNE_ENTRY
-    default:
-      return "";
-  }
-}
-
 void* driver_entry(contextune_fn fn) {
   switch (fn) {
     case contextune_fn_cuLaunchKernel:
@@ -97,7 +85,7 @@ void* driver_entry(contextune_fn fn) {
     case contextune_fn_cuLaunchKernelEx:
       return reinterpret_cast<void*>(&note_launch_ex);
     default:
-      return dlsym(Simulation::get().library, driver_name(fn));
+      return dlsym(Simulation::get().library, entry_name(fn));
   }
 }
 
