@@ -74,10 +74,7 @@ Submission SubmissionSearch::plan(std::uint64_t block) {
   assert(!last_block_ || block > *last_block_);
   last_block_ = block;
   if (settled()) return state_.verdict.winner;
-  if (!counted_ && !rechecking_) {
-    ++state_.runs;
-    counted_ = true;
-  }
+  if (!rechecking_) count_run();
   while (!planned_.empty() && planned_.begin()->first + lost_after <= block)
     spoiled(planned_.begin()->first);
   if (half_pair_) {

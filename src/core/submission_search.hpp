@@ -40,6 +40,9 @@ class SubmissionSearch {
   /// What it may have cost counts; more than that is told by spend().
   void spoiled(std::uint64_t block);
 
+  /// The process ends without a block, although it has shown enough: it is a run that has searched.
+  void nothing_repeats() { count_run(); }
+
   /// Costs that the caller measured: splicing, building graphs, time of the host.
   void spend(double seconds) { budget_.spend(seconds); }
   /// Since the first launch.
@@ -92,6 +95,10 @@ class SubmissionSearch {
     double ratio = 0;  ///< of its latest block to as written; 0: not known
   };
 
+  void count_run() {
+    if (!counted_) ++state_.runs;
+    counted_ = true;
+  }
   /// Asks for the next step when something has been found out.
   void advance();
   void queue_screen();

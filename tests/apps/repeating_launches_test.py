@@ -145,6 +145,20 @@ class RepeatingLaunchesTest(unittest.TestCase):
                     self.assertEqual((totals["launches"], totals["chained"], totals["held"]),
                                      ("as written", "0", "0"))
 
+    def test_a_program_that_never_repeats_is_left_alone_once_it_was_searched_for_long_enough(self):
+        totals = {"run": "0", "most_runs": "1"}
+        while totals["run"] != totals["most_runs"]:
+            log, next_totals = self.run_of(2000, "never")
+            self.assertIn("reason=nothing_repeats region=auto", log)
+            self.assertEqual(next_totals["state"], "nothing")
+            self.assertEqual(int(next_totals["run"]), int(totals["run"]) + 1)
+            totals = next_totals
+        log, totals = self.run_of(2000, "never")
+        self.assertIn('text="as found in an earlier run"', log)
+        self.assertEqual((totals["launches"], totals["state"]), ("as written", "settled"))
+        for none in ("chained", "held", "images", "images_left"):
+            self.assertEqual(totals[none], "0", none)
+
     def test_copies_waits_and_graph_launches_are_part_of_what_repeats(self):
         log, _ = self.run_of(2000, "mixed")
         self.assertRegex(log, r'text="every 3 launches, 1 graph launch, 1 copy and 1 wait( from advect)?; ')

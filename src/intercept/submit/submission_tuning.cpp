@@ -36,6 +36,8 @@ constexpr std::uint64_t longest_look_ns = 2'000;
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
 constexpr std::uint64_t held_off_ns = 50'000'000;
 constexpr std::uint64_t most_held_off_ns = 5'000'000'000;
+/// In so many steps the longest period would have come three times.
+constexpr std::uint64_t steps_without_period = 3 * PeriodFinder::longest;
 constexpr const char* region_name = StoredSubmission::region;
 constexpr const char* site_name = StoredSubmission::site;
 
@@ -532,7 +534,9 @@ void SubmissionTuning::finish() noexcept {
         log::write_found_region(log_.lines(), region_name, text_of(*region));
       log_.fallback(leader_ == 0 ? FallbackReason::NothingRepeats : FallbackReason::NotSettled,
                     region_name, site_name, {});
-      if (leader_ != 0 && stored_ != nullptr) stored_->save(search_->state());
+      const bool has_shown_enough = leader_ != 0 || steps_ >= steps_without_period;
+      if (leader_ == 0 && has_shown_enough) search_->nothing_repeats();
+      if (has_shown_enough && stored_ != nullptr) stored_->save(search_->state());
     }
     is_settled_ = true;
     const Submitter::Totals totals = submitter_.totals();
