@@ -86,7 +86,9 @@ void SubmissionsInFlight::add(const Submission& submission, std::uint64_t block,
 }
 
 void SubmissionsInFlight::ended(std::uint64_t block) {
-  if (std::erase_if(all_, [&](const auto& one) { return one.second <= block; }) != 0) write();
+  constexpr std::uint64_t blocks_between = 16;
+  const auto is_through = [&](const auto& one) { return one.second + blocks_between <= block; };
+  if (std::erase_if(all_, is_through) != 0) write();
 }
 
 void SubmissionsInFlight::clear() {
@@ -96,8 +98,11 @@ void SubmissionsInFlight::clear() {
 }
 
 void SubmissionsInFlight::clear_if_idle() {
+  constexpr double look_every_seconds = 1e-3;
   CUstream const stream = stream_;
-  if (all_.empty() || stream == nullptr) return;
+  const double now = now_seconds();
+  if (all_.empty() || stream == nullptr || now - looked_ < look_every_seconds) return;
+  looked_ = now;
   const gpu::CurrentContext current(driver_, context_);
   if (driver_.cuStreamQuery(stream) == CUDA_SUCCESS) clear();
 }

@@ -31,7 +31,8 @@ class SubmissionsInFlight {
 
   /// A block has such launches, which are on a stream of the current context.
   void add(const Submission& submission, std::uint64_t block, CUstream stream);
-  /// The GPU is through with the block, and so with all before it.
+  /// The GPU is through with the block, and so with all before it. A way that will be tried again
+  /// soon stays all the same, since each change is written.
   void ended(std::uint64_t block);
   void clear();
   /// That is so where the GPU is through with the stream.
@@ -50,6 +51,7 @@ class SubmissionsInFlight {
   std::vector<std::pair<Submission, std::uint64_t>> all_;  ///< with the last block of each
   std::atomic<CUstream> stream_{nullptr};                  ///< null: not known
   CUcontext context_ = nullptr;                            ///< of it
+  double looked_ = 0;                                      ///< whether it is idle
 };
 
 }  // namespace contextune::intercept
