@@ -24,7 +24,8 @@ enum contextune_fn {
 /* and then: */
 #include "registry/cupti.def"
 #undef CONTEXTUNE_ENTRY
-  contextune_fn_count
+  contextune_fn_count,
+  contextune_fn_question /* for `hand_over`: one of questions.def */
 };
 
 /* One intercepted kernel launch, in the form of the entry point that the program called. */
@@ -195,7 +196,7 @@ struct contextune_core {
   /* Submits all launches that are held back, each in the context in which the program made it, and
    * leaves this thread's current context as it was. Called while *held is not 0, before every call
    * of the driver by the program that is no launch; a launch leaves that to `launch`.
-   * contextune_fn_count stands for what the registry does not list. */
+   * contextune_fn_question and contextune_fn_count stand for what the registry does not list. */
   void (*hand_over)(enum contextune_fn fn);
   /* Makes the call, which loads code: once to the program's eyes, with its own result. `after` is
    * called then as for others. */

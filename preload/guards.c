@@ -12,6 +12,17 @@ const char* const contextune_others[contextune_num_others] = {
 #undef CONTEXTUNE_FREE
 };
 
+enum {
+#define CONTEXTUNE_GUARDED(name) guarded_##name,
+#include "registry/guarded.def"
+#undef CONTEXTUNE_GUARDED
+};
+static const bool is_question[contextune_num_guarded] = {
+#define CONTEXTUNE_QUESTION(name) [guarded_##name] = true,
+#include "registry/questions.def"
+#undef CONTEXTUNE_QUESTION
+};
+
 /* Where each guard goes on to: first those with names, then spare ones, which are a hash table of
  * the addresses that they stand for. A target never changes, so an address has one guard. */
 enum { num_guards = contextune_num_guarded + CONTEXTUNE_SPARE_GUARDS };
@@ -48,7 +59,9 @@ void* contextune_pass_guard(void** target);
 void* contextune_pass_guard(void** target) {
   const size_t guard = (size_t)(target - contextune_guard_targets);
   const struct contextune_call call = contextune_begin_call();
-  contextune_hand_over_held(contextune_fn_count);
+  contextune_hand_over_held(guard < contextune_num_guarded && is_question[guard]
+                                ? contextune_fn_question
+                                : contextune_fn_count);
   contextune_end_call(call);
   return guard < contextune_num_guarded ? bind((unsigned int)guard) : *target;
 }

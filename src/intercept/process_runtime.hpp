@@ -80,7 +80,7 @@ class ProcessRuntime final : public Runtime {
   [[nodiscard]] bool nccl_repeats(const contextune_nccl_call& call) noexcept;
   /// Before another call of the driver than a launch, while something is held.
   void hand_over(contextune_fn fn) noexcept {
-    submitter_.hand_over();
+    submitter_.hand_over(is_question(fn));
     if (!submission_.watches() && !discovers_periods_) return;
     if (const auto kind = step_kind_of(fn)) made_step(*kind, static_cast<std::uint64_t>(fn));
     if (submission_.watches()) submission_.results_may_be_there();

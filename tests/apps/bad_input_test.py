@@ -21,7 +21,7 @@ SHIM = BUILD / "lib" / "libcontextune_preload.so"
 ENDS = BUILD / "apps" / "ends_in_region"
 PATIENCE = 120
 # One visit is enough to tune the region, and some more to run with the winners.
-SMALL_DEMO = (DEMO, "--rows", "64")
+SMALL_DEMO = (DEMO, "--rows", "16")
 SHORT_DEMO = (*SMALL_DEMO, "--steps", "10")
 QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 

@@ -22,8 +22,8 @@ QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine", "--confirm-max-pai
 
 
 def demo(steps, program=DEMO):
-    """The demo with a quarter of its rows, which it computes on the host."""
-    return (program, "--rows", "64", "--steps", str(steps))
+    """The demo with a sixteenth of its rows, which it computes on the host."""
+    return (program, "--rows", "16", "--steps", str(steps))
 
 
 PROGRAM = demo(20)

@@ -157,4 +157,5 @@ def main():
     print("torch_graph_decode", kind, tokens, digest[:16])
 
 
-main()
+if __name__ == "__main__":
+    main()

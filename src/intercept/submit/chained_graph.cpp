@@ -2,6 +2,7 @@
 
 #include <contextune/error.hpp>
 
+#include <algorithm>
 #include <array>
 #include <exception>
 #include <map>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "intercept/hook_arguments.hpp"
+#include "intercept/submit/order_attributes.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -107,7 +109,7 @@ const SubmittedKernel* ChainedGraph::kernel_of(CUfunction function, CUkernel ker
 }
 
 bool ChainedGraph::is_plain(const GraphKernel& kernel) const {
-  if (!kernel.attributes.empty()) return false;
+  if (!std::all_of(kernel.attributes.begin(), kernel.attributes.end(), &leaves_order)) return false;
   CUkernelNodeAttrValue value{};
   if (driver_.cuGraphKernelNodeGetAttribute(kernel.node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
                                             &value) == CUDA_SUCCESS &&

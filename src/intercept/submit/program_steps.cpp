@@ -30,6 +30,19 @@ std::optional<StepKind> step_kind_of(contextune_fn fn) noexcept {
   return effects[number] == Effect::Copies ? StepKind::Copy : StepKind::Wait;
 }
 
+bool is_question(contextune_fn fn) noexcept {
+  switch (fn) {
+    case contextune_fn_question:
+    case contextune_fn_cuEventQuery:
+    case contextune_fn_cuMemGetInfo_v2:
+    case contextune_fn_cuStreamQuery:
+    case contextune_fn_cuStreamQuery_ptsz:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::uint64_t token_of(const contextune_launch& call) noexcept {
   std::uint64_t token = reinterpret_cast<std::uintptr_t>(call.function);
   // Grids of one size class: they may grow or shrink a little from entry to entry.

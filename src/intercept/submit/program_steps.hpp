@@ -15,6 +15,10 @@ namespace contextune::intercept {
 /// no step, as one that asks whether something is done.
 [[nodiscard]] std::optional<StepKind> step_kind_of(contextune_fn fn) noexcept;
 
+/// Whether a call of the driver puts nothing on a stream, so that a launch after it comes directly
+/// behind the one before it.
+[[nodiscard]] bool is_question(contextune_fn fn) noexcept;
+
 /// The same for launches that do the same but for their arguments.
 [[nodiscard]] std::uint64_t token_of(const contextune_launch& call) noexcept;
 

@@ -10,6 +10,7 @@
 #include "gpu/launch_shape.hpp"
 #include "host/own_thread.hpp"
 #include "intercept/own_arithmetic.hpp"
+#include "intercept/submit/order_attributes.hpp"
 #include "intercept/thread_state.hpp"
 #include "intercept/uncancelled.hpp"
 
@@ -32,12 +33,15 @@ std::uint64_t now_ns() {
          static_cast<std::uint64_t>(time.tv_nsec);
 }
 
+/// Of a chained launch, with ours.
+constexpr unsigned most_attributes = 8;
+
 bool is_per_thread_form(contextune_fn fn) {
   return fn == contextune_fn_cuLaunchKernel_ptsz || fn == contextune_fn_cuLaunchKernelEx_ptsz;
 }
 
 /// Without anything that the program wants beside the launch itself.
-bool is_ordinary(const contextune_launch& call) {
+bool is_plain(const contextune_launch& call) {
   switch (call.fn) {
     case contextune_fn_cuLaunchKernel:
     case contextune_fn_cuLaunchKernel_ptsz:
@@ -48,6 +52,15 @@ bool is_ordinary(const contextune_launch& call) {
     default:
       return false;
   }
+}
+
+/// Ordered as a plain launch is.
+bool is_ordinary(const contextune_launch& call) {
+  if (is_plain(call)) return true;
+  const bool has_attributes = call.fn == contextune_fn_cuLaunchKernelEx ||
+                              call.fn == contextune_fn_cuLaunchKernelEx_ptsz;
+  return has_attributes && call.config->numAttrs < most_attributes &&
+         std::all_of(call.config->attrs, call.config->attrs + call.config->numAttrs, &leaves_order);
 }
 
 CUlaunchAttribute chaining() {
@@ -112,7 +125,7 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
     say("Launches are neither chained nor gathered any more: the program has obtained more "
         "functions of the driver than can be made to hand over first.");
   }
-  if (kernel != nullptr && may_be_held(call, *kernel, stream)) {
+  if (kernel != nullptr && is_plain(call) && may_be_held(call, *kernel, stream)) {
     hold(call, *kernel, stream);
     if (batch_->size() >= submission_.gathered) {
       late_in_a_row_ = 0;
@@ -157,7 +170,8 @@ CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* k
   if (chained) ++totals_.chained;
   if (result != CUDA_SUCCESS) {
     last_is_launch_ = false;
-  } else if (kernel != nullptr && submission_.gathered != 0 && shapes_ == shapes) {
+  } else if (kernel != nullptr && is_plain(call) && submission_.gathered != 0 &&
+             shapes_ == shapes) {
     if (std::exchange(kernel->accepted_at, shapes) != shapes) {
       std::erase_if(kernel->accepted, [](const auto& one) { return one.shared_bytes != 0; });
     }
@@ -173,9 +187,13 @@ CUresult Submitter::launch_chained(const contextune_launch& call) const noexcept
   CUlaunchConfig config{};
   gpu::set_shape(config, call.grid, call.block, call.shared_bytes);
   config.hStream = call.stream;
-  CUlaunchAttribute attribute = chaining();
-  config.attrs = &attribute;
+  std::array<CUlaunchAttribute, most_attributes> attributes{chaining()};
+  config.attrs = attributes.data();
   config.numAttrs = 1;
+  for (unsigned i = 0; !is_plain(call) && i < call.config->numAttrs; ++i) {
+    const CUlaunchAttribute& own = call.config->attrs[i];
+    if (own.id != attributes[0].id) attributes[config.numAttrs++] = own;
+  }
   return launcher_.kernel_ex(is_per_thread_form(call.fn))(&config, call.function,
                                                           call.kernel_params, call.extra);
 }
@@ -289,12 +307,12 @@ void Submitter::publish() noexcept {
   }
 }
 
-void Submitter::hand_over() noexcept {
+void Submitter::hand_over(bool asks) noexcept {
   if (held_ == nullptr) return;
   Lock lock(mutex_);
   late_in_a_row_ = 0;
   hand_over(lock);
-  last_is_launch_ = false;
+  if (!asks) last_is_launch_ = false;
   publish();
 }
 

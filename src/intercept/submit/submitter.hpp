@@ -78,7 +78,8 @@ class Submitter {
   [[nodiscard]] static CUstream stream_for(const contextune_launch& call) noexcept;
 
   /// The program is about to make another call of the driver.
-  void hand_over() noexcept;
+  /// @param asks it puts nothing on a stream
+  void hand_over(bool asks = false) noexcept;
 
   /// Whether that is to be said although nothing is held.
   void want_other_calls(bool wanted) noexcept;

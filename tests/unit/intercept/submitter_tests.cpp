@@ -78,6 +78,13 @@ class NoThreads {
   pthread_attr_t before_{};
 };
 
+CUlaunchAttribute clusters() {
+  CUlaunchAttribute attribute{};
+  attribute.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+  attribute.value.clusterDim = {1, 1, 1};
+  return attribute;
+}
+
 StandingCall* standing = nullptr;
 CUresult CUDAAPI stand_at_record(CUevent event, CUstream stream) {
   standing->wait();
@@ -109,6 +116,17 @@ TEST_CASE("A launch is chained directly behind a known kernel of its stream only
       (void)program.launch("step", on);
       program.submitter->hand_over();  // as the frontend says before every one
     };
+  }
+  SECTION("a question to the driver") {
+    before = [&] {
+      (void)program.launch("step", on);
+      program.submitter->hand_over(true);
+    };
+    chained = true;
+  }
+  SECTION("a launch in clusters") {
+    before = [&] { program.launch_with(clusters(), "step", on); };
+    chained = true;
   }
   SECTION("a launch on another stream") {
     before = [&] {
@@ -177,6 +195,9 @@ TEST_CASE(
   attribute.id = CU_LAUNCH_ATTRIBUTE_PRIORITY;
   program.launch_with(attribute, "step", on);
   CHECK(program.take_calls() == singles({{"step", false}}));
+  program.launch_with(clusters(), "step", on);
+  program.launch_with(clusters(), "step", on);
+  CHECK(program.take_calls() == singles({{"step", false}, {"step", true}}));
   (void)program.launch("step", on);
   (void)program.take_calls();
   (void)program.launch("waiting", on);
