@@ -46,7 +46,12 @@ std::vector<Allocation> AllocationMap::outside_of(int device) const {
 }
 
 void AllocationMap::note_outside(const Allocation& allocation) noexcept {
-  if (allocation.is_outside_of(0)) outside_version_.fetch_add(1, std::memory_order_release);
+  int first = first_device_.load(std::memory_order_relaxed);
+  if (first < 0 && allocation.device >= 0) {
+    first = allocation.device;
+    first_device_.store(first, std::memory_order_release);
+  }
+  if (allocation.is_outside_of(first)) outside_version_.fetch_add(1, std::memory_order_release);
 }
 
 std::size_t AllocationMap::device_bytes_since(std::uint64_t serial) const noexcept {

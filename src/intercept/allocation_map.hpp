@@ -70,9 +70,12 @@ class AllocationMap {
   /// Those that are outside of the device. Sorted as above.
   /// @throws std::bad_alloc
   [[nodiscard]] std::vector<Allocation> outside_of(int device) const;
-  /// Grows with every change of what is outside of device 0.
-  [[nodiscard]] std::uint64_t outside_version() const noexcept {
-    return outside_version_.load(std::memory_order_acquire);
+  /// Another one after every change of those. On the device that got memory first, what comes and
+  /// goes there is no change.
+  [[nodiscard]] std::uint64_t outside_version(int device) const noexcept {
+    if (device == first_device_.load(std::memory_order_acquire))
+      return outside_version_.load(std::memory_order_acquire) << 1U;
+    return version() << 1U | 1U;
   }
   /// That of the allocation that came last. Takes no lock.
   [[nodiscard]] std::uint64_t last_serial() const noexcept {
@@ -183,7 +186,8 @@ class AllocationMap {
   static constexpr int most_devices = 64;
   std::array<std::atomic<std::ptrdiff_t>, most_devices> own_bytes_{};
   std::atomic<std::uint64_t> version_{0};
-  std::atomic<std::uint64_t> outside_version_{0};
+  std::atomic<int> first_device_{-1};              ///< that the program got memory on; -1: none yet
+  std::atomic<std::uint64_t> outside_version_{0};  ///< of what is outside of that one
   std::atomic<const char*> why_{nullptr};
   const std::uint32_t* const missed_;
   bool (*const is_of_nccl_)();  ///< not under the lock: it may want one of the loader's

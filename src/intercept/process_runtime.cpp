@@ -136,8 +136,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       submitted_(driver_, kernels_, module_variables_, loads_),
       chained_graphs_(driver_, submitted_, graphs_,
                       [this] { return submission_.seconds_left_for_loads(); }),
-      submitter_(driver_, launcher_, submitted_, captures_, allocations_,
-                 has_several_devices(driver_), frontend,
+      submitter_(driver_, launcher_, submitted_, captures_, allocations_, frontend,
                  [this](const std::string& sentence) {
                    log_.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},
                                  sentence);

@@ -8,7 +8,7 @@ namespace contextune::intercept {
 
 bool OutsideMemory::is_reached_by(const contextune_launch& call, const SubmittedKernel& kernel,
                                   CUcontext context) noexcept {
-  if ((context != context_ || version_ != version()) && !refresh(context)) {
+  if ((context != context_ || version_ != memory_.outside_version(device_)) && !refresh(context)) {
     return true;
   }
   if (ranges_.empty()) return false;
@@ -33,18 +33,17 @@ bool OutsideMemory::has(std::uint64_t address) const noexcept {
 }
 
 bool OutsideMemory::refresh(CUcontext context) noexcept {
-  CUdevice device = 0;
-  if (driver_.cuCtxGetDevice(&device) != CUDA_SUCCESS) return false;
+  context_ = nullptr;
+  if (driver_.cuCtxGetDevice(&device_) != CUDA_SUCCESS) return false;
   try {
-    version_ = version();
+    version_ = memory_.outside_version(device_);
     ranges_.clear();
-    for (const Allocation& one : memory_.outside_of(device)) {
+    for (const Allocation& one : memory_.outside_of(device_)) {
       ranges_.push_back({one.begin, one.end()});
     }
     context_ = context;
     return true;
   } catch (const std::exception&) {
-    context_ = nullptr;
     return false;
   }
 }

@@ -21,8 +21,8 @@ namespace contextune::intercept {
 /// Not thread-safe: Submitter's, under its lock. Nothing throws.
 class OutsideMemory {
  public:
-  OutsideMemory(const gpu::Driver& driver, const AllocationMap& memory, bool has_several_devices)
-      : driver_(driver), memory_(memory), has_several_devices_(has_several_devices) {}
+  OutsideMemory(const gpu::Driver& driver, const AllocationMap& memory)
+      : driver_(driver), memory_(memory) {}
 
   /// Whether one of the arguments is an address there.
   /// @param context the thread's current one
@@ -38,19 +38,15 @@ class OutsideMemory {
     std::uint64_t end = 0;
   };
 
-  /// Of what is there. Memory of one device comes and goes often, and says nothing new.
-  [[nodiscard]] std::uint64_t version() const noexcept {
-    return has_several_devices_ ? memory_.version() : memory_.outside_version();
-  }
   [[nodiscard]] bool refresh(CUcontext context) noexcept;
   [[nodiscard]] bool has(std::uint64_t address) const noexcept;
 
   const gpu::Driver& driver_;
   const AllocationMap& memory_;
-  const bool has_several_devices_;
   CUcontext context_ = nullptr;  ///< whose device the ranges are outside of
-  std::uint64_t version_ = 0;
-  std::vector<Range> ranges_;  ///< sorted
+  CUdevice device_ = 0;          ///< that one
+  std::uint64_t version_ = 0;    ///< of the ranges
+  std::vector<Range> ranges_;    ///< sorted
 };
 
 }  // namespace contextune::intercept

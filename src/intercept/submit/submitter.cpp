@@ -73,7 +73,7 @@ CUlaunchAttribute chaining() {
 }  // namespace
 
 Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, SubmittedKernels& kernels,
-                     CaptureWatch& captures, const AllocationMap& memory, bool has_several_devices,
+                     CaptureWatch& captures, const AllocationMap& memory,
                      const contextune_frontend* frontend, NotGathered say)
     : driver_(driver),
       launcher_(launcher),
@@ -82,7 +82,7 @@ Submitter::Submitter(const gpu::Driver& driver, const Launcher& launcher, Submit
       held_(frontend == nullptr ? nullptr : frontend->held),
       unguarded_(frontend == nullptr ? nullptr : frontend->unguarded),
       say_(std::move(say)),
-      outside_(driver, memory, has_several_devices),
+      outside_(driver, memory),
       graphs_(driver) {}
 
 void Submitter::use(Submission submission) noexcept {

@@ -123,7 +123,7 @@ struct Submitting::Parts {
             [&program](const std::string& why) { program.refusals.push_back(why); },
             left_out_by(filter)),
         submitted(driver, kernels, variables, loads),
-        submitter(driver, launcher, submitted, captures, memory, true, &frontend,
+        submitter(driver, launcher, submitted, captures, memory, &frontend,
                   [&program](const std::string& why) { program.not_gathered.push_back(why); }),
         graphs(driver, &frontend, stopped),
         chained_graphs(driver, submitted, graphs, [] { return 0; }),
