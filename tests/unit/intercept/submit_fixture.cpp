@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include <simcuda/kernel.hpp>
 
 #include "intercept/code_load.hpp"
+#include "tests/file_text.hpp"
 
 using namespace contextune::intercept;
 
@@ -106,6 +108,23 @@ contextune::log::RankLog::Settings settings_in(const std::string& folder) {
   return settings;
 }
 
+/// Has nothing, or breaks where it is read.
+class EmptyStore final : public contextune::Store {
+ public:
+  explicit EmptyStore(const bool& breaks) : breaks_(breaks) {}
+  contextune::StoredEntry load(const contextune::StoreIdentity&) override {
+    if (breaks_) throw std::runtime_error("the store breaks");
+    return {};
+  }
+  bool save(const contextune::StoreIdentity&, const std::vector<contextune::StoredSite>&,
+            const std::optional<contextune::StoredConfirm>&) override {
+    return true;
+  }
+
+ private:
+  const bool& breaks_;
+};
+
 }  // namespace
 
 struct Submitting::Parts {
@@ -125,10 +144,13 @@ struct Submitting::Parts {
         submitted(driver, kernels, variables, loads),
         submitter(driver, launcher, submitted, captures, memory, &frontend,
                   [&program](const std::string& why) { program.not_gathered.push_back(why); }),
+        store(
+            std::make_unique<EmptyStore>(store_breaks), "", {}, log,
+            [] { return contextune::TuningEnvironment{}; }, [](auto) { return true; }),
         graphs(driver, &frontend, stopped),
         chained_graphs(driver, submitted, graphs, [] { return 0; }),
-        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store, limits,
-               30) {
+        tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store,
+               limits, 30) {
     driver.cuStreamQuery = &say_busy;
     driver.cuGraphLaunch = &note_graph_launch;
   }
@@ -147,11 +169,12 @@ struct Submitting::Parts {
   SplicedLoads loads;
   SubmittedKernels submitted;
   Submitter submitter;
+  bool store_breaks = false;
+  ProcessStore store;
   std::atomic<bool> stopped{false};
   GraphTable graphs;
   ChainedGraphs chained_graphs;
   OpenRegions open{nullptr};
-  ProcessStore store{nullptr, "", {}, log, [] { return contextune::TuningEnvironment{}; }, {}};
   SubmissionTuning tuning;
 };
 
@@ -160,6 +183,7 @@ Submitting::Submitting(Splice splice, const std::string& exclude,
     : parts_(new Parts(*this, splice, exclude, limits)),
       held(parts_->held),
       unguarded(parts_->unguarded),
+      store_breaks(parts_->store_breaks),
       driver(parts_->driver),
       loads(&parts_->loads),
       submitted(&parts_->submitted),
@@ -305,6 +329,11 @@ void Submitting::warm(CUstream on, std::initializer_list<const char*> kernels) {
 std::vector<SubmittedCall> Submitting::take_calls() {
   const std::lock_guard lock(calls_mutex);
   return std::exchange(calls, {});
+}
+
+std::string Submitting::log() {
+  parts_->log.lines().flush();
+  return text_of(folder_.path("rank-0.log"));
 }
 
 float Submitting::result() const {

@@ -62,6 +62,7 @@ class Submitting {
   /// Calls since the last time.
   std::vector<SubmittedCall> take_calls();
   [[nodiscard]] float result() const;
+  [[nodiscard]] std::string log();
 
   /// Runs `scenario` until our thread did not come in between, which it may after 50 us.
   template <typename Scenario>
@@ -91,6 +92,7 @@ class Submitting {
   std::string given_bytes;                ///< of it, as many as the program's has
   std::uint32_t& held;
   std::uint32_t& unguarded;
+  bool& store_breaks;
   contextune::gpu::Driver& driver;
   contextune::intercept::SplicedLoads* loads;
   contextune::intercept::SubmittedKernels* submitted;

@@ -758,3 +758,12 @@ TEST_CASE("All that the search takes is missing at loads, whatever it was taken 
   }
   CHECK(program.tuning->seconds_left_for_loads() <= limits.grace_seconds - least_seconds);
 }
+
+TEST_CASE("Where looking for ways to launch cannot begin, the log says why", "[submitter]") {
+  Submitting program;
+  program.store_breaks = true;
+  program.tuning->start({true, {8}});
+  CHECK_FALSE(program.tuning->watches());
+  CHECK(program.log().find("reason=internal_error region=auto site=launches "
+                           "text=\"the store breaks\"") != std::string::npos);
+}
