@@ -40,7 +40,7 @@ using SharedIndex = std::uint32_t;
 struct PassReport {
   bool lost = false;              ///< nothing is known of it
   bool throttled = false;         ///< it does not count, on any rank
-  double region_seconds = 0;      ///< not above 0: not known
+  double region_seconds = 0;      ///< not above 0: not known; below: what is charged
   double sm_clock_hz = 0;         ///< 0: not known
   std::vector<SiteResult> sites;  ///< by SharedIndex; those that were launched, each once
 };

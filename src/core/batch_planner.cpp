@@ -208,14 +208,17 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
   std::vector<const PassReport*> of_ranks;
   for (std::size_t p = 0; p < last_.passes.size(); ++p) {
     of_ranks.clear();
+    double charged = 0;  // the ranks wait for each other
     for (const BatchReport& report : reports) {
       of_ranks.push_back(&report.passes[p]);
+      charged = std::max(charged, -report.passes[p].region_seconds);
       for (const SiteResult& seen : report.passes[p].sites) sites_[seen.site].launched = true;
     }
     // What is kept has to be faster where it is slowest.
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
     const auto result = reduced(last_.passes[p], of_ranks, ranks, cost, least_wait,
                                 reports.front().options.trial_timeout, events_.culprit);
+    tuning_->charge(last_.passes[p].number, charged);
     if (!result && overrun_on(p, ranks, reports)) continue;
     if (!result) {
       tuning_->lose_result(last_.passes[p].number, now_);

@@ -159,6 +159,10 @@ void JoiningTuning::add_result(const PassResult& result, double now) {
   inner_->add_result(own, now);
 }
 
+void JoiningTuning::charge(std::uint64_t pass, double seconds) {
+  if (const auto number = inner_number(pass)) inner_->charge(*number, seconds);
+}
+
 void JoiningTuning::lose_result(std::uint64_t pass, double now) {
   if (const auto number = inner_number(pass)) inner_->lose_result(*number, now);
 }

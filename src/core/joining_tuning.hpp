@@ -33,6 +33,7 @@ class JoiningTuning final : public RegionTuning {
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
+  void charge(std::uint64_t pass, double seconds) override;
   void lose_result(std::uint64_t pass, double now) override;
   void skip_entries(std::uint64_t entries) override {
     entries_ += entries;

@@ -159,6 +159,10 @@ class RegionTuning {
   /// later, in any order. Unknown or repeated passes are ignored.
   virtual void add_result(const PassResult& result, double now) = 0;
 
+  /// In that pass, whose results have not come, a trial did what it does once only, as a collective
+  /// that connects. It has no time then, but what the program waited counts against max_slowdown.
+  virtual void charge(std::uint64_t pass, double seconds) = 0;
+
   /// Nothing will come for that pass.
   virtual void lose_result(std::uint64_t pass, double now) = 0;
 

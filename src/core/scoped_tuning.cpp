@@ -221,6 +221,11 @@ void ScopedTuning::add_result(const PassResult& result, double now) {
   half_of(shared).add_result(own, now);
 }
 
+void ScopedTuning::charge(std::uint64_t pass, double seconds) {
+  const bool shared = pass >= first_shared_pass;
+  half_of(shared).charge(shared ? pass - first_shared_pass : pass, seconds);
+}
+
 void ScopedTuning::lose_result(std::uint64_t pass, double now) {
   const bool shared = pass >= first_shared_pass;
   half_of(shared).lose_result(shared ? pass - first_shared_pass : pass, now);

@@ -44,6 +44,7 @@ class ScopedTuning final : public RegionTuning {
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
+  void charge(std::uint64_t pass, double seconds) override;
   void lose_result(std::uint64_t pass, double now) override;
   void overrun(double now) override;
   void cut_short() override { half_of(in_shared_).cut_short(); }

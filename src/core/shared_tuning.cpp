@@ -247,7 +247,7 @@ void SharedTuning::add_result(const PassResult& result, double now) {
   seen->in = true;
   waited_entries_ = 0;
   PassReport& report = seen->report;
-  report.region_seconds = result.region_seconds;
+  if (!(report.region_seconds < 0)) report.region_seconds = result.region_seconds;
   report.sm_clock_hz = result.sm_clock_hz;
   report.throttled = result.throttled;
   for (const SiteResult& measured : result.sites) {
@@ -264,6 +264,13 @@ void SharedTuning::add_result(const PassResult& result, double now) {
       one.connection_bytes = measured.connection_bytes;
     }
   }
+}
+
+void SharedTuning::charge(std::uint64_t number, double seconds) {
+  if (!(seconds > 0)) return;
+  for (std::size_t p = 0; p < seen_.size(); ++p)
+    if (batch_.passes[p].number == number && !seen_[p].in)
+      seen_[p].report.region_seconds = std::min(0.0, seen_[p].report.region_seconds) - seconds;
 }
 
 void SharedTuning::lose_result(std::uint64_t number, double now) {

@@ -67,6 +67,7 @@ class SharedTuning final : public RegionTuning {
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now) override;
   void add_result(const PassResult& result, double now) override;
+  void charge(std::uint64_t pass, double seconds) override;
   void lose_result(std::uint64_t pass, double now) override;
   /// Between batches only, where all ranks are at the same entry.
   [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }

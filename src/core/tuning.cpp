@@ -77,6 +77,9 @@ void Tuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
 void Tuning::add_result(const PassResult& result, double now) {
   engine_->add_result(result, now);
 }
+void Tuning::charge(std::uint64_t /*pass*/, double seconds) {
+  engine_->charge(seconds);
+}
 void Tuning::lose_result(std::uint64_t pass, double now) {
   engine_->lose_result(pass, now);
 }

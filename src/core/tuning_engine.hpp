@@ -83,6 +83,7 @@ class Tuning::Engine {
   void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
                 std::span<const SiteIndex> failed, double now);
   void add_result(const PassResult& result, double now);
+  void charge(double seconds) { trials_cost_ += seconds; }
   void lose_result(std::uint64_t pass, double now);
   void overrun(double now);
 

@@ -116,6 +116,7 @@ void ProcessCollectives::start(const contextune_nccl_call& call, LaunchRegion* r
     if (!was_seen(*function)) seen_.fetch_or(bit_of(*function), std::memory_order_relaxed);
     if (region->collectives() == nullptr) region->saw_collective();
   }
+  this_call.begun = region == nullptr ? 0 : now_seconds();
   this_call.last_allocation = memory_ == nullptr ? 0 : memory_->last_serial();
 }
 
@@ -238,7 +239,7 @@ void ProcessCollectives::end(const contextune_nccl_call& call, bool may_settle,
     if (untunable && std::none_of(made().begin(), made().end(), &is_exchange))
       region->saw_untunable(*untunable);
   }
-  region->made(made(), this_call.counts && call.result == 0);
+  region->made(made(), this_call.counts && call.result == 0, now_seconds() - this_call.begun);
   for (const DecisionMade& one : made())
     if (!one.is_described) this_call.note_described(one.key);
   if (is_settled && this_call.region->finished()) remember(call, passes_launches);

@@ -112,7 +112,8 @@ Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bo
   return site;
 }
 
-void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noexcept {
+void RegionCollectives::made(std::span<const DecisionMade> all, bool counts,
+                             double seconds) noexcept {
   try {
     const bool is_watched = counts && search_.watch() != Watch::Nothing;
     for (const DecisionMade& made : all) {
@@ -154,14 +155,14 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts) noe
       }
       if (is_new && !is_foreign && is_shared_ && site->configs.size() > 1) search_.reopen();
       if (!is_watched || site->index == no_site) continue;
-      count(made, *site);
+      count(made, *site, seconds);
     }
   } catch (const std::exception&) {
     // No memory to know it: what it ran counts for nobody.
   }
 }
 
-void RegionCollectives::count(const DecisionMade& made, const Site& site) {
+void RegionCollectives::count(const DecisionMade& made, const Site& site, double seconds) {
   const std::uint64_t tag = search_.tag(site.index);
   search_.launched(tag, site.index, 1, 0);
   if (made.was_refused) search_.failed(tag, site.index);
@@ -169,7 +170,7 @@ void RegionCollectives::count(const DecisionMade& made, const Site& site) {
     search_.took_too_much(tag, site.index, bytes);
   if (site.configs.size() == 1) return;
   // What connects on its way is no sample of what it takes; by itself the program connects anyway.
-  if (made.is_first_use && made.grant.config != 0) search_.was_held_up(tag, site.index);
+  if (made.is_first_use && made.grant.config != 0) search_.was_held_up(tag, site.index, seconds);
   const bool is_sample = made.grant.config == site.planned() && !made.is_first_use;
   if (!is_sample) search_.ran_another(tag, site.index);
 }

@@ -27,8 +27,9 @@ class RegionCollectives final : public DecisionPort {
                     Objective objective);
 
   /// A call of NCCL inside the region has ended.
-  /// @param counts the call belongs to the entry under way
-  void made(std::span<const DecisionMade> made, bool counts) noexcept;
+  /// @param counts  the call belongs to the entry under way
+  /// @param seconds that it took
+  void made(std::span<const DecisionMade> made, bool counts, double seconds) noexcept;
   /// The same, of a group with more decisions than are kept.
   void too_many_at_once() noexcept;
   /// The same, of a communicator that does not block: NCCL asks about it on a thread of its own.
@@ -90,7 +91,7 @@ class RegionCollectives final : public DecisionPort {
   /// The bytes that the algorithm has taken for its connections, now or before; 0: no more than it
   /// may.
   [[nodiscard]] std::uint64_t too_many_bytes(const DecisionMade& made);
-  void count(const DecisionMade& made, const Site& site);
+  void count(const DecisionMade& made, const Site& site, double seconds);
 
   const std::string region_;
   const gpu::Driver& driver_;

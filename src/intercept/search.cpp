@@ -366,11 +366,12 @@ void Search::ran_another(std::uint64_t tag, SiteIndex site) {
   open_->run_another(site);
 }
 
-void Search::was_held_up(std::uint64_t tag, SiteIndex site) {
+void Search::was_held_up(std::uint64_t tag, SiteIndex site, double seconds) {
   const std::lock_guard lock(mutex_);
   if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
     return;
   open_->hold_up(site);
+  tuning_->charge(open_->pass, seconds);
 }
 
 bool Search::keep_in_step(DecisionPort& port) {

@@ -217,7 +217,8 @@ class Search {
   void was_wrong(const Site& site, std::uint32_t config);
 
   /// It did in that pass what it does once only, as a collective connects.
-  void was_held_up(std::uint64_t tag, SiteIndex site);
+  /// @param seconds that the program was in the call
+  void was_held_up(std::uint64_t tag, SiteIndex site, double seconds);
   /// Another config than was planned ran in that pass: it is no sample of either.
   void ran_another(std::uint64_t tag, SiteIndex site);
 

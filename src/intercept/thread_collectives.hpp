@@ -30,6 +30,7 @@ struct ThreadCollectives {
   bool captured;  ///< one of the operations goes into a graph
   std::uint32_t num_made;
   std::uint64_t last_allocation;  ///< before the call
+  double begun;                   ///< when, if it belongs to a region
   std::uint64_t version;          ///< of settled_version, before the call
   /// What is to be remembered of it if all is settled; `tuner` below 0: nothing.
   SettledCollective settled;

@@ -310,6 +310,22 @@ TEST_CASE("a communicator with ranks that are not tuned together keeps its defau
   CHECK(rank.recorder.fallbacks[0].text.find("1 of the 2 ranks") != std::string::npos);
 }
 
+TEST_CASE("what one rank is held up for once counts against max_slowdown of all") {
+  const auto entries_until_tuned = [](double held_up) {
+    TuningOptions options = ancestor(0, 50);
+    options.max_slowdown = 0.1;
+    SeveralRanks ranks(2, options);
+    add_collective(ranks, "all_gather", {1e-3, 0.9e-3, 0.8e-3}, 1);
+    ranks[1].held_up = held_up;
+    for (int round = 0; round < 20000 && !ranks.all_finished(); ++round)
+      for (auto& rank : ranks.ranks) rank->entry(true);
+    REQUIRE(ranks.all_finished());
+    require_lockstep(ranks, "all_gather");
+    return ranks[0].entries;
+  };
+  CHECK(entries_until_tuned(1) > 2 * entries_until_tuned(0));
+}
+
 TEST_CASE("a rank that is lost in the middle leaves the others with what was agreed on") {
   for (const std::uint64_t loss : {5ULL, 30ULL, 61ULL, 90ULL}) {
     SeveralRanks ranks(3, ancestor(1, 2));

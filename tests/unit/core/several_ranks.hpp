@@ -228,6 +228,7 @@ class FakeRank {
     result.region_seconds = region;
     result.throttled = throttled.contains(plan.pass);
     now += region + 1e-6;
+    if (plan.measure != Measure::Nothing) tuning.charge(plan.pass, std::exchange(held_up, 0));
     tuning.end_pass(plan.pass, launched, failed, now);
     if (plan.measure == Measure::Span) result.sites.clear();
     if (plan.measure != Measure::Nothing) results.push_back(std::move(result));
@@ -250,6 +251,7 @@ class FakeRank {
   std::map<std::uint64_t, std::map<std::string, std::uint32_t>> ran;  ///< by pass
   std::map<std::string, std::uint32_t> last;                          ///< in the last entry
   std::set<std::uint64_t> throttled;
+  double held_up = 0;  ///< seconds that are charged for the next pass
   std::set<std::pair<std::uint64_t, std::string>> missing;
   std::function<double(const Configs&)> region_time;
   std::deque<PassResult> results;

@@ -227,6 +227,20 @@ TEST_CASE("Trials cost at most max_slowdown of the program's time in live mode",
   CHECK(region.winner(0) == 2);
 }
 
+TEST_CASE("What a trial takes once only counts against max_slowdown", "[limits]") {
+  TuningOptions options;
+  options.max_slowdown = 0.1;
+  FakeRegion region(options);
+  region.sites.push_back({"a", {1e-6, 0.8e-6}});
+  const PassPlan plan = region.entry();
+  region.tuning.charge(plan.pass, 100e-6);
+  int waited = 0;
+  while (region.now < 0.9e-3) waited += region.entry().waiting == Waiting::Budget ? 1 : 0;
+  CHECK(waited > 800);
+  region.run();
+  CHECK(region.winner(0) == 1);
+}
+
 TEST_CASE("Without max_slowdown every entry of the table is a pass", "[limits]") {
   FakeRegion region(ancestor(0, 5));
   region.sites.push_back({"a", {1e-6, 2.5e-6}});
