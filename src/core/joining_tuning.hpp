@@ -42,6 +42,7 @@ class JoiningTuning final : public RegionTuning {
   [[nodiscard]] bool wants_results() const override { return inner_->wants_results(); }
   void overrun(double now) override { inner_->overrun(now); }
   void cut_short() override { inner_->cut_short(); }
+  void spend(double seconds) override { inner_->spend(seconds); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return inner_->lockstep(); }
   [[nodiscard]] bool is_alone() const override {
     return joined_ ? inner_->is_alone() : is_limited_to_one_;

@@ -195,6 +195,10 @@ class RegionTuning {
   /// for it so long instead of giving it up. `why` is a clause: "is ...".
   virtual void occupied(double /*seconds*/, const std::string& /*why*/) {}
 
+  /// What was taken for this tuning beside its passes, such as the opening of a timer. Where passes
+  /// are bounded, it counts as what trials cost.
+  virtual void spend(double /*seconds*/) {}
+
   /// There are no more passes now, and will be when the region comes round again: no rank waits for
   /// this one until then.
   virtual void pause() {}

@@ -56,6 +56,7 @@ class ScopedTuning final : public RegionTuning {
     shared_.await_ranks(interrupted);
   }
   void occupied(double seconds, const std::string& why) override { shared_.occupied(seconds, why); }
+  void spend(double seconds) override { local_.spend(seconds); }
   void pause() override;
   void leave(const std::string& why) override { shared_.leave(why); }
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;

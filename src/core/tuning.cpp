@@ -20,6 +20,7 @@ TuningOptions tuning_options(const Options& options) {
   out.cutoff = options.cutoff;
   out.max_sites = static_cast<std::uint32_t>(options.max_sites);
   out.max_slowdown = options.max_slowdown;
+  out.grace_seconds = 0.050;
   out.max_passes = static_cast<std::uint64_t>(options.max_passes);
   out.max_time = options.max_time;
   out.trial_timeout = options.trial_timeout;
@@ -85,6 +86,9 @@ void Tuning::lose_result(std::uint64_t pass, double now) {
 }
 void Tuning::overrun(double now) {
   engine_->overrun(now);
+}
+void Tuning::spend(double seconds) {
+  engine_->charge(seconds);
 }
 bool Tuning::finished() const {
   return engine_->finished();

@@ -44,6 +44,7 @@ class Tuning final : public RegionTuning {
   void charge(std::uint64_t pass, double seconds) override;
   void lose_result(std::uint64_t pass, double now) override;
   void overrun(double now) override;
+  void spend(double seconds) override;
   [[nodiscard]] bool finished() const override;
   [[nodiscard]] Stage stage() const override;
   [[nodiscard]] std::span<const std::uint32_t> winners() const override;

@@ -22,6 +22,7 @@ struct TuningOptions {
   double cutoff = 3.0;
   std::uint32_t max_sites = 256;
   double max_slowdown = 0;       ///< of passes that are bounded; 0: no limit
+  double grace_seconds = 0;      ///< that they may cost beside it
   std::uint64_t max_passes = 0;  ///< 0: no limit
   double max_time = 0;           ///< 0: no limit
   double trial_timeout = 30;     ///< a config that takes longer in one pass counts as failed

@@ -200,7 +200,7 @@ bool Tuning::Engine::over_budget(bool for_confirm) const {
 
 bool Tuning::Engine::trials_cost_too_much() const {
   return options_.max_slowdown > 0 &&
-         trials_cost_ > options_.max_slowdown * (last_now_ - first_now_);
+         trials_cost_ > options_.max_slowdown * (last_now_ - first_now_) + options_.grace_seconds;
 }
 
 void Tuning::Engine::finish_table() {

@@ -134,7 +134,10 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (measure == Measure::Span && clock_ == RegionClock::Work) measure = Measure::Activity;
   if (measure == Measure::Activity && only_region_time_) measure = Measure::Span;
   if (plan.counted && measure == Measure::Activity) {
-    if (!measurement_.want(id_, true)) {
+    const double begin = now_seconds();
+    const bool can_measure = measurement_.want(id_, true);
+    tuning_->spend(now_seconds() - begin);  // CUPTI halts the program when it is opened
+    if (!can_measure) {
       leave("single launches can be timed no longer");
       settle_all();
       after_change();

@@ -241,6 +241,25 @@ TEST_CASE("What a trial takes once only counts against max_slowdown", "[limits]"
   CHECK(region.winner(0) == 1);
 }
 
+TEST_CASE("What is taken beside trials counts as they do, but for what every process may take",
+          "[limits]") {
+  constexpr double taken = 60e-6;
+  for (const double grace : {0.0, 50e-6}) {
+    TuningOptions options;
+    options.max_slowdown = 0.1;
+    options.grace_seconds = grace;
+    FakeRegion region(options);
+    region.sites.push_back({"a", {1e-6, 0.8e-6}});
+    region.entry();
+    region.tuning.spend(taken);
+    while (region.entry().waiting == Waiting::Budget) {
+    }
+    INFO("grace " << grace);
+    CHECK(region.now >= (taken - grace) / options.max_slowdown);
+    CHECK(region.now < (taken - grace) / options.max_slowdown + 3e-6);
+  }
+}
+
 TEST_CASE("Without max_slowdown every entry of the table is a pass", "[limits]") {
   FakeRegion region(ancestor(0, 5));
   region.sites.push_back({"a", {1e-6, 2.5e-6}});
