@@ -133,40 +133,6 @@ TEST_CASE("What differs by less than the margin stays as written", "[submission]
   CHECK(kept == 0);
 }
 
-TEST_CASE("Equal submissions stay as written in 95 % of noisy programs, however many are compared",
-          "[submission]") {
-  int kept = 0;
-  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
-    SimulatedProgram program;
-    program.noise = 0.05;
-    kept += !run_program(program, seed).state.verdict.winner.is_as_written();
-  }
-  CHECK(kept <= 30);
-}
-
-TEST_CASE("Work that grows, shrinks or alternates is not taken for a gain", "[submission]") {
-  const std::vector<std::function<double(std::uint64_t)>> works{
-      [](std::uint64_t block) { return std::pow(1 - static_cast<double>(block) / 1000, 2); },
-      [](std::uint64_t block) { return 0.1 + static_cast<double>(block) / 100; },
-      [](std::uint64_t block) { return block % 2 == 0 ? 1.5 : 0.7; },
-      [](std::uint64_t block) { return block % 8 < 4 ? 1.5 : 0.7; },
-      [](std::uint64_t block) { return 1 + 0.5 * std::sin(static_cast<double>(block) / 7); }};
-  for (std::size_t i = 0; i < works.size(); ++i) {
-    int kept = 0;
-    int found = 0;
-    for (std::uint64_t seed = 1; seed <= 50; ++seed) {
-      SimulatedProgram program;
-      program.work = works[i];
-      kept += !run_program(program, seed).state.verdict.winner.is_as_written();
-      program.ratio = [](const Submission& submission) { return submission.chained ? 0.88 : 1; };
-      found += run_program(program, seed).state.verdict.winner.chained;
-    }
-    INFO("work " << i);
-    CHECK(kept <= 4);
-    CHECK(found >= 47);
-  }
-}
-
 TEST_CASE("Results may be late, and blocks may say nothing", "[submission]") {
   for (const std::uint64_t lag : {0U, 1U, 7U, 60U}) {
     for (const double spoiled : {0.0, 0.3}) {
