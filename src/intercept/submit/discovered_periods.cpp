@@ -9,7 +9,7 @@
 namespace contextune::intercept {
 namespace {
 
-constexpr std::size_t most_names = 4096;
+constexpr std::size_t most_kernel_names = 4096;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ void DiscoveredPeriods::launch(const contextune_launch& call) noexcept {
     bool is_known = false;
     {
       const std::lock_guard lock(mutex_);
-      is_known = names_.contains(token) || names_.size() >= most_names;
+      is_known = names_.contains(token) || names_.size() >= most_kernel_names;
     }
     if (!is_known) {
       CUcontext context = nullptr;
