@@ -127,7 +127,7 @@ class FoundStretch(unittest.TestCase):
                                 for why, text in job.told(logs[0])), logs[0])
 
     def test_communicators_that_come_and_go_and_captured_collectives_keep_their_default(self):
-        for name in ("one_for_each_step", "captured", "anew"):
+        for name in ("captured", "anew"):
             with self.subTest(name=name):
                 self.run_found(name)
 
