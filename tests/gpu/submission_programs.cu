@@ -555,7 +555,24 @@ class Lane {
       for (unsigned k = 0; k < head.captured; ++k) perform(program.operations[i + k]);
       CUDA_CHECK(cudaStreamEndCapture(stream, &graph));
       CUDA_CHECK(cudaGraphInstantiate(&executable, graph, 0));
-      for (unsigned k = 0; k < head.repeats; ++k) CUDA_CHECK(cudaGraphLaunch(executable, stream));
+      for (unsigned k = 0; k < head.repeats; ++k) {
+        if (k % 2 == 1) {
+          // Captured anew with other arguments, as programs do whose steps differ a little.
+          cudaGraph_t other = nullptr;
+          cudaGraphExecUpdateResultInfo info{};
+          CUDA_CHECK(cudaStreamBeginCapture(
+              stream, alone ? cudaStreamCaptureModeGlobal : cudaStreamCaptureModeThreadLocal));
+          for (unsigned at = 0; at < head.captured; ++at) {
+            Operation changed = program.operations[i + at];
+            changed.salt += k;
+            perform(changed);
+          }
+          CUDA_CHECK(cudaStreamEndCapture(stream, &other));
+          CUDA_CHECK(cudaGraphExecUpdate(executable, other, &info));
+          CUDA_CHECK(cudaGraphDestroy(other));
+        }
+        CUDA_CHECK(cudaGraphLaunch(executable, stream));
+      }
       graphs_.push_back({graph, executable});
       i += head.captured;
     }
