@@ -6,14 +6,15 @@
 namespace contextune::gpu {
 namespace {
 
-std::shared_ptr<const ModuleUse> unknown(std::string why) {
+std::shared_ptr<const ModuleUse> unknown_use(std::string why) {
   const auto use = std::make_shared<ModuleUse>();
   use->unknown = std::move(why);
   return use;
 }
 
 /// Made at the start, as it is for when there is no memory.
-const std::shared_ptr<const ModuleUse> no_memory = unknown("there is no memory left to find out");
+const std::shared_ptr<const ModuleUse> no_memory =
+    unknown_use("there is no memory left to find out");
 
 }  // namespace
 
@@ -151,9 +152,9 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of(const KernelIdentity& kerne
   CUcontext context = nullptr;
   try {
     if (handle == nullptr)
-      return unknown("the driver does not tell what the kernel was loaded with");
+      return unknown_use("the driver does not tell what the kernel was loaded with");
     if (driver_.cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == nullptr) {
-      return unknown("no CUDA context is current");
+      return unknown_use("no CUDA context is current");
     }
     std::uint64_t changes = 0;
     {
@@ -215,7 +216,7 @@ std::shared_ptr<const ModuleUse> ModuleVariables::of_used(Handle handle, const U
       use->variables.begin(), use->variables.end(),
       [](const VariableRange& variable) { return variable.kind != VariableKind::Constant; });
   if (home == here || !use->unknown.empty() || !has_memory) return use;
-  return unknown("a module of another context has variables");
+  return unknown_use("a module of another context has variables");
 }
 
 CUlibrary ModuleVariables::library_of(const KernelIdentity& kernel) {

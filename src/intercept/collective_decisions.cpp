@@ -16,7 +16,7 @@ using collective::Function;
 constinit collective::LeaseTable leases;
 
 constexpr std::uint32_t nearest_config = ~0U;  // of another size: no number in a site's list
-constexpr double busy_seconds = 2;             // for which a decision may be under way elsewhere
+constexpr double decides_for_seconds = 2;             // for which a decision may be under way elsewhere
 
 /// @return the program's communicator that NCCL asks about; null: not known
 const void* communicator_of(const collective::TunerQuestion& question) noexcept {
@@ -186,7 +186,7 @@ std::string ProcessCollectives::commit(const collective::Lease& lease) {
   using Refusal = collective::LeaseTable::Refusal;
   const std::lock_guard lock(owner_);
   Refusal refusal = leases.prepare(lease);
-  const double until = now_seconds() + busy_seconds;
+  const double until = now_seconds() + decides_for_seconds;
   while (refusal == Refusal::DecisionNow && now_seconds() < until) {
     std::this_thread::yield();
     refusal = leases.prepare(lease);

@@ -21,9 +21,9 @@ PATIENCE = 100
 QUICK = ("--n-warmup", "0", "--n-repeat", "2", "--no-refine", "--confirm-max-pairs", "8")
 
 
-def demo(steps, program=DEMO):
-    """The demo with a sixteenth of its rows, which it computes on the host."""
-    return (program, "--rows", "16", "--steps", str(steps))
+def demo(steps, program=DEMO, rows=64):
+    """The demo with a quarter of its rows, which it computes on the host."""
+    return (program, "--rows", str(rows), "--steps", str(steps))
 
 
 PROGRAM = demo(20)

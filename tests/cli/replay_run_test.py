@@ -12,7 +12,7 @@ import unittest
 BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
 COMMAND = BUILD / "bin" / "contextune"
 DEMO = BUILD / "demo" / "contextune_demo"
-SMALL_DEMO = (DEMO, "--rows", 16)  # computed on the host: a sixteenth will do
+SMALL_DEMO = (DEMO, "--rows", 64)  # computed on the host: a quarter will do
 PATIENCE = 100
 QUICK = ("--n-warmup", "0", "--n-repeat", "1", "--no-refine", "--no-confirm")
 

@@ -234,7 +234,7 @@ class CollectiveShapes(ShapeTest):
             self.assertLess(len(job.lines(log, "summary")), 6, log)
 
     def test_a_communicator_that_does_not_block(self):
-        logs = self.check("without_blocking", steps=400)
+        logs = self.check("without_blocking")
         self.assert_leased(logs, "type=u32 op=sum")
         self.assert_said(logs, "collective_fixed", "does not block")
 

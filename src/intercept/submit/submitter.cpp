@@ -26,7 +26,7 @@ constexpr int most_idle_looks = 80;
 constexpr std::uint64_t most_late_in_a_row = 8;
 constexpr std::uint64_t pause_ns = 20'000 * microsecond;
 
-std::uint64_t now_ns() {
+std::uint64_t monotonic_now_ns() {
   timespec time{};
   (void)clock_gettime(CLOCK_MONOTONIC, &time);
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
@@ -247,7 +247,7 @@ bool Submitter::may_be_held(const contextune_launch& call, const SubmittedKernel
     return false;
   }
   if (!batch_->empty() && (batch_stream_ != stream || !batch_->has_room_for(kernel))) return false;
-  const std::uint64_t now = now_ns();
+  const std::uint64_t now = monotonic_now_ns();
   if (batch_->empty() &&
       (now < hold_again_ns_ || !batch_->has_room_for(kernel) || !is_plain_stream(stream))) {
     return false;
@@ -351,7 +351,7 @@ void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
   if (!graphs_.possible()) give_up_gathering("no thread could be started that builds graphs");
   handed_->clear();
   handing_over_ = false;
-  checked_ns_ = now_ns();
+  checked_ns_ = monotonic_now_ns();
   publish();
   handed_over_.notify_all();
 }
@@ -396,7 +396,7 @@ void Submitter::watch_deadline() noexcept {
         // Nobody has launched since the last look.
         ++totals_.late;
         if (++late_in_a_row_ >= most_late_in_a_row) {
-          hold_again_ns_ = now_ns() + pause_ns;
+          hold_again_ns_ = monotonic_now_ns() + pause_ns;
           late_in_a_row_ = 0;
         }
         hand_over(lock);

@@ -45,7 +45,7 @@ SplicedImage spliced(std::string_view image) {
   return std::move(*made);
 }
 
-std::string refusal(std::string_view image, std::uint64_t most_bytes = 1 << 24) {
+std::string splice_refusal(std::string_view image, std::uint64_t most_bytes = 1 << 24) {
   std::string why;
   CHECK_FALSE(splice(image, why, most_bytes));
   return why;
@@ -281,20 +281,20 @@ TEST_CASE("A kernel that is not wanted stays as it is, and is known", "[spliced_
 
 TEST_CASE("An image that cannot be given waits is left alone with a reason", "[spliced_image]") {
   using namespace splice_oracle;
-  CHECK(refusal(file("variables.ptx")) == "it is source that the driver compiles");
-  CHECK(refusal(std::string("\1\2\3\4 and more", 13)) == "it has a form that is not known");
-  CHECK(refusal("") == "it has a form that is not known");
-  CHECK(refusal(file("old.fat")) == "it has no machine code for sm_90");
+  CHECK(splice_refusal(file("variables.ptx")) == "it is source that the driver compiles");
+  CHECK(splice_refusal(std::string("\1\2\3\4 and more", 13)) == "it has a form that is not known");
+  CHECK(splice_refusal("") == "it has a form that is not known");
+  CHECK(splice_refusal(file("old.fat")) == "it has no machine code for sm_90");
   const std::string code = file("entry_waits.cubin");
   const std::string fatbin = file("default.fatbin");
-  CHECK(refusal(code, code.size() - 1) == "it has more machine code than is worth reading");
-  CHECK(refusal(fatbin, 100) == "it has more machine code than is worth reading");
+  CHECK(splice_refusal(code, code.size() - 1) == "it has more machine code than is worth reading");
+  CHECK(splice_refusal(fatbin, 100) == "it has more machine code than is worth reading");
   std::string why;
   CHECK(splice(code, why, code.size()));
   for (const std::string& image : {code, fatbin, file("several.fat")}) {
     for (std::size_t bytes = 64; bytes < image.size(); bytes += image.size() / 64) {
       INFO(bytes << " of " << image.size());
-      CHECK_FALSE(refusal(std::string_view(image).substr(0, bytes)).empty());
+      CHECK_FALSE(splice_refusal(std::string_view(image).substr(0, bytes)).empty());
     }
   }
 }
