@@ -34,6 +34,8 @@ constexpr std::uint64_t steps_of_sample = 64;
 constexpr std::uint64_t longest_look_ns = 2'000;
 /// With the way that an earlier run found: then it is not what takes the process down.
 constexpr std::uint64_t launches_to_survive = 4 * LaunchBatch::most_launches;
+/// Where fewer of them than that went out in graphs, it stays so.
+constexpr std::uint64_t most_launches_on_probation = 4096;
 constexpr std::uint64_t held_off_ns = 50'000'000;
 constexpr std::uint64_t most_held_off_ns = 5'000'000'000;
 /// In so many steps the longest period would have come three times.
@@ -205,7 +207,12 @@ void SubmissionTuning::see_probation(CUstream stream) noexcept {
     const Lock lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock() || !is_on_probation_ || probation_ != nullptr) return;
     in_flight_.add(in_use_, 0, stream);
-    if (++launches_on_probation_ < launches_to_survive || captures_.possible()) return;
+    ++launches_on_probation_;
+    // Before its graphs are built, gathered launches go out one by one.
+    const std::uint64_t gone =
+        in_use_.gathered == 0 ? launches_on_probation_ : submitter_.totals().graphs.kernels;
+    const bool is_over = launches_on_probation_ >= most_launches_on_probation;
+    if ((gone < launches_to_survive && !is_over) || captures_.possible()) return;
     submitter_.hand_over();
     probation_ = record(stream);
     if (probation_ != nullptr) submitter_.want_other_calls(true);
