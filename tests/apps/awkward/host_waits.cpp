@@ -103,6 +103,8 @@ int end_while_the_gpu_is_at_work(Device& device) {
     device.launch(memory);
   }
   std::puts("the kernel is still at work");
+  // _exit waits for nobody: the log's thread writes meanwhile, on a machine that may be busy.
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
   _exit(4);
 }
 
