@@ -263,9 +263,9 @@ bool ChainedGraph::follow(contextune_fn fn, void* const* args) noexcept {
     case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
       return set(driver_.cuGraphExecBatchMemOpNodeSetParams, exec_, node, args);
     case contextune_fn_cuGraphNodeSetEnabled:
-      // Nobody says whom a kernel waits for whose only one before it is switched off.
-      if (argument<unsigned>(args, 2) == 0 && (waiting_.contains(node) || followed_.contains(node)))
-        return false;
+      // Nobody says whom a kernel waits for whose only one before it is switched off, and when this
+      // one is built anew, it would have all nodes on.
+      if (argument<unsigned>(args, 2) == 0) return false;
       return set(driver_.cuGraphNodeSetEnabled, exec_, node, args);
     default:
       return false;

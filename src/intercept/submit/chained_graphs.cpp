@@ -84,6 +84,8 @@ void ChainedGraphs::changed(contextune_fn fn, void* const* args) noexcept {
     build(*graph, graph->clone(), true);
     if (graph->chained != nullptr && !graph->chained->follow(fn, args)) graph->drop_chained();
   }
+  // An update brings parameters into step again, but not which nodes are off.
+  if (fn == contextune_fn_cuGraphNodeSetEnabled && graph->chained == nullptr) graph->drop_chained();
   graph->change();
 }
 

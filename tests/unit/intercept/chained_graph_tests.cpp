@@ -161,6 +161,11 @@ TEST_CASE("A chained graph follows what keeps it right, and says so where nothin
   SECTION("a kernel that is switched off") {
     CHECK_FALSE(follows(contextune_fn_cuGraphNodeSetEnabled, first, 0U));
   }
+  SECTION("a kernel that is switched off where no edge is programmatic") {
+    CUgraphNode apart = graph.add("step");
+    chained.build(graph.graph, false);
+    CHECK_FALSE(follows(contextune_fn_cuGraphNodeSetEnabled, apart, 0U));
+  }
   SECTION("a node that is none of its own") {
     ProgramGraph other(program);
     CHECK_FALSE(sets(other.add("step"), program.function("step"), 1));
