@@ -134,8 +134,11 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
           },
           left_out_by(filter_)),
       submitted_(driver_, kernels_, module_variables_, loads_),
-      chained_graphs_(driver_, submitted_, graphs_,
-                      [this] { return submission_.seconds_left_for_loads(); }),
+      chained_graphs_(
+          driver_, submitted_, graphs_, [this] { return submission_.seconds_left_for_loads(); },
+          [this](const std::string& sentence) {
+            log_.fallback(FallbackReason::GraphUntunable, StoredSubmission::region, {}, sentence);
+          }),
       submitter_(driver_, launcher_, submitted_, captures_, allocations_, frontend,
                  [this](const std::string& sentence) {
                    log_.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},

@@ -8,6 +8,9 @@
 namespace contextune::intercept {
 namespace {
 
+constexpr const char* cannot_follow =
+    "the program has changed it in a way that cannot be followed.";
+
 bool is_update(contextune_fn fn) {
   return fn == contextune_fn_cuGraphExecUpdate || fn == contextune_fn_cuGraphExecUpdate_v2;
 }
@@ -15,11 +18,12 @@ bool is_update(contextune_fn fn) {
 }  // namespace
 
 ChainedGraphs::ChainedGraphs(const gpu::Driver& driver, SubmittedKernels& kernels,
-                             GraphTable& graphs, std::function<double()> seconds)
+                             GraphTable& graphs, std::function<double()> seconds, Left left)
     : driver_(driver),
       kernels_(kernels),
       graphs_(graphs),
       seconds_(std::move(seconds)),
+      left_(std::move(left)),
       possible_(ChainedGraph::possible(driver)) {}
 
 void ChainedGraphs::build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept {
@@ -32,11 +36,20 @@ void ChainedGraphs::build(KnownGraph& graph, CUgraph from, bool clone_of_program
     ++built_;
     edges_ += made->edges();
     graph.chained = std::move(made);
-  } catch (const std::exception&) {
-    graph.may_be_chained = false;
+  } catch (const std::exception& error) {
+    drop(graph, error.what());
   }
   const auto took = std::chrono::steady_clock::now() - begin;
   spent_ns_ += static_cast<std::uint64_t>(std::chrono::nanoseconds(took).count());
+}
+
+void ChainedGraphs::drop(KnownGraph& graph, const char* why) noexcept {
+  graph.drop_chained();
+  try {
+    left_(std::string("A graph of the program's is not chained: ") + why);
+  } catch (const std::exception&) {
+    // No memory to say it.
+  }
 }
 
 CUresult ChainedGraphs::launch(const GraphCall& call) noexcept {
@@ -58,7 +71,7 @@ CUresult ChainedGraphs::launch(const GraphCall& call) noexcept {
   const CUresult result = graph->launch(real, call, chained, false, launched);
   if (chained == graph->exec) return result;
   if (result != CUDA_SUCCESS && launched == chained) {
-    graph->drop_chained();
+    drop(*graph, "its second instantiation could not be launched.");
     return graph->launch(real, call, graph->exec, false, launched);
   }
   if (launched == chained) {
@@ -77,12 +90,12 @@ void ChainedGraphs::changed(contextune_fn fn, void* const* args) noexcept {
   if (use == Use::Never) {
     graph->drop_chained();
   } else if (graph->chained != nullptr) {
-    if (!graph->chained->follow(fn, args)) graph->drop_chained();
+    if (!graph->chained->follow(fn, args)) drop(*graph, cannot_follow);
   } else if (is_update(fn)) {
     if (use == Use::Now) build(*graph, argument<CUgraph>(args, 1), false);
   } else if (!graph->was_changed()) {
     build(*graph, graph->clone(), true);
-    if (graph->chained != nullptr && !graph->chained->follow(fn, args)) graph->drop_chained();
+    if (graph->chained != nullptr && !graph->chained->follow(fn, args)) drop(*graph, cannot_follow);
   }
   // An update brings parameters into step again, but not which nodes are off.
   if (fn == contextune_fn_cuGraphNodeSetEnabled && graph->chained == nullptr) graph->drop_chained();

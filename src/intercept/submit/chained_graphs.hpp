@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "intercept/graph_table.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
@@ -29,9 +30,12 @@ class ChainedGraphs {
     double seconds = 0;           ///< they took
   };
 
+  /// Told why a graph stays as written, or is so from now on.
+  using Left = std::function<void(const std::string& sentence)>;
+
   /// @param seconds that may still be spent
   ChainedGraphs(const gpu::Driver& driver, SubmittedKernels& kernels, GraphTable& graphs,
-                std::function<double()> seconds);
+                std::function<double()> seconds, Left left);
 
   /// From the next launch on.
   void use(Use use) noexcept { use_.store(use, std::memory_order_relaxed); }
@@ -49,11 +53,13 @@ class ChainedGraphs {
 
  private:
   void build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept;
+  void drop(KnownGraph& graph, const char* why) noexcept;
 
   const gpu::Driver& driver_;
   SubmittedKernels& kernels_;
   GraphTable& graphs_;
   const std::function<double()> seconds_;
+  const Left left_;
   const bool possible_;
   std::atomic<Use> use_{Use::Never};
   std::atomic<std::uint64_t> built_{0};
