@@ -189,3 +189,35 @@ TEST_CASE("A chained graph follows what keeps it right, and says so where nothin
     CHECK_FALSE(follows(contextune_fn_cuGraphExecUpdate_v2, other.graph, nullptr));
   }
 }
+
+TEST_CASE("A graph that is not chained any more runs as written, and the log says why",
+          "[graphs]") {
+  Submitting program;
+  ProgramGraph graph(program);
+  CUgraphNode first = graph.add("step");
+  CUgraphNode second = graph.add("scale", {first});
+  CUgraphExec exec = nullptr;
+  unsigned long long flags = 0;
+  REQUIRE(program.driver.cuGraphInstantiate(&exec, graph.graph, flags) == CUDA_SUCCESS);
+  CUgraphExec* made = &exec;
+  void* const instantiated[] = {&made, &graph.graph, &flags};
+  program.graphs->instantiated(contextune_fn_cuGraphInstantiateWithFlags, instantiated);
+  program.chained_graphs->use(ChainedGraphs::Use::Now);
+  const auto launch = [&] {
+    REQUIRE(program.chained_graphs->launch({contextune_fn_cuGraphLaunch, exec, nullptr}) ==
+            CUDA_SUCCESS);
+  };
+  launch();
+  CHECK(program.chained_graphs->totals().launches == 1);
+  CHECK(program.not_chained.empty());
+
+  unsigned off = 0;
+  void* const switched[] = {&exec, &second, &off};
+  program.chained_graphs->changed(contextune_fn_cuGraphNodeSetEnabled, switched);
+  launch();
+  CHECK(program.chained_graphs->totals().launches == 1);
+  REQUIRE(program.not_chained.size() == 1);
+  CHECK(program.not_chained.front() ==
+        "A graph of the program's is not chained: the program has changed it in a way that cannot "
+        "be followed.");
+}

@@ -148,7 +148,9 @@ struct Submitting::Parts {
             std::make_unique<EmptyStore>(store_breaks), "", {}, log,
             [] { return contextune::TuningEnvironment{}; }, [](auto) { return true; }),
         graphs(driver, &frontend, stopped),
-        chained_graphs(driver, submitted, graphs, [] { return 0; }),
+        chained_graphs(
+            driver, submitted, graphs, [&program] { return program.seconds_for_loads; },
+            [&program](const std::string& why) { program.not_chained.push_back(why); }),
         tuning(driver, kernels, submitter, chained_graphs, loads, captures, open, log, store,
                limits, 30) {
     driver.cuStreamQuery = &say_busy;
@@ -189,6 +191,8 @@ Submitting::Submitting(Splice splice, const std::string& exclude,
       submitted(&parts_->submitted),
       memory(&parts_->memory),
       submitter(&parts_->submitter),
+      graphs(&parts_->graphs),
+      chained_graphs(&parts_->chained_graphs),
       tuning(&parts_->tuning) {
   static const simcuda_kernel kernels[] = {
       submitted_kernel<char, float*, float>("step"),

@@ -88,6 +88,7 @@ class Submitting {
   bool refuses_changed = false;  ///< the driver takes the program's images only
   std::vector<std::string> refusals;
   std::vector<std::string> not_gathered;  ///< why not any more
+  std::vector<std::string> not_chained;   ///< graphs of the program's, and why
   const void* given = nullptr;            ///< the image that the driver was given last
   std::string given_bytes;                ///< of it, as many as the program's has
   std::uint32_t& held;
@@ -98,6 +99,8 @@ class Submitting {
   contextune::intercept::SubmittedKernels* submitted;
   contextune::intercept::AllocationMap* memory;  ///< empty: nobody notes what simcuda gives
   contextune::intercept::Submitter* submitter;
+  contextune::intercept::GraphTable* graphs;
+  contextune::intercept::ChainedGraphs* chained_graphs;
   contextune::intercept::SubmissionTuning* tuning;
   contextune::intercept::SubmittedKernelCache cache;
   CUmodule module = nullptr;
