@@ -35,7 +35,10 @@ if(CONTEXTUNE_SANITIZE)
   set(_sanitize -fsanitize=${CONTEXTUNE_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   if(CONTEXTUNE_SANITIZE MATCHES address AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # Accesses are checked in calls instead of inline: much less code, compiled in a fifth less time.
-    list(APPEND _sanitize --param=asan-instrumentation-with-call-threshold=0)
+    # The address sanitizer reports what comes of null and too small objects; addresses that are
+    # misaligned or overflow are left to the fuzzers, which clang builds: another third less.
+    list(APPEND _sanitize --param=asan-instrumentation-with-call-threshold=0
+      -fno-sanitize=null,object-size,alignment,pointer-overflow)
   endif()
   add_compile_options(${_sanitize})
   add_link_options(${_sanitize})
