@@ -183,7 +183,6 @@ struct Submitting::Parts {
 Submitting::Submitting(Splice splice, const std::string& exclude,
                        const contextune::SubmissionLimits& limits)
     : parts_(new Parts(*this, splice, exclude, limits)),
-      held(parts_->held),
       unguarded(parts_->unguarded),
       store_breaks(parts_->store_breaks),
       driver(parts_->driver),
@@ -328,6 +327,10 @@ void Submitting::warm(CUstream on, std::initializer_list<const char*> kernels) {
   REQUIRE(driver.cuMemsetD8Async(x, 0, submitted_length * sizeof(float), nullptr) == CUDA_SUCCESS);
   synchronise();
   (void)take_calls();
+}
+
+std::uint32_t Submitting::held() const {
+  return std::atomic_ref(parts_->held).load();
 }
 
 std::vector<SubmittedCall> Submitting::take_calls() {

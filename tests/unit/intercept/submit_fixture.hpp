@@ -59,6 +59,8 @@ class Submitting {
   CUresult launch_watched(CUfunction kernel, CUstream on);
   /// Whether a launch of that kernel and block is known to be taken: the first of each is not held.
   void warm(CUstream on, std::initializer_list<const char*> kernels = {"step", "scale"});
+  /// As the frontend reads it: not zero while launches are held.
+  [[nodiscard]] std::uint32_t held() const;
   /// Calls since the last time.
   std::vector<SubmittedCall> take_calls();
   [[nodiscard]] float result() const;
@@ -91,7 +93,6 @@ class Submitting {
   std::vector<std::string> not_chained;   ///< graphs of the program's, and why
   const void* given = nullptr;            ///< the image that the driver was given last
   std::string given_bytes;                ///< of it, as many as the program's has
-  std::uint32_t& held;
   std::uint32_t& unguarded;
   bool& store_breaks;
   contextune::gpu::Driver& driver;

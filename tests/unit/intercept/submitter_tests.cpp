@@ -95,10 +95,6 @@ CUresult CUDAAPI stand_at_destroy(CUgraphExec exec) {
   return Simulation::get().driver.cuGraphExecDestroy(exec);
 }
 
-void wait_for_graphs(Submitting& program, std::size_t built) {
-  wait_for([&] { return program.submitter->totals().graphs.built >= built; });
-}
-
 }  // namespace
 
 TEST_CASE("A launch is chained directly behind a known kernel of its stream only", "[submitter]") {
@@ -245,16 +241,16 @@ TEST_CASE("The frontend is asked to say when another call comes, as long as one 
           "[submitter]") {
   Submitting program;
   const CUstream on = program.stream();
-  CHECK(program.held == 0);
+  CHECK(program.held() == 0);
   program.submitter->use({.chained = true});
   (void)program.launch("step", on);
-  CHECK(program.held == 1);
+  CHECK(program.held() == 1);
   program.submitter->hand_over();
-  CHECK(program.held == 0);
+  CHECK(program.held() == 0);
   program.submitter->want_other_calls(true);
-  CHECK(program.held == 1);
+  CHECK(program.held() == 1);
   program.submitter->want_other_calls(false);
-  CHECK(program.held == 0);
+  CHECK(program.held() == 0);
 }
 
 TEST_CASE("A launch is held only while the GPU is at work, and once its kind was accepted",
@@ -362,8 +358,8 @@ TEST_CASE("Held launches come through, in their order, before anything else does
     behind = singles({{"scale", false}});
   }
   SECTION("a launch that cannot be held") {
-    then = [&] { (void)program.launch("scale", on, 1, 96); };
-    behind = singles({{"scale", false}});
+    then = [&] { (void)program.launch("mapping", on); };
+    behind = singles({{"mapping", false}});
   }
   SECTION("a launch with an attribute") {
     then = [&] {
@@ -392,10 +388,12 @@ TEST_CASE("Held launches come through, in their order, before anything else does
     const bool held = program.take_calls().empty();
     then();
     Calls wanted = singles({{"step", false}, {"scale", false}, {"step", false}});
+    Calls as_graph = singles({{"graph", false}});  // where an earlier try was the first
     wanted.insert(wanted.end(), behind.begin(), behind.end());
+    as_graph.insert(as_graph.end(), behind.begin(), behind.end());
     const Calls made = program.take_calls();
     program.warm(on);
-    return held && made == wanted && program.held == 0;
+    return held && (made == wanted || made == as_graph) && program.held() == 0;
   });
 }
 
@@ -412,7 +410,7 @@ TEST_CASE("The end of the program lets nothing be held any more", "[submitter]")
   CHECK_FALSE(program.submitter->is_on());
   (void)program.launch("step", on);
   CHECK(program.take_calls() == singles({{"step", false}}));
-  CHECK(program.held == 0);
+  CHECK(program.held() == 0);
 }
 
 TEST_CASE("Nothing of ours is in the driver any more once the program ends", "[submitter]") {
@@ -444,7 +442,10 @@ TEST_CASE("What nobody else hands over, our thread does", "[submitter]") {
     return made.size() == 2;
   });
   CHECK(made == Calls{{"step", false, true}, {"scale", false, true}});
-  CHECK(program.submitter->totals().late == 1);
+  // Twice where it came in between.
+  const auto late = program.submitter->totals().late;
+  CHECK(late >= 1);
+  CHECK(late <= 2);
 }
 
 TEST_CASE("A launch that the driver would refuse is refused at the call", "[submitter]") {
@@ -492,9 +493,11 @@ TEST_CASE("A batch that comes again is one graph, with the arguments of each cal
       expected = expected * factor + 1;
     }
   };
-  batch({1, 1, 1, 1});
-  program.submitter->hand_over();
-  wait_for_graphs(program, 1);
+  wait_for([&] {
+    batch({1, 1, 1, 1});
+    program.submitter->hand_over();
+    return program.submitter->totals().graphs.built > 0;
+  });
   const auto whole = [&](std::initializer_list<float> factors) {
     // Our thread may come in between: then it was no batch of four.
     for (int i = 0; i < 400; ++i) {
@@ -615,11 +618,11 @@ TEST_CASE("Another call waits for what is on its way, whatever was launched mean
   hand_over_slowly(program, first, goes_on, 10'000);
   (void)program.launch("scale", second);  // overtakes, as it may
   CHECK(program.take_calls() == singles({{"scale", false}}));
-  CHECK(program.held == 1);
+  CHECK(program.held() == 1);
   goes_on = true;
   program.submitter->hand_over();
   CHECK(program.take_calls() == Calls{{"step", false, true}});
-  CHECK(program.held == 0);
+  CHECK(program.held() == 0);
 }
 
 TEST_CASE("No launch, and not the end, waits for a thread that the search has in the driver",
