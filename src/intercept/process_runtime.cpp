@@ -137,7 +137,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
       chained_graphs_(
           driver_, submitted_, graphs_, [this] { return submission_.seconds_left_for_loads(); },
           [this](const std::string& sentence) {
-            log_.fallback(FallbackReason::GraphUntunable, StoredSubmission::region, {}, sentence);
+            log_.fallback(FallbackReason::NotChained, StoredSubmission::region, {}, sentence);
           }),
       submitter_(driver_, launcher_, submitted_, captures_, allocations_, frontend,
                  [this](const std::string& sentence) {
