@@ -1,12 +1,14 @@
 #include "core/submission.hpp"
 
 #include <charconv>
+#include <utility>
 
 namespace contextune {
 namespace {
 
 constexpr std::string_view as_written_word = "as written";
 constexpr std::string_view chained_word = "chained";
+constexpr std::string_view ordinary_word = " but=";
 constexpr std::string_view gathered_word = "gathered=";
 
 }  // namespace
@@ -14,6 +16,11 @@ constexpr std::string_view gathered_word = "gathered=";
 std::string text_of(const Submission& submission) {
   if (submission.is_as_written()) return std::string(as_written_word);
   std::string text(submission.chained ? chained_word : "");
+  std::string_view between = ordinary_word;
+  for (unsigned i = 0; i < 32; ++i) {
+    if ((submission.ordinary >> i & 1U) == 0) continue;
+    text.append(std::exchange(between, ",")).append(std::to_string(i));
+  }
   if (submission.gathered == 0) return text;
   if (!text.empty()) text += ' ';
   return text + std::string(gathered_word) + std::to_string(submission.gathered);
@@ -22,18 +29,29 @@ std::string text_of(const Submission& submission) {
 std::optional<Submission> submission_of(std::string_view text) {
   if (text == as_written_word) return Submission{};
   Submission submission;
-  if (text.starts_with(chained_word)) {
-    submission.chained = true;
-    text.remove_prefix(chained_word.size());
-    if (text.empty()) return submission;
-    if (!text.starts_with(' ')) return std::nullopt;
-    text.remove_prefix(1);
+  const auto word = [&text](std::string_view expected) {
+    if (!text.starts_with(expected)) return false;
+    text.remove_prefix(expected.size());
+    return true;
+  };
+  const auto number = [&text](std::uint32_t& read) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), read);
+    if (error != std::errc()) return false;
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    return true;
+  };
+  submission.chained = word(chained_word);
+  if (submission.chained && word(ordinary_word)) {
+    do {
+      std::uint32_t kernel = 0;
+      if (!number(kernel) || kernel >= 32) return std::nullopt;
+      submission.ordinary |= 1U << kernel;
+    } while (word(","));
   }
-  if (!text.starts_with(gathered_word)) return std::nullopt;
-  text.remove_prefix(gathered_word.size());
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), submission.gathered);
-  if (error != std::errc() || end != text.data() + text.size() || submission.gathered == 0)
+  if (submission.chained && text.empty()) return submission;
+  if (submission.chained && !word(" ")) return std::nullopt;
+  if (!word(gathered_word) || !number(submission.gathered) || !text.empty() ||
+      submission.gathered == 0)
     return std::nullopt;
   return submission;
 }

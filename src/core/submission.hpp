@@ -8,16 +8,18 @@
 namespace contextune {
 
 /// How a region's launches reach the driver. The default is config 0: as the program wrote them.
-/// Kernels that stay ordinary beside chained ones will be named here by the number of their set.
 struct Submission {
   bool chained = false;        ///< launches may be prepared while the kernel before them ends
   std::uint32_t gathered = 0;  ///< launches that one graph launch hands over at most; 0: none
+  /// Where launches are chained: bit i is set where those of kernel i of SubmissionState::kernels
+  /// are not.
+  std::uint32_t ordinary = 0;
 
   [[nodiscard]] bool is_as_written() const { return !chained && gathered == 0; }
   bool operator==(const Submission&) const = default;
 };
 
-/// "as written", "chained", "gathered=16" or "chained gathered=16".
+/// "as written", "chained", "gathered=16", "chained gathered=16" or "chained but=0,2 gathered=16".
 [[nodiscard]] std::string text_of(const Submission& submission);
 
 /// Empty where the text is none of these.

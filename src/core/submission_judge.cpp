@@ -1,6 +1,7 @@
 #include "core/submission_judge.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -23,6 +24,10 @@ constexpr double hopeless_kind = 0.05;
 
 /// How many of the screened are compared with as written before it stays.
 constexpr std::size_t most_compared = 3;
+
+/// Groups of kernels that are compared: halves, then halves of that which gains most, and so on.
+constexpr std::size_t most_groups = 6;
+constexpr double tail_of_group = 0.01;
 
 /// Together they show a gain that is none as rarely as one comparison does elsewhere.
 constexpr double tails[most_compared] = {0.040, 0.005, 0.005};
@@ -87,6 +92,8 @@ class Judge {
   }
   void keep(const Submission& winner, const Judged& judged);
   void leave_out(const Submission& whole, const Judged& of_whole);
+  /// Chains without the kernels that lose by it, or those alone that win.
+  void choose_kernels(const std::string& why);
   void settle(std::string why);
 
   const SubmissionState& state_;
@@ -332,7 +339,7 @@ void Judge::judge_all(const std::vector<Submission>& first) {
   std::erase_if(contenders, [&](const Submission& submission) {
     return !is_screened(submission, first_ratios) || is_clearly_slower(submission);
   });
-  if (contenders.empty()) return settle("nothing else was as fast");
+  if (contenders.empty()) return choose_kernels("nothing else was as fast");
   order(contenders);
   // Those that may be the best are looked at twice; their second ratios change their order.
   const double best = ratio(contenders.front());
@@ -350,12 +357,12 @@ void Judge::judge_all(const std::vector<Submission>& first) {
     if (compare(contenders[i], {}, with)) return;
     if (is_kept(with)) return leave_out(contenders[i], with);
   }
-  settle("no gain of at least the margin was shown");
+  choose_kernels("no gain of at least the margin was shown");
 }
 
 void Judge::leave_out(const Submission& whole, const Judged& of_whole) {
   keep(whole, of_whole);
-  if (!whole.chained || whole.gathered == 0) return settle({});
+  if (!whole.chained || whole.gathered == 0) return choose_kernels({});
   for (const Submission& rest : {Submission{false, whole.gathered}, Submission{true, 0}}) {
     const Judged with = judged(whole, rest, of_whole.scatter);
     if (compare(whole, rest, with)) return;
@@ -367,7 +374,53 @@ void Judge::leave_out(const Submission& whole, const Judged& of_whole) {
     keep(rest, alone);
     break;
   }
-  settle({});
+  choose_kernels({});
+}
+
+void Judge::choose_kernels(const std::string& why) {
+  Submission winner = result_.verdict.winner;
+  if (!choices_.may_chain ||
+      (!winner.chained && ratio({true, winner.gathered}) > 1 + hopeless_kind)) {
+    return settle(why);
+  }
+  const std::uint32_t all = (1U << state_.kernels.size()) - 1;
+  const auto chained_in = [&](const Submission& one) {
+    return one.chained ? all & ~one.ordinary : 0;
+  };
+  /// Kernels of which some may be chained that are not, or the other way round.
+  struct Group {
+    std::uint32_t kernels;
+    double gain;  ///< of the group that it is a half of
+  };
+  std::vector<Group> groups;
+  const auto add_halves = [&](std::uint32_t kernels, double gain) {
+    if (std::popcount(kernels) < 2) return;
+    std::uint32_t upper = kernels;
+    for (int i = std::popcount(kernels) / 2; i > 0; --i) upper &= upper - 1;
+    groups.push_back({kernels & ~upper, gain});
+    groups.push_back({upper, gain});
+  };
+  add_halves(all, 0);
+  for (std::size_t i = 0; i < most_groups && !groups.empty(); ++i) {
+    const auto next = std::max_element(
+        groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.gain < b.gain; });
+    const std::uint32_t kernels = next->kernels;
+    groups.erase(next);
+    const std::uint32_t chained = chained_in(winner) ^ kernels;
+    if (chained == 0) continue;
+    const Submission candidate{true, winner.gathered, all & ~chained};
+    const Judged with = judged(candidate, winner, {}, tail_of_group);
+    if (compare(candidate, winner, with)) return;
+    add_halves(kernels, with.gain);
+    if (!is_kept(with)) continue;
+    const Judged alone =
+        winner.is_as_written() ? with : judged(candidate, {}, with.scatter, tail_of_group);
+    if (compare(candidate, {}, alone)) return;
+    if (!is_kept(alone)) continue;
+    keep(candidate, alone);
+    winner = candidate;
+  }
+  settle(why);
 }
 
 }  // namespace

@@ -107,8 +107,15 @@ Submission SubmissionSearch::idle(std::uint64_t block) {
   return run(block, state_.verdict.winner, Role::Idle);
 }
 
+void SubmissionSearch::number_kernels(std::vector<std::uint64_t> kernels) {
+  if (!state_.kernels.empty() || state_.verdict.settled) return;
+  if (kernels.size() > most_numbered_kernels) kernels.resize(most_numbered_kernels);
+  state_.kernels = std::move(kernels);
+}
+
 double SubmissionSearch::known_ratio(const Submission& submission) const {
-  const double screened = screened_ratio(state_, submission);
+  // Without some kernels, it is as it was with all of them, more or less.
+  const double screened = screened_ratio(state_, {submission.chained, submission.gathered});
   if (!std::isnan(screened)) return screened;
   for (const Use& use : uses_)
     if (use.submission == submission && use.ratio > 0) return use.ratio;
@@ -422,6 +429,13 @@ SubmissionState SubmissionSearch::state() const {
   SubmissionState state = state_;
   add_ratios(state);
   if (state.verdict.settled) return state;
+  // By then all else has been decided.
+  const bool chooses_kernels =
+      step_.kind == SubmissionStep::Kind::Compare && step_.candidate.ordinary != 0;
+  if (chooses_kernels && state.runs > 1) {
+    state.verdict.settled = true;
+    return state;
+  }
   const bool is_last = state.runs >= limits_.max_runs;
   constexpr std::size_t least = 4;
   if (state.verdict.winner.is_as_written() && state.runs > 1) {

@@ -40,6 +40,10 @@ class SubmissionSearch {
   /// What it may have cost counts; more than that is told by spend().
   void spoiled(std::uint64_t block);
 
+  /// Kernels whose launches were chained, by hashes of their names, the most frequent ones first.
+  /// Those that lose by it are left out then. Counts once; not after it is settled.
+  void number_kernels(std::vector<std::uint64_t> kernels);
+
   /// The process ends without a block, although it has shown enough: it is a run that has searched.
   void nothing_repeats() { count_run(); }
 
@@ -56,6 +60,9 @@ class SubmissionSearch {
   /// the search is settled.
   [[nodiscard]] const SubmissionVerdict& verdict() const { return state_.verdict; }
   [[nodiscard]] bool settled() const { return state_.verdict.settled && !rechecking_; }
+
+  /// Numbered, in this run or an earlier one.
+  [[nodiscard]] const std::vector<std::uint64_t>& kernels() const { return state_.kernels; }
 
   [[nodiscard]] const SubmissionBudget& budget() const { return budget_; }
 

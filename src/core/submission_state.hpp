@@ -17,6 +17,9 @@ struct SubmissionChoices {
   bool operator==(const SubmissionChoices&) const = default;
 };
 
+/// Kernels that are left out of chaining by themselves; more are chained with all others.
+inline constexpr std::size_t most_numbered_kernels = 16;
+
 struct SubmissionLimits {
   double max_slowdown = 0.10;    ///< share of the time since the first launch
   double grace_seconds = 0.050;  ///< that a process may be slowed down by beside it
@@ -68,6 +71,8 @@ struct SubmissionVerdict {
 struct SubmissionState {
   int runs = 0;               ///< that have searched
   SubmissionChoices choices;  ///< of the last run
+  /// Hashes of the names of kernels whose launches were chained, the most frequent ones first.
+  std::vector<std::uint64_t> kernels;
   std::vector<ScreenedSubmission> screened;
   std::vector<SubmissionPairs> pairs;
   SubmissionVerdict verdict;

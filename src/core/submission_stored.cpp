@@ -30,7 +30,9 @@ WinnerReason reason_of(const SubmissionVerdict& verdict) {
 }  // namespace
 
 Config config_of(const Submission& submission) {
-  return {{"chained", submission.chained}, {"gathered", std::int64_t{submission.gathered}}};
+  Config config{{"chained", submission.chained}, {"gathered", std::int64_t{submission.gathered}}};
+  if (submission.ordinary != 0) config.set("ordinary", std::int64_t{submission.ordinary});
+  return config;
 }
 
 StoredSite stored_submission(const SubmissionState& state, std::string name, Key key,

@@ -8,7 +8,7 @@
 
 namespace contextune {
 
-/// "chained=true gathered=16".
+/// "chained=true gathered=16", and "ordinary=5" where kernels 0 and 2 are not chained.
 [[nodiscard]] Config config_of(const Submission& submission);
 
 /// What the store keeps of the search for how a program's launches reach the driver. Its trials are

@@ -31,7 +31,8 @@ std::string words_of(const std::vector<Number>& numbers) {
 }
 
 std::string submission_word(const Submission& submission) {
-  return (submission.chained ? "c" : "") + number_word(submission.gathered);
+  return (submission.chained ? "c" : "") + number_word(submission.gathered) +
+         (submission.ordinary != 0 ? '-' + number_word(submission.ordinary) : std::string());
 }
 
 bool is_plain(char c) {
@@ -62,6 +63,7 @@ std::string written(const SubmissionState& state) {
                      " winner=" + submission_word(verdict.winner) +
                      " gain=" + number_word(verdict.gain) + " low=" + number_word(verdict.low) +
                      " high=" + number_word(verdict.high) + " pairs=" + number_word(verdict.pairs);
+  if (!state.kernels.empty()) text += " kernels=" + words_of(state.kernels);
   for (const ScreenedSubmission& one : state.screened)
     text += " screen=" + submission_word(one.submission) + ':' + words_of(one.ratios);
   for (const SubmissionPairs& one : state.pairs)
@@ -84,6 +86,7 @@ class SubmissionReader {
           word(" gain=") && number(verdict.gain) && word(" low=") && number(verdict.low) &&
           word(" high=") && number(verdict.high) && word(" pairs=") && number(verdict.pairs)))
       return false;
+    if (word(" kernels=") && !numbers(read.kernels, most_numbered_kernels)) return false;
     while (word(" screen=")) {
       if (read.screened.size() == most_submissions) return false;
       ScreenedSubmission& one = read.screened.emplace_back();
@@ -136,7 +139,7 @@ class SubmissionReader {
 
   bool submission(Submission& read) {
     read.chained = word("c");
-    return number(read.gathered);
+    return number(read.gathered) && (!word("-") || number(read.ordinary));
   }
 
   bool unescaped(std::string& read) {
@@ -177,6 +180,12 @@ bool is_possible(const SubmissionPairs& pairs) {
   return !pairs.candidate.is_as_written() && pairs.candidate != pairs.against;
 }
 
+bool is_numbered(const SubmissionState& state, const Submission& submission) {
+  if (submission.ordinary == 0) return true;
+  // Without any kernel it would not be chained.
+  return submission.chained && submission.ordinary < (1U << state.kernels.size()) - 1;
+}
+
 bool is_possible(const SubmissionState& state) {
   const std::vector<std::uint32_t>& sizes = state.choices.may_gather;
   if (state.runs < 0 || state.verdict.pairs < 0 || state.block_seconds < 0) return false;
@@ -185,10 +194,12 @@ bool is_possible(const SubmissionState& state) {
     return false;
   // The search runs the winner without asking.
   if (!state.choices.allow(state.verdict.winner)) return false;
+  if (!is_numbered(state, state.verdict.winner)) return false;
   for (const ScreenedSubmission& one : state.screened)
-    if (!is_possible(one)) return false;
+    if (!is_possible(one) || !is_numbered(state, one.submission)) return false;
   for (const SubmissionPairs& one : state.pairs)
-    if (!is_possible(one)) return false;
+    if (!is_possible(one) || !is_numbered(state, one.candidate) || !is_numbered(state, one.against))
+      return false;
   return !has_twice(state.screened, [](const ScreenedSubmission& a, const ScreenedSubmission& b) {
     return a.submission == b.submission;
   }) && !has_twice(state.pairs, [](const SubmissionPairs& a, const SubmissionPairs& b) {

@@ -29,7 +29,16 @@ struct SimulatedProgram {
   int unready = 0;            ///< blocks after that which say nothing: its graphs are being built
   bool says_nothing = false;  ///< no block has a result
   SubmissionChoices choices{true, {8, 16, 32}};
+  /// Of kernels that can be chained, the time of a block with it chained over that without.
+  std::vector<double> kernels;
   SubmissionLimits limits{.block_seconds = 1e-3};
+
+  [[nodiscard]] double ratio_of(const Submission& submission) const {
+    double all = ratio(submission);
+    for (std::size_t i = 0; i < kernels.size() && submission.chained; ++i)
+      if ((submission.ordinary >> i & 1U) == 0) all *= kernels[i];
+    return all;
+  }
 };
 
 /// One process of it.
@@ -62,6 +71,9 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
   };
   SubmissionSearch search(program.choices, program.limits, earlier);
   SimulatedRun run;
+  std::vector<std::uint64_t> hashes;
+  for (std::size_t i = 0; i < program.kernels.size(); ++i) hashes.push_back(1000 + i);
+  search.number_kernels(std::move(hashes));
   std::deque<Result> late;
   std::vector<Submission> built;
   std::vector<int> unready;  ///< blocks of each of them
@@ -94,7 +106,7 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
       now += program.graphs;
     }
     const double plain = program.block_seconds * program.work(block);
-    const double seconds = plain * program.ratio(submission);
+    const double seconds = plain * program.ratio_of(submission);
     run.as_written += plain;
     (seconds > plain ? run.cost : run.gained) += std::fabs(seconds - plain);
     const double noise = std::max(0.2, 1 + program.noise * normal());

@@ -40,6 +40,10 @@ SimulatedProgram drawn_program(std::uint64_t seed) {
   program.spoiled = uniform() < 0.5 ? 0 : 0.1 * uniform();
   program.blocks = static_cast<std::uint64_t>(between(60, 1200));
   program.preparation = 0.02 * uniform();
+  if (uniform() < 0.5) {
+    for (int kernels = static_cast<int>(between(2, 12)); kernels > 0; --kernels)
+      program.kernels.push_back(between(0.93, 1.07));
+  }
   const double end = static_cast<double>(program.blocks);
   const double depth = 0.3 * uniform();
   switch (static_cast<int>(5 * uniform())) {
@@ -71,7 +75,7 @@ double best_gain(const SimulatedProgram& program) {
   double best = 0;
   for (const bool chained : {false, true})
     for (const std::uint32_t gathered : {0U, 8U, 16U, 32U})
-      best = std::max(best, 1 - program.ratio({chained, gathered}));
+      best = std::max(best, 1 - program.ratio_of({chained, gathered}));
   return best;
 }
 
@@ -92,7 +96,7 @@ TEST_CASE(
       INFO("seed " << seed << ", run " << run);
       CHECK(result.share_of_allowance() < 1);
     }
-    const double kept = 1 - program.ratio(state.verdict.winner);
+    const double kept = 1 - program.ratio_of(state.verdict.winner);
     INFO("seed " << seed << ": " << text_of(state.verdict.winner));
     CHECK(state.verdict.settled);
     CHECK(kept > -0.01);

@@ -99,6 +99,50 @@ TEST_CASE("A size that is better than the one of the first look is found", "[sub
   }
 }
 
+TEST_CASE("Kernels that lose by it are left out of chaining, and those that win are not",
+          "[submission]") {
+  struct Drawn {
+    std::vector<double> kernels;
+    std::uint32_t ordinary;
+  };
+  for (const Drawn& drawn : {Drawn{{0.97, 0.97, 1.06, 0.97}, 0b0100},
+                             Drawn{{0.94, 0.96, 1.05, 1.06}, 0b1100},
+                             Drawn{{1.04, 0.92}, 0b01}, Drawn{{0.95, 0.97}, 0},
+                             Drawn{{0.97, 0.97, 0.97, 0.97, 0.97, 0.97, 0.97, 1.08}, 0b10000000}}) {
+    for (const std::uint32_t size : {0U, 16U}) {
+      SimulatedProgram program;
+      program.noise = 0.005;
+      program.kernels = drawn.kernels;
+      program.choices.may_gather = size == 0 ? std::vector<std::uint32_t>{} : std::vector{size};
+      program.ratio = [](const Submission& submission) {
+        return submission.gathered != 0 ? 0.8 : 1;
+      };
+      int found = 0;
+      for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+        const SeveralRuns several = run_until_settled(program, seed);
+        found += several.state.verdict.winner == Submission{true, size, drawn.ordinary};
+        CHECK(several.runs <= 2);
+        CHECK(several.worst_share < 1);
+      }
+      INFO(text_of({true, size, drawn.ordinary}));
+      CHECK(found >= 17);
+    }
+  }
+}
+
+TEST_CASE("A program is settled by its second run, whichever kernels are still to be compared",
+          "[submission]") {
+  SimulatedProgram program;
+  program.kernels = {0.99, 0.99, 0.99, 0.99, 0.99, 0.99, 0.99, 0.99};
+  program.choices.may_gather.clear();
+  program.blocks = 120;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    const SeveralRuns several = run_until_settled(program, seed);
+    CHECK(several.runs <= 2);
+    CHECK(several.state.verdict.winner == Submission{true, 0});
+  }
+}
+
 TEST_CASE("What may not be tried is not", "[submission]") {
   for (const SubmissionChoices& choices :
        {SubmissionChoices{true, {}}, SubmissionChoices{false, {8, 16, 32}},

@@ -15,7 +15,10 @@ TEST_CASE("A submission's words name it", "[submission]") {
   for (const auto& [submission, words] : {std::pair{Submission{}, "as written"},
                                           {Submission{true, 0}, "chained"},
                                           {Submission{false, 16}, "gathered=16"},
-                                          {Submission{true, 8}, "chained gathered=8"}}) {
+                                          {Submission{true, 8}, "chained gathered=8"},
+                                          {Submission{true, 0, 0b1}, "chained but=0"},
+                                          {Submission{true, 16, 0b1000'0000'0101},
+                                           "chained but=0,2,11 gathered=16"}}) {
     CHECK(text_of(submission) == words);
     CHECK(submission_of(words) == submission);
   }
@@ -24,7 +27,8 @@ TEST_CASE("A submission's words name it", "[submission]") {
 TEST_CASE("Other words name no submission", "[submission]") {
   for (const char* const words : {"", "as", "chained ", "chainedgathered=8", "gathered",
                                   "gathered=", "gathered=0", "gathered=8 chained", "gathered=8x",
-                                  "gathered=-8", "gathered=99999999999", "chained chained"})
+                                  "gathered=-8", "gathered=99999999999", "chained chained",
+                                  "chained but=", "chained but=32", "chained but=0,", "but=0"})
     CHECK(submission_of(words) == std::nullopt);
 }
 

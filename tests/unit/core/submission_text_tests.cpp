@@ -18,15 +18,17 @@ namespace {
 SubmissionState full_state() {
   return {2,
           {true, {8, 16}},
+          {77, 78},
           {{{true, 16}, {0.8, 0.7}}, {{false, 8}, {}}},
-          {{{true, 16}, {}, {0.25, -0.5}, {0.125}}, {{true, 16}, {true, 0}, {}, {}}},
+          {{{true, 16}, {}, {0.25, -0.5}, {0.125}}, {{true, 16, 2}, {true, 0}, {}, {}}},
           {true, {true, 16}, 0.2, 0.1, 0.3, 4, "50 % \xc3\xa9\n"},
           0.001};
 }
 
 const std::string full_text =
     "1 runs=2 chain=1 gather=8,16 block=0.001 settled=1 winner=c16 gain=0.2 low=0.1 high=0.3 "
-    "pairs=4 screen=c16:0.8,0.7 screen=8: pair=c16/0:0.25,-0.5/0.125 pair=c16/c0:/ "
+    "pairs=4 kernels=77,78 screen=c16:0.8,0.7 screen=8: pair=c16/0:0.25,-0.5/0.125 "
+    "pair=c16-2/c0:/ "
     "why=50 %25 %c3%a9%0a";
 
 /// `full_text` with other words in it.
@@ -121,7 +123,13 @@ TEST_CASE("A text that no search wrote is no state", "[submission]") {
            {"screen=8:", "screen=cc8:"},
            {"pair=c16/0", "pair=c16/c16"},
            {"pair=c16/0", "pair=0/c16"},
-           {"pair=c16/0", "pair=c16/c0"},  // twice
+           {"pair=c16/0", "pair=c16-2/c0"},  // twice
+           {"c16-2", "c16-3"},               // none would be chained
+           {"c16-2", "c16-4"},
+           {"c16-2", "c16-0"},
+           {"c16-2", "16-2"},
+           {"kernels=77,78 ", ""},
+           {"kernels=77,78", "kernels="},
            {"0.125", "0.125/"},
            {"0.125", "0.12500000000000000001"},
            {"%25", "%"},
