@@ -92,7 +92,8 @@ void require_pins(const std::string& force, const SpaceFiles& spaces) {
   try {
     for (const ForcedConfig& pin : parse_force(force)) {
       if (const std::string why = why_no_pin(pin, spaces); !why.empty()) throw Error(why);
-      if (pin.site == site_of_launches && !submission_of(pin.config)) {
+      const auto launches = submission_of(pin.config);
+      if (pin.site == site_of_launches && (!launches || launches->ordinary != 0)) {
         throw Error(
             "launches are pinned to \"as written\", \"chained\", \"gathered=16\" or "
             "\"chained gathered=16\", not to \"" +

@@ -112,7 +112,8 @@ Json to_json(const log::SubmissionReport& submission) {
           {"kernels", submission.kernels},
           {"images_left", submission.images_left},
           {"kept_bytes", submission.kept_bytes},
-          {"load_seconds", number(submission.load_seconds)}};
+          {"load_seconds", number(submission.load_seconds)},
+          {"ordinary", submission.ordinary}};
 }
 
 Json to_json(const log::KernelReport& kernel) {

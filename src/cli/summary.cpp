@@ -1,6 +1,7 @@
 #include "cli/summary.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -157,6 +158,10 @@ std::string submission_text(std::string_view launches) {
   const auto known = submission_of(launches);
   if (!known || known->is_as_written()) return printable(launches);
   std::string text = known->chained ? "chained" : "";
+  if (known->ordinary != 0) {
+    const auto kernels = static_cast<unsigned>(std::popcount(known->ordinary));
+    text += " but for " + count_text(kernels, "kernel", "kernels");
+  }
   if (known->gathered > 0)
     text += (text.empty() ? "gathered by " : ", gathered by ") + std::to_string(known->gathered);
   return text;
@@ -202,6 +207,8 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
            count_text(submission.chained_graphs, "graph", "graphs") + " of the program's chained";
   }
   if (!did.empty()) text += "    " + did + "\n";
+  if (!submission.ordinary.empty())
+    text += "    not chained, since it is faster so: " + printable(submission.ordinary) + "\n";
   if (submission.images + submission.images_left == 0) return text;
   text += "    " + count_text(submission.images, "image", "images") + " with " +
           count_text(submission.kernels, "kernel", "kernels") + " given waits, " +

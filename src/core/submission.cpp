@@ -3,6 +3,8 @@
 #include <charconv>
 #include <utility>
 
+#include "core/stable_hash.hpp"
+
 namespace contextune {
 namespace {
 
@@ -24,6 +26,12 @@ std::string text_of(const Submission& submission) {
   if (submission.gathered == 0) return text;
   if (!text.empty()) text += ' ';
   return text + std::string(gathered_word) + std::to_string(submission.gathered);
+}
+
+std::uint64_t hash_of_kernel(std::string_view symbol) {
+  StableHash hash;
+  hash.add(symbol);
+  return hash.value();
 }
 
 std::optional<Submission> submission_of(std::string_view text) {

@@ -25,4 +25,7 @@ struct Submission {
 /// Empty where the text is none of these.
 [[nodiscard]] std::optional<Submission> submission_of(std::string_view text);
 
+/// Of a kernel's symbol, as SubmissionState::kernels has it.
+[[nodiscard]] std::uint64_t hash_of_kernel(std::string_view symbol);
+
 }  // namespace contextune

@@ -380,10 +380,14 @@ void Judge::leave_out(const Submission& whole, const Judged& of_whole) {
 void Judge::choose_kernels(const std::string& why) {
   Submission winner = result_.verdict.winner;
   if (!choices_.may_chain ||
-      (!winner.chained && ratio({true, winner.gathered}) > 1 + hopeless_kind)) {
+      (!winner.chained && ratio({true, winner.gathered}) > 1 + beyond_a_moment)) {
     return settle(why);
   }
-  const std::uint32_t all = (1U << state_.kernels.size()) - 1;
+  if (!state_.kernels) {
+    result_.step.kind = SubmissionStep::Kind::NumberKernels;
+    return;
+  }
+  const std::uint32_t all = (1U << state_.kernels->size()) - 1;
   const auto chained_in = [&](const Submission& one) {
     return one.chained ? all & ~one.ordinary : 0;
   };
@@ -409,6 +413,7 @@ void Judge::choose_kernels(const std::string& why) {
     const std::uint32_t chained = chained_in(winner) ^ kernels;
     if (chained == 0) continue;
     const Submission candidate{true, winner.gathered, all & ~chained};
+    if (is_unmeasurable(candidate)) continue;  // graphs that the program keeps changing
     const Judged with = judged(candidate, winner, {}, tail_of_group);
     if (compare(candidate, winner, with)) return;
     add_halves(kernels, with.gain);

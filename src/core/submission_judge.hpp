@@ -14,6 +14,7 @@ struct SubmissionStep {
   enum class Kind {
     Screen,
     Compare,
+    NumberKernels,  ///< those that may be left out of chaining are not known
     Blocked,  ///< what is left could not be measured in this run
     Settled
   };

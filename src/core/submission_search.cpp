@@ -108,9 +108,10 @@ Submission SubmissionSearch::idle(std::uint64_t block) {
 }
 
 void SubmissionSearch::number_kernels(std::vector<std::uint64_t> kernels) {
-  if (!state_.kernels.empty() || state_.verdict.settled) return;
+  if (!wants_kernels()) return;
   if (kernels.size() > most_numbered_kernels) kernels.resize(most_numbered_kernels);
   state_.kernels = std::move(kernels);
+  advance();
 }
 
 double SubmissionSearch::known_ratio(const Submission& submission) const {
@@ -431,7 +432,8 @@ SubmissionState SubmissionSearch::state() const {
   if (state.verdict.settled) return state;
   // By then all else has been decided.
   const bool chooses_kernels =
-      step_.kind == SubmissionStep::Kind::Compare && step_.candidate.ordinary != 0;
+      wants_kernels() ||
+      (step_.kind == SubmissionStep::Kind::Compare && step_.candidate.ordinary != 0);
   if (chooses_kernels && state.runs > 1) {
     state.verdict.settled = true;
     return state;

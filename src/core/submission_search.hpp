@@ -40,8 +40,12 @@ class SubmissionSearch {
   /// What it may have cost counts; more than that is told by spend().
   void spoiled(std::uint64_t block);
 
-  /// Kernels whose launches were chained, by hashes of their names, the most frequent ones first.
-  /// Those that lose by it are left out then. Counts once; not after it is settled.
+  /// Nothing is tried until number_kernels() is called: those that lose by it are left out then.
+  [[nodiscard]] bool wants_kernels() const {
+    return step_.kind == SubmissionStep::Kind::NumberKernels;
+  }
+  /// @param kernels whose launches were chained, by hashes of their names, the most frequent ones
+  ///                first; at most most_numbered_kernels count
   void number_kernels(std::vector<std::uint64_t> kernels);
 
   /// The process ends without a block, although it has shown enough: it is a run that has searched.
@@ -62,7 +66,9 @@ class SubmissionSearch {
   [[nodiscard]] bool settled() const { return state_.verdict.settled && !rechecking_; }
 
   /// Numbered, in this run or an earlier one.
-  [[nodiscard]] const std::vector<std::uint64_t>& kernels() const { return state_.kernels; }
+  [[nodiscard]] std::vector<std::uint64_t> kernels() const {
+    return state_.kernels.value_or(std::vector<std::uint64_t>{});
+  }
 
   [[nodiscard]] const SubmissionBudget& budget() const { return budget_; }
 

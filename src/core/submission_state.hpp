@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -71,8 +72,9 @@ struct SubmissionVerdict {
 struct SubmissionState {
   int runs = 0;               ///< that have searched
   SubmissionChoices choices;  ///< of the last run
-  /// Hashes of the names of kernels whose launches were chained, the most frequent ones first.
-  std::vector<std::uint64_t> kernels;
+  /// Hashes of the names of kernels whose launches were chained, the most frequent ones first;
+  /// absent: not numbered yet.
+  std::optional<std::vector<std::uint64_t>> kernels;
   std::vector<ScreenedSubmission> screened;
   std::vector<SubmissionPairs> pairs;
   SubmissionVerdict verdict;

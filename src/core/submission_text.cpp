@@ -63,7 +63,7 @@ std::string written(const SubmissionState& state) {
                      " winner=" + submission_word(verdict.winner) +
                      " gain=" + number_word(verdict.gain) + " low=" + number_word(verdict.low) +
                      " high=" + number_word(verdict.high) + " pairs=" + number_word(verdict.pairs);
-  if (!state.kernels.empty()) text += " kernels=" + words_of(state.kernels);
+  if (state.kernels) text += " kernels=" + words_of(*state.kernels);
   for (const ScreenedSubmission& one : state.screened)
     text += " screen=" + submission_word(one.submission) + ':' + words_of(one.ratios);
   for (const SubmissionPairs& one : state.pairs)
@@ -86,7 +86,7 @@ class SubmissionReader {
           word(" gain=") && number(verdict.gain) && word(" low=") && number(verdict.low) &&
           word(" high=") && number(verdict.high) && word(" pairs=") && number(verdict.pairs)))
       return false;
-    if (word(" kernels=") && !numbers(read.kernels, most_numbered_kernels)) return false;
+    if (word(" kernels=") && !numbers(read.kernels.emplace(), most_numbered_kernels)) return false;
     while (word(" screen=")) {
       if (read.screened.size() == most_submissions) return false;
       ScreenedSubmission& one = read.screened.emplace_back();
@@ -183,7 +183,8 @@ bool is_possible(const SubmissionPairs& pairs) {
 bool is_numbered(const SubmissionState& state, const Submission& submission) {
   if (submission.ordinary == 0) return true;
   // Without any kernel it would not be chained.
-  return submission.chained && submission.ordinary < (1U << state.kernels.size()) - 1;
+  return submission.chained && state.kernels &&
+         submission.ordinary < (1U << state.kernels->size()) - 1;
 }
 
 bool is_possible(const SubmissionState& state) {

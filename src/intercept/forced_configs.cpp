@@ -73,7 +73,8 @@ ForcedConfigs::ForcedConfigs(const std::string& option, EventLog& log) : log_(lo
         continue;
       }
       launches_ = submission_of(one.config);
-      if (launches_) continue;
+      if (launches_ && launches_->ordinary == 0) continue;
+      launches_.reset();
       log_.fault("option force (CONTEXTUNE_FORCE): launches are pinned to \"as written\", "
                  "\"chained\", \"gathered=16\" or \"chained gathered=16\", not to \"" +
                  one.config + "\"; they are not pinned");

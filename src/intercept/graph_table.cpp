@@ -59,7 +59,7 @@ KnownGraph::KnownGraph(const gpu::Driver& driver, CUgraphExec of, CUgraph clone,
 }
 
 KnownGraph::~KnownGraph() {
-  chained.reset();
+  chained.clear();
   instances.clear();
   if (clone_ != nullptr) (void)driver_.cuGraphDestroy(clone_);
 }
@@ -101,15 +101,23 @@ CUresult KnownGraph::launch(Launch real, const GraphCall& call, CUgraphExec want
 
 void KnownGraph::drop_instances() noexcept {
   const CUgraphExec last = order_.last();
-  if (last != exec && (chained == nullptr || last != chained->exec())) order_.outdate();
+  const bool is_chained = std::any_of(chained.begin(), chained.end(),
+                                      [&](const auto& one) { return one->exec() == last; });
+  if (last != exec && !is_chained) order_.outdate();
   instances.clear();
 }
 
 void KnownGraph::drop_chained() noexcept {
   may_be_chained = false;
-  if (chained == nullptr) return;
-  if (order_.last() == chained->exec()) order_.outdate();
-  chained.reset();
+  keep_chained([](const ChainedGraph&) { return false; });
+}
+
+void KnownGraph::keep_chained(const std::function<bool(const ChainedGraph&)>& which) noexcept {
+  std::erase_if(chained, [&](const auto& one) {
+    if (which(*one)) return false;
+    if (one->exec() != nullptr && one->exec() == order_.last()) order_.outdate();
+    return true;
+  });
 }
 
 void KnownGraph::change() noexcept {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,12 +61,14 @@ class KnownGraph {
   void change() noexcept;
   /// It is as the program wrote it from now on.
   void drop_chained() noexcept;
+  /// Of those that are chained, all others are destroyed.
+  void keep_chained(const std::function<bool(const ChainedGraph&)>& which) noexcept;
   void forget_stream(CUstream stream) noexcept { order_.forget_stream(stream); }
 
   std::mutex mutex;
   const CUgraphExec exec;
   GraphInstances instances;
-  std::unique_ptr<ChainedGraph> chained;
+  std::vector<std::unique_ptr<ChainedGraph>> chained;  ///< one for each set of ordinary kernels
   bool may_be_chained = true;
   std::map<const void*, std::unique_ptr<GraphInRegion>> regions;
   LaunchRegion* own_region = nullptr;  ///< of which its launches are the entries

@@ -117,6 +117,7 @@ struct SubmissionEvent {
   std::uint64_t images_left = 0;
   std::uint64_t kept_bytes = 0;     ///< of host memory
   double load_seconds = 0;          ///< spent at loads
+  std::string ordinary;             ///< kernels that are not chained, since it is faster so
   bool simulated = false;
 };
 

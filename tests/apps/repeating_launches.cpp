@@ -1,6 +1,7 @@
 // A program in machine code whose launches repeat, or do not.
 //   repeating_launches STEPS short  so many times the same eight launches
 //   repeating_launches STEPS long   with kernels beside which no launch takes time
+//   repeating_launches STEPS crowded with a kernel that takes longer where it was prepared early
 //   repeating_launches STEPS never  as many, in an order that never repeats
 //   repeating_launches STEPS forks  with children that end at once
 //   repeating_launches STEPS window, copied  in a stream that after two steps gets a window in L2,
@@ -41,6 +42,7 @@ void must(CUresult result, const char* what) {
 }
 
 double flops = 1e6;
+double early_seconds = 0;
 
 template <Word Factor>
 void step(const simcuda_launch* launch) {
@@ -52,12 +54,17 @@ void describe(const simcuda_launch*, simcuda_work* work) {
   work->flops = flops;
 }
 
+void describe_diffuse(const simcuda_launch* launch, simcuda_work* work) {
+  describe(launch, work);
+  work->early_seconds = early_seconds;
+}
+
 const std::array<const char*, 4> names = {"advect", "diffuse", "project", "reduce"};
 
 std::string image() {
   static const std::array<simcuda_kernel, 4> kernels = {
       simcuda::whole_launch_kernel<Word, Word*>(names[0], &step<3>, &describe),
-      simcuda::whole_launch_kernel<Word, Word*>(names[1], &step<5>, &describe),
+      simcuda::whole_launch_kernel<Word, Word*>(names[1], &step<5>, &describe_diffuse),
       simcuda::whole_launch_kernel<Word, Word*>(names[2], &step<7>, &describe),
       simcuda::whole_launch_kernel<Word, Word*>(names[3], &step<9>, &describe)};
   static const std::array<const simcuda_kernel*, 4> pointers = {&kernels[0], &kernels[1],
@@ -251,6 +258,7 @@ int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 100;
   const std::string_view kind = argc > 2 ? argv[2] : "short";
   if (kind == "long") flops = 3e10;
+  if (kind == "crowded") early_seconds = 4e-6;
   must(cuInit(0), "cuInit");
   const std::string code = image();
   for (std::size_t round = 0; round < (kind == "resets" ? 10 : 1); ++round)

@@ -62,10 +62,10 @@ class RepeatingLaunchesTest(unittest.TestCase):
         launches = re.search(r'launches=("[^"]*"|\S+)', line)[1].strip('"')
         return log, dict(re.findall(r"(\w+)=(\w+)", line)) | {"launches": launches}
 
-    def settle(self, *arguments):
+    def settle(self, *arguments, **variables):
         """The log of the run that settles it. Short and noisy runs may take several."""
         for _ in range(6):
-            log, totals = self.run_of(*arguments)
+            log, totals = self.run_of(*arguments, **variables)
             if totals["state"] == "settled":
                 return log, totals
         self.fail(log)
@@ -136,6 +136,16 @@ class RepeatingLaunchesTest(unittest.TestCase):
         self.assertIn("reason=trial_timeout region=auto site=launches",
                       (self.folder / "ended" / "rank-0.log").read_text())
         self.assert_left_alone_after(steps, "short")
+
+    def test_a_kernel_that_loses_by_it_is_left_out_of_chaining(self):
+        only = dict(CONTEXTUNE_AUTO="chained")
+        log, totals = self.settle(4000, "crowded", **only)
+        self.assertRegex(totals["launches"], r"^chained but=\d(,\d)?$")
+        waiting = 4 - len(totals["launches"].split(","))
+        for _ in range(2):
+            self.assertRegex(log, r"event=submission .* ordinary=.*diffuse")
+            log, totals = self.run_of(4000, "crowded", **only)
+            self.assertEqual((totals["state"], totals["kernels"]), ("settled", str(waiting)))
 
     def test_a_program_that_gains_nothing_stays_as_written_and_is_left_alone(self):
         _, totals = self.settle(2000, "long")

@@ -73,15 +73,6 @@ bool set(CUresult (*function)(CUgraphExec, CUgraphNode, Rest...), CUgraphExec ex
   (std::index_sequence_for<Rest...>{});
 }
 
-bool may_be_followed(const SubmittedKernel* kernel) {
-  return kernel != nullptr && kernel->order_known && !kernel->order.triggers &&
-         !kernel->order.launches;
-}
-
-bool may_follow(const SubmittedKernel* kernel) {
-  return kernel != nullptr && kernel->order.waits;
-}
-
 }  // namespace
 
 bool ChainedGraph::possible(const gpu::Driver& driver) noexcept {
@@ -101,8 +92,8 @@ void ChainedGraph::clear() noexcept {
   clone_ = nullptr;
 }
 
-const SubmittedKernel* ChainedGraph::kernel_of(CUfunction function, CUkernel kernel,
-                                               CUcontext context) noexcept {
+SubmittedKernel* ChainedGraph::kernel_of(CUfunction function, CUkernel kernel,
+                                         CUcontext context) noexcept {
   if (function == nullptr) function = reinterpret_cast<CUfunction>(kernel);
   const gpu::CurrentContext current(driver_, context == nullptr ? context_ : context);
   return kernels_.find(function, context == nullptr ? context_ : context, cache_);
@@ -125,10 +116,11 @@ bool ChainedGraph::is_plain(const GraphKernel& kernel) const {
 void ChainedGraph::chain(CUgraph copy, std::set<CUgraphNode>& followed,
                          std::set<CUgraphNode>& waiting) {
   const GraphNodes nodes(driver_, copy);
-  std::map<CUgraphNode, const SubmittedKernel*> kernels;
+  std::map<CUgraphNode, SubmittedKernel*> kernels;
   for (const GraphKernel& one : nodes.kernels()) {
     if (!is_plain(one)) continue;
-    kernels[one.node] = kernel_of(one.params.func, one.params.kern, one.params.ctx);
+    SubmittedKernel* const known = kernel_of(one.params.func, one.params.kern, one.params.ctx);
+    if (known != nullptr) kernels[one.node] = known;
   }
   const EdgeList all = edges_of(driver_, copy);
   std::map<CUgraphNode, std::size_t> edges_to;
@@ -147,15 +139,19 @@ void ChainedGraph::chain(CUgraph copy, std::set<CUgraphNode>& followed,
     const auto from = kernels.find(all.from[i]);
     const auto to = kernels.find(all.to[i]);
     if (from == kernels.end() || to == kernels.end() || edges_to[all.to[i]] != 1 ||
-        !may_be_followed(from->second) || !may_follow(to->second)) {
+        !from->second->may_be_followed() || !to->second->may_follow(ordinary)) {
       continue;
     }
+    to->second->chained.fetch_add(1, std::memory_order_relaxed);
     plain.add(all.from[i], all.to[i], all.data[i]);
     programmatic.add(all.from[i], all.to[i], how);
     followed.insert(all.from[i]);
     waiting.insert(all.to[i]);
   }
-  if (waiting.empty()) throw Error("No kernel of it may start as the one before it ends.");
+  if (waiting.empty()) {
+    if (ordinary != 0) return;
+    throw Error("No kernel of it may start as the one before it ends.");
+  }
   gpu::check(driver_,
              driver_.cuGraphRemoveDependencies_v2(copy, plain.from.data(), plain.to.data(),
                                                   plain.data.data(), plain.to.size()),
@@ -175,7 +171,9 @@ void ChainedGraph::build(CUgraph graph, bool clone_of_program) {
   const gpu::CurrentContext current(driver_, context_);
   gpu::check(driver_, driver_.cuGraphClone(&graph_, graph), "cuGraphClone");
   chain(graph_, followed_, waiting_);
-  gpu::check(driver_, driver_.cuGraphInstantiate(&exec_, graph_, flags_), "cuGraphInstantiate");
+  if (!waiting_.empty()) {
+    gpu::check(driver_, driver_.cuGraphInstantiate(&exec_, graph_, flags_), "cuGraphInstantiate");
+  }
   clone_ = clone_of_program ? graph : nullptr;
 }
 
@@ -192,8 +190,8 @@ CUgraphNode ChainedGraph::node_of(CUgraphNode of_program) const noexcept {
 bool ChainedGraph::may_become(CUgraphNode node, CUfunction function, CUkernel kernel,
                               CUcontext context) noexcept {
   const SubmittedKernel* const known = kernel_of(function, kernel, context);
-  return (!waiting_.contains(node) || may_follow(known)) &&
-         (!followed_.contains(node) || may_be_followed(known));
+  return (!waiting_.contains(node) || (known != nullptr && known->may_follow(0))) &&
+         (!followed_.contains(node) || (known != nullptr && known->may_be_followed()));
 }
 
 bool ChainedGraph::set_kernel(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS& params) noexcept {
@@ -213,7 +211,8 @@ bool ChainedGraph::update(CUgraph graph) noexcept {
     std::set<CUgraphNode> waiting;
     chain(copy, followed, waiting);
     CUgraphExecUpdateResultInfo info{};
-    updated = driver_.cuGraphExecUpdate(exec_, copy, &info) == CUDA_SUCCESS;
+    updated = exec_ == nullptr ? waiting.empty()
+                               : driver_.cuGraphExecUpdate(exec_, copy, &info) == CUDA_SUCCESS;
     if (!updated && ++rebuilds_ <= most_rebuilds) {
       build(graph, false);
       updated = true;
@@ -229,6 +228,7 @@ bool ChainedGraph::follow(contextune_fn fn, void* const* args) noexcept {
   if (fn == contextune_fn_cuGraphExecUpdate || fn == contextune_fn_cuGraphExecUpdate_v2) {
     return update(argument<CUgraph>(args, 1));
   }
+  if (exec_ == nullptr) return fn != contextune_fn_cuGraphNodeSetEnabled;
   const CUgraphNode node = node_of(argument<CUgraphNode>(args, 1));
   if (node == nullptr) return false;
   switch (fn) {

@@ -18,14 +18,16 @@ namespace contextune::intercept {
 ///
 /// An edge becomes programmatic if it is the only one to its kernel and leads from a kernel, that
 /// kernel waits at its entry, the one before neither triggers nor launches from the device, and
-/// neither of them, nor any edge to them, has something special that its author set.
+/// neither of them, nor any edge to them, has something special that its author set. Where kernels
+/// stay ordinary, so that none is left, the program's own instantiation serves as well.
 ///
 /// Serialised by the caller; nothing throws but `build`.
 class ChainedGraph {
  public:
+  /// @param but kernels that are not chained, as Submission::ordinary has them
   ChainedGraph(const gpu::Driver& driver, SubmittedKernels& kernels, unsigned long long flags,
-               CUcontext context)
-      : driver_(driver), kernels_(kernels), flags_(flags), context_(context) {}
+               CUcontext context, std::uint32_t but = 0)
+      : ordinary(but), driver_(driver), kernels_(kernels), flags_(flags), context_(context) {}
   ~ChainedGraph() { clear(); }
   ChainedGraph(const ChainedGraph&) = delete;
   ChainedGraph& operator=(const ChainedGraph&) = delete;
@@ -44,11 +46,16 @@ class ChainedGraph {
   /// @return false: this one is out of step, and must not be launched any more
   [[nodiscard]] bool follow(contextune_fn fn, void* const* args) noexcept;
 
-  void upload(CUstream stream) const noexcept { (void)driver_.cuGraphUpload(exec_, stream); }
+  void upload(CUstream stream) const noexcept {
+    if (exec_ != nullptr) (void)driver_.cuGraphUpload(exec_, stream);
+  }
 
+  /// Null: the program's own serves.
   [[nodiscard]] CUgraphExec exec() const noexcept { return exec_; }
   /// Programmatic edges.
   [[nodiscard]] std::size_t edges() const noexcept { return waiting_.size(); }
+
+  const std::uint32_t ordinary;
 
  private:
   static constexpr int most_rebuilds = 4;
@@ -56,8 +63,8 @@ class ChainedGraph {
   void clear() noexcept;
   /// Makes edges of a copy programmatic, and notes their ends. @throws Error
   void chain(CUgraph copy, std::set<CUgraphNode>& followed, std::set<CUgraphNode>& waiting);
-  [[nodiscard]] const SubmittedKernel* kernel_of(CUfunction function, CUkernel kernel,
-                                                 CUcontext context) noexcept;
+  [[nodiscard]] SubmittedKernel* kernel_of(CUfunction function, CUkernel kernel,
+                                           CUcontext context) noexcept;
   [[nodiscard]] bool is_plain(const GraphKernel& kernel) const;
   /// Null: there is none.
   [[nodiscard]] CUgraphNode node_of(CUgraphNode of_program) const noexcept;

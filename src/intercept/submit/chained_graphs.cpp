@@ -26,21 +26,45 @@ ChainedGraphs::ChainedGraphs(const gpu::Driver& driver, SubmittedKernels& kernel
       left_(std::move(left)),
       possible_(ChainedGraph::possible(driver)) {}
 
-void ChainedGraphs::build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept {
-  if (!possible_ || from == nullptr || !graph.may_be_chained || seconds_() <= 0) return;
+void ChainedGraphs::use(Use use, std::uint32_t ordinary) noexcept {
+  if (use == Use::Now) before_.store(ordinary_.exchange(ordinary), std::memory_order_relaxed);
+  use_.store(use, std::memory_order_relaxed);
+}
+
+ChainedGraph* ChainedGraphs::wanted(const KnownGraph& graph) const noexcept {
+  for (const auto& one : graph.chained)
+    if (one->ordinary == ordinary_.load(std::memory_order_relaxed)) return one.get();
+  return nullptr;
+}
+
+ChainedGraph* ChainedGraphs::build(KnownGraph& graph, CUgraph from,
+                                   bool clone_of_program) noexcept {
+  if (!possible_ || from == nullptr || !graph.may_be_chained || seconds_() <= 0) return nullptr;
   const auto begin = std::chrono::steady_clock::now();
   ++attempts_;
+  ChainedGraph* built = nullptr;
   try {
-    auto made = std::make_unique<ChainedGraph>(driver_, kernels_, graph.flags(), graph.context());
+    const std::uint32_t ordinary = ordinary_.load(std::memory_order_relaxed);
+    drop_others(graph);
+    auto made =
+        std::make_unique<ChainedGraph>(driver_, kernels_, graph.flags(), graph.context(), ordinary);
     made->build(from, clone_of_program);
     ++built_;
     edges_ += made->edges();
-    graph.chained = std::move(made);
+    built = graph.chained.emplace_back(std::move(made)).get();
   } catch (const std::exception& error) {
     drop(graph, error.what());
   }
   const auto took = std::chrono::steady_clock::now() - begin;
   spent_ns_ += static_cast<std::uint64_t>(std::chrono::nanoseconds(took).count());
+  return built;
+}
+
+void ChainedGraphs::drop_others(KnownGraph& graph) noexcept {
+  const std::uint32_t now = ordinary_.load(std::memory_order_relaxed);
+  const std::uint32_t before = before_.load(std::memory_order_relaxed);
+  graph.keep_chained(
+      [&](const ChainedGraph& one) { return one.ordinary == now || one.ordinary == before; });
 }
 
 void ChainedGraphs::drop(KnownGraph& graph, const char* why) noexcept {
@@ -59,14 +83,16 @@ CUresult ChainedGraphs::launch(const GraphCall& call) noexcept {
   const std::lock_guard lock(graph->mutex);
   const KnownGraph::Launch real = graphs_.real(call.fn);
   const bool wants = use == Use::Now && graph->may_be_chained;
-  if (wants && graph->chained == nullptr) {
+  if (wants && graph->chained.size() > 1) drop_others(*graph);
+  const ChainedGraph* to_use = wants ? wanted(*graph) : nullptr;
+  if (wants && to_use == nullptr) {
     if (graph->was_changed())
       ++disturbed_;  // until the program's next update
     else
-      build(*graph, graph->clone(), true);
+      to_use = build(*graph, graph->clone(), true);
   }
   const CUgraphExec chained =
-      wants && graph->chained != nullptr ? graph->chained->exec() : graph->exec;
+      to_use != nullptr && to_use->exec() != nullptr ? to_use->exec() : graph->exec;
   CUgraphExec launched = nullptr;
   const CUresult result = graph->launch(real, call, chained, false, launched);
   if (chained == graph->exec) return result;
@@ -82,6 +108,11 @@ CUresult ChainedGraphs::launch(const GraphCall& call) noexcept {
   return result;
 }
 
+void ChainedGraphs::follow(KnownGraph& graph, contextune_fn fn, void* const* args) noexcept {
+  for (const auto& one : graph.chained)
+    if (!one->follow(fn, args)) return drop(graph, cannot_follow);
+}
+
 void ChainedGraphs::changed(contextune_fn fn, void* const* args) noexcept {
   const auto graph = graphs_.find(argument<CUgraphExec>(args, 0));
   if (graph == nullptr) return;
@@ -89,16 +120,17 @@ void ChainedGraphs::changed(contextune_fn fn, void* const* args) noexcept {
   const Use use = use_.load(std::memory_order_relaxed);
   if (use == Use::Never) {
     graph->drop_chained();
-  } else if (graph->chained != nullptr) {
-    if (!graph->chained->follow(fn, args)) drop(*graph, cannot_follow);
   } else if (is_update(fn)) {
-    if (use == Use::Now) build(*graph, argument<CUgraph>(args, 1), false);
-  } else if (!graph->was_changed()) {
-    build(*graph, graph->clone(), true);
-    if (graph->chained != nullptr && !graph->chained->follow(fn, args)) drop(*graph, cannot_follow);
+    follow(*graph, fn, args);
+    if (use == Use::Now && wanted(*graph) == nullptr)
+      (void)build(*graph, argument<CUgraph>(args, 1), false);
+  } else {
+    if (graph->chained.empty() && !graph->was_changed())
+      (void)build(*graph, graph->clone(), true);
+    follow(*graph, fn, args);
   }
   // An update brings parameters into step again, but not which nodes are off.
-  if (fn == contextune_fn_cuGraphNodeSetEnabled && graph->chained == nullptr) graph->drop_chained();
+  if (fn == contextune_fn_cuGraphNodeSetEnabled && graph->chained.empty()) graph->drop_chained();
   graph->change();
 }
 
@@ -118,7 +150,7 @@ void ChainedGraphs::uploaded(contextune_fn fn, void* const* args) noexcept {
                                                                : contextune_fn_cuGraphLaunch;
   const GraphCall call(launched, graph->exec, argument<CUstream>(args, 1));
   const std::lock_guard lock(graph->mutex);
-  if (graph->chained != nullptr) graph->chained->upload(call.stream);
+  if (const ChainedGraph* const chained = wanted(*graph)) chained->upload(call.stream);
 }
 
 ChainedGraphs::Totals ChainedGraphs::totals() const noexcept {

@@ -38,7 +38,11 @@ class ChainedGraphs {
                 std::function<double()> seconds, Left left);
 
   /// From the next launch on.
-  void use(Use use) noexcept { use_.store(use, std::memory_order_relaxed); }
+  /// @param ordinary kernels that are not chained, as Submission has them
+  void use(Use use, std::uint32_t ordinary = 0) noexcept;
+
+  /// Instantiations in which other kernels are ordinary are not needed any more.
+  void use_no_other() noexcept { before_.store(ordinary_.load(std::memory_order_relaxed)); }
 
   /// A launch by the program, which belongs to no region.
   [[nodiscard]] CUresult launch(const GraphCall& call) noexcept;
@@ -52,7 +56,12 @@ class ChainedGraphs {
   [[nodiscard]] Totals totals() const noexcept;
 
  private:
-  void build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept;
+  /// Null: there is none for the kernels that are to stay ordinary now.
+  [[nodiscard]] ChainedGraph* wanted(const KnownGraph& graph) const noexcept;
+  ChainedGraph* build(KnownGraph& graph, CUgraph from, bool clone_of_program) noexcept;
+  /// Of those whose kernels are not compared any more, none is kept.
+  void drop_others(KnownGraph& graph) noexcept;
+  void follow(KnownGraph& graph, contextune_fn fn, void* const* args) noexcept;
   void drop(KnownGraph& graph, const char* why) noexcept;
 
   const gpu::Driver& driver_;
@@ -62,6 +71,8 @@ class ChainedGraphs {
   const Left left_;
   const bool possible_;
   std::atomic<Use> use_{Use::Never};
+  std::atomic<std::uint32_t> ordinary_{0};
+  std::atomic<std::uint32_t> before_{0};  ///< what it was: both are compared in turn
   std::atomic<std::uint64_t> built_{0};
   std::atomic<std::uint64_t> edges_{0};
   std::atomic<std::uint64_t> launches_{0};

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/submission.hpp"
 #include "environment/variables.hpp"
 #include "gpu/kernel_image.hpp"
 #include "gpu/kernel_name.hpp"
@@ -230,6 +231,11 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
     return leave("it belongs to " + file + ", a library of NVIDIA's (--splice all changes it)");
   }
   auto loaded = std::make_shared<Loaded>();
+  std::vector<std::uint64_t> left;
+  {
+    const std::lock_guard lock(mutex_);
+    left = left_;
+  }
   std::string why;
   auto spliced = gpu::spliced_image(
       *source, bytes_left(),
@@ -237,7 +243,8 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
         const Splice splice = splice_;
         return splice != Splice::Off &&
                (splice == Splice::All || !is_kernel_of_others(kernel.symbol)) &&
-               !(left_out_ && left_out_(kernel.symbol));
+               !(left_out_ && left_out_(kernel.symbol)) &&
+               std::find(left.begin(), left.end(), hash_of_kernel(kernel.symbol)) == left.end();
       },
       why);
   if (!spliced) return leave(why);

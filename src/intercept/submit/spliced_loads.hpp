@@ -66,6 +66,12 @@ class SplicedLoads {
     if (!reads) reads_ = false;
   }
 
+  /// From now on these kernels, by hashes of their names, stay as they are in what is loaded.
+  void leave(std::vector<std::uint64_t> kernels) noexcept {
+    const std::lock_guard lock(mutex_);
+    left_ = std::move(kernels);
+  }
+
   /// A load by the program: cuModuleLoad* or cuLibraryLoad*, with the arguments as the frontend
   /// shows them.
   [[nodiscard]] CUresult load(contextune_fn fn, void* const* args, const Load& load) noexcept;
@@ -105,6 +111,7 @@ class SplicedLoads {
   std::atomic<Splice> splice_;
   std::mutex mutex_;
   std::map<const void*, std::shared_ptr<Loaded>> loaded_;
+  std::vector<std::uint64_t> left_;
   std::deque<std::shared_ptr<Loaded>> unloading_;  ///< the last of them
   Totals totals_;
 };

@@ -94,6 +94,13 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     put_in_use(search_->verdict().winner);
     // Kernels that did not win run as the program has them.
     if (is_settled_ && !in_use_.chained) loads_.leave_all(in_use_.gathered != 0);
+    if (const std::vector<std::uint64_t> kernels = search_->kernels(); kernels.size() > 1) {
+      submitter_.number_kernels(kernels);
+      std::vector<std::uint64_t> left;
+      for (std::size_t i = 0; i < kernels.size(); ++i)
+        if ((in_use_.ordinary >> i & 1U) != 0) left.push_back(kernels[i]);
+      if (is_settled_) loads_.leave(std::move(left));
+    }
     if (is_settled_) write_winner("as found in an earlier run");
     if (is_settled_ && in_use_.is_as_written()) return;
     submitter_.want_other_calls(!is_settled_);
@@ -119,7 +126,8 @@ void SubmissionTuning::put_in_use(const Submission& submission) noexcept {
   in_use_ = submission;
   submitter_.use(submission);
   using Use = ChainedGraphs::Use;
-  graphs_.use(submission.chained ? Use::Now : is_settled_ ? Use::Never : Use::Perhaps);
+  graphs_.use(submission.chained ? Use::Now : is_settled_ ? Use::Never : Use::Perhaps,
+              submission.ordinary);
 }
 
 std::uint64_t SubmissionTuning::disturbed() noexcept {
@@ -441,8 +449,18 @@ void SubmissionTuning::read_results() {
     }
     pending_.pop_front();
   }
+  if (search_->wants_kernels()) number_kernels();
   if (search_->settled()) return settle();
   submitter_.want_other_calls(!only_launches_ || !pending_.empty());
+}
+
+void SubmissionTuning::number_kernels() {
+  std::vector<std::uint64_t> kernels = submitter_.chained_kernels();
+  if (kernels.size() > 1) {
+    breaks();  // what was held is handed over
+    submitter_.number_kernels(kernels);
+  }
+  search_->number_kernels(std::move(kernels));
 }
 
 std::optional<FoundRegion> SubmissionTuning::found_region() const {
@@ -474,6 +492,7 @@ void SubmissionTuning::settle() {
   is_settled_ = true;
   in_flight_.clear();  // what was found was survived
   put_in_use(search_->verdict().winner);
+  graphs_.use_no_other();
   submitter_.want_other_calls(false);
   FoundRegion region = found_region().value_or(FoundRegion{});
   CUcontext context = nullptr;
@@ -558,7 +577,7 @@ void SubmissionTuning::finish() noexcept {
         {text_of(shown), state, run, limits_.max_runs, totals.chained, totals.held, totals.batches,
          totals.late, totals.graphs.launches, totals.graphs.kernels, totals.graphs.built,
          graphs.graphs, graphs.launches, loads.images, loads.kernels, loads.left, loads.kept_bytes,
-         loads.seconds, log_.simulated()});
+         loads.seconds, submitter_.names_of(shown.ordinary), log_.simulated()});
     if (stored_ != nullptr) stored_->wait();
   } catch (const std::exception&) {
     // Not said, then.

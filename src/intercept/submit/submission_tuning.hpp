@@ -133,6 +133,8 @@ class SubmissionTuning {
   void begin_block(Event at);
   void end_block(CUstream stream);
   void read_results();
+  /// Those that were chained, so that the search may leave them out.
+  void number_kernels();
   void settle();
   void write_winner(const std::string& found);
   /// What makes the blocks; absent: nothing that repeats was found.

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <set>
+
+#include "core/submission_state.hpp"
 
 namespace contextune::intercept {
 
@@ -16,6 +19,39 @@ bool SubmittedKernel::is_accepted(const contextune_launch& call) const noexcept 
     return shape.shared_bytes == call.shared_bytes &&
            std::equal(shape.block.begin(), shape.block.end(), call.block);
   });
+}
+
+std::vector<std::uint64_t> SubmittedKernels::chained() const {
+  std::map<std::uint64_t, std::uint64_t> launches;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const SubmittedKernel& kernel : all_)
+      if (kernel.chained != 0) launches[kernel.name] += kernel.chained;
+  }
+  std::vector<std::uint64_t> names;
+  for (const auto& [name, times] : launches) names.push_back(name);
+  std::stable_sort(names.begin(), names.end(), [&](std::uint64_t a, std::uint64_t b) {
+    return launches[a] > launches[b];
+  });
+  return names;
+}
+
+std::string SubmittedKernels::names_of(std::uint32_t ordinary) const {
+  std::set<std::string> names;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const SubmittedKernel& kernel : all_)
+      if ((kernel.number & ordinary) != 0) names.insert(kernel.readable);
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+void SubmittedKernels::number(const std::vector<std::uint64_t>& names) {
+  const std::lock_guard lock(mutex_);
+  numbered_ = names;
+  if (numbered_.size() > most_numbered_kernels) numbered_.resize(most_numbered_kernels);
 }
 
 SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext context,
@@ -36,6 +72,11 @@ SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext cont
     kernel.handle = handle;
     kernel.context = context;
     describe(*known, kernel);
+    const auto number = std::find(numbered_.begin(), numbered_.end(), kernel.name);
+    if (number != numbered_.end()) {
+      kernel.number = 1U << (number - numbered_.begin());
+      kernel.readable = known->identity.name;
+    }
     return entry.kernel = &kernel;
   } catch (const std::exception&) {
     return nullptr;
@@ -53,6 +94,7 @@ bool SubmittedKernels::may_find_stale_map(const SubmittedKernel& kernel) noexcep
 void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kernel) {
   const gpu::KernelIdentity& identity = known.identity;
   kernel.kind = identity.kind;
+  kernel.name = hash_of_kernel(identity.symbol);
   if (const void* const owner = variables_.owner_of(identity)) {
     if (const auto order = loads_.order_of(owner, identity.symbol)) {
       kernel.order = *order;

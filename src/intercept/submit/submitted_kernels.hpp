@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,11 @@ struct SubmittedKernel {
   gpu::KernelOrder order;
   bool order_known = false;  ///< its loaded code was read
   bool may_gather = false;   ///< its parameters are known, and nothing speaks against it
+  std::uint64_t name = 0;    ///< hash of its symbol
+  std::uint32_t number = 0;  ///< bit of it in Submission::ordinary; 0: always chained with others
+  std::string readable;      ///< of a numbered one
+  /// Launches that were chained, and edges to it that are programmatic.
+  std::atomic<std::uint64_t> chained{0};
   std::uint32_t argument_bytes = 0;
   std::vector<ArgumentLayout> parameters;
 
@@ -41,6 +47,16 @@ struct SubmittedKernel {
   std::uint64_t accepted_at = 0;  ///< the gatherer's count of changes
 
   [[nodiscard]] bool is_accepted(const contextune_launch& call) const noexcept;
+
+  /// Whether a launch may be prepared while the one before it ends.
+  /// @param but kernels that stay ordinary, as bits
+  [[nodiscard]] bool may_follow(std::uint32_t but) const noexcept {
+    return order.waits && (number & but) == 0;
+  }
+  /// Whether the launch after it may be chained.
+  [[nodiscard]] bool may_be_followed() const noexcept {
+    return order_known && !order.triggers && !order.launches;
+  }
 };
 
 /// What one thread's launches asked for last. Trivially destructible; not thread-safe.
@@ -84,6 +100,15 @@ class SubmittedKernels {
   /// Handles or attributes of kernels change.
   void invalidate() noexcept { epoch_.fetch_add(1, std::memory_order_release); }
 
+  /// Hashes of the names of those that were chained, the most frequent ones first. Throws.
+  [[nodiscard]] std::vector<std::uint64_t> chained() const;
+
+  /// Of those that were launched, as a person knows them: "axpy, softmax". Throws.
+  [[nodiscard]] std::string names_of(std::uint32_t ordinary) const;
+
+  /// Numbers kernels in that order, once they are described anew. Throws.
+  void number(const std::vector<std::uint64_t>& names);
+
  private:
   struct Entry {
     std::uint64_t epoch = 0;
@@ -103,7 +128,8 @@ class SubmittedKernels {
   gpu::ModuleVariables& variables_;
   SplicedLoads& loads_;
   std::atomic<std::uint64_t> epoch_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> numbered_;
   std::map<std::pair<CUfunction, CUcontext>, Entry> entries_;
   std::deque<SubmittedKernel> all_;
 };

@@ -140,15 +140,14 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
 
 bool Submitter::may_be_chained(const SubmittedKernel& kernel, const Stream& stream) const noexcept {
   return submission_.chained && __atomic_load_n(unguarded_, __ATOMIC_RELAXED) == 0 &&
-         kernel.order.waits && last_is_launch_ && last_may_be_followed_ && last_ == stream &&
-         launching_ == 0;
+         kernel.may_follow(submission_.ordinary) && last_is_launch_ && last_may_be_followed_ &&
+         last_ == stream && launching_ == 0;
 }
 
 CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* kernel,
                                const Stream& stream, Lock& lock) noexcept {
   const bool chained = kernel != nullptr && may_be_chained(*kernel, stream);
-  const bool may_be_followed = kernel != nullptr && kernel->order_known &&
-                               !kernel->order.triggers && !kernel->order.launches;
+  const bool may_be_followed = kernel != nullptr && kernel->may_be_followed();
   // Another thread's launch that began before may come to the stream after this one.
   last_is_launch_ = launching_ == 0;
   last_ = stream;
@@ -167,7 +166,10 @@ CUresult Submitter::launch_now(const contextune_launch& call, SubmittedKernel* k
   --launching_;
   if (launching_ != 0) last_is_launch_ = false;
   handed_over_.notify_all();
-  if (chained) ++totals_.chained;
+  if (chained) {
+    ++totals_.chained;
+    kernel->chained.fetch_add(1, std::memory_order_relaxed);
+  }
   if (result != CUDA_SUCCESS) {
     last_is_launch_ = false;
   } else if (kernel != nullptr && is_plain(call) && submission_.gathered != 0 &&
@@ -257,15 +259,12 @@ bool Submitter::may_be_held(const contextune_launch& call, const SubmittedKernel
   return !is_idle(stream);
 }
 
-void Submitter::hold(const contextune_launch& call, const SubmittedKernel& kernel,
+void Submitter::hold(const contextune_launch& call, SubmittedKernel& kernel,
                      const Stream& stream) {
-  bool chained = false;
-  if (!batch_->empty()) {
-    const gpu::KernelOrder& before = (*batch_)[batch_->size() - 1].kernel->order;
-    const bool known = (*batch_)[batch_->size() - 1].kernel->order_known;
-    chained =
-        submission_.chained && kernel.order.waits && known && !before.triggers && !before.launches;
-  }
+  const bool chained = submission_.chained && kernel.may_follow(submission_.ordinary) &&
+                       !batch_->empty() &&
+                       (*batch_)[batch_->size() - 1].kernel->may_be_followed();
+  if (chained) kernel.chained.fetch_add(1, std::memory_order_relaxed);
   batch_stream_ = stream;
   batch_->add(kernel, call, chained);
   ++totals_.held;

@@ -84,6 +84,18 @@ class Submitter {
   /// Whether that is to be said although nothing is held.
   void want_other_calls(bool wanted) noexcept;
 
+  /// Hashes of the names of kernels that were chained, the most frequent ones first. Throws.
+  [[nodiscard]] std::vector<std::uint64_t> chained_kernels() const { return kernels_.chained(); }
+  /// As a person knows them. Throws.
+  [[nodiscard]] std::string names_of(std::uint32_t ordinary) const {
+    return kernels_.names_of(ordinary);
+  }
+  /// Those are the kernels that `Submission::ordinary` speaks of. Throws.
+  void number_kernels(const std::vector<std::uint64_t>& names) {
+    kernels_.number(names);
+    forget_kernels();
+  }
+
   /// Kernels, modules or contexts are about to go away, or to change.
   void forget_kernels() noexcept;
   /// An attribute of a kernel has changed, and with it perhaps how much shared memory it may have.
@@ -117,7 +129,7 @@ class Submitter {
                                  const Stream& stream) noexcept;
   [[nodiscard]] bool is_plain_stream(const Stream& stream) noexcept;
   [[nodiscard]] bool is_idle(const Stream& stream) noexcept;
-  void hold(const contextune_launch& call, const SubmittedKernel& kernel, const Stream& stream);
+  void hold(const contextune_launch& call, SubmittedKernel& kernel, const Stream& stream);
   /// Lets go of the lock meanwhile.
   /// @param next the stream of the launch that comes next, which waits for no other stream's
   void hand_over(Lock& lock, const Stream* next = nullptr) noexcept;

@@ -71,9 +71,8 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
   };
   SubmissionSearch search(program.choices, program.limits, earlier);
   SimulatedRun run;
-  std::vector<std::uint64_t> hashes;
-  for (std::size_t i = 0; i < program.kernels.size(); ++i) hashes.push_back(1000 + i);
-  search.number_kernels(std::move(hashes));
+  std::vector<std::uint64_t> names;
+  for (std::size_t i = 0; i < program.kernels.size(); ++i) names.push_back(1000 + i);
   std::deque<Result> late;
   std::vector<Submission> built;
   std::vector<int> unready;  ///< blocks of each of them
@@ -88,6 +87,7 @@ inline SimulatedRun run_program(const SimulatedProgram& program, std::uint64_t s
       search.measured(result.block, result.seconds, 4);
     }
     late.pop_front();
+    if (search.wants_kernels()) search.number_kernels(names);
   };
   for (std::uint64_t block = 0; block < program.blocks; ++block) {
     while (late.size() > program.lag) report();

@@ -18,7 +18,7 @@ namespace {
 SubmissionState full_state() {
   return {2,
           {true, {8, 16}},
-          {77, 78},
+          {{77, 78}},
           {{{true, 16}, {0.8, 0.7}}, {{false, 8}, {}}},
           {{{true, 16}, {}, {0.25, -0.5}, {0.125}}, {{true, 16, 2}, {true, 0}, {}, {}}},
           {true, {true, 16}, 0.2, 0.1, 0.3, 4, "50 % \xc3\xa9\n"},
@@ -129,7 +129,7 @@ TEST_CASE("A text that no search wrote is no state", "[submission]") {
            {"c16-2", "c16-0"},
            {"c16-2", "16-2"},
            {"kernels=77,78 ", ""},
-           {"kernels=77,78", "kernels="},
+           {"kernels=77,78", "kernels=77"},
            {"0.125", "0.125/"},
            {"0.125", "0.12500000000000000001"},
            {"%25", "%"},

@@ -63,6 +63,17 @@ class ProgramGraph {
   Submitting& program_;
 };
 
+/// The program has instantiated it, as the frontend says.
+CUgraphExec instantiated(Submitting& program, ProgramGraph& graph) {
+  CUgraphExec exec = nullptr;
+  unsigned long long flags = 0;
+  REQUIRE(program.driver.cuGraphInstantiate(&exec, graph.graph, flags) == CUDA_SUCCESS);
+  CUgraphExec* made = &exec;
+  void* const arguments[] = {&made, &graph.graph, &flags};
+  program.graphs->instantiated(contextune_fn_cuGraphInstantiateWithFlags, arguments);
+  return exec;
+}
+
 std::size_t edges_of(Submitting& program, const ProgramGraph& of) {
   ChainedGraph chained(program.driver, *program.submitted, 0, Simulation::get().context);
   try {
@@ -196,12 +207,7 @@ TEST_CASE("A graph that is not chained any more runs as written, and the log say
   ProgramGraph graph(program);
   CUgraphNode first = graph.add("step");
   CUgraphNode second = graph.add("scale", {first});
-  CUgraphExec exec = nullptr;
-  unsigned long long flags = 0;
-  REQUIRE(program.driver.cuGraphInstantiate(&exec, graph.graph, flags) == CUDA_SUCCESS);
-  CUgraphExec* made = &exec;
-  void* const instantiated[] = {&made, &graph.graph, &flags};
-  program.graphs->instantiated(contextune_fn_cuGraphInstantiateWithFlags, instantiated);
+  CUgraphExec exec = instantiated(program, graph);
   program.chained_graphs->use(ChainedGraphs::Use::Now);
   const auto launch = [&] {
     REQUIRE(program.chained_graphs->launch({contextune_fn_cuGraphLaunch, exec, nullptr}) ==
@@ -220,4 +226,84 @@ TEST_CASE("A graph that is not chained any more runs as written, and the log say
   CHECK(program.not_chained.front() ==
         "A graph of the program's is not chained: the program has changed it in a way that cannot "
         "be followed.");
+}
+
+TEST_CASE("Kernels that stay ordinary have no programmatic edge, and two sets of them take turns",
+          "[graphs]") {
+  Submitting program;
+  ProgramGraph graph(program);
+  graph.add("step", {graph.add("scale", {graph.add("step", {graph.add("step")})})});
+  program.submitter->number_kernels({hash_of_kernel("step"), hash_of_kernel("scale")});
+  CUgraphExec exec = instantiated(program, graph);
+  ChainedGraphs& graphs = *program.chained_graphs;
+  const auto launch = [&](std::uint32_t ordinary) {
+    graphs.use(ChainedGraphs::Use::Now, ordinary);
+    REQUIRE(program.driver.cuMemsetD8Async(program.x, 0, 32, nullptr) == CUDA_SUCCESS);
+    REQUIRE(graphs.launch({contextune_fn_cuGraphLaunch, exec, nullptr}) == CUDA_SUCCESS);
+    program.synchronise();
+    CHECK(program.result() == 4);
+    return graphs.totals();
+  };
+  CHECK(launch(0).edges == 3);
+  CHECK(launch(0b10).edges == 3 + 2);
+  CHECK(launch(0b01).edges == 3 + 2 + 1);
+  CHECK(launch(0b10).attempts == 3);
+  CHECK(launch(0b01).attempts == 3);
+  // Where none is left, the program's own serves, and is nothing that failed.
+  const auto launches = graphs.totals().launches;
+  CHECK(launch(0b11).launches == launches);
+  CHECK(launch(0b11).disturbed == 0);
+  CHECK(program.not_chained.empty());
+  CHECK(launch(0).launches == launches + 1);
+  CHECK(graphs.totals().attempts == 5);
+}
+
+TEST_CASE("What the program changes is changed in every set of ordinary kernels", "[graphs]") {
+  Submitting program;
+  ProgramGraph graph(program);
+  CUgraphNode first = graph.add("step");
+  CUgraphNode second = graph.add("scale", {first});
+  graph.add("step", {second});
+  program.submitter->number_kernels({hash_of_kernel("step"), hash_of_kernel("scale")});
+  CUgraphExec exec = instantiated(program, graph);
+  ChainedGraphs& graphs = *program.chained_graphs;
+  const auto launch = [&](std::uint32_t ordinary) {
+    graphs.use(ChainedGraphs::Use::Now, ordinary);
+    REQUIRE(program.driver.cuMemsetD8Async(program.x, 0, 32, nullptr) == CUDA_SUCCESS);
+    REQUIRE(graphs.launch({contextune_fn_cuGraphLaunch, exec, nullptr}) == CUDA_SUCCESS);
+    program.synchronise();
+    return program.result();
+  };
+  const auto changes = [&](contextune_fn fn, auto second_argument, auto third) {
+    void* const arguments[] = {&exec, &second_argument, &third};
+    graphs.changed(fn, arguments);
+  };
+  const auto sets = [&](CUgraphNode node, const char* kernel, float factor) {
+    const ProgramGraph::Params params(program, program.function(kernel), factor);
+    REQUIRE(program.driver.cuGraphExecKernelNodeSetParams(exec, node, &params.node) ==
+            CUDA_SUCCESS);
+    changes(contextune_fn_cuGraphExecKernelNodeSetParams_v2, node, &params.node);
+  };
+  CHECK(launch(0) == 3);
+  CHECK(launch(0b01) == 3);
+  sets(second, "scale", 5);
+  CHECK(launch(0) == 7);  // (0 + 1) * 5 + 1, + 1
+  CHECK(launch(0b01) == 7);
+  CHECK(graphs.totals().launches == 4);
+  // Another set is there with the program's next update.
+  CHECK(launch(0b10) == 7);
+  CHECK(graphs.totals().launches == 4);
+  CHECK(graphs.totals().disturbed == 1);
+  ProgramGraph other(program);
+  other.add("step", {other.add("scale", {other.add("step")})});
+  CUgraphExecUpdateResultInfo info{};
+  REQUIRE(program.driver.cuGraphExecUpdate(exec, other.graph, &info) == CUDA_SUCCESS);
+  changes(contextune_fn_cuGraphExecUpdate_v2, other.graph, nullptr);
+  CHECK(launch(0b10) == 3);
+  CHECK(graphs.totals().launches == 5);
+  // Those that are not compared any more are gone.
+  graphs.use_no_other();
+  CHECK(launch(0b10) == 3);
+  CHECK(launch(0b01) == 3);
+  CHECK(graphs.totals().launches == 6);
 }

@@ -113,6 +113,16 @@ TEST_CASE("A kernel that may be linked with the device's runtime launches, unles
   CHECK(loads());
 }
 
+TEST_CASE("Kernels that an earlier run chained in vain stay as they are", "[spliced_loads]") {
+  Submitting program;
+  program.loads->leave({hash_of_kernel("scale"), hash_of_kernel("nowhere")});
+  void* owner = nullptr;
+  REQUIRE(load_by(program, contextune_fn_cuModuleLoadData, Submitting::image().data(), &owner) ==
+          CUDA_SUCCESS);
+  CHECK(waits(program, owner, "step"));
+  CHECK_FALSE(waits(program, owner, "scale"));
+}
+
 TEST_CASE("An image that the driver reads later is kept as long as its library",
           "[spliced_loads]") {
   Submitting program;

@@ -218,6 +218,49 @@ TEST_CASE("A kernel that is left out keeps its code and its way, and what follow
   program.synchronise();
 }
 
+TEST_CASE("Kernels that stay ordinary are told by numbers, those that were chained most often first",
+          "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.chained = true});
+  const auto launch_all = [&] {
+    (void)program.take_calls();
+    for (const char* kernel : {"scale", "step", "scale", "fencing", "scale"})
+      (void)program.launch(kernel, on);
+    return program.take_calls();
+  };
+  (void)launch_all();
+  const std::vector<std::uint64_t> kernels = program.submitter->chained_kernels();
+  REQUIRE(kernels.size() == 3);
+  CHECK(kernels.front() == hash_of_kernel("scale"));
+  program.submitter->number_kernels({kernels.front(), hash_of_kernel("step")});
+  program.submitter->use({.chained = true, .ordinary = 0b01});
+  CHECK(launch_all() == singles({{"scale", false},
+                                 {"step", true},
+                                 {"scale", false},
+                                 {"fencing", true},
+                                 {"scale", false}}));
+  CHECK(program.submitter->names_of(0b01) == "scale");
+  CHECK(program.submitter->names_of(0b11) == "scale, step");
+  program.submitter->use({.chained = true, .ordinary = 0b10});
+  CHECK(launch_all() == singles({{"scale", false},
+                                 {"step", false},
+                                 {"scale", true},
+                                 {"fencing", true},
+                                 {"scale", true}}));
+  // Gathered ones are chained within their graph, or one by one while there is none.
+  program.submitter->use({.chained = true, .gathered = 4, .ordinary = 0b10});
+  program.warm(on);
+  program.without_deadline([&] {
+    (void)program.take_calls();
+    for (const char* kernel : {"scale", "step", "scale"}) (void)program.launch(kernel, on);
+    program.submitter->hand_over();
+    const Calls made = program.take_calls();
+    return made == singles({{"scale", false}, {"step", false}, {"scale", true}}) ||
+           made == singles({{"graph", false}});
+  });
+}
+
 TEST_CASE("While anything is captured, launches stay as written and nothing is held",
           "[submitter]") {
   Submitting program;

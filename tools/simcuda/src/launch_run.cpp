@@ -188,6 +188,7 @@ void run_launch(Stream& stream, const Launch& launch, std::uint32_t correlation,
 
   LaunchCost cost = cost_of(device, launch, view, work);
   if (launch.code->detours) cost.seconds += device.profile.entry_detour;
+  if (chained) cost.seconds += work.early_seconds;
   const double gap = launch_gap(device.profile, origin, chained);
   const double seconds = cost.seconds * device.noise.factor();
   device.last_kernel_time = seconds;

@@ -57,6 +57,7 @@ struct simcuda_work {
   double block_cycles;    /* serial part of a block, such as barriers, in SM cycles */
   double bytes_in_flight; /* what one thread asks for before it waits; 0 means 16 */
   double instruction_parallelism; /* independent instructions of a thread; 0 means 2 */
+  double early_seconds;   /* that it takes longer where it was prepared while another one ended */
   struct simcuda_access accesses[SIMCUDA_MAX_ACCESSES];
   unsigned access_count;
 };
