@@ -391,7 +391,7 @@ void Judge::choose_kernels(const std::string& why) {
   const auto chained_in = [&](const Submission& one) {
     return one.chained ? all & ~one.ordinary : 0;
   };
-  /// Kernels of which some may be chained that are not, or the other way round.
+  /// Kernels to be left out where the winner chains them, or to be chained where it does not.
   struct Group {
     std::uint32_t kernels;
     double gain;  ///< of the group that it is a half of

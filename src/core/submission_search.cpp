@@ -436,6 +436,7 @@ SubmissionState SubmissionSearch::state() const {
       (step_.kind == SubmissionStep::Kind::Compare && step_.candidate.ordinary != 0);
   if (chooses_kernels && state.runs > 1) {
     state.verdict.settled = true;
+    if (state.verdict.winner.is_as_written()) state.verdict.why = "no gain was shown";
     return state;
   }
   const bool is_last = state.runs >= limits_.max_runs;
