@@ -26,8 +26,8 @@ constexpr double hopeless_kind = 0.05;
 constexpr std::size_t most_compared = 3;
 
 /// Groups of kernels that are compared: halves, then halves of that which gains most, and so on.
-constexpr std::size_t most_groups = 6;
-constexpr double tail_of_group = 0.01;
+constexpr std::size_t most_kernel_groups = 6;
+constexpr double tail_of_kernel_group = 0.01;
 
 /// Together they show a gain that is none as rarely as one comparison does elsewhere.
 constexpr double tails[most_compared] = {0.040, 0.005, 0.005};
@@ -405,7 +405,7 @@ void Judge::choose_kernels(const std::string& why) {
     groups.push_back({upper, gain});
   };
   add_halves(all, 0);
-  for (std::size_t i = 0; i < most_groups && !groups.empty(); ++i) {
+  for (std::size_t i = 0; i < most_kernel_groups && !groups.empty(); ++i) {
     const auto next = std::max_element(
         groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.gain < b.gain; });
     const std::uint32_t kernels = next->kernels;
@@ -414,12 +414,12 @@ void Judge::choose_kernels(const std::string& why) {
     if (chained == 0) continue;
     const Submission candidate{true, winner.gathered, all & ~chained};
     if (is_unmeasurable(candidate)) continue;  // graphs that the program keeps changing
-    const Judged with = judged(candidate, winner, {}, tail_of_group);
+    const Judged with = judged(candidate, winner, {}, tail_of_kernel_group);
     if (compare(candidate, winner, with)) return;
     add_halves(kernels, with.gain);
     if (!is_kept(with)) continue;
     const Judged alone =
-        winner.is_as_written() ? with : judged(candidate, {}, with.scatter, tail_of_group);
+        winner.is_as_written() ? with : judged(candidate, {}, with.scatter, tail_of_kernel_group);
     if (compare(candidate, {}, alone)) return;
     if (!is_kept(alone)) continue;
     keep(candidate, alone);
