@@ -406,8 +406,9 @@ void Judge::choose_kernels(const std::string& why) {
   };
   add_halves(all, 0);
   for (std::size_t i = 0; i < most_kernel_groups && !groups.empty(); ++i) {
-    const auto next = std::max_element(
-        groups.begin(), groups.end(), [](const Group& a, const Group& b) { return a.gain < b.gain; });
+    const auto next =
+        std::max_element(groups.begin(), groups.end(),
+                         [](const Group& a, const Group& b) { return a.gain < b.gain; });
     const std::uint32_t kernels = next->kernels;
     groups.erase(next);
     const std::uint32_t chained = chained_in(winner) ^ kernels;
