@@ -16,7 +16,7 @@ using collective::Function;
 constinit collective::LeaseTable leases;
 
 constexpr std::uint32_t nearest_config = ~0U;  // of another size: no number in a site's list
-constexpr double decides_for_seconds = 2;             // for which a decision may be under way elsewhere
+constexpr double decides_for_seconds = 2;      // for which a decision may be under way elsewhere
 
 /// @return the program's communicator that NCCL asks about; null: not known
 const void* communicator_of(const collective::TunerQuestion& question) noexcept {

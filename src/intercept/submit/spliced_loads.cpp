@@ -244,7 +244,8 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
         return splice != Splice::Off &&
                (splice == Splice::All || !is_kernel_of_others(kernel.symbol)) &&
                !(left_out_ && left_out_(kernel.symbol)) &&
-               std::find(left.begin(), left.end(), hash_of_kernel(kernel.symbol)) == left.end();
+               (left.empty() ||
+                std::find(left.begin(), left.end(), hash_of_kernel(kernel.symbol)) == left.end());
       },
       why);
   if (!spliced) return leave(why);

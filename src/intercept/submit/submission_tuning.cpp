@@ -456,10 +456,7 @@ void SubmissionTuning::read_results() {
 
 void SubmissionTuning::number_kernels() {
   std::vector<std::uint64_t> kernels = submitter_.chained_kernels();
-  if (kernels.size() > 1) {
-    breaks();  // what was held is handed over
-    submitter_.number_kernels(kernels);
-  }
+  submitter_.number_kernels(kernels);
   search_->number_kernels(std::move(kernels));
 }
 

@@ -26,14 +26,14 @@ std::vector<std::uint64_t> SubmittedKernels::chained() const {
   {
     const std::lock_guard lock(mutex_);
     for (const SubmittedKernel& kernel : all_)
-      if (kernel.chained != 0) launches[kernel.name] += kernel.chained;
+      if (kernel.chained != 0) launches[kernel.hash] += kernel.chained;
   }
-  std::vector<std::uint64_t> names;
-  for (const auto& [name, times] : launches) names.push_back(name);
-  std::stable_sort(names.begin(), names.end(), [&](std::uint64_t a, std::uint64_t b) {
+  std::vector<std::uint64_t> hashes;
+  for (const auto& [hash, times] : launches) hashes.push_back(hash);
+  std::stable_sort(hashes.begin(), hashes.end(), [&](std::uint64_t a, std::uint64_t b) {
     return launches[a] > launches[b];
   });
-  return names;
+  return hashes;
 }
 
 std::string SubmittedKernels::names_of(std::uint32_t ordinary) const {
@@ -41,17 +41,23 @@ std::string SubmittedKernels::names_of(std::uint32_t ordinary) const {
   {
     const std::lock_guard lock(mutex_);
     for (const SubmittedKernel& kernel : all_)
-      if ((kernel.number & ordinary) != 0) names.insert(kernel.readable);
+      if ((kernel.number & ordinary) != 0) names.insert(kernel.name);
   }
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
 }
 
-void SubmittedKernels::number(const std::vector<std::uint64_t>& names) {
+void SubmittedKernels::number(std::vector<std::uint64_t> hashes) {
+  if (hashes.size() > most_numbered_kernels) hashes.resize(most_numbered_kernels);
   const std::lock_guard lock(mutex_);
-  numbered_ = names;
-  if (numbered_.size() > most_numbered_kernels) numbered_.resize(most_numbered_kernels);
+  numbered_ = std::move(hashes);
+  for (SubmittedKernel& kernel : all_) kernel.number = number_of(kernel);
+}
+
+std::uint32_t SubmittedKernels::number_of(const SubmittedKernel& kernel) const noexcept {
+  const auto at = std::find(numbered_.begin(), numbered_.end(), kernel.hash);
+  return at == numbered_.end() ? 0 : 1U << (at - numbered_.begin());
 }
 
 SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext context,
@@ -72,11 +78,7 @@ SubmittedKernel* SubmittedKernels::find_slowly(CUfunction handle, CUcontext cont
     kernel.handle = handle;
     kernel.context = context;
     describe(*known, kernel);
-    const auto number = std::find(numbered_.begin(), numbered_.end(), kernel.name);
-    if (number != numbered_.end()) {
-      kernel.number = 1U << (number - numbered_.begin());
-      kernel.readable = known->identity.name;
-    }
+    kernel.number = number_of(kernel);
     return entry.kernel = &kernel;
   } catch (const std::exception&) {
     return nullptr;
@@ -94,7 +96,8 @@ bool SubmittedKernels::may_find_stale_map(const SubmittedKernel& kernel) noexcep
 void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kernel) {
   const gpu::KernelIdentity& identity = known.identity;
   kernel.kind = identity.kind;
-  kernel.name = hash_of_kernel(identity.symbol);
+  kernel.name = identity.name;
+  kernel.hash = hash_of_kernel(identity.symbol);
   if (const void* const owner = variables_.owner_of(identity)) {
     if (const auto order = loads_.order_of(owner, identity.symbol)) {
       kernel.order = *order;

@@ -26,9 +26,10 @@ struct SubmittedKernel {
   gpu::KernelOrder order;
   bool order_known = false;  ///< its loaded code was read
   bool may_gather = false;   ///< its parameters are known, and nothing speaks against it
-  std::uint64_t name = 0;    ///< hash of its symbol
-  std::uint32_t number = 0;  ///< bit of it in Submission::ordinary; 0: always chained with others
-  std::string readable;      ///< of a numbered one
+  std::string name;          ///< as a person knows it
+  std::uint64_t hash = 0;    ///< of its symbol
+  /// Bit of it in Submission::ordinary; 0: always chained with others.
+  std::atomic<std::uint32_t> number{0};
   /// Launches that were chained, and edges to it that are programmatic.
   std::atomic<std::uint64_t> chained{0};
   std::uint32_t argument_bytes = 0;
@@ -51,7 +52,7 @@ struct SubmittedKernel {
   /// Whether a launch may be prepared while the one before it ends.
   /// @param but kernels that stay ordinary, as bits
   [[nodiscard]] bool may_follow(std::uint32_t but) const noexcept {
-    return order.waits && (number & but) == 0;
+    return order.waits && (number.load(std::memory_order_relaxed) & but) == 0;
   }
   /// Whether the launch after it may be chained.
   [[nodiscard]] bool may_be_followed() const noexcept {
@@ -106,8 +107,8 @@ class SubmittedKernels {
   /// Of those that were launched, as a person knows them: "axpy, softmax". Throws.
   [[nodiscard]] std::string names_of(std::uint32_t ordinary) const;
 
-  /// Numbers kernels in that order, once they are described anew. Throws.
-  void number(const std::vector<std::uint64_t>& names);
+  /// Numbers kernels in that order, those that come later, too. Throws.
+  void number(std::vector<std::uint64_t> hashes);
 
  private:
   struct Entry {
@@ -121,6 +122,7 @@ class SubmittedKernels {
   [[nodiscard]] SubmittedKernel* find_slowly(CUfunction handle, CUcontext context,
                                              std::uint64_t now) noexcept;
   void describe(const KnownKernel& known, SubmittedKernel& kernel);
+  [[nodiscard]] std::uint32_t number_of(const SubmittedKernel& kernel) const noexcept;
   [[nodiscard]] static bool may_find_stale_map(const SubmittedKernel& kernel) noexcept;
 
   const bool knows_parameters_;  ///< else a kernel without any looks like one of unknown ones
@@ -129,7 +131,7 @@ class SubmittedKernels {
   SplicedLoads& loads_;
   std::atomic<std::uint64_t> epoch_{0};
   mutable std::mutex mutex_;
-  std::vector<std::uint64_t> numbered_;
+  std::vector<std::uint64_t> numbered_;  ///< hashes
   std::map<std::pair<CUfunction, CUcontext>, Entry> entries_;
   std::deque<SubmittedKernel> all_;
 };

@@ -91,10 +91,7 @@ class Submitter {
     return kernels_.names_of(ordinary);
   }
   /// Those are the kernels that `Submission::ordinary` speaks of. Throws.
-  void number_kernels(const std::vector<std::uint64_t>& names) {
-    kernels_.number(names);
-    forget_kernels();
-  }
+  void number_kernels(const std::vector<std::uint64_t>& hashes) { kernels_.number(hashes); }
 
   /// Kernels, modules or contexts are about to go away, or to change.
   void forget_kernels() noexcept;

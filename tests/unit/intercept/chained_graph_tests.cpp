@@ -74,6 +74,16 @@ CUgraphExec instantiated(Submitting& program, ProgramGraph& graph) {
   return exec;
 }
 
+/// What it makes of 0 while those kernels stay ordinary.
+float launched_without(Submitting& program, CUgraphExec exec, std::uint32_t ordinary) {
+  program.chained_graphs->use(ChainedGraphs::Use::Now, ordinary);
+  REQUIRE(program.driver.cuMemsetD8Async(program.x, 0, 32, nullptr) == CUDA_SUCCESS);
+  REQUIRE(program.chained_graphs->launch({contextune_fn_cuGraphLaunch, exec, nullptr}) ==
+          CUDA_SUCCESS);
+  program.synchronise();
+  return program.result();
+}
+
 std::size_t edges_of(Submitting& program, const ProgramGraph& of) {
   ChainedGraph chained(program.driver, *program.submitted, 0, Simulation::get().context);
   try {
@@ -237,11 +247,7 @@ TEST_CASE("Kernels that stay ordinary have no programmatic edge, and two sets of
   CUgraphExec exec = instantiated(program, graph);
   ChainedGraphs& graphs = *program.chained_graphs;
   const auto launch = [&](std::uint32_t ordinary) {
-    graphs.use(ChainedGraphs::Use::Now, ordinary);
-    REQUIRE(program.driver.cuMemsetD8Async(program.x, 0, 32, nullptr) == CUDA_SUCCESS);
-    REQUIRE(graphs.launch({contextune_fn_cuGraphLaunch, exec, nullptr}) == CUDA_SUCCESS);
-    program.synchronise();
-    CHECK(program.result() == 4);
+    CHECK(launched_without(program, exec, ordinary) == 4);
     return graphs.totals();
   };
   CHECK(launch(0).edges == 3);
@@ -268,11 +274,7 @@ TEST_CASE("What the program changes is changed in every set of ordinary kernels"
   CUgraphExec exec = instantiated(program, graph);
   ChainedGraphs& graphs = *program.chained_graphs;
   const auto launch = [&](std::uint32_t ordinary) {
-    graphs.use(ChainedGraphs::Use::Now, ordinary);
-    REQUIRE(program.driver.cuMemsetD8Async(program.x, 0, 32, nullptr) == CUDA_SUCCESS);
-    REQUIRE(graphs.launch({contextune_fn_cuGraphLaunch, exec, nullptr}) == CUDA_SUCCESS);
-    program.synchronise();
-    return program.result();
+    return launched_without(program, exec, ordinary);
   };
   const auto changes = [&](contextune_fn fn, auto second_argument, auto third) {
     void* const arguments[] = {&exec, &second_argument, &third};

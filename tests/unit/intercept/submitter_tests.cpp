@@ -261,6 +261,17 @@ TEST_CASE("Kernels that stay ordinary are told by numbers, those that were chain
   });
 }
 
+TEST_CASE("Kernels are numbered without a new beginning for what is gathered", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 8});
+  program.warm(on);
+  const auto before = program.submitter->totals().held;
+  program.submitter->number_kernels({hash_of_kernel("step"), hash_of_kernel("scale")});
+  (void)program.launch("step", on);
+  CHECK(program.submitter->totals().held == before + 1);
+}
+
 TEST_CASE("While anything is captured, launches stay as written and nothing is held",
           "[submitter]") {
   Submitting program;
