@@ -10,6 +10,7 @@
 //                                   unload, or with a module that goes while launches are under way
 //   repeating_launches STEPS mixed       the same kernel three times, a graph, a copy and a wait
 //   repeating_launches STEPS graphs      a graph only, and a copy after every fourth
+//   repeating_launches STEPS ahead       a long graph only, launched far ahead, and a copy at times
 //   repeating_launches STEPS irregular   the same kernel, with waits that come at random
 //   repeating_launches STEPS threads     three threads of which each repeats the eight launches
 //   repeating_launches STEPS relay       three such threads, one after the other
@@ -178,11 +179,11 @@ Word repeat(Work work, int steps) {
 }
 
 /// No launches beside those of a graph of several kernels.
-Word repeat_graph(Work work, int steps) {
+Word repeat_graph(Work work, int steps, bool ahead) {
   const CUgraphExec graph = work.graph();
   for (int i = 0; i < steps; ++i) {
     work.launch(graph);
-    if (i % 4 == 3) work.copy();
+    if (ahead ? i % 50 == 49 : i % 4 == 3) work.copy();
   }
   work.wait();
   return work.result();
@@ -226,7 +227,8 @@ Word in_threads(const Code& code, int steps, bool at_once) {
 Word run(int steps, std::string_view kind, const std::string& image, std::size_t round) {
   const Code code = load(image);
   if (kind == "mixed" || kind == "irregular") return mix(Work(code, 0), steps, kind == "mixed");
-  if (kind == "graphs") return repeat_graph(Work(code, 0), steps);
+  if (kind == "graphs" || kind == "ahead")
+    return repeat_graph(Work(code, 0), steps, kind == "ahead");
   if (kind == "threads" || kind == "relay") return in_threads(code, steps, kind == "threads");
   Work work(code, round);
   const bool never = kind == "never";
@@ -258,6 +260,7 @@ int main(int argc, char** argv) {
   const int steps = argc > 1 ? std::atoi(argv[1]) : 100;
   const std::string_view kind = argc > 2 ? argv[2] : "short";
   if (kind == "long") flops = 3e10;
+  if (kind == "ahead") flops = 1e8;
   if (kind == "crowded") early_seconds = 4e-6;
   must(cuInit(0), "cuInit");
   const std::string code = image();

@@ -193,6 +193,12 @@ class RepeatingLaunchesTest(unittest.TestCase):
         self.assertIn('text="every 4 graph launches and 1 copy; ', log)
         self.assertIn("event=block ", self.run_of(2000, "graphs", CONTEXTUNE_LOG_LEVEL="debug")[0])
 
+    def test_a_host_that_launches_ahead_hides_no_length(self):
+        log, totals = self.run_of(8000, "ahead", CONTEXTUNE_LOG_LEVEL="debug")
+        entries = [int(one) for one in re.findall(r"event=block .* entries=(\d+)", log)]
+        self.assertGreater(len(entries), 50, log)
+        self.assertLessEqual(max(entries), 8)
+
     def test_waits_that_come_at_random_do_not_hide_that_launches_repeat(self):
         log, _ = self.run_of(3000, "irregular")
         self.assertRegex(log, r'text="every launch( of `advect`)?; ')

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <bit>
 #include <exception>
 #include <limits>
 #include <utility>
@@ -203,7 +204,7 @@ void SubmissionTuning::results_may_be_there() noexcept {
       return;
     }
     looked_ns_ = now;
-    if (!pending_.empty()) read_results();
+    if (!pending_.empty() || probe_) read_results();
     if (pending_.empty()) in_flight_.clear_if_idle();
   } catch (const std::exception&) {
     // Read later.
@@ -344,15 +345,18 @@ void SubmissionTuning::begins(const Step& step, Watched& watched) {
     breaks();
     period_ = followed;
     block_entries_ = 0;
+    entry_ns_ = 0;
     first_function_ = step.function;
   }
   const std::uint64_t now = monotonic_ns();
   if (now < held_off_until_ns_.load(std::memory_order_relaxed)) return breaks();
   if (open_block_) {
     ++open_block_->entries;
-    if (!is_block_complete(now)) return;
-    if (open_block_->entries == 1 && now - block_ns_ > longest_entry_ns &&
-        watched.finder->keep_inside()) {
+    if (!open_block_->number && entry_ns_ == 0) probe(step.stream);
+    // A host that launches ahead is done with a block long before the GPU is.
+    const std::uint64_t took = std::max(now - block_ns_, open_block_->entries * entry_ns_);
+    if (!is_block_complete(now, took)) return;
+    if (open_block_->entries == 1 && took > longest_entry_ns && watched.finder->keep_inside()) {
       breaks();
       return;
     }
@@ -372,11 +376,41 @@ SubmissionTuning::Event SubmissionTuning::record(CUstream stream) {
           }};
 }
 
-bool SubmissionTuning::is_block_complete(std::uint64_t now) {
+void SubmissionTuning::probe(CUstream stream) {
+  const std::uint64_t entries = open_block_->entries;
+  if (!std::has_single_bit(entries) || captures_.possible()) return;
+  submitter_.hand_over();
+  if (Event end = record(stream)) {
+    probe_ = *open_block_;
+    probe_->end = std::move(end);
+    submitter_.want_other_calls(true);
+  }
+}
+
+void SubmissionTuning::learn_length(double seconds, std::uint64_t entries) {
+  if (!(seconds > 0)) return;
+  entry_ns_ = static_cast<std::uint64_t>(1e9 * seconds) / entries;
+  // The host alone did not see how long they are.
+  if (block_entries_ > 1 && block_entries_ * entry_ns_ > most_targets * block_target_ns)
+    block_entries_ = 0;
+}
+
+std::optional<double> SubmissionTuning::seconds_of(const Block& block) const {
+  const gpu::CurrentContext current(driver_, block.end->context);
+  const CUresult ended = driver_.cuEventQuery(block.end->event);
+  if (ended == CUDA_ERROR_NOT_READY) return std::nullopt;
+  float milliseconds = 0;
+  if (ended != CUDA_SUCCESS || driver_.cuEventElapsedTime(&milliseconds, block.begin->event,
+                                                          block.end->event) != CUDA_SUCCESS) {
+    return 0;
+  }
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+bool SubmissionTuning::is_block_complete(std::uint64_t now, std::uint64_t took) {
   const Block& block = *open_block_;
   const std::uint64_t target = std::clamp((now - first_ns_) / short_blocks_of_elapsed,
                                           short_block_target_ns, block_target_ns);
-  const std::uint64_t took = now - block_ns_;
   if (block_entries_ != 0 && block.entries < block_entries_) return false;
   // How long a block is, launches as written say: all others have as many entries.
   if (block_entries_ != 0 && !block.submission.is_as_written()) return true;
@@ -429,21 +463,24 @@ void SubmissionTuning::breaks() {
 }
 
 void SubmissionTuning::read_results() {
+  if (probe_) {
+    if (const auto seconds = seconds_of(*probe_)) {
+      learn_length(*seconds, probe_->entries);
+      probe_.reset();
+    }
+  }
   while (!pending_.empty()) {
     const Block& block = pending_.front();
-    const gpu::CurrentContext current(driver_, block.end->context);
-    const CUresult ended = driver_.cuEventQuery(block.end->event);
-    if (ended == CUDA_ERROR_NOT_READY) break;
-    float milliseconds = 0;
-    if (ended == CUDA_SUCCESS && driver_.cuEventElapsedTime(&milliseconds, block.begin->event,
-                                                            block.end->event) == CUDA_SUCCESS) {
-      const double seconds = 1e-3 * static_cast<double>(milliseconds);
+    const auto seconds = seconds_of(block);
+    if (!seconds) break;
+    if (*seconds > 0) {
       in_flight_.ended(*block.number);
       measured_entries_ += block.entries;
-      measured_seconds_ += seconds;
-      search_->measured(*block.number, seconds, block.entries);
-      log::write_block(log_.lines(), region_name, *block.number, text_of(block.submission), seconds,
-                       block.entries);
+      measured_seconds_ += *seconds;
+      if (block.submission.is_as_written()) learn_length(*seconds, block.entries);
+      search_->measured(*block.number, *seconds, block.entries);
+      log::write_block(log_.lines(), region_name, *block.number, text_of(block.submission),
+                       *seconds, block.entries);
     } else {
       search_->spoiled(*block.number);
     }
@@ -451,7 +488,7 @@ void SubmissionTuning::read_results() {
   }
   if (search_->wants_kernels()) number_kernels();
   if (search_->settled()) return settle();
-  submitter_.want_other_calls(!only_launches_ || !pending_.empty());
+  submitter_.want_other_calls(!only_launches_ || !pending_.empty() || probe_);
 }
 
 void SubmissionTuning::number_kernels() {
@@ -539,6 +576,7 @@ void SubmissionTuning::forget_context(CUcontext context) noexcept {
   breaks();
   for (const Block& block : pending_) search_->spoiled(*block.number);
   pending_.clear();
+  probe_.reset();
   probation_.reset();
   events_.forget_context(context);  // those that came back just now
 }

@@ -125,7 +125,12 @@ class SubmissionTuning {
   /// The same, once it is this thread's turn.
   void look(const Step& step);
   void begins(const Step& step, Watched& watched);
-  [[nodiscard]] bool is_block_complete(std::uint64_t now);
+  [[nodiscard]] bool is_block_complete(std::uint64_t now, std::uint64_t took);
+  /// Before it is known how long an entry takes on the GPU: the block may never be completed.
+  void probe(CUstream stream);
+  void learn_length(double seconds, std::uint64_t entries);
+  /// Absent: it has not ended. Not above 0: that cannot be known.
+  [[nodiscard]] std::optional<double> seconds_of(const Block& block) const;
   void breaks();
   /// The open block is lost. True: everything begins anew, with launches only.
   [[nodiscard]] bool block_is_broken();
@@ -169,6 +174,8 @@ class SubmissionTuning {
   std::uint64_t first_ns_ = 0;
   std::uint64_t block_ns_ = 0;       ///< when the open block began
   std::uint64_t block_entries_ = 0;  ///< of every block; 0: the next one finds out
+  std::uint64_t entry_ns_ = 0;       ///< from the end of one to the end of the next; 0: not known
+  std::optional<Block> probe_;       ///< the first entries of a block that finds out
   std::uint64_t next_block_ = 0;
   std::uint64_t looked_ns_ = 0;  ///< for results
   std::optional<Block> open_block_;
