@@ -41,6 +41,8 @@ constexpr std::uint64_t flag_lz4 = 0x2000;
 constexpr std::uint64_t flag_zstd = 0x8000;
 constexpr std::size_t most_entries = 1 << 16;
 
+constexpr const char* cut_off = "its fatbin is damaged or cut off";
+
 FatBinaryEntry entry_of(const EntryHeader& header, std::uint64_t offset) {
   using Kind = FatBinaryEntry::Kind;
   using Compression = FatBinaryEntry::Compression;
@@ -71,9 +73,9 @@ bool may_be(const FatBinaryEntry& entry, const std::string& stored) {
   return bytes == entry.bytes || bytes == ZSTD_CONTENTSIZE_UNKNOWN;
 }
 
-/// Whether exactly `content.size()` bytes came out.
-bool uncompress(const std::string& stored, FatBinaryEntry::Compression compression,
-                std::string& content) {
+/// Whether exactly `content.size()` bytes come out.
+bool comes_out(const std::string& stored, FatBinaryEntry::Compression compression,
+               std::span<char> content) {
   if (compression == FatBinaryEntry::Compression::Zstd) {
     return ZSTD_decompress(content.data(), content.size(), stored.data(), stored.size()) ==
            content.size();
@@ -84,6 +86,33 @@ bool uncompress(const std::string& stored, FatBinaryEntry::Compression compressi
       LZ4_decompress_safe(stored.data(), content.data(), static_cast<int>(stored.size()),
                           static_cast<int>(content.size()));
   return bytes >= 0 && static_cast<std::size_t>(bytes) == content.size();
+}
+
+bool uncompress(const std::string& stored, FatBinaryEntry::Compression compression,
+                std::span<char> content, std::string& why) {
+  if (comes_out(stored, compression, content)) return true;
+  why = "its fatbin cannot be uncompressed";
+  return false;
+}
+
+/// An entry's content as it is stored, of which so much can come out as the entry says.
+std::optional<std::string> stored_of(const ByteSource& image, const FatBinaryEntry& entry,
+                                     std::string& why) {
+  auto stored = image.read_bytes(entry.offset, entry.stored);
+  if (!stored) {
+    why = cut_off;
+  } else if (entry.compression != FatBinaryEntry::Compression::None &&
+             (entry.bytes > most_image_bytes || !may_be(entry, *stored))) {
+    why = "its fatbin is damaged: an entry has another size than it says";
+    stored.reset();
+  }
+  return stored;
+}
+
+/// Where the next entry may begin.
+std::uint64_t in_whole_words(std::uint64_t bytes) {
+  constexpr std::uint64_t word = 8;
+  return (bytes + word - 1) / word * word;
 }
 
 }  // namespace
@@ -111,12 +140,12 @@ std::optional<std::vector<FatBinaryEntry>> read_fat_binary(const ByteSource& ima
     const std::uint64_t rest = *bytes - offset;
     if (!entry || entries.size() == most_entries || entry->header_bytes < sizeof(EntryHeader) ||
         entry->header_bytes > rest || entry->bytes > rest - entry->header_bytes) {
-      why = "its fatbin is damaged or cut off";
+      why = cut_off;
       return std::nullopt;
     }
     entries.push_back(entry_of(*entry, offset));
     if (entries.back().stored > entry->bytes) {
-      why = "its fatbin is damaged or cut off";
+      why = cut_off;
       return std::nullopt;
     }
     offset += entry->header_bytes + entry->bytes;
@@ -126,56 +155,56 @@ std::optional<std::vector<FatBinaryEntry>> read_fat_binary(const ByteSource& ima
 
 std::optional<std::string> content_of(const ByteSource& image, const FatBinaryEntry& entry,
                                       std::string& why) {
-  auto stored = image.read_bytes(entry.offset, entry.stored);
-  if (!stored) {
-    why = "its fatbin is damaged or cut off";
-    return std::nullopt;
-  }
-  if (entry.compression == FatBinaryEntry::Compression::None) return stored;
-  if (entry.bytes > most_image_bytes || !may_be(entry, *stored)) {
-    why = "its fatbin is damaged: an entry has another size than it says";
-    return std::nullopt;
-  }
+  auto stored = stored_of(image, entry, why);
+  if (!stored || entry.compression == FatBinaryEntry::Compression::None) return stored;
   std::string content(static_cast<std::size_t>(entry.bytes), '\0');
-  if (!uncompress(*stored, entry.compression, content)) {
-    why = "its fatbin cannot be uncompressed";
-    return std::nullopt;
-  }
+  if (!uncompress(*stored, entry.compression, content, why)) return std::nullopt;
   return content;
 }
 
-bool append_stored(const ByteSource& image, const FatBinaryEntry& entry, std::string& entries) {
-  const auto bytes = image.read_bytes(entry.begin, entry.end - entry.begin);
-  if (bytes) entries += *bytes;
-  return bytes.has_value();
+bool read_content(const ByteSource& image, const FatBinaryEntry& entry, std::span<char> to,
+                  std::string& why) {
+  if (entry.compression == FatBinaryEntry::Compression::None) {
+    if (image.read(entry.offset, to.data(), to.size())) return true;
+    why = cut_off;
+    return false;
+  }
+  const auto stored = stored_of(image, entry, why);
+  return stored && uncompress(*stored, entry.compression, to, why);
 }
 
-bool append_uncompressed(const ByteSource& image, const FatBinaryEntry& entry,
-                         std::string_view content, std::string& entries) {
-  const auto bytes = image.read_bytes(entry.begin, entry.offset - entry.begin);
-  if (!bytes) return false;
-  constexpr std::size_t alignment = 8;
-  const std::size_t stored = (content.size() + alignment - 1) / alignment * alignment;
+std::uint64_t FatBinaryWriter::bytes_as_stored(const FatBinaryEntry& entry) noexcept {
+  return entry.end - entry.begin;
+}
+
+std::uint64_t FatBinaryWriter::bytes_uncompressed(const FatBinaryEntry& entry) noexcept {
+  return entry.offset - entry.begin + in_whole_words(entry.bytes);
+}
+
+std::uint64_t FatBinaryWriter::header_bytes() noexcept {
+  return sizeof(Header);
+}
+
+void FatBinaryWriter::put_header(char* to, std::uint64_t entries) noexcept {
+  const Header header{fat_binary_magic, 1, sizeof(Header), entries};
+  std::memcpy(to, &header, sizeof header);
+}
+
+bool FatBinaryWriter::put_as_stored(char* to, const FatBinaryEntry& entry) const noexcept {
+  return image_.read(entry.begin, to, static_cast<std::size_t>(bytes_as_stored(entry)));
+}
+
+char* FatBinaryWriter::put_uncompressed(char* to, const FatBinaryEntry& entry) const noexcept {
+  const auto header_bytes = static_cast<std::size_t>(entry.offset - entry.begin);
+  if (!image_.read(entry.begin, to, header_bytes)) return nullptr;
   EntryHeader header;
-  std::memcpy(&header, bytes->data(), sizeof header);
-  header.bytes = stored;
+  std::memcpy(&header, to, sizeof header);
+  header.bytes = in_whole_words(entry.bytes);
   header.compressed_bytes = 0;
   header.uncompressed_bytes = 0;
   header.flags &= ~(flag_lz4 | flag_zstd);
-  const std::size_t begin = entries.size();
-  entries += *bytes;
-  std::memcpy(entries.data() + begin, &header, sizeof header);
-  entries += content;
-  entries.append(stored - content.size(), '\0');
-  return true;
-}
-
-std::string fat_binary_of(std::string_view entries) {
-  const Header header{fat_binary_magic, 1, sizeof(Header), entries.size()};
-  std::string bytes(sizeof header, '\0');
-  std::memcpy(bytes.data(), &header, sizeof header);
-  bytes += entries;
-  return bytes;
+  std::memcpy(to, &header, sizeof header);
+  return to + header_bytes;
 }
 
 }  // namespace contextune::gpu

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "gpu/byte_source.hpp"
@@ -37,16 +38,35 @@ inline constexpr std::uint32_t fat_binary_magic = 0xba55ed50;
 [[nodiscard]] std::optional<std::string> content_of(const ByteSource& image,
                                                     const FatBinaryEntry& entry, std::string& why);
 
-/// Appends an entry to those of a new fatbin, with its content as it is stored.
-/// @return false: the fatbin is cut off
-[[nodiscard]] bool append_stored(const ByteSource& image, const FatBinaryEntry& entry,
-                                 std::string& entries);
+/// The same into memory.
+/// @param to as many bytes as the content has
+/// @return false: `why` is set, and anything may have been written
+[[nodiscard]] bool read_content(const ByteSource& image, const FatBinaryEntry& entry,
+                                std::span<char> to, std::string& why);
 
-/// The same with another content, which is stored uncompressed.
-[[nodiscard]] bool append_uncompressed(const ByteSource& image, const FatBinaryEntry& entry,
-                                       std::string_view content, std::string& entries);
+/// Writes a new fatbin from some of another one's entries.
+class FatBinaryWriter {
+ public:
+  /// @param image the other fatbin
+  explicit FatBinaryWriter(const ByteSource& image) noexcept : image_(image) {}
 
-/// The fatbin of these entries.
-[[nodiscard]] std::string fat_binary_of(std::string_view entries);
+  /// That an entry takes.
+  [[nodiscard]] static std::uint64_t bytes_as_stored(const FatBinaryEntry& entry) noexcept;
+  [[nodiscard]] static std::uint64_t bytes_uncompressed(const FatBinaryEntry& entry) noexcept;
+  /// That the new fatbin's header takes.
+  [[nodiscard]] static std::uint64_t header_bytes() noexcept;
+
+  /// @param to where the new fatbin begins
+  /// @param entries bytes of all of them
+  static void put_header(char* to, std::uint64_t entries) noexcept;
+  /// @return false: the fatbin is cut off
+  [[nodiscard]] bool put_as_stored(char* to, const FatBinaryEntry& entry) const noexcept;
+  /// The header of an entry whose content is stored uncompressed. @return where that goes; null:
+  /// the fatbin is cut off
+  [[nodiscard]] char* put_uncompressed(char* to, const FatBinaryEntry& entry) const noexcept;
+
+ private:
+  const ByteSource& image_;
+};
 
 }  // namespace contextune::gpu

@@ -72,7 +72,8 @@ void give_waits(std::string_view image) {
   const auto found = read_code_kernels(image, why);
   if (found.has_value() != why.empty()) std::abort();
   if (!found) return;
-  std::string made = with_entry_waits(std::string(image), *found);
+  std::string made(image);
+  put_entry_waits(made, *found);
   const auto again = read_code_kernels(made, why);
   if (made.size() != image.size() || !again || again->kernels.size() != found->kernels.size()) {
     std::abort();

@@ -172,7 +172,8 @@ TEST_CASE("A kernel that was given a wait at its entry may be chained", "[chaine
     REQUIRE(found);
     CHECK(found->kernels.size() == 4);
     for (const auto& one : found->kernels) CHECK_FALSE(one.reason);
-    const std::string made = contextune::gpu::with_entry_waits(image, *found);
+    std::string made = image;
+    contextune::gpu::put_entry_waits(made, *found);
     const Outcome waiting = outcome(1, made, &fill_and_add);
     CHECK(waiting.at_once == 1);
     CHECK(waiting.always);

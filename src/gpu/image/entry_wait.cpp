@@ -41,6 +41,21 @@ constexpr unsigned operation_without_form = 0x1ff;
 constexpr std::array<unsigned, 4> operations_by_map = {0x1b4, 0x1b5, 0x1b6, 0x1b8};
 constexpr unsigned operation_on_map = 0x1b9;
 constexpr std::uint64_t kinds_on_map = 0x1f0000;  // of the high word; 0: its cached copy goes
+
+/// What the order of kernels depends on.
+enum class Order : std::uint8_t { None, Wait, Trigger, ByMap, OnMap };
+constexpr auto orders = [] {
+  std::array<Order, 0x1000> table{};
+  for (unsigned i = 0; i < table.size(); ++i) {
+    for (const unsigned by_map : operations_by_map)
+      if ((i & operation_without_form) == by_map) table[i] = Order::ByMap;
+    if ((i & operation_without_form) == operation_on_map) table[i] = Order::OnMap;
+  }
+  table[operation_wait] = Order::Wait;
+  table[operation_trigger] = Order::Trigger;
+  return table;
+}();
+
 constexpr std::uint64_t nop = 0x7918;
 constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x0000000000000800};
 constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};
@@ -287,17 +302,23 @@ class CodeReader {
 
   [[nodiscard]] AuthorsOwn authors_own(const Elf64_Shdr& section) const {
     AuthorsOwn own;
-    for (std::size_t i = 0; i < count_of(section); ++i) {
+    for (std::size_t i = 0, count = count_of(section); i < count; ++i) {
       const Instruction one = instruction(section, i);
-      const unsigned what = one.operation();
-      if (what == operation_wait) own.waits = true;
-      if (what == operation_trigger) own.triggers = true;
-      const unsigned on = what & operation_without_form;
-      if (std::find(operations_by_map.begin(), operations_by_map.end(), on) !=
-          operations_by_map.end()) {
-        own.maps = true;
+      switch (orders[one.operation()]) {
+        case Order::None:
+          break;
+        case Order::Wait:
+          own.waits = true;
+          break;
+        case Order::Trigger:
+          own.triggers = true;
+          break;
+        case Order::ByMap:
+          own.maps = true;
+          break;
+        case Order::OnMap:
+          own.fences_maps = own.fences_maps || (one.high & kinds_on_map) == 0;
       }
-      if (on == operation_on_map && (one.high & kinds_on_map) == 0) own.fences_maps = true;
     }
     return own;
   }
@@ -398,8 +419,7 @@ class CodeReader {
         first.waits == 0 && first.reuse == 0 && first.read_barrier == Schedule::no_barrier &&
         (first.write_barrier < Schedule::barriers || first.write_barrier == Schedule::no_barrier);
     if (!is_understood || !relocated_[index].empty()) return false;
-    std::vector<Instruction> code;
-    return read_table(sections_[index], code) && keeps_off_stack_pointer(code);
+    return read_table(sections_[index], code_) && keeps_off_stack_pointer(code_);
   }
 
   const std::string_view image_;
@@ -414,10 +434,11 @@ class CodeReader {
   std::vector<std::vector<Elf64_Addr>> relocated_;    ///< places in each section
   std::map<std::uint32_t, std::uint32_t> registers_;  ///< by symbol
   AuthorsOwn in_functions_;
+  mutable std::vector<Instruction> code_;  ///< the last kernel's
   CodeKernels found_;
 };
 
-void put(std::string& image, std::uint64_t offset, const Instruction& what) {
+void put(std::span<char> image, std::uint64_t offset, const Instruction& what) {
   std::memcpy(image.data() + offset, &what, sizeof what);
 }
 
@@ -463,7 +484,7 @@ std::optional<CodeKernels> read_code_kernels(std::string_view image, std::string
   return CodeReader(image, why).read();
 }
 
-std::string with_entry_waits(std::string image, const CodeKernels& kernels) {
+void put_entry_waits(std::span<char> image, const CodeKernels& kernels) noexcept {
   for (const CodeKernel& one : kernels.kernels) {
     if (one.reason) continue;
     if (one.waits_in_place()) {
@@ -480,7 +501,6 @@ std::string with_entry_waits(std::string image, const CodeKernels& kernels) {
     // From behind the third to the second of the kernel.
     put(image, one.room + 2 * instruction_bytes, branch(step - (there + 3 * step)));
   }
-  return image;
 }
 
 }  // namespace contextune::gpu

@@ -85,8 +85,8 @@ inline constexpr std::uint64_t most_code_bytes = std::uint64_t{512} << 20;
 /// Of a detour, behind the code.
 inline constexpr std::size_t entry_wait_bytes = 3 * instruction_bytes;
 
-/// The image with a wait at the entry of each kernel that can be given one.
+/// Puts a wait at the entry of each kernel that can be given one.
 /// @param kernels what read_code_kernels said of this image
-[[nodiscard]] std::string with_entry_waits(std::string image, const CodeKernels& kernels);
+void put_entry_waits(std::span<char> image, const CodeKernels& kernels) noexcept;
 
 }  // namespace contextune::gpu

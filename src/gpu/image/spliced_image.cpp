@@ -1,5 +1,7 @@
 #include "gpu/image/spliced_image.hpp"
 
+#include <algorithm>
+#include <span>
 #include <utility>
 
 #include "gpu/fat_binary.hpp"
@@ -43,8 +45,8 @@ class Splicer {
   }
 
   /// @return whether the code could be read; then it may have been changed
-  bool splice_code(std::string& code, bool& changed) {
-    auto found = read_code_kernels(code, why_);
+  bool splice_code(std::span<char> code, bool& changed) {
+    auto found = read_code_kernels({code.data(), code.size()}, why_);
     if (!found) return false;
     std::erase_if(found->kernels, [&](const CodeKernel& one) {
       const bool waits = !one.reason && wanted_(one);
@@ -53,7 +55,7 @@ class Splicer {
       return !waits;
     });
     changed = changed || !found->kernels.empty();
-    code = with_entry_waits(std::move(code), *found);
+    put_entry_waits(code, *found);
     return true;
   }
 
@@ -71,36 +73,49 @@ class Splicer {
     const auto bytes = machine_code_bytes(image_);
     if (!bytes) return fails("its machine code has no size that is known");
     if (!has_room_for(*bytes)) return false;
-    auto code = image_.read_bytes(0, *bytes);
-    if (!code) return fails("its machine code is cut off");
+    ImageBytes code(static_cast<std::size_t>(*bytes));
+    if (!image_.read(0, code.data(), code.size())) return fails("its machine code is cut off");
     bool changed = false;
-    if (!splice_code(*code, changed)) return false;
-    if (changed) made_.bytes = std::move(*code);
+    if (!splice_code(code.span(), changed)) return false;
+    if (changed) made_.bytes = std::move(code);
     return true;
   }
 
   bool splice_fat_binary() {
-    const auto entries = read_fat_binary(image_, why_);
+    using Writer = FatBinaryWriter;
+    auto entries = read_fat_binary(image_, why_);
     if (!entries) return false;
-    std::string entries_bytes;
-    bool changed = false;
-    bool has_code = false;
+    const auto is_code = [](const FatBinaryEntry& one) {
+      return one.kind == FatBinaryEntry::Kind::Cubin;
+    };
+    std::erase_if(*entries, [&](const FatBinaryEntry& one) {
+      return is_code(one) && one.architecture != entry_wait_architecture;
+    });
+    if (std::none_of(entries->begin(), entries->end(), is_code))
+      return fails("it has no machine code for sm_90");
+    std::uint64_t bytes = 0;
     for (const FatBinaryEntry& one : *entries) {
-      const bool is_code = one.kind == FatBinaryEntry::Kind::Cubin;
-      if (is_code && one.architecture != entry_wait_architecture) continue;
-      if (!is_code) {
-        if (!append_stored(image_, one, entries_bytes)) return fails("its fatbin is cut off");
+      if (is_code(one) && !has_room_for(one.bytes)) return false;
+      bytes += is_code(one) ? Writer::bytes_uncompressed(one) : Writer::bytes_as_stored(one);
+    }
+    ImageBytes made(static_cast<std::size_t>(Writer::header_bytes() + bytes));
+    Writer::put_header(made.data(), bytes);
+    char* to = made.data() + Writer::header_bytes();
+    const Writer writer(image_);
+    bool changed = false;
+    for (const FatBinaryEntry& one : *entries) {
+      if (!is_code(one)) {
+        if (!writer.put_as_stored(to, one)) return fails("its fatbin is cut off");
+        to += Writer::bytes_as_stored(one);
         continue;
       }
-      has_code = true;
-      if (!has_room_for(one.bytes)) return false;
-      auto code = content_of(image_, one, why_);
-      if (!code || !splice_code(*code, changed)) return false;
-      if (!append_uncompressed(image_, one, *code, entries_bytes))
-        return fails("its fatbin is cut off");
+      char* const content = writer.put_uncompressed(to, one);
+      if (content == nullptr) return fails("its fatbin is cut off");
+      const std::span code(content, static_cast<std::size_t>(one.bytes));
+      if (!read_content(image_, one, code, why_) || !splice_code(code, changed)) return false;
+      to += Writer::bytes_uncompressed(one);
     }
-    if (!has_code) return fails("it has no machine code for sm_90");
-    if (changed) made_.bytes = fat_binary_of(entries_bytes);
+    if (changed) made_.bytes = std::move(made);
     return true;
   }
 

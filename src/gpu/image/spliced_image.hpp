@@ -8,6 +8,7 @@
 
 #include "gpu/byte_source.hpp"
 #include "gpu/image/entry_wait.hpp"
+#include "gpu/image/image_bytes.hpp"
 
 namespace contextune::gpu {
 
@@ -21,7 +22,7 @@ struct KernelOrder {
 
 /// An image for the driver in place of the program's own.
 struct SplicedImage {
-  std::string bytes;             ///< a fatbin or machine code; empty: no kernel was given a wait
+  ImageBytes bytes;              ///< a fatbin or machine code; empty: no kernel was given a wait
   std::uint64_t code_bytes = 0;  ///< of the machine code that was read
   std::map<std::string, KernelOrder, std::less<>> kernels;  ///< by symbol
   std::map<NoEntryWait, std::size_t> refused;               ///< kernels by reason

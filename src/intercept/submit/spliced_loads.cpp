@@ -20,13 +20,6 @@
 namespace contextune::intercept {
 namespace {
 
-/// What the CUDA runtime's compiler makes around a fatbin.
-struct FatBinaryWrapper {
-  std::uint32_t magic = 0;
-  std::uint32_t version = 0;  // 2: further fatbins may be linked to it at load
-  const void* fat_binary = nullptr;
-  const void* others = nullptr;
-};
 constexpr std::uint32_t wrapper_magic = 0x466243b1;
 
 constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
@@ -250,10 +243,9 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
       why);
   if (!spliced) return leave(why);
   loaded->image = std::move(*spliced);
-  if (is_wrapped && !loaded->image.bytes.empty()) {
-    // Behind the fatbin, which does not move any more.
-    const std::size_t begin = (loaded->image.bytes.size() + 15) / 16 * 16;
-    loaded->image.bytes.resize(begin + sizeof(FatBinaryWrapper));
+  if (is_wrapped) {
+    loaded->wrapper = *wrapper;
+    loaded->wrapper.fat_binary = loaded->image.bytes.data();
   }
   return loaded;
 }
@@ -286,26 +278,18 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
     return result;
   }
   const Request request(fn, args);
-  const void* image = loaded->image.bytes.data();
+  const void* const image = loaded->wrapper.fat_binary != nullptr
+                                ? static_cast<const void*>(&loaded->wrapper)
+                                : loaded->image.bytes.data();
   contextune_fn with = fn;
   if (fn == contextune_fn_cuModuleLoad) with = contextune_fn_cuModuleLoadData;
   if (fn == contextune_fn_cuLibraryLoadFromFile) with = contextune_fn_cuLibraryLoadData;
-  if (request.image != nullptr) {
-    auto wrapper = gpu::MemorySource(request.image).read<FatBinaryWrapper>(0);
-    if (wrapper && wrapper->magic == wrapper_magic) {
-      wrapper->fat_binary = image;
-      char* const place =
-          loaded->image.bytes.data() + loaded->image.bytes.size() - sizeof(FatBinaryWrapper);
-      std::memcpy(place, &*wrapper, sizeof *wrapper);
-      image = place;
-    }
-  }
   std::array<void*, 8> changed{};
   const std::size_t count = with == contextune_fn_cuLibraryLoadData    ? 8
                             : with == contextune_fn_cuModuleLoadDataEx ? 5
                                                                        : 2;
   std::copy_n(args, count, changed.begin());
-  changed[1] = &image;
+  changed[1] = const_cast<const void**>(&image);
   CUresult result = load(with, changed.data());
   if (result != CUDA_SUCCESS) {
     refused_("An image was loaded as it is: the driver refused it with waits (" +
@@ -334,7 +318,7 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
 }
 
 void SplicedLoads::remember(const void* owner, std::shared_ptr<Loaded> loaded, bool keeps_bytes) {
-  if (!keeps_bytes) loaded->image.bytes = std::string();
+  if (!keeps_bytes) loaded->image.bytes = {};
   const std::lock_guard lock(mutex_);
   totals_.kept_bytes += loaded->image.bytes.size();
   loaded_[owner] = std::move(loaded);

@@ -87,8 +87,16 @@ class SplicedLoads {
   [[nodiscard]] Totals totals() noexcept;
 
  private:
+  /// What the CUDA runtime's compiler makes around a fatbin.
+  struct FatBinaryWrapper {
+    std::uint32_t magic = 0;
+    std::uint32_t version = 0;  ///< 2: further fatbins may be linked to it at load
+    const void* fat_binary = nullptr;
+    const void* others = nullptr;
+  };
   struct Loaded {
-    gpu::SplicedImage image;  ///< its bytes only where the driver may read them later
+    gpu::SplicedImage image;   ///< its bytes only where the driver may read them later
+    FatBinaryWrapper wrapper;  ///< around them; without a fatbin: the program's image has none
     /// The driver may link what it loads, so that a kernel may do more than the image says.
     bool is_linked = false;
   };

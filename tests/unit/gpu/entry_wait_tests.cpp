@@ -124,7 +124,8 @@ void check_waits(const std::string& image) {
     if (why.empty()) FAIL("refused without a reason");
     return;
   }
-  const std::string made = with_entry_waits(image, *found);
+  std::string made(image);
+  put_entry_waits(made, *found);
   if (made.size() != image.size()) FAIL("another size");
   std::vector<bool> may_change(image.size());
   const auto allow = [&](std::uint64_t begin, std::size_t bytes) {
@@ -176,7 +177,8 @@ TEST_CASE("The wait replaces the load of a stack pointer that the kernel does no
   CHECK_FALSE(code.kernel("stack").waits_in_place());
   CHECK_FALSE(code.kernel("waits").waits_in_place());
   Code made;
-  made.bytes = with_entry_waits(code.bytes, code.kernels());
+  made.bytes = code.bytes;
+  put_entry_waits(made.bytes, code.kernels());
   const std::uint64_t begin = code.text("plain");
   CHECK(made.get<std::uint64_t>(begin) == 0x000000000000782e);
   CHECK(made.get<std::uint64_t>(begin + 8) == 0x000fe20000000000);
@@ -218,7 +220,8 @@ TEST_CASE("A kernel goes to its padding, waits there and comes back", "[entry_wa
   Code code;
   code.force_detour("empty");
   Code made;
-  made.bytes = with_entry_waits(code.bytes, code.kernels());
+  made.bytes = code.bytes;
+  put_entry_waits(made.bytes, code.kernels());
   const std::uint64_t begin = code.text("empty");
   // LDC R1, EXIT and BRA to itself stand before the padding.
   REQUIRE(code.kernel("empty").room == begin + 0x30);
@@ -243,7 +246,9 @@ TEST_CASE("Nothing but the entry and the padding changes, and no kernel gets a s
     const std::string image = test_image(name);
     check_waits(image);
     std::string why;
-    CHECK(with_entry_waits(image, *read_code_kernels(image, why)) != image);
+    std::string made = image;
+    put_entry_waits(made, *read_code_kernels(image, why));
+    CHECK(made != image);
   }
 }
 
