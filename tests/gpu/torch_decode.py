@@ -1,9 +1,10 @@
 """A transformer's decode step, timed and hashed: to be run bare and under contextune in turns.
 
-Usage: torch_decode.py graph|eager|ahead|compiled [--layers N] [--hidden N] [--batch N] [--steps N] [--rounds N]
+Usage: torch_decode.py graph|eager|ahead|compiled [--layers N] [--hidden N] [--batch N] [--steps N] [--rounds N] [--plain]
 graph: a step is one launch of a CUDA graph; eager: its launches, one by one; ahead: the same, behind a busy
 GPU; compiled: by torch.compile. Prints the time of a step (median and fastest of the rounds, in us) and a hash of
-the logits of every step.
+the logits of every step. With --plain norms, gates and rotary positions are operations of PyTorch's, as most models
+write them: some 45 launches a layer instead of 21.
 """
 import argparse
 import hashlib
@@ -22,7 +23,43 @@ def arguments():
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--steps", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=10)
+    parser.add_argument("--plain", action="store_true")
     return parser.parse_args()
+
+
+class PlainDecoder(model.Decoder):
+    """The same without kernels of its own."""
+
+    def __init__(self, tokens):
+        super().__init__(tokens)
+        steps = torch.arange(model.CONTEXT, device=model.DEVICE, dtype=torch.float32)
+        powers = torch.arange(0, model.HEAD, 2, device=model.DEVICE, dtype=torch.float32) / model.HEAD
+        angles = torch.outer(steps, 10000.0**-powers).repeat(1, 2)
+        self.cosines, self.sines = angles.cos(), angles.sin()
+
+    def normalised(self, x):
+        value = x.float()
+        value = value * torch.rsqrt(value.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return self.ones * value.to(x.dtype)
+
+    def turned(self, x):
+        first, second = x.float().chunk(2, dim=-1)
+        cosine, sine = self.cosines[self.position], self.sines[self.position]
+        return (x.float() * cosine + torch.cat((-second, first), dim=-1) * sine).to(x.dtype)
+
+    def attend(self, layer, x):
+        q, k, v = (x @ layer["qkv"]).view(model.BATCH, 3, model.HEADS, 1, model.HEAD).unbind(1)
+        q = self.turned(q)
+        layer["keys"].index_copy_(2, self.position, self.turned(k))
+        layer["values"].index_copy_(2, self.position, v)
+        scores = (q @ layer["keys"].transpose(2, 3)).float() / model.HEAD**0.5
+        scores = scores.masked_fill(self.places > self.position, float("-inf"))
+        mixed = torch.softmax(scores, dim=-1).to(torch.bfloat16) @ layer["values"]
+        return mixed.view(model.BATCH, model.HIDDEN) @ layer["out"]
+
+    def feed(self, layer, x):
+        first, second = (x @ layer["up"]).chunk(2, dim=-1)
+        return (torch.nn.functional.silu(first) * second) @ layer["down"]
 
 
 def main():
@@ -32,7 +69,7 @@ def main():
     model.HEADS = given.hidden // model.HEAD
     model.INNER = 4 * given.hidden
     torch.inference_mode(True).__enter__()
-    decoder = model.Decoder(given.steps)
+    decoder = (PlainDecoder if given.plain else model.Decoder)(given.steps)
     for _ in range(3):
         decoder.step()
     torch.cuda.synchronize()
