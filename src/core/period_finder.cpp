@@ -443,9 +443,15 @@ bool PeriodFinder::keep_inside() noexcept {
   if (followed_ == nobody) return false;
   const std::uint32_t outer = followed_;
   std::uint32_t inner = nobody;
+  // The longest of those that make up most of it, or else that which makes up the most.
+  const auto rank = [&](std::uint32_t i) {
+    const std::uint64_t steps = std::uint64_t{known_[outer].holds[i]} * known_[i].length;
+    const bool is_most = 2 * steps >= known_[outer].length;
+    return std::pair(is_most, is_most ? std::uint64_t{known_[i].length} : steps);
+  };
   for (std::uint32_t i = 0; i < most_periods; ++i) {
     if (known_[outer].holds[i] == 0 || !followable(known_[i])) continue;
-    if (inner == nobody || known_[i].length > known_[inner].length) inner = i;
+    if (inner == nobody || rank(i) > rank(inner)) inner = i;
   }
   if (inner == nobody) return false;
   stop_following(steps_);

@@ -242,11 +242,11 @@ std::optional<SubmissionSearch::Planned> SubmissionSearch::take(std::uint64_t bl
   return planned;
 }
 
-void SubmissionSearch::measured(std::uint64_t block, double seconds, std::uint64_t entries) {
-  if (!(seconds > 0) || !std::isfinite(seconds) || entries == 0) return spoiled(block);
+void SubmissionSearch::measured(std::uint64_t block, double seconds, double work) {
+  if (!(seconds > 0) || !std::isfinite(seconds) || !(work > 0)) return spoiled(block);
   const std::optional<Planned> planned = take(block);
   if (!planned) return;
-  const double an_entry = seconds / static_cast<double>(entries);
+  const double an_entry = seconds / work;
   if (planned->submission.is_as_written()) {
     state_.block_seconds = seconds;
     as_written_[block] = an_entry;

@@ -34,7 +34,9 @@ class SubmissionSearch {
 
   /// The distance between the ends of the blocks before it and of this one. May come late and in
   /// any order; what never comes counts as spoiled after 1024 blocks.
-  void measured(std::uint64_t block, double seconds, std::uint64_t entries);
+  /// @param work that the block did, in a unit that is the same for all blocks: entries, where all
+  ///             of them are alike
+  void measured(std::uint64_t block, double seconds, double work);
 
   /// The block says nothing: a broken period, a capture, a time-out, graphs that were not ready.
   /// What it may have cost counts; more than that is told by spend().

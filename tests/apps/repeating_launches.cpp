@@ -10,10 +10,10 @@
 //                                   unload, or with a module that goes while launches are under way
 //   repeating_launches STEPS mixed       the same kernel three times, a graph, a copy and a wait
 //   repeating_launches STEPS graphs      a graph only, and a copy after every fourth
-//   repeating_launches STEPS ahead       a long graph only, launched far ahead, and a copy at times
-//   repeating_launches STEPS irregular   the same kernel, with waits that come at random
-//   repeating_launches STEPS threads     three threads of which each repeats the eight launches
-//   repeating_launches STEPS relay       three such threads, one after the other
+//   repeating_launches STEPS ahead       a long graph, launched far ahead, and at times a copy and
+//   other launches repeating_launches STEPS irregular   the same kernel, with waits that come at
+//   random repeating_launches STEPS threads     three threads of which each repeats the eight
+//   launches repeating_launches STEPS relay       three such threads, one after the other
 // prints one number that depends on the order of all of them.
 #include <cuda.h>
 #include <sys/wait.h>
@@ -183,7 +183,9 @@ Word repeat_graph(Work work, int steps, bool ahead) {
   const CUgraphExec graph = work.graph();
   for (int i = 0; i < steps; ++i) {
     work.launch(graph);
-    if (ahead ? i % 50 == 49 : i % 4 == 3) work.copy();
+    if (ahead ? i % 50 != 49 : i % 4 != 3) continue;
+    work.copy();
+    for (int k = 0; ahead && k < 12; ++k) work.launch(0, 4);
   }
   work.wait();
   return work.result();

@@ -306,6 +306,7 @@ void SubmissionTuning::look(const Step& step) {
   if (leader_ != 0 && leader_ != watched->number) {
     if (!begins_here || !threads_.is_absent(leader_)) return;
     breaks();
+    entry_lengths_.clear();
     leader_ = 0;
     period_ = 0;
   }
@@ -333,6 +334,7 @@ bool SubmissionTuning::block_is_broken() {
   only_launches_ = true;
   lost_in_a_row_ = 0;
   threads_.clear();
+  entry_lengths_.clear();
   leader_ = 0;
   period_ = 0;
   return true;
@@ -345,7 +347,7 @@ void SubmissionTuning::begins(const Step& step, Watched& watched) {
     breaks();
     period_ = followed;
     block_entries_ = 0;
-    entry_ns_ = 0;
+    entry_ns_ = length_of(period_).ns;
     first_function_ = step.function;
   }
   const std::uint64_t now = monotonic_ns();
@@ -356,7 +358,7 @@ void SubmissionTuning::begins(const Step& step, Watched& watched) {
     // A host that launches ahead is done with a block long before the GPU is.
     const std::uint64_t took = std::max(now - block_ns_, open_block_->entries * entry_ns_);
     if (!is_block_complete(now, took)) return;
-    if (open_block_->entries == 1 && took > longest_entry_ns && watched.finder->keep_inside()) {
+    if (took > open_block_->entries * longest_entry_ns && watched.finder->keep_inside()) {
       breaks();
       return;
     }
@@ -379,6 +381,9 @@ SubmissionTuning::Event SubmissionTuning::record(CUstream stream) {
 void SubmissionTuning::probe(CUstream stream) {
   const std::uint64_t entries = open_block_->entries;
   if (!std::has_single_bit(entries) || captures_.possible()) return;
+  read_probe();
+  // Another period's may end while this one goes on.
+  if (entry_ns_ != 0 || (probe_ && probe_->period != period_)) return;
   submitter_.hand_over();
   if (Event end = record(stream)) {
     probe_ = *open_block_;
@@ -387,9 +392,28 @@ void SubmissionTuning::probe(CUstream stream) {
   }
 }
 
-void SubmissionTuning::learn_length(double seconds, std::uint64_t entries) {
+void SubmissionTuning::read_probe() {
+  if (!probe_) return;
+  const std::optional<double> seconds = seconds_of(*probe_);
+  if (!seconds) return;
+  learn_length(*probe_, *seconds);
+  probe_.reset();
+}
+
+SubmissionTuning::Length& SubmissionTuning::length_of(std::uint32_t period) {
+  constexpr std::size_t most_periods = 64;  // that a program comes back to
+  if (entry_lengths_.size() >= most_periods && !entry_lengths_.contains(period))
+    entry_lengths_.clear();
+  return entry_lengths_[period];
+}
+
+void SubmissionTuning::learn_length(const Block& block, double seconds) {
   if (!(seconds > 0)) return;
-  entry_ns_ = static_cast<std::uint64_t>(1e9 * seconds) / entries;
+  Length& length = length_of(block.period);
+  length.ns = static_cast<std::uint64_t>(1e9 * seconds) / block.entries;
+  if (length.first_ns == 0) length.first_ns = length.ns;
+  if (block.period != period_) return;
+  entry_ns_ = length.ns;
   // The host alone did not see how long they are.
   if (block_entries_ > 1 && block_entries_ * entry_ns_ > most_targets * block_target_ns)
     block_entries_ = 0;
@@ -425,8 +449,8 @@ bool SubmissionTuning::is_block_complete(std::uint64_t now, std::uint64_t took) 
 
 void SubmissionTuning::begin_block(Event at) {
   if (at == nullptr) return;
-  open_block_ =
-      Block{{}, {}, std::move(at), nullptr, 0, 0, 0, disturbed(), graphs_.totals().attempts};
+  open_block_ = Block{
+      {}, {}, std::move(at), nullptr, period_, 0, 0, 0, disturbed(), graphs_.totals().attempts};
   block_ns_ = monotonic_ns();
   search_->elapsed(seconds_since_first());
   charge();
@@ -463,12 +487,7 @@ void SubmissionTuning::breaks() {
 }
 
 void SubmissionTuning::read_results() {
-  if (probe_) {
-    if (const auto seconds = seconds_of(*probe_)) {
-      learn_length(*seconds, probe_->entries);
-      probe_.reset();
-    }
-  }
+  read_probe();
   while (!pending_.empty()) {
     const Block& block = pending_.front();
     const auto seconds = seconds_of(block);
@@ -477,8 +496,10 @@ void SubmissionTuning::read_results() {
       in_flight_.ended(*block.number);
       measured_entries_ += block.entries;
       measured_seconds_ += *seconds;
-      if (block.submission.is_as_written()) learn_length(*seconds, block.entries);
-      search_->measured(*block.number, *seconds, block.entries);
+      if (block.submission.is_as_written()) learn_length(block, *seconds);
+      // Entries of several periods do not compare; what they take beside the first ones does.
+      search_->measured(*block.number, *seconds,
+                        static_cast<double>(block.entries * length_of(block.period).first_ns));
       log::write_block(log_.lines(), region_name, *block.number, text_of(block.submission),
                        *seconds, block.entries);
     } else {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -96,6 +97,11 @@ class SubmissionTuning {
     CUstream stream = nullptr;      ///< of a launch, never null; blocks begin and end there
     CUfunction function = nullptr;  ///< null: it is none of a kernel
   };
+  /// From the end of an entry to the end of the next, as written; 0: not known.
+  struct Length {
+    std::uint64_t ns = 0;
+    std::uint64_t first_ns = 0;
+  };
   /// Goes back to the pool with the last block that it begins or ends.
   using Event = std::shared_ptr<const gpu::PooledEvent>;
   struct Block {
@@ -103,6 +109,7 @@ class SubmissionTuning {
     Submission submission;
     Event begin;
     Event end;
+    std::uint32_t period = 0;
     std::uint64_t entries = 0;
     std::uint64_t launches = 0;
     std::uint64_t graphs = 0;     ///< launches of them
@@ -128,7 +135,9 @@ class SubmissionTuning {
   [[nodiscard]] bool is_block_complete(std::uint64_t now, std::uint64_t took);
   /// Before it is known how long an entry takes on the GPU: the block may never be completed.
   void probe(CUstream stream);
-  void learn_length(double seconds, std::uint64_t entries);
+  void read_probe();
+  void learn_length(const Block& block, double seconds);
+  [[nodiscard]] Length& length_of(std::uint32_t period);
   /// Absent: it has not ended. Not above 0: that cannot be known.
   [[nodiscard]] std::optional<double> seconds_of(const Block& block) const;
   void breaks();
@@ -174,7 +183,8 @@ class SubmissionTuning {
   std::uint64_t first_ns_ = 0;
   std::uint64_t block_ns_ = 0;       ///< when the open block began
   std::uint64_t block_entries_ = 0;  ///< of every block; 0: the next one finds out
-  std::uint64_t entry_ns_ = 0;       ///< from the end of one to the end of the next; 0: not known
+  std::map<std::uint32_t, Length> entry_lengths_;  ///< by period
+  std::uint64_t entry_ns_ = 0;                     ///< of the one that is followed
   std::optional<Block> probe_;       ///< the first entries of a block that finds out
   std::uint64_t next_block_ = 0;
   std::uint64_t looked_ns_ = 0;  ///< for results
