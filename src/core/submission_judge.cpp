@@ -447,6 +447,15 @@ double screened_ratio(const SubmissionState& state, const Submission& submission
   return no_sample;
 }
 
+void forget_chaining(SubmissionState& state) {
+  std::erase_if(state.screened,
+                [](const ScreenedSubmission& one) { return one.submission.chained; });
+  std::erase_if(state.pairs, [](const SubmissionPairs& one) {
+    return one.candidate.chained || one.against.chained;
+  });
+  state.verdict.settled = false;
+}
+
 std::optional<SubmissionVerdict> verdict_of_all(const SubmissionState& state,
                                                 const SubmissionLimits& limits, std::size_t least) {
   // The best of several looks better than it is.

@@ -21,6 +21,9 @@ struct SubmissionChoices {
 /// Kernels that are left out of chaining by themselves; more are chained with all others.
 inline constexpr std::size_t most_numbered_kernels = 16;
 
+/// Of images that a later run reads; of more it reads all.
+inline constexpr std::size_t most_needed_images = 256;
+
 struct SubmissionLimits {
   double max_slowdown = 0.10;    ///< share of the time since the first launch
   double grace_seconds = 0.050;  ///< that a process may be slowed down by beside it
@@ -79,7 +82,16 @@ struct SubmissionState {
   std::vector<SubmissionPairs> pairs;
   SubmissionVerdict verdict;
   double block_seconds = 0;  ///< of a block as written; 0: not known
+  double run_seconds = 0;    ///< of the last run, from its first launch on; 0: not known
+  /// Keys of the images whose kernels were launched where launches may be chained; empty: not
+  /// known.
+  std::vector<std::uint64_t> images;
+  /// Some of them were not read, so that launches of their kernels were not chained.
+  bool lacks_images = false;
   bool operator==(const SubmissionState&) const = default;
 };
+
+/// What was found out of chaining is forgotten, and nothing is settled. The winner is not chained.
+void forget_chaining(SubmissionState& state);
 
 }  // namespace contextune

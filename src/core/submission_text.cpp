@@ -63,7 +63,10 @@ std::string written(const SubmissionState& state) {
                      " winner=" + submission_word(verdict.winner) +
                      " gain=" + number_word(verdict.gain) + " low=" + number_word(verdict.low) +
                      " high=" + number_word(verdict.high) + " pairs=" + number_word(verdict.pairs);
+  if (state.run_seconds > 0) text += " seconds=" + number_word(state.run_seconds);
   if (state.kernels) text += " kernels=" + words_of(*state.kernels);
+  if (!state.images.empty()) text += " images=" + words_of(state.images);
+  if (state.lacks_images) text += " lacking";
   for (const ScreenedSubmission& one : state.screened)
     text += " screen=" + submission_word(one.submission) + ':' + words_of(one.ratios);
   for (const SubmissionPairs& one : state.pairs)
@@ -86,7 +89,10 @@ class SubmissionReader {
           word(" gain=") && number(verdict.gain) && word(" low=") && number(verdict.low) &&
           word(" high=") && number(verdict.high) && word(" pairs=") && number(verdict.pairs)))
       return false;
+    if (word(" seconds=") && !number(read.run_seconds)) return false;
     if (word(" kernels=") && !numbers(read.kernels.emplace(), most_numbered_kernels)) return false;
+    if (word(" images=") && !numbers(read.images, most_needed_images)) return false;
+    read.lacks_images = word(" lacking");
     while (word(" screen=")) {
       if (read.screened.size() == most_submissions) return false;
       ScreenedSubmission& one = read.screened.emplace_back();
@@ -189,7 +195,10 @@ bool is_numbered(const SubmissionState& state, const Submission& submission) {
 
 bool is_possible(const SubmissionState& state) {
   const std::vector<std::uint32_t>& sizes = state.choices.may_gather;
-  if (state.runs < 0 || state.verdict.pairs < 0 || state.block_seconds < 0) return false;
+  if (state.runs < 0 || state.verdict.pairs < 0 || state.block_seconds < 0 ||
+      state.run_seconds < 0) {
+    return false;
+  }
   if (!sizes.empty() && sizes.front() == 0) return false;
   if (std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()) != sizes.end())
     return false;

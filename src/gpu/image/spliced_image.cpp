@@ -40,8 +40,7 @@ class Splicer {
 
   bool has_room_for(std::uint64_t bytes) {
     made_.code_bytes += bytes;
-    return made_.code_bytes <= most_bytes_ ||
-           fails("it has more machine code than is worth reading");
+    return made_.code_bytes <= most_bytes_ || fails(std::string(too_much_code));
   }
 
   /// @return whether the code could be read; then it may have been changed

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "gpu/byte_source.hpp"
 #include "gpu/image/entry_wait.hpp"
@@ -27,6 +28,9 @@ struct SplicedImage {
   std::map<std::string, KernelOrder, std::less<>> kernels;  ///< by symbol
   std::map<NoEntryWait, std::size_t> refused;               ///< kernels by reason
 };
+
+/// Why an image is left alone that has more machine code than may be read.
+inline constexpr std::string_view too_much_code = "it has more machine code than is worth reading";
 
 /// Gives the kernels of an image a wait at their entry.
 ///

@@ -120,7 +120,9 @@ void ChainedGraph::chain(CUgraph copy, std::set<CUgraphNode>& followed,
   for (const GraphKernel& one : nodes.kernels()) {
     if (!is_plain(one)) continue;
     SubmittedKernel* const known = kernel_of(one.params.func, one.params.kern, one.params.ctx);
-    if (known != nullptr) kernels[one.node] = known;
+    if (known == nullptr) continue;
+    known->see();
+    kernels[one.node] = known;
   }
   const EdgeList all = edges_of(driver_, copy);
   std::map<CUgraphNode, std::size_t> edges_to;

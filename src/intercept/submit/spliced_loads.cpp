@@ -10,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "core/stable_hash.hpp"
 #include "core/submission.hpp"
 #include "environment/variables.hpp"
+#include "gpu/fat_binary.hpp"
 #include "gpu/kernel_image.hpp"
 #include "gpu/kernel_name.hpp"
 #include "gpu/program_file.hpp"
@@ -82,6 +84,24 @@ bool is_kernel_of_others(std::string_view symbol) {
       "cusparse", "cusolver", "curand", "xmma",  "cask",    "vector_fft"};
   return std::any_of(parts.begin(), parts.end(),
                      [&](std::string_view part) { return symbol.find(part) != symbol.npos; });
+}
+
+bool contains(const std::vector<std::uint64_t>& all, std::uint64_t one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+/// Its first bytes hold how long it is and where its parts lie. 0: it has no form that is known.
+std::uint64_t key_of_image(const gpu::ByteSource& image) {
+  constexpr std::size_t first_bytes = 4096;
+  auto bytes = gpu::fat_binary_bytes(image);
+  if (!bytes) bytes = gpu::machine_code_bytes(image);
+  if (!bytes) return 0;
+  std::array<char, first_bytes> first;
+  const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(*bytes, first.size()));
+  StableHash hash;
+  hash.add(*bytes);
+  hash.add(std::string_view(first.data(), image.read_some(0, first.data(), count)));
+  return hash.value();
 }
 
 /// The image and what the driver was told about it.
@@ -220,28 +240,41 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
     if (const auto loaded_from = gpu::program_file_of(image, 1)) file = loaded_from->load;
     file = file.substr(0, file.rfind('@'));
   }
-  if (splice_ != Splice::All && is_library_of_others(file)) {
-    return leave("it belongs to " + file + ", a library of NVIDIA's (--splice all changes it)");
-  }
   auto loaded = std::make_shared<Loaded>();
+  loaded->origin.key = key_of_image(*source);
   std::vector<std::uint64_t> left;
+  bool is_needed = false;
   {
     const std::lock_guard lock(mutex_);
     left = left_;
+    is_needed = contains(needed_, loaded->origin.key);
+    if (!needed_.empty() && !is_needed) {
+      ++totals_.left;
+      return loaded;
+    }
+  }
+  const bool may_change = splice_ == Splice::All || !is_library_of_others(file);
+  if (!may_change) {
+    (void)leave("it belongs to " + file + ", a library of NVIDIA's (--splice all changes it)");
+    // What comes after its kernels may be chained all the same.
+    if (!is_needed && !reads_others_) return loaded;
   }
   std::string why;
   auto spliced = gpu::spliced_image(
       *source, bytes_left(),
       [&](const gpu::CodeKernel& kernel) {
         const Splice splice = splice_;
-        return splice != Splice::Off &&
+        return splice != Splice::Off && may_change &&
                (splice == Splice::All || !is_kernel_of_others(kernel.symbol)) &&
                !(left_out_ && left_out_(kernel.symbol)) &&
-               (left.empty() ||
-                std::find(left.begin(), left.end(), hash_of_kernel(kernel.symbol)) == left.end());
+               (left.empty() || !contains(left, hash_of_kernel(kernel.symbol)));
       },
       why);
-  if (!spliced) return leave(why);
+  loaded->origin.was_read = why != gpu::too_much_code;
+  if (!spliced) {
+    (void)leave(why);
+    return loaded;
+  }
   loaded->image = std::move(*spliced);
   if (is_wrapped) {
     loaded->wrapper = *wrapper;
@@ -362,6 +395,12 @@ std::optional<gpu::KernelOrder> SplicedLoads::order_of(const void* owner,
   }
   if (!is_linked) return std::nullopt;
   return gpu::KernelOrder{.triggers = true, .launches = true, .maps = true};
+}
+
+SplicedLoads::Image SplicedLoads::image_of(const void* owner) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto known = loaded_.find(owner);
+  return known == loaded_.end() ? Image{0, true} : known->second->origin;
 }
 
 SplicedLoads::Totals SplicedLoads::totals() noexcept {

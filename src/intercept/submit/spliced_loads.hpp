@@ -72,6 +72,22 @@ class SplicedLoads {
     left_ = std::move(kernels);
   }
 
+  /// From now on only these images are read, by their keys.
+  void read_only(std::vector<std::uint64_t> images) noexcept {
+    const std::lock_guard lock(mutex_);
+    needed_ = std::move(images);
+  }
+
+  /// From now on NVIDIA's own libraries are read as well, and stay as they are.
+  void read_others() noexcept { reads_others_ = true; }
+
+  /// What a module or library was loaded from.
+  struct Image {
+    std::uint64_t key = 0;  ///< equal in every run; 0: not known
+    bool was_read = false;  ///< or cannot be, in any run
+  };
+  [[nodiscard]] Image image_of(const void* owner) noexcept;
+
   /// A load by the program: cuModuleLoad* or cuLibraryLoad*, with the arguments as the frontend
   /// shows them.
   [[nodiscard]] CUresult load(contextune_fn fn, void* const* args, const Load& load) noexcept;
@@ -97,6 +113,7 @@ class SplicedLoads {
   struct Loaded {
     gpu::SplicedImage image;   ///< its bytes only where the driver may read them later
     FatBinaryWrapper wrapper;  ///< around them; without a fatbin: the program's image has none
+    Image origin;
     /// The driver may link what it loads, so that a kernel may do more than the image says.
     bool is_linked = false;
   };
@@ -117,9 +134,11 @@ class SplicedLoads {
   const LeftOut left_out_;
   std::atomic<bool> reads_;
   std::atomic<Splice> splice_;
+  std::atomic<bool> reads_others_{false};
   std::mutex mutex_;
   std::map<const void*, std::shared_ptr<Loaded>> loaded_;
   std::vector<std::uint64_t> left_;
+  std::vector<std::uint64_t> needed_;              ///< images; empty: all
   std::deque<std::shared_ptr<Loaded>> unloading_;  ///< the last of them
   Totals totals_;
 };

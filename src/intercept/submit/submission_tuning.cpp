@@ -91,6 +91,13 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     search_ =
         std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
     if (!same_software && stored_->tunes()) search_->recheck();
+    if (earlier) {
+      // The same program with the same arguments takes as long again, or half as long at least.
+      expected_seconds_ = earlier->run_seconds / 2;
+      loads_.read_only(earlier->images);
+      // Chained as a part of it was shown to be faster.
+      if (earlier->lacks_images && stored_->tunes()) search_->recheck();
+    }
     is_settled_ = search_->settled();
     put_in_use(search_->verdict().winner);
     // Kernels that did not win run as the program has them.
@@ -117,6 +124,7 @@ void SubmissionTuning::pin(const Submission& submission) noexcept {
   const Lock lock(mutex_);
   is_pinned_ = true;
   is_settled_ = true;
+  loads_.read_others();
   put_in_use(submission);
   if (submission.is_as_written()) return;
   watches_.store(true, std::memory_order_relaxed);
@@ -149,9 +157,11 @@ SubmissionTuning::Lock SubmissionTuning::lock_for_a_while() noexcept {
 double SubmissionTuning::seconds_left_for_loads() noexcept {
   const Lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return 0;
-  const double allowance = limits_.grace_seconds + limits_.max_slowdown * seconds_since_first();
+  const double allowance =
+      limits_.grace_seconds +
+      limits_.max_slowdown * std::max(expected_seconds_, seconds_since_first());
   // With a winner from an earlier run, what it saves was measured.
-  const bool pays = in_use_.chained && is_settled_;
+  const bool pays = in_use_.chained && (search_ == nullptr || search_->verdict().settled);
   if (search_ != nullptr) charge();
   const double spent = search_ != nullptr ? search_->budget().spent()
                                           : loads_.totals().seconds + graphs_.totals().seconds;
@@ -556,11 +566,31 @@ void SubmissionTuning::settle() {
       first_function_ != nullptr ? kernels_.find(first_function_, context) : nullptr;
   if (first != nullptr) region.first = first->identity.name;
   write_winner(text_of(region));
-  if (stored_ != nullptr) stored_->save(search_->state());
+  save();
   threads_.clear();
   if (!in_use_.is_as_written()) return;
   watches_.store(false, std::memory_order_relaxed);
   open_.watch_no_more();
+}
+
+void SubmissionTuning::save() {
+  if (stored_ == nullptr) return;
+  SubmissionState state = search_->state();
+  state.run_seconds = seconds_since_first();
+  auto [images, all_read] = submitter_.images();
+  if (!images.empty()) {
+    if (images.size() > most_needed_images) images.clear();
+    state.images = std::move(images);
+    state.lacks_images = !all_read;
+    // A part that was chained in vain says little of the whole.
+    if (!all_read && !state.verdict.winner.chained && state.runs < limits_.max_runs) {
+      forget_chaining(state);
+      log_.fallback(FallbackReason::NotSettled, region_name, site_name,
+                    "Only a part of the region's kernels could be chained: giving all of them "
+                    "waits would have taken too long in this run. The next run goes on from here.");
+    }
+  }
+  stored_->save(state);
 }
 
 void SubmissionTuning::write_winner(const std::string& found) {
@@ -618,7 +648,7 @@ void SubmissionTuning::finish() noexcept {
                     region_name, site_name, {});
       const bool has_shown_enough = leader_ != 0 || steps_ >= steps_without_period;
       if (leader_ == 0 && has_shown_enough) search_->nothing_repeats();
-      if (has_shown_enough && stored_ != nullptr) stored_->save(search_->state());
+      if (has_shown_enough) save();
     }
     is_settled_ = true;
     const Submitter::Totals totals = submitter_.totals();

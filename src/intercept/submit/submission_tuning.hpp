@@ -150,6 +150,8 @@ class SubmissionTuning {
   /// Those that were chained, so that the search may leave them out.
   void number_kernels();
   void settle();
+  /// What the next run has to know.
+  void save();
   void write_winner(const std::string& found);
   /// What makes the blocks; absent: nothing that repeats was found.
   [[nodiscard]] std::optional<FoundRegion> found_region() const;
@@ -195,6 +197,7 @@ class SubmissionTuning {
   std::uint64_t steps_ = 0;     ///< that were looked at
   std::uint64_t looks_ns_ = 0;  ///< they took
   double charged_ = 0;          ///< seconds
+  double expected_seconds_ = 0;  ///< that the program goes on for, at least
   Submission in_use_;
   bool is_fatal_ = false;  ///< another way than as written was in an earlier run
   Event probation_;        ///< behind the first launches in the way that an earlier run found

@@ -36,6 +36,21 @@ std::vector<std::uint64_t> SubmittedKernels::chained() const {
   return hashes;
 }
 
+SubmittedKernels::Images SubmittedKernels::images() const {
+  std::set<std::uint64_t> keys;
+  Images images;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const SubmittedKernel& kernel : all_) {
+      if (!kernel.is_seen || kernel.image == 0) continue;
+      keys.insert(kernel.image);
+      images.all_read = images.all_read && kernel.image_was_read;
+    }
+  }
+  images.keys.assign(keys.begin(), keys.end());
+  return images;
+}
+
 std::string SubmittedKernels::names_of(std::uint32_t ordinary) const {
   std::set<std::string> names;
   {
@@ -103,6 +118,9 @@ void SubmittedKernels::describe(const KnownKernel& known, SubmittedKernel& kerne
       kernel.order = *order;
       kernel.order_known = true;
     }
+    const SplicedLoads::Image image = loads_.image_of(owner);
+    kernel.image = image.key;
+    kernel.image_was_read = image.was_read;
   }
   if (known.excluded) {
     kernel.order.waits = false;

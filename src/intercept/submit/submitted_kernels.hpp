@@ -30,6 +30,10 @@ struct SubmittedKernel {
   std::uint64_t hash = 0;    ///< of its symbol
   /// Bit of it in Submission::ordinary; 0: always chained with others.
   std::atomic<std::uint32_t> number{0};
+  std::uint64_t image = 0;     ///< key of what it was loaded from; 0: not known
+  bool image_was_read = true;  ///< or cannot be
+  /// It was launched, or stands in a graph, where launches may be chained.
+  std::atomic<bool> is_seen{false};
   /// Launches that were chained, and edges to it that are programmatic.
   std::atomic<std::uint64_t> chained{0};
   std::uint32_t argument_bytes = 0;
@@ -48,6 +52,10 @@ struct SubmittedKernel {
   std::uint64_t accepted_at = 0;  ///< the gatherer's count of changes
 
   [[nodiscard]] bool is_accepted(const contextune_launch& call) const noexcept;
+
+  void see() noexcept {
+    if (!is_seen.load(std::memory_order_relaxed)) is_seen.store(true, std::memory_order_relaxed);
+  }
 
   /// Whether a launch may be prepared while the one before it ends.
   /// @param but kernels that stay ordinary, as bits
@@ -103,6 +111,13 @@ class SubmittedKernels {
 
   /// Hashes of the names of those that were chained, the most frequent ones first. Throws.
   [[nodiscard]] std::vector<std::uint64_t> chained() const;
+
+  struct Images {
+    std::vector<std::uint64_t> keys;
+    bool all_read = true;  ///< those that can be
+  };
+  /// Of kernels that were seen. Throws.
+  [[nodiscard]] Images images() const;
 
   /// Of those that were launched, as a person knows them: "axpy, softmax". Throws.
   [[nodiscard]] std::string names_of(std::uint32_t ordinary) const;

@@ -121,6 +121,7 @@ CUresult Submitter::launch(const contextune_launch& call, SubmittedKernelCache& 
   if (!captured && stream.context != nullptr && is_ordinary(call))
     kernel = kernels_.find(call.function, stream.context, cache);
   Lock lock(mutex_);
+  if (kernel != nullptr && submission_.chained) kernel->see();
   if (__atomic_load_n(unguarded_, __ATOMIC_RELAXED) != 0 && !std::exchange(said_unguarded_, true)) {
     say("Launches are neither chained nor gathered any more: the program has obtained more "
         "functions of the driver than can be made to hand over first.");

@@ -87,6 +87,7 @@ class Submitter {
   /// Hashes of the names of kernels that were chained, the most frequent ones first. Throws.
   [[nodiscard]] std::vector<std::uint64_t> chained_kernels() const { return kernels_.chained(); }
   /// As a person knows them. Throws.
+  [[nodiscard]] SubmittedKernels::Images images() const { return kernels_.images(); }
   [[nodiscard]] std::string names_of(std::uint32_t ordinary) const {
     return kernels_.names_of(ordinary);
   }

@@ -375,3 +375,37 @@ TEST_CASE("Equal calls get equal answers", "[submission]") {
   const SimulatedProgram program = gaining_program();
   CHECK(run_program(program, 5).state == run_program(program, 5).state);
 }
+
+TEST_CASE("What was chained in part is found out about anew, and what was gathered is not",
+          "[submission]") {
+  SubmissionState state;
+  state.runs = 1;
+  state.choices = {true, {16}};
+  state.screened = {{{true, 0}, {1.0}}, {{false, 16}, {0.8}}, {{true, 16}, {0.8}}};
+  state.pairs = {{{true, 16}, {}, {0.2}, {}},
+                 {{false, 16}, {}, {0.2}, {}},
+                 {{false, 16}, {true, 0}, {0.1}, {}}};
+  state.verdict.settled = true;
+  state.verdict.winner = {false, 16};
+  forget_chaining(state);
+  CHECK(state.screened == std::vector<ScreenedSubmission>{{{false, 16}, {0.8}}});
+  CHECK(state.pairs == std::vector<SubmissionPairs>{{{false, 16}, {}, {0.2}, {}}});
+  CHECK_FALSE(state.verdict.settled);
+  CHECK(state.verdict.winner == Submission{false, 16});
+}
+
+TEST_CASE("Blocks of different work are compared by what they take beside it", "[submission]") {
+  SimulatedProgram program;
+  program.ratio = [](const Submission& submission) { return submission.chained ? 0.9 : 1.0; };
+  SubmissionSearch search({true, {}}, {});
+  for (std::uint64_t block = 0; block < 400 && !search.settled(); ++block) {
+    const Submission submission = search.plan(block);
+    if (search.wants_kernels()) search.number_kernels({});
+    const double work = block / 10 % 2 == 0 ? 1 : 7.5;
+    search.elapsed(static_cast<double>(block) * 1e-3);
+    search.measured(block, 1e-3 * work * program.ratio(submission), work);
+  }
+  CHECK(search.settled());
+  CHECK(search.verdict().winner == Submission{true, 0});
+  CHECK(std::abs(search.verdict().gain - 0.1) < 1e-3);
+}

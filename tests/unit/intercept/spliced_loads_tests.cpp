@@ -192,6 +192,48 @@ TEST_CASE("Images are left alone once there is no time for them", "[spliced_load
   CHECK(program.given == Submitting::image().data());
 }
 
+TEST_CASE("Where it is known which images are needed, no other one is read", "[spliced_loads]") {
+  const ScratchFolder folder;
+  const std::string path = folder.path("libcublasLt.so.13");
+  std::ofstream(path, std::ios::binary) << Submitting::image();
+  const std::string other = simcuda::build_cubin({{.name = "step"}});
+  void* owner = nullptr;
+  std::uint64_t key = 0;
+  {
+    Submitting program;
+    const auto load = [&](const void* code) {
+      REQUIRE(load_by(program, contextune_fn_cuModuleLoadData, code, &owner) == CUDA_SUCCESS);
+      return program.loads->image_of(owner);
+    };
+    key = load(Submitting::image().data()).key;
+    CHECK(key != 0);
+    CHECK(program.loads->image_of(owner).was_read);
+    CHECK(load(other.data()).key != key);
+    program.seconds_for_loads = 0;
+    CHECK_FALSE(load(Submitting::image().data()).was_read);
+    CHECK(program.loads->image_of(owner).key == key);
+    // Of what is NVIDIA's nothing is read before it is known to be needed.
+    REQUIRE(load_by(program, contextune_fn_cuModuleLoad, path.c_str(), &owner) == CUDA_SUCCESS);
+    CHECK_FALSE(program.loads->image_of(owner).was_read);
+    CHECK_FALSE(program.loads->order_of(owner, "step"));
+    CHECK(program.loads->image_of(nullptr).key == 0);
+  }
+  Submitting program;
+  program.loads->read_only({key});
+  REQUIRE(load_by(program, contextune_fn_cuModuleLoadData, Submitting::image().data(), &owner) ==
+          CUDA_SUCCESS);
+  CHECK(waits(program, owner));
+  REQUIRE(load_by(program, contextune_fn_cuModuleLoad, path.c_str(), &owner) == CUDA_SUCCESS);
+  CHECK(program.loads->order_of(owner, "step"));
+  CHECK_FALSE(waits(program, owner));
+  const std::size_t refusals = program.refusals.size();
+  REQUIRE(load_by(program, contextune_fn_cuModuleLoadData, other.data(), &owner) == CUDA_SUCCESS);
+  CHECK(program.given == other.data());
+  CHECK_FALSE(program.loads->order_of(owner, "step"));
+  CHECK_FALSE(program.loads->image_of(owner).was_read);
+  CHECK(program.refusals.size() == refusals);
+}
+
 TEST_CASE("A module at the place of one that went with its context is another", "[spliced_loads]") {
   Submitting program;
   const auto owner_at = [](int) { return reinterpret_cast<CUmodule>(0x1000); };
