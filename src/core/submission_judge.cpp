@@ -366,7 +366,10 @@ void Judge::leave_out(const Submission& whole, const Judged& of_whole) {
   for (const Submission& rest : {Submission{false, whole.gathered}, Submission{true, 0}}) {
     const Judged with = judged(whole, rest, of_whole.scatter);
     if (compare(whole, rest, with)) return;
-    if (with.verdict != Comparison::Verdict::NotShown) continue;
+    // It has to be worth what it does to launches that were not measured.
+    const bool is_worth_it =
+        with.verdict == Comparison::Verdict::Faster && with.gain >= limits_.margin / 2;
+    if (is_worth_it) continue;
     // The other half alone may do; it has to be shown as the whole was.
     const Judged alone = judged(rest, {}, of_whole.scatter);
     if (compare(rest, {}, alone)) return;

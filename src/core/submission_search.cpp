@@ -392,7 +392,15 @@ void SubmissionSearch::end_recheck() {
   step_.kind = SubmissionStep::Kind::Settled;
   std::vector<double> gains = recheck_.against_first;
   gains.insert(gains.end(), recheck_.candidate_first.begin(), recheck_.candidate_first.end());
-  if (mean(gains) > 0) return;
+  const Bound bound = paired_bound(gains, 0.05);
+  if (bound.mean > 0) {
+    // What was chained may be more than when it was shown.
+    state_.verdict.gain = -std::expm1(-bound.mean);
+    state_.verdict.low = -std::expm1(-bound.low);
+    state_.verdict.high = -std::expm1(bound.low - 2 * bound.mean);
+    state_.verdict.pairs = static_cast<int>(gains.size());
+    return;
+  }
   pairs_of(recheck_.candidate, recheck_.against) = std::move(recheck_);
   state_.runs = 1;
   counted_ = true;

@@ -33,7 +33,7 @@ struct SubmissionLimits {
   double min_seconds = 2e-3;
   /// The share of the region's time that a kept submission saves at least.
   double margin = 0.01;
-  int max_runs = 5;  ///< the run after these uses what is known
+  int max_runs = 4;  ///< the run after these uses what is known
   /// Blocks that do not count when a process first gathers in a new way: graphs are being built.
   int warm_up_blocks = 1;
   /// A run has room for few blocks: one way is compared with as written, and no other.
