@@ -155,7 +155,8 @@ bool SubmissionSearch::may_run(const Submission& submission) const {
 }
 
 int SubmissionSearch::missing_warm_ups(const Submission& submission) const {
-  if (submission.gathered == 0) return 0;
+  // A check begins with the program's first blocks, which are slower however they go out.
+  if (submission.gathered == 0 && !rechecking_) return 0;
   // Where blocks are short, graphs take longer than one. The pair begins with the third then.
   const int wanted = limits_.warm_up_blocks + (limits_.few_blocks ? 1 : 0);
   for (const Use& use : uses_)
@@ -447,7 +448,7 @@ SubmissionState SubmissionSearch::state() const {
     if (state.verdict.winner.is_as_written()) state.verdict.why = "no gain was shown";
     return state;
   }
-  const bool is_last = state.runs >= limits_.max_runs;
+  const bool is_last = state.runs >= limits_.max_runs || (is_blocked() && state.runs > 1);
   constexpr std::size_t least = 4;
   if (state.verdict.winner.is_as_written() && state.runs > 1) {
     if (const auto verdict = verdict_of_all(state, limits_, is_last ? least : 2 * least)) {

@@ -46,6 +46,8 @@ class SubmissionSearch {
   [[nodiscard]] bool wants_kernels() const {
     return step_.kind == SubmissionStep::Kind::NumberKernels;
   }
+  /// What is left could not be measured in this run: nothing more will be tried.
+  [[nodiscard]] bool is_blocked() const { return step_.kind == SubmissionStep::Kind::Blocked; }
   /// @param kernels whose launches were chained, by hashes of their names, the most frequent ones
   ///                first; at most most_numbered_kernels count
   void number_kernels(std::vector<std::uint64_t> kernels);
@@ -75,7 +77,7 @@ class SubmissionSearch {
   [[nodiscard]] const SubmissionBudget& budget() const { return budget_; }
 
   /// For the store, at any time: also what blocks that were measured so far say. The last of
-  /// max_runs runs settles what is still open.
+  /// max_runs runs settles what is still open, and the second what cannot be measured.
   [[nodiscard]] SubmissionState state() const;
 
  private:

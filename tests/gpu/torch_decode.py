@@ -89,7 +89,7 @@ def main():
             begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             spent = 0.0
             for _ in range(given.steps):
-                torch.cuda._sleep(20_000_000)  # cycles: some 10 ms, in which the host gets ahead
+                torch.cuda._sleep(60_000_000)  # cycles: some 30 ms, in which the host gets ahead
                 begin.record()
                 step()
                 end.record()

@@ -519,6 +519,11 @@ void SubmissionTuning::read_results() {
   }
   if (search_->wants_kernels()) number_kernels();
   if (search_->settled()) return settle();
+  if (search_->is_blocked()) {
+    // Looking on would cost the program more, and find out nothing.
+    is_blocked_ = true;
+    return end_search();
+  }
   submitter_.want_other_calls(!only_launches_ || !pending_.empty() || probe_);
 }
 
@@ -552,13 +557,20 @@ std::optional<FoundRegion> SubmissionTuning::found_region() const {
   return region;
 }
 
-void SubmissionTuning::settle() {
-  if (is_settled_) return;
+void SubmissionTuning::end_search() {
   is_settled_ = true;
   in_flight_.clear();  // what was found was survived
   put_in_use(search_->verdict().winner);
   graphs_.use_no_other();
   submitter_.want_other_calls(false);
+  if (!in_use_.is_as_written()) return;
+  watches_.store(false, std::memory_order_relaxed);
+  open_.watch_no_more();
+}
+
+void SubmissionTuning::settle() {
+  if (is_settled_) return;
+  end_search();
   FoundRegion region = found_region().value_or(FoundRegion{});
   CUcontext context = nullptr;
   (void)driver_.cuCtxGetCurrent(&context);
@@ -568,9 +580,6 @@ void SubmissionTuning::settle() {
   write_winner(text_of(region));
   save();
   threads_.clear();
-  if (!in_use_.is_as_written()) return;
-  watches_.store(false, std::memory_order_relaxed);
-  open_.watch_no_more();
 }
 
 void SubmissionTuning::save() {
@@ -639,7 +648,7 @@ void SubmissionTuning::finish() noexcept {
     const bool is_pinned = this->is_pinned() && !in_use_.is_as_written();
     if (is_finished_ || (search_ == nullptr && !is_pinned && !is_fatal_)) return;
     is_finished_ = true;
-    const bool is_open = !is_settled_;
+    const bool is_open = !is_settled_ || is_blocked_;
     if (is_open) {
       // The driver is not asked any more: what the region begins with stays without a name.
       if (const auto region = found_region())

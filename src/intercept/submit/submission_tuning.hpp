@@ -149,6 +149,8 @@ class SubmissionTuning {
   void read_results();
   /// Those that were chained, so that the search may leave them out.
   void number_kernels();
+  /// Launches and graphs go out in the winner's way from now on, and nothing is looked at.
+  void end_search();
   void settle();
   /// What the next run has to know.
   void save();
@@ -199,6 +201,7 @@ class SubmissionTuning {
   double charged_ = 0;          ///< seconds
   double expected_seconds_ = 0;  ///< that the program goes on for, at least
   Submission in_use_;
+  bool is_blocked_ = false;  ///< what is left cannot be measured in this run
   bool is_fatal_ = false;  ///< another way than as written was in an earlier run
   Event probation_;        ///< behind the first launches in the way that an earlier run found
   std::uint64_t launches_on_probation_ = 0;

@@ -199,9 +199,9 @@ TEST_CASE("A program whose blocks never say anything stays as written", "[submis
   CHECK_FALSE(run.state.verdict.settled);
   CHECK(run.tried < 100);
   const SeveralRuns several = run_until_settled(program, 1);
-  CHECK(several.runs == 4);
+  CHECK(several.runs == 2);
   CHECK(several.state.verdict.winner.is_as_written());
-  CHECK(several.state.verdict.why == "no answer in 4 runs");
+  CHECK(several.state.verdict.why == "no answer in 2 runs");
 }
 
 TEST_CASE("Results that never come are waited for no longer than 1024 blocks", "[submission]") {
@@ -350,7 +350,7 @@ TEST_CASE("A winner that is still faster passes its check, another one is given 
     }
     CHECK(search.settled());
     if (still) {
-      CHECK(as_written == 4);
+      CHECK(as_written == 5);  // one of them to warm up
       SubmissionVerdict verdict = settled.verdict;
       CHECK(std::abs(search.verdict().gain - verdict.gain) < 0.01);
       CHECK(search.verdict().pairs == 4);
