@@ -113,6 +113,7 @@ Json to_json(const log::SubmissionReport& submission) {
           {"images_left", submission.images_left},
           {"kept_bytes", submission.kept_bytes},
           {"load_seconds", number(submission.load_seconds)},
+          {"graph_bytes", submission.graph_bytes},
           {"ordinary", submission.ordinary}};
 }
 

@@ -206,6 +206,9 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
            count_text(submission.chained_graph_launches, "launch", "launches") + " of " +
            count_text(submission.chained_graphs, "graph", "graphs") + " of the program's chained";
   }
+  if (submission.graph_bytes > 0)
+    did += (did.empty() ? "" : "; ") + bytes_text(submission.graph_bytes) +
+           " of device memory taken by graphs";
   if (!did.empty()) text += "    " + did + "\n";
   if (!submission.ordinary.empty())
     text += "    not chained, since it is faster so: " + printable(submission.ordinary) + "\n";

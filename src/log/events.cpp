@@ -103,7 +103,8 @@ void write_submission(RankLog& log, std::string_view region,
                                {"kernels", event.kernels},
                                {"images_left", event.images_left},
                                {"kept_bytes", event.kept_bytes},
-                               {"load_us", event.load_seconds * 1e6}};
+                               {"load_us", event.load_seconds * 1e6},
+                               {"graph_bytes", event.graph_bytes}};
   if (!event.ordinary.empty()) fields.emplace_back("ordinary", event.ordinary);
   write_fields(log, LogLevel::Info, "submission", fields, event.simulated);
 } catch (...) {

@@ -117,6 +117,7 @@ struct SubmissionEvent {
   std::uint64_t images_left = 0;
   std::uint64_t kept_bytes = 0;     ///< of host memory
   double load_seconds = 0;          ///< spent at loads
+  std::uint64_t graph_bytes = 0;    ///< of device memory, taken by graphs of ours
   std::string ordinary;             ///< kernels that are not chained, since it is faster so
   bool simulated = false;
 };

@@ -212,6 +212,7 @@ std::string ReportBuilder::add_submission(const Record& record) {
   submission.images_left = count("images_left");
   submission.kept_bytes = count("kept_bytes");
   submission.load_seconds = seconds_of(record, "load_us");
+  submission.graph_bytes = count("graph_bytes");
   submission.ordinary = record.text("ordinary");
   return {};
 }

@@ -135,6 +135,7 @@ struct SubmissionReport {
   std::uint64_t images_left = 0;
   std::uint64_t kept_bytes = 0;  ///< of host memory
   double load_seconds = not_known;
+  std::uint64_t graph_bytes = 0;  ///< of device memory
   std::string ordinary;  ///< names of kernels
 };
 

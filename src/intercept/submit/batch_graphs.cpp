@@ -177,7 +177,7 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
         return nullptr;
       }
     }
-    if (driver_.cuGraphInstantiate(&made->exec, made->graph, 0) != CUDA_SUCCESS) {
+    if (memory_.instantiate(&made->exec, made->graph, 0) != CUDA_SUCCESS) {
       made->exec = nullptr;
       return nullptr;
     }
@@ -227,7 +227,9 @@ void BatchGraphs::stop() noexcept {
 
 BatchGraphs::Totals BatchGraphs::totals() noexcept {
   const std::lock_guard lock(mutex_);
-  return totals_;
+  Totals totals = totals_;
+  totals.bytes = memory_.bytes();
+  return totals;
 }
 
 }  // namespace contextune::intercept

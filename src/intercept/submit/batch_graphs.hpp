@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "gpu/driver.hpp"
+#include "intercept/submit/graph_memory.hpp"
 #include "intercept/submit/launch_batch.hpp"
 
 namespace contextune::intercept {
@@ -23,7 +24,7 @@ namespace contextune::intercept {
 /// be called from any thread.
 class BatchGraphs {
  public:
-  explicit BatchGraphs(const gpu::Driver& driver) : driver_(driver) {}
+  explicit BatchGraphs(const gpu::Driver& driver) : driver_(driver), memory_(driver) {}
   BatchGraphs(const BatchGraphs&) = delete;
   BatchGraphs& operator=(const BatchGraphs&) = delete;
 
@@ -47,6 +48,7 @@ class BatchGraphs {
     std::uint64_t sets = 0;      ///< nodes that were given other arguments
     std::size_t built = 0;
     double build_seconds = 0;
+    std::uint64_t bytes = 0;  ///< of device memory
   };
   [[nodiscard]] Totals totals() noexcept;
 
@@ -83,6 +85,7 @@ class BatchGraphs {
   [[nodiscard]] std::shared_ptr<Graph> make_room() noexcept;
 
   const gpu::Driver& driver_;
+  GraphMemory memory_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Graph>> graphs_;

@@ -174,7 +174,7 @@ void ChainedGraph::build(CUgraph graph, bool clone_of_program) {
   gpu::check(driver_, driver_.cuGraphClone(&graph_, graph), "cuGraphClone");
   chain(graph_, followed_, waiting_);
   if (!waiting_.empty()) {
-    gpu::check(driver_, driver_.cuGraphInstantiate(&exec_, graph_, flags_), "cuGraphInstantiate");
+    gpu::check(driver_, memory_.instantiate(&exec_, graph_, flags_), "cuGraphInstantiate");
   }
   clone_ = clone_of_program ? graph : nullptr;
 }

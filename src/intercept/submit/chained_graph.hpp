@@ -8,6 +8,7 @@
 
 #include "gpu/driver.hpp"
 #include "intercept/graph_nodes.hpp"
+#include "intercept/submit/graph_memory.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 #include "preload/contextune_abi.h"
 
@@ -25,9 +26,14 @@ namespace contextune::intercept {
 class ChainedGraph {
  public:
   /// @param but kernels that are not chained, as Submission::ordinary has them
-  ChainedGraph(const gpu::Driver& driver, SubmittedKernels& kernels, unsigned long long flags,
-               CUcontext context, std::uint32_t but = 0)
-      : ordinary(but), driver_(driver), kernels_(kernels), flags_(flags), context_(context) {}
+  ChainedGraph(const gpu::Driver& driver, SubmittedKernels& kernels, GraphMemory& memory,
+               unsigned long long flags, CUcontext context, std::uint32_t but = 0)
+      : ordinary(but),
+        driver_(driver),
+        kernels_(kernels),
+        memory_(memory),
+        flags_(flags),
+        context_(context) {}
   ~ChainedGraph() { clear(); }
   ChainedGraph(const ChainedGraph&) = delete;
   ChainedGraph& operator=(const ChainedGraph&) = delete;
@@ -75,6 +81,7 @@ class ChainedGraph {
 
   const gpu::Driver& driver_;
   SubmittedKernels& kernels_;
+  GraphMemory& memory_;
   const unsigned long long flags_;
   const CUcontext context_;
   SubmittedKernelCache cache_;

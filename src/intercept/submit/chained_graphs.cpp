@@ -22,6 +22,7 @@ ChainedGraphs::ChainedGraphs(const gpu::Driver& driver, SubmittedKernels& kernel
     : driver_(driver),
       kernels_(kernels),
       graphs_(graphs),
+      memory_(driver),
       seconds_(std::move(seconds)),
       left_(std::move(left)),
       possible_(ChainedGraph::possible(driver)) {}
@@ -46,8 +47,8 @@ ChainedGraph* ChainedGraphs::build(KnownGraph& graph, CUgraph from,
   try {
     const std::uint32_t ordinary = ordinary_.load(std::memory_order_relaxed);
     drop_others(graph);
-    auto made =
-        std::make_unique<ChainedGraph>(driver_, kernels_, graph.flags(), graph.context(), ordinary);
+    auto made = std::make_unique<ChainedGraph>(driver_, kernels_, memory_, graph.flags(),
+                                               graph.context(), ordinary);
     made->build(from, clone_of_program);
     ++built_;
     edges_ += made->edges();
@@ -154,7 +155,9 @@ void ChainedGraphs::uploaded(contextune_fn fn, void* const* args) noexcept {
 }
 
 ChainedGraphs::Totals ChainedGraphs::totals() const noexcept {
-  return {built_, edges_, launches_, disturbed_, attempts_, 1e-9 * static_cast<double>(spent_ns_)};
+  return {built_,         edges_,    launches_,
+          disturbed_,     attempts_, 1e-9 * static_cast<double>(spent_ns_),
+          memory_.bytes()};
 }
 
 }  // namespace contextune::intercept

@@ -28,6 +28,7 @@ class ChainedGraphs {
     std::uint64_t disturbed = 0;  ///< launches that should have been chained and were not
     std::uint64_t attempts = 0;   ///< to instantiate one
     double seconds = 0;           ///< they took
+    std::uint64_t bytes = 0;      ///< of device memory
   };
 
   /// Told why a graph stays as written, or is so from now on.
@@ -67,6 +68,7 @@ class ChainedGraphs {
   const gpu::Driver& driver_;
   SubmittedKernels& kernels_;
   GraphTable& graphs_;
+  GraphMemory memory_;
   const std::function<double()> seconds_;
   const Left left_;
   const bool possible_;

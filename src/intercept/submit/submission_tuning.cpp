@@ -667,12 +667,28 @@ void SubmissionTuning::finish() noexcept {
     if (is_open) state = leader_ == 0 ? "nothing" : "open";
     const Submission& shown = search_ == nullptr ? in_use_ : search_->verdict().winner;
     const int run = is_open ? std::max(1, search_->state().runs) : 0;
-    log::write_submission(
-        log_.lines(), region_name,
-        {text_of(shown), state, run, limits_.max_runs, totals.chained, totals.held, totals.batches,
-         totals.late, totals.graphs.launches, totals.graphs.kernels, totals.graphs.built,
-         graphs.graphs, graphs.launches, loads.images, loads.kernels, loads.left, loads.kept_bytes,
-         loads.seconds, submitter_.names_of(shown.ordinary), log_.simulated()});
+    log::write_submission(log_.lines(), region_name,
+                          {text_of(shown),
+                           state,
+                           run,
+                           limits_.max_runs,
+                           totals.chained,
+                           totals.held,
+                           totals.batches,
+                           totals.late,
+                           totals.graphs.launches,
+                           totals.graphs.kernels,
+                           totals.graphs.built,
+                           graphs.graphs,
+                           graphs.launches,
+                           loads.images,
+                           loads.kernels,
+                           loads.left,
+                           loads.kept_bytes,
+                           loads.seconds,
+                           totals.graphs.bytes + graphs.bytes,
+                           submitter_.names_of(shown.ordinary),
+                           log_.simulated()});
     if (stored_ != nullptr) stored_->wait();
   } catch (const std::exception&) {
     // Not said, then.

@@ -85,7 +85,8 @@ float launched_without(Submitting& program, CUgraphExec exec, std::uint32_t ordi
 }
 
 std::size_t edges_of(Submitting& program, const ProgramGraph& of) {
-  ChainedGraph chained(program.driver, *program.submitted, 0, Simulation::get().context);
+  GraphMemory memory(program.driver);
+  ChainedGraph chained(program.driver, *program.submitted, memory, 0, Simulation::get().context);
   try {
     chained.build(of.graph, false);
   } catch (const Error&) {
@@ -152,7 +153,8 @@ TEST_CASE("A chained graph follows what keeps it right, and says so where nothin
   ProgramGraph graph(program);
   CUgraphNode first = graph.add("step");
   CUgraphNode second = graph.add("scale", {first});
-  ChainedGraph chained(program.driver, *program.submitted, 0, Simulation::get().context);
+  GraphMemory memory(program.driver);
+  ChainedGraph chained(program.driver, *program.submitted, memory, 0, Simulation::get().context);
   chained.build(graph.graph, false);
   CUgraphExec own = nullptr;  // nobody looks at it
   const auto follows = [&](contextune_fn fn, auto second_argument, auto third) {
@@ -308,4 +310,43 @@ TEST_CASE("What the program changes is changed in every set of ordinary kernels"
   CHECK(launch(0b10) == 3);
   CHECK(launch(0b01) == 3);
   CHECK(graphs.totals().launches == 6);
+}
+
+namespace {
+
+std::size_t free_device_bytes = 0;
+std::size_t bytes_of_graph = 0;
+
+CUresult tell_free_bytes(std::size_t* free, std::size_t* all) {
+  *free = free_device_bytes;
+  *all = std::size_t{80} << 30;
+  return CUDA_SUCCESS;
+}
+
+CUresult take_bytes(CUgraphExec*, CUgraph, unsigned long long) {
+  free_device_bytes -= bytes_of_graph;
+  return CUDA_SUCCESS;
+}
+
+}  // namespace
+
+TEST_CASE("Graphs take device memory up to a limit, and none where little is left",
+          "[chained_graph]") {
+  contextune::gpu::Driver driver;
+  driver.cuMemGetInfo = &tell_free_bytes;
+  driver.cuGraphInstantiate = &take_bytes;
+  GraphMemory memory(driver);
+  CUgraphExec exec = nullptr;
+  free_device_bytes = std::size_t{1} << 30;
+  bytes_of_graph = std::size_t{16} << 20;
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    CHECK(memory.instantiate(&exec, nullptr, 0) == CUDA_SUCCESS);
+    CHECK(memory.bytes() == i * bytes_of_graph);
+  }
+  CHECK(memory.instantiate(&exec, nullptr, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(memory.bytes() == GraphMemory::most_bytes);
+  GraphMemory other(driver);
+  free_device_bytes = GraphMemory::least_free_bytes - 1;
+  CHECK(other.instantiate(&exec, nullptr, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(other.bytes() == 0);
 }

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "gpu/driver.hpp"
+
+namespace contextune::intercept {
+
+/// The device memory that graphs of ours take, which the program may want for itself.
+///
+/// The driver takes it when a graph is instantiated, from memory that it does not give back. It is
+/// counted by how much is free before and behind, so that allocations of other threads count too.
+/// Any thread.
+class GraphMemory {
+ public:
+  explicit GraphMemory(const gpu::Driver& driver) noexcept : driver_(driver) {}
+
+  /// cuGraphInstantiate in the current context. CUDA_ERROR_OUT_OF_MEMORY, without a call of it,
+  /// where graphs have taken `most_bytes`, or less than `least_free_bytes` is left.
+  [[nodiscard]] CUresult instantiate(CUgraphExec* exec, CUgraph graph,
+                                     unsigned long long flags) noexcept;
+
+  /// So far; of graphs that are gone as well.
+  [[nodiscard]] std::uint64_t bytes() const noexcept {
+    return bytes_.load(std::memory_order_relaxed);
+  }
+
+  static constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t least_free_bytes = std::uint64_t{256} << 20;
+
+ private:
+  const gpu::Driver& driver_;
+  std::atomic<std::uint64_t> bytes_{0};
+};
+
+}  // namespace contextune::intercept
