@@ -63,6 +63,21 @@ std::size_t BufferSource::read_some(std::uint64_t offset, void* to,
 
 std::size_t MemorySource::read_some(std::uint64_t offset, void* to,
                                     std::size_t bytes) const noexcept {
+  constexpr std::size_t most_small = 1024;
+  if (bytes > most_small) return copy(offset, to, bytes);
+  const auto has = [&] {
+    return offset >= window_begin_ && offset - window_begin_ + bytes <= window_bytes_;
+  };
+  if (!has()) {
+    window_begin_ = offset;
+    window_bytes_ = copy(offset, window_.data(), window_.size());
+  }
+  const std::size_t got = has() ? bytes : window_bytes_;
+  std::memcpy(to, window_.data() + (offset - window_begin_), got);
+  return got;
+}
+
+std::size_t MemorySource::copy(std::uint64_t offset, void* to, std::size_t bytes) const noexcept {
   const auto base = reinterpret_cast<std::uintptr_t>(address_);
   if (offset > std::numeric_limits<std::uintptr_t>::max() - base) return 0;
   const pid_t self = getpid();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -10,7 +11,7 @@
 namespace contextune::gpu {
 
 /// Where an image's bytes come from. Reading never faults, whatever offsets the image itself names.
-/// Any thread.
+/// Any thread, unless it says otherwise.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
@@ -52,7 +53,9 @@ class BufferSource final : public ByteSource {
 };
 
 /// Memory of this process from an address on, which may have been freed or unmapped: the kernel
-/// copies it, and says so where there is none.
+/// copies it, and says so where there is none. That takes a call of the system, so that small
+/// pieces come from a window that is copied at once: memory that changes meanwhile may be seen as
+/// it was. One thread at a time.
 class MemorySource final : public ByteSource {
  public:
   explicit MemorySource(const void* address) noexcept : address_(address) {}
@@ -60,7 +63,12 @@ class MemorySource final : public ByteSource {
                                       std::size_t bytes) const noexcept override;
 
  private:
+  [[nodiscard]] std::size_t copy(std::uint64_t offset, void* to, std::size_t bytes) const noexcept;
+
   const void* address_;
+  mutable std::array<char, 4096> window_;
+  mutable std::uint64_t window_begin_ = 0;
+  mutable std::size_t window_bytes_ = 0;
 };
 
 /// A regular file, open as long as this lives.
