@@ -72,6 +72,7 @@ judge() {
     row "$name" passed "$(tail -1 "$runs/$name.out" | cut -c1-90)"
   else
     row "$name" failed "status $status: $(tail -1 "$runs/$name.out" | cut -c1-90)"
+    grep -v '^$' "$runs/$name.out" | tail -30 | cut -c1-200 | sed 's/^/    /'
   fi
 }
 

@@ -177,7 +177,7 @@ std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept 
         return nullptr;
       }
     }
-    if (memory_.instantiate(&made->exec, made->graph, 0) != CUDA_SUCCESS) {
+    if (memory_.instantiate(&made->exec, made->graph, 0, made->nodes.size()) != CUDA_SUCCESS) {
       made->exec = nullptr;
       return nullptr;
     }

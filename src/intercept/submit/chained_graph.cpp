@@ -174,7 +174,9 @@ void ChainedGraph::build(CUgraph graph, bool clone_of_program) {
   gpu::check(driver_, driver_.cuGraphClone(&graph_, graph), "cuGraphClone");
   chain(graph_, followed_, waiting_);
   if (!waiting_.empty()) {
-    gpu::check(driver_, memory_.instantiate(&exec_, graph_, flags_), "cuGraphInstantiate");
+    std::size_t nodes = 0;
+    if (driver_.cuGraphGetNodes != nullptr) (void)driver_.cuGraphGetNodes(graph_, nullptr, &nodes);
+    gpu::check(driver_, memory_.instantiate(&exec_, graph_, flags_, nodes), "cuGraphInstantiate");
   }
   clone_ = clone_of_program ? graph : nullptr;
 }

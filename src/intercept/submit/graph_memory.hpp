@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "gpu/driver.hpp"
@@ -10,16 +11,16 @@ namespace contextune::intercept {
 /// The device memory that graphs of ours take, which the program may want for itself.
 ///
 /// The driver takes it when a graph is instantiated, from memory that it does not give back. It is
-/// counted by how much is free before and behind, so that allocations of other threads count too.
-/// Any thread.
+/// counted by how much is free before and behind. Others, also other processes, take some
+/// meanwhile: no more counts than the graph may take. Any thread.
 class GraphMemory {
  public:
   explicit GraphMemory(const gpu::Driver& driver) noexcept : driver_(driver) {}
 
-  /// cuGraphInstantiate in the current context. CUDA_ERROR_OUT_OF_MEMORY, without a call of it,
-  /// where graphs have taken `most_bytes`, or less than `least_free_bytes` is left.
-  [[nodiscard]] CUresult instantiate(CUgraphExec* exec, CUgraph graph,
-                                     unsigned long long flags) noexcept;
+  /// cuGraphInstantiate in the current context, of so many nodes. CUDA_ERROR_OUT_OF_MEMORY, without
+  /// a call of it, where graphs have taken `most_bytes`, or less than `least_free_bytes` is left.
+  [[nodiscard]] CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
+                                     std::size_t nodes) noexcept;
 
   /// So far; of graphs that are gone as well.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
@@ -28,6 +29,9 @@ class GraphMemory {
 
   static constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;
   static constexpr std::uint64_t least_free_bytes = std::uint64_t{256} << 20;
+  /// The driver's own memory grows in steps.
+  static constexpr std::uint64_t most_bytes_of_step = std::uint64_t{2} << 20;
+  static constexpr std::uint64_t most_bytes_of_node = std::uint64_t{4} << 10;
 
  private:
   const gpu::Driver& driver_;

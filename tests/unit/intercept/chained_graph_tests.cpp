@@ -338,15 +338,18 @@ TEST_CASE("Graphs take device memory up to a limit, and none where little is lef
   GraphMemory memory(driver);
   CUgraphExec exec = nullptr;
   free_device_bytes = std::size_t{1} << 30;
-  bytes_of_graph = std::size_t{16} << 20;
-  for (std::uint64_t i = 1; i <= 4; ++i) {
-    CHECK(memory.instantiate(&exec, nullptr, 0) == CUDA_SUCCESS);
+  bytes_of_graph = std::size_t{1} << 20;
+  for (std::uint64_t i = 1; i <= 62; ++i) {
+    CHECK(memory.instantiate(&exec, nullptr, 0, 1) == CUDA_SUCCESS);
     CHECK(memory.bytes() == i * bytes_of_graph);
   }
-  CHECK(memory.instantiate(&exec, nullptr, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  // Another process takes much at that moment.
+  bytes_of_graph = std::size_t{500} << 20;
+  CHECK(memory.instantiate(&exec, nullptr, 0, 0) == CUDA_SUCCESS);
   CHECK(memory.bytes() == GraphMemory::most_bytes);
+  CHECK(memory.instantiate(&exec, nullptr, 0, 1) == CUDA_ERROR_OUT_OF_MEMORY);
   GraphMemory other(driver);
   free_device_bytes = GraphMemory::least_free_bytes - 1;
-  CHECK(other.instantiate(&exec, nullptr, 0) == CUDA_ERROR_OUT_OF_MEMORY);
+  CHECK(other.instantiate(&exec, nullptr, 0, 1) == CUDA_ERROR_OUT_OF_MEMORY);
   CHECK(other.bytes() == 0);
 }
