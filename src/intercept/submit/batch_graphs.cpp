@@ -25,8 +25,13 @@ bool BatchGraphs::possible() const noexcept {
   return driver_.cuGraphCreate != nullptr && driver_.cuGraphAddKernelNode != nullptr &&
          driver_.cuGraphAddDependencies_v2 != nullptr && driver_.cuGraphInstantiate != nullptr &&
          driver_.cuGraphExecKernelNodeSetParams != nullptr && driver_.cuGraphLaunch != nullptr &&
-         driver_.cuGraphExecDestroy != nullptr && driver_.cuGraphDestroy != nullptr &&
-         has_builder_.load(std::memory_order_relaxed);
+         driver_.cuGraphExecDestroy != nullptr && driver_.cuGraphDestroy != nullptr;
+}
+
+const char* BatchGraphs::obstacle() const noexcept {
+  if (!has_builder_.load(std::memory_order_relaxed))
+    return "no thread could be started that builds graphs";
+  return memory_.refusal();
 }
 
 bool BatchGraphs::launch(LaunchBatch& batch, CUcontext context, CUstream stream,

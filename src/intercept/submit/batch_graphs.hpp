@@ -28,8 +28,11 @@ class BatchGraphs {
   BatchGraphs(const BatchGraphs&) = delete;
   BatchGraphs& operator=(const BatchGraphs&) = delete;
 
-  /// Whether this driver can do what is needed, and there is somebody to build graphs.
+  /// Whether this driver can do what is needed.
   [[nodiscard]] bool possible() const noexcept;
+
+  /// A clause that says why no more graphs are built; null: they are.
+  [[nodiscard]] const char* obstacle() const noexcept;
 
   /// Launches the batch's graph with its arguments.
   /// @param is_whole no other batch is longer: it is worth a graph at once

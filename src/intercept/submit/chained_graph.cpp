@@ -176,7 +176,9 @@ void ChainedGraph::build(CUgraph graph, bool clone_of_program) {
   if (!waiting_.empty()) {
     std::size_t nodes = 0;
     if (driver_.cuGraphGetNodes != nullptr) (void)driver_.cuGraphGetNodes(graph_, nullptr, &nodes);
-    gpu::check(driver_, memory_.instantiate(&exec_, graph_, flags_, nodes), "cuGraphInstantiate");
+    const CUresult made = memory_.instantiate(&exec_, graph_, flags_, nodes);
+    if (made != CUDA_SUCCESS && memory_.refusal() != nullptr) throw Error(memory_.refusal());
+    gpu::check(driver_, made, "cuGraphInstantiate");
   }
   clone_ = clone_of_program ? graph : nullptr;
 }

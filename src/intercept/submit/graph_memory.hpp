@@ -17,10 +17,16 @@ class GraphMemory {
  public:
   explicit GraphMemory(const gpu::Driver& driver) noexcept : driver_(driver) {}
 
-  /// cuGraphInstantiate in the current context, of so many nodes. CUDA_ERROR_OUT_OF_MEMORY, without
-  /// a call of it, where graphs have taken `most_bytes`, or less than `least_free_bytes` is left.
+  /// cuGraphInstantiate in the current context, of so many nodes. CUDA_ERROR_OUT_OF_MEMORY and a
+  /// refusal, without a call of it, where graphs have taken `most_bytes`, or less than
+  /// `least_free_bytes` is left.
   [[nodiscard]] CUresult instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long flags,
                                      std::size_t nodes) noexcept;
+
+  /// A clause that says why the last graph was refused; null: none was.
+  [[nodiscard]] const char* refusal() const noexcept {
+    return refusal_.load(std::memory_order_relaxed);
+  }
 
   /// So far; of graphs that are gone as well.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
@@ -34,8 +40,11 @@ class GraphMemory {
   static constexpr std::uint64_t most_bytes_of_node = std::uint64_t{4} << 10;
 
  private:
+  [[nodiscard]] CUresult refuse(const char* why) noexcept;
+
   const gpu::Driver& driver_;
   std::atomic<std::uint64_t> bytes_{0};
+  std::atomic<const char*> refusal_{nullptr};
 };
 
 }  // namespace contextune::intercept

@@ -348,7 +348,7 @@ void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
     }
   }
   lock.lock();
-  if (!graphs_.possible()) give_up_gathering("no thread could be started that builds graphs");
+  if (const char* const why = graphs_.obstacle()) give_up_gathering(why);
   handed_->clear();
   handing_over_ = false;
   checked_ns_ = monotonic_now_ns();

@@ -750,6 +750,21 @@ TEST_CASE("Why launches are not gathered any more is said once", "[submitter]") 
     });
     why = "no thread could be started that builds graphs";
   }
+  SECTION("little device memory is left") {
+    program.driver.cuMemGetInfo = [](std::size_t* free, std::size_t* total) {
+      *free = GraphMemory::least_free_bytes - 1;
+      *total = std::size_t{80} << 30;
+      return CUDA_SUCCESS;
+    };
+    program.warm(on);
+    wait_for([&] {
+      Submitting::rest();
+      (void)program.launch("step", on);
+      (void)program.launch("scale", on);
+      return !program.not_gathered.empty();
+    });
+    why = "less than 256 MiB of device memory is left for its graphs";
+  }
   SECTION("a stream that takes nothing") {
     program.warm(on);
     hand_over_slowly(program, on, goes_on, 10'000);
