@@ -37,7 +37,7 @@ enum class Splice { Off, Own, All };
 struct AutoKnobs {
   bool chained = true;       ///< launches that are prepared while the kernel before them ends
   bool gathered = true;      ///< launches that are handed over as one graph
-  bool collectives = false;  ///< how NCCL does collectives
+  bool collectives = true;   ///< how NCCL does collectives
   bool attributes = false;   ///< launch attributes of kernels
   bool operator==(const AutoKnobs&) const = default;
 };

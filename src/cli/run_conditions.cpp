@@ -10,6 +10,7 @@
 
 #include "cli/forced_pins.hpp"
 #include "cli/space_files.hpp"
+#include "collective/collective.hpp"
 #include "intercept/region_mark.hpp"
 #include "space/kernel_name.hpp"
 
@@ -64,8 +65,8 @@ class Selected {
 };
 
 /// "all_gather" and "ncclAllGather".
-std::vector<std::string> names_of_collective(const std::string& name) {
-  std::vector<std::string> names = {name, "nccl"};
+std::vector<std::string> names_of_collective(std::string_view name) {
+  std::vector<std::string> names = {std::string(name), "nccl"};
   bool begins_word = true;
   for (const char letter : name) {
     const bool is_raised = begins_word && letter >= 'a' && letter <= 'z';
@@ -75,6 +76,11 @@ std::vector<std::string> names_of_collective(const std::string& name) {
   if (name == "broadcast") names.emplace_back("ncclBcast");
   return names;
 }
+
+constexpr std::array<collective::Function, 5> collectives = {
+    collective::Function::AllGather, collective::Function::AllReduce,
+    collective::Function::ReduceScatter, collective::Function::Broadcast,
+    collective::Function::Reduce};
 
 std::string given(const Options& options) {
   std::string text;
@@ -94,7 +100,7 @@ void require_something(const Options& options, const SpaceFiles& spaces) {
   }
   std::string declared;
   const AutoKnobs& knobs = options.auto_knobs;
-  bool is_left = !spaces.all_known || knobs.collectives || knobs.attributes;
+  bool is_left = !spaces.all_known || knobs.attributes;
   const auto see = [&](std::string_view shown, const std::vector<std::string>& names) {
     declared.append(declared.empty() ? "" : ", ").append(shown);
     is_left = is_left || selected.leaves(names);
@@ -107,6 +113,11 @@ void require_something(const Options& options, const SpaceFiles& spaces) {
     }
     for (const auto& collective : file.collectives())
       see(collective.name, names_of_collective(collective.name));
+  }
+  if (knobs.collectives) {
+    is_left = is_left || std::any_of(collectives.begin(), collectives.end(), [&](auto function) {
+                return selected.leaves(names_of_collective(collective::name_of(function)));
+              });
   }
   if (is_left || declared.empty()) return;
   throw Error(given(options) + " leaves nothing of what the space files declare: " + declared);

@@ -162,8 +162,9 @@ class Status(CommandTest):
                            'collective "all_gather" { space = { channels = {0, 16} } }\n')
         self.assertIn("--only 'saxpy' leaves nothing of what the space files declare: gemm<64, 64>, "
                       "all_gather", self.refusal(*space, "--only", "saxpy"))
-        self.refusal(*space, "--exclude", "gemm|gather")
-        for only in ("gemm", "gemm<64,64>", "^all_", "ncclAllGather"):
+        self.refusal(*space, "--exclude", "gemm|gather", "--auto", "chained")
+        self.accept(*space, "--exclude", "gemm|gather")
+        for only in ("gemm", "gemm<64,64>", "^all_", "ncclAllGather", "ncclBcast"):
             self.accept(*space, "--only", only)
         self.accept(*space, "--only", "saxpy", "--auto")
         self.accept(*space, "--only", "saxpy", "--discover")
@@ -195,7 +196,7 @@ class Status(CommandTest):
     def test_launches_are_pinned_to_a_way_in_which_they_can_go_out(self):
         for way in ("chained", "gathered=8", "chained gathered=16", "as written"):
             self.accept("--force", f"launches={way}")
-        self.assertIn('option force: launches are pinned to "as written", "chained",',
+        self.assertIn('option force: launches are pinned to "as written", or to "chained",',
                       self.refusal("--force", "launches=gathered"))
 
     def test_a_pin_that_only_the_launch_or_the_gpu_can_judge_is_left_to_the_program(self):

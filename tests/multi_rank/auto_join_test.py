@@ -91,7 +91,7 @@ class Found(Shape):
     """Ranks that mark nothing."""
 
     region = "auto"
-    variables = {"CONTEXTUNE_AUTO": "chained,gathered,collectives", "SIMCUDA_DEVICES": "4",
+    variables = {"SIMCUDA_DEVICES": "4",
                  "CONTEXTUNE_REFINE": "true", "CONTEXTUNE_CONFIRM": "true", "SIMNCCL_TRACE": "trace"}
 
 

@@ -62,7 +62,7 @@ TEST_CASE("--auto lists what is tried without a declaration", "[options]") {
       {"collectives", {false, false, true, false}},
       {"attributes", {false, false, false, true}},
       {"Attributes,chained", {true, false, false, true}},
-      {"chained,gathered", AutoKnobs{}},
+      {"chained,gathered,collectives", AutoKnobs{}},
       {"off", {false, false, false, false}},
       {"none", {false, false, false, false}},
       {"0", {false, false, false, false}},
