@@ -74,12 +74,6 @@ std::string output_line(const Proof& proof) {
                                               : "; bare runs differ among themselves as well");
 }
 
-std::string ratio_text(double ratio) {
-  std::array<char, 32> text{};
-  (void)std::snprintf(text.data(), text.size(), "%.3f", ratio);
-  return text.data();
-}
-
 std::string verdict_of(const Proof& proof) {
   if (proof.low > 1) return "tuned is faster";
   return proof.high < 1 ? "tuned is SLOWER" : "no difference is shown";

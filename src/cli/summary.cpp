@@ -171,6 +171,18 @@ std::string launches_line(const ProcessReport& process, const RegionReport& regi
                           const log::SubmissionReport& submission) {
   const std::string text = submission_text(submission.launches);
   if (submission.state == "pinned") return "    launches: " + text + ", as --force says\n";
+  if (submission.state == "turns") {
+    const std::string turns =
+        "    launches: " + text + " in turns with as written, as --force says";
+    if (region.confirms.empty()) return turns + "; too few blocks to compare them\n";
+    const ConfirmReport& confirm = region.confirms.back();
+    // In logarithms, the interval is as wide on either side.
+    const double ratio = 1 / (1 - confirm.gain);
+    const double low = 1 / (1 - confirm.bound);
+    return turns + ": " + ratio_text(ratio) + " times as fast (95 % interval " + ratio_text(low) +
+           " to " + ratio_text(ratio * ratio / low) + ", " +
+           count_text(confirm.pairs, "pair", "pairs") + ")" + mark(process) + "\n";
+  }
   if (submission.state == "nothing") return "    launches: as written, since nothing repeats\n";
   if (submission.state == "fatal")
     return "    launches: as written, since an earlier run did not come to its end otherwise\n";

@@ -48,6 +48,10 @@ std::string percent_text(double share) {
   return std::isfinite(share) ? formatted("%.1f", share * 100) + " %" : "-";
 }
 
+std::string ratio_text(double ratio) {
+  return formatted("%.3f", ratio);
+}
+
 std::string bytes_text(std::uint64_t bytes) {
   double size = static_cast<double>(bytes);
   if (size < 1024) return count_text(bytes, "byte", "bytes");

@@ -13,6 +13,9 @@ namespace contextune::cli {
 /// "11.3 %" for 0.113; "-" for what is not a number.
 [[nodiscard]] std::string percent_text(double share);
 
+/// "1.043".
+[[nodiscard]] std::string ratio_text(double ratio);
+
 /// "96 bytes", "1.50 KiB", "48.0 MiB", "2.25 GiB".
 [[nodiscard]] std::string bytes_text(std::uint64_t bytes);
 

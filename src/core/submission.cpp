@@ -1,6 +1,7 @@
 #include "core/submission.hpp"
 
 #include <charconv>
+#include <contextune/error.hpp>
 #include <utility>
 
 #include "core/stable_hash.hpp"
@@ -12,6 +13,7 @@ constexpr std::string_view as_written_word = "as written";
 constexpr std::string_view chained_word = "chained";
 constexpr std::string_view ordinary_word = " but=";
 constexpr std::string_view gathered_word = "gathered=";
+constexpr std::string_view in_turns_words = " in turns";
 
 }  // namespace
 
@@ -62,6 +64,25 @@ std::optional<Submission> submission_of(std::string_view text) {
       submission.gathered == 0)
     return std::nullopt;
   return submission;
+}
+
+PinnedLaunches pinned_launches_of(std::string_view text) {
+  PinnedLaunches pinned;
+  std::string_view way = text;
+  if (way.ends_with(in_turns_words)) {
+    way.remove_suffix(in_turns_words.size());
+    pinned.in_turns = true;
+  }
+  const auto submission = submission_of(way);
+  if (!submission || submission->ordinary != 0 ||
+      (pinned.in_turns && submission->is_as_written())) {
+    throw Error(
+        "launches are pinned to \"as written\", or to \"chained\", \"gathered=16\" or \"chained "
+        "gathered=16\", behind which \" in turns\" may stand, not to \"" +
+        std::string(text) + '"');
+  }
+  pinned.submission = *submission;
+  return pinned;
 }
 
 }  // namespace contextune

@@ -25,6 +25,18 @@ struct Submission {
 /// Empty where the text is none of these.
 [[nodiscard]] std::optional<Submission> submission_of(std::string_view text);
 
+/// How the user says that launches go out.
+struct PinnedLaunches {
+  Submission submission;
+  bool in_turns = false;  ///< with launches as written, block by block, and both are compared
+
+  bool operator==(const PinnedLaunches&) const = default;
+};
+
+/// "chained gathered=16" or "chained gathered=16 in turns". Kernels cannot be left out.
+/// Throws Error: the text is none of these, and what it may be.
+[[nodiscard]] PinnedLaunches pinned_launches_of(std::string_view text);
+
 /// Of a kernel's symbol, as SubmissionState::kernels has it.
 [[nodiscard]] std::uint64_t hash_of_kernel(std::string_view symbol);
 

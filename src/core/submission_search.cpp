@@ -27,6 +27,9 @@ constexpr std::uint64_t charge_reach = 8;
 constexpr double risk_of_gathered = 9;
 constexpr double risk_of_others = 1;
 
+/// Pairs that are kept.
+constexpr std::size_t most_turns = 1 << 20;
+
 std::size_t even_pairs(int pairs) {
   return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
 }
@@ -145,7 +148,7 @@ double SubmissionSearch::risk_of(const Submission& submission) const {
 }
 
 bool SubmissionSearch::may_run(const Submission& submission) const {
-  if (submission == state_.verdict.winner) return true;
+  if (submission == state_.verdict.winner || takes_turns_) return true;
   if (!budget_.covers(risk_of(submission))) return false;
   // The first gathered block goes alone: what held launches do to a host is much the same however
   // many are held.
@@ -321,7 +324,7 @@ void SubmissionSearch::charge(const Planned& planned, std::uint64_t block, doubl
 }
 
 void SubmissionSearch::fail(const Submission& submission) {
-  if (++use_of(submission).failures < most_failures) return;
+  if (takes_turns_ || ++use_of(submission).failures < most_failures) return;
   if (rechecking_) {
     rechecking_ = false;
     step_.kind = SubmissionStep::Kind::Settled;
@@ -379,27 +382,48 @@ void SubmissionSearch::queue_screen() {
 }
 
 void SubmissionSearch::recheck() {
-  if (!settled() || state_.verdict.winner.is_as_written()) return;
+  if (settled() && !state_.verdict.winner.is_as_written())
+    begin_recheck(even_pairs(limits_.min_pairs));
+}
+
+void SubmissionSearch::begin_recheck(std::size_t pairs) {
   rechecking_ = true;
   recheck_ = {state_.verdict.winner, {}, {}, {}};
   step_ = {};
   step_.kind = SubmissionStep::Kind::Compare;
   step_.candidate = recheck_.candidate;
-  step_.pairs = even_pairs(limits_.min_pairs);
+  step_.pairs = pairs;
+}
+
+SubmissionVerdict SubmissionSearch::verdict_of_recheck(double tail) const {
+  std::vector<double> gains = recheck_.against_first;
+  gains.insert(gains.end(), recheck_.candidate_first.begin(), recheck_.candidate_first.end());
+  const Bound bound = paired_bound(gains, tail);
+  SubmissionVerdict verdict = state_.verdict;
+  verdict.gain = -std::expm1(-bound.mean);
+  verdict.low = -std::expm1(-bound.low);
+  verdict.high = -std::expm1(bound.low - 2 * bound.mean);
+  verdict.pairs = static_cast<int>(gains.size());
+  return verdict;
+}
+
+void SubmissionSearch::take_turns(const Submission& submission) {
+  takes_turns_ = true;
+  state_.verdict = {};
+  state_.verdict.winner = submission;
+  begin_recheck(most_turns);
+}
+
+SubmissionVerdict SubmissionSearch::verdict_of_turns() const {
+  return verdict_of_recheck(0.025);
 }
 
 void SubmissionSearch::end_recheck() {
   rechecking_ = false;
   step_.kind = SubmissionStep::Kind::Settled;
-  std::vector<double> gains = recheck_.against_first;
-  gains.insert(gains.end(), recheck_.candidate_first.begin(), recheck_.candidate_first.end());
-  const Bound bound = paired_bound(gains, 0.05);
-  if (bound.mean > 0) {
-    // What was chained may be more than when it was shown.
-    state_.verdict.gain = -std::expm1(-bound.mean);
-    state_.verdict.low = -std::expm1(-bound.low);
-    state_.verdict.high = -std::expm1(bound.low - 2 * bound.mean);
-    state_.verdict.pairs = static_cast<int>(gains.size());
+  const SubmissionVerdict verdict = verdict_of_recheck(0.05);
+  if (verdict.gain > 0) {
+    state_.verdict = verdict;  // what was chained may be more than when it was shown
     return;
   }
   pairs_of(recheck_.candidate, recheck_.against) = std::move(recheck_);

@@ -64,6 +64,12 @@ class SubmissionSearch {
   /// is no longer faster. Does nothing otherwise.
   void recheck();
 
+  /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
+  /// launches as written, whatever that costs: somebody has asked for it. Never settled.
+  void take_turns(const Submission& submission);
+  /// What the turns have shown: the gain with its 95 % interval.
+  [[nodiscard]] SubmissionVerdict verdict_of_turns() const;
+
   /// What runs while nothing is tried, and once settled. A winner that is confirmed may come before
   /// the search is settled.
   [[nodiscard]] const SubmissionVerdict& verdict() const { return state_.verdict; }
@@ -119,7 +125,10 @@ class SubmissionSearch {
   /// Asks for the next step when something has been found out.
   void advance();
   void queue_screen();
+  void begin_recheck(std::size_t pairs);
   void end_recheck();
+  /// @param tail of the bound, on one side
+  [[nodiscard]] SubmissionVerdict verdict_of_recheck(double tail) const;
   void give_up_half_pair();
 
   [[nodiscard]] Submission plan_screened(std::uint64_t block);
@@ -157,6 +166,7 @@ class SubmissionSearch {
   SubmissionStep step_;
   bool counted_ = false;  ///< this run, among the runs
   bool rechecking_ = false;
+  bool takes_turns_ = false;
   SubmissionPairs recheck_;
 
   std::map<std::uint64_t, Planned> planned_;    ///< blocks without a result

@@ -72,12 +72,7 @@ ForcedConfigs::ForcedConfigs(const std::string& option, EventLog& log) : log_(lo
         pins_.push_back({std::move(one), false});
         continue;
       }
-      launches_ = submission_of(one.config);
-      if (launches_ && launches_->ordinary == 0) continue;
-      launches_.reset();
-      log_.fault("option force (CONTEXTUNE_FORCE): launches are pinned to \"as written\", "
-                 "\"chained\", \"gathered=16\" or \"chained gathered=16\", not to \"" +
-                 one.config + "\"; they are not pinned");
+      launches_ = pinned_launches_of(one.config);
     }
   } catch (const Error& error) {
     log_.fault(std::string("option force (CONTEXTUNE_FORCE): ") + error.what() +

@@ -30,7 +30,7 @@ class ForcedConfigs {
                                                   std::span<const Config> configs);
 
   /// How the launches that nothing else tunes go out: the pin `launches`. Empty: there is none.
-  [[nodiscard]] std::optional<Submission> launches() const noexcept { return launches_; }
+  [[nodiscard]] std::optional<PinnedLaunches> launches() const noexcept { return launches_; }
 
   /// Reports the pins that no site has matched; at the end.
   void report_unmatched();
@@ -41,7 +41,7 @@ class ForcedConfigs {
     bool matched = false;
   };
   EventLog& log_;
-  std::optional<Submission> launches_;
+  std::optional<PinnedLaunches> launches_;
   std::mutex mutex_;
   std::vector<Pin> pins_;
 };

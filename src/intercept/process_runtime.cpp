@@ -83,17 +83,18 @@ bool has_knobs(const Options& options) {
          options.mode == Mode::Replay;
 }
 
-Splice splice_of(const Options& options, const std::optional<Submission>& pinned) {
+Splice splice_of(const Options& options, const std::optional<PinnedLaunches>& pinned) {
   if (launches_block() || options.discover) return Splice::Off;
   const bool may_chain =
-      pinned ? pinned->chained : options.region == "auto" && options.auto_knobs.chained;
+      pinned ? pinned->submission.chained : options.region == "auto" && options.auto_knobs.chained;
   return may_chain ? options.splice : Splice::Off;
 }
 
 /// What kernels do says which of them may be gathered.
-bool reads_code(const Options& options, const std::optional<Submission>& pinned) {
+bool reads_code(const Options& options, const std::optional<PinnedLaunches>& pinned) {
   if (launches_block()) return false;
-  return pinned ? pinned->gathered != 0 : options.region == "auto" && options.auto_knobs.gathered;
+  return pinned ? pinned->submission.gathered != 0
+                : options.region == "auto" && options.auto_knobs.gathered;
 }
 
 }  // namespace
@@ -204,7 +205,7 @@ void ProcessRuntime::start_submission() noexcept {
     return true;
   };
   if (const auto pinned = forced_.launches()) {
-    if (pinned->is_as_written() || !blocks()) submission_.pin(*pinned);
+    if (pinned->submission.is_as_written() || !blocks()) submission_.pin(*pinned);
     return;
   }
   const bool is_wanted = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {

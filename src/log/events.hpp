@@ -99,7 +99,8 @@ struct StoreEvent {
 /// How launches reached the driver.
 struct SubmissionEvent {
   std::string launches;             ///< at the end: "chained gathered=16"
-  /// "settled", "open", "pinned", "nothing" repeats, or another way was "fatal" to an earlier run
+  /// "settled", "open", "pinned", in "turns", "nothing" repeats, or another way was "fatal" to an
+  /// earlier run
   std::string_view state;
   int run = 0;                      ///< that searches, counted from 1; 0: none does
   int most_runs = 0;                ///< that search

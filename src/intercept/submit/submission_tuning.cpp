@@ -120,15 +120,24 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
   }
 }
 
-void SubmissionTuning::pin(const Submission& submission) noexcept {
-  const Lock lock(mutex_);
-  is_pinned_ = true;
-  is_settled_ = true;
-  loads_.read_others();
-  put_in_use(submission);
-  if (submission.is_as_written()) return;
-  watches_.store(true, std::memory_order_relaxed);
-  open_.watch_always();
+void SubmissionTuning::pin(const PinnedLaunches& pinned) noexcept {
+  try {
+    const Lock lock(mutex_);
+    is_pinned_ = true;
+    is_settled_ = !pinned.in_turns;
+    loads_.read_others();
+    if (pinned.in_turns) {
+      search_ = std::make_unique<SubmissionSearch>(SubmissionChoices{}, limits_);
+      search_->take_turns(pinned.submission);
+      submitter_.want_other_calls(true);
+    }
+    put_in_use(pinned.submission);
+    if (pinned.submission.is_as_written()) return;
+    watches_.store(true, std::memory_order_relaxed);
+    open_.watch_always();
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, region_name, site_name, error.what());
+  }
 }
 
 void SubmissionTuning::put_in_use(const Submission& submission) noexcept {
@@ -161,7 +170,8 @@ double SubmissionTuning::seconds_left_for_loads() noexcept {
       limits_.grace_seconds +
       limits_.max_slowdown * std::max(expected_seconds_, seconds_since_first());
   // With a winner from an earlier run, what it saves was measured.
-  const bool pays = in_use_.chained && (search_ == nullptr || search_->verdict().settled);
+  const bool pays =
+      is_pinned() || (in_use_.chained && (search_ == nullptr || search_->verdict().settled));
   if (search_ != nullptr) charge();
   const double spent = search_ != nullptr ? search_->budget().spent()
                                           : loads_.totals().seconds + graphs_.totals().seconds;
@@ -604,7 +614,10 @@ void SubmissionTuning::save() {
 
 void SubmissionTuning::write_winner(const std::string& found) {
   log::write_found_region(log_.lines(), region_name, found);
-  const SubmissionVerdict& verdict = search_->verdict();
+  write_verdict(search_->verdict());
+}
+
+void SubmissionTuning::write_verdict(const SubmissionVerdict& verdict) {
   const bool kept = !verdict.winner.is_as_written();
   constexpr double not_measured = std::numeric_limits<double>::quiet_NaN();
   log::TuningLog lines(log_.lines(), region_name, "events", log_.simulated());
@@ -628,6 +641,19 @@ void SubmissionTuning::write_winner(const std::string& found) {
   lines.confirm(confirm);
 }
 
+void SubmissionTuning::write_turns() {
+  const auto region = found_region();
+  if (!region) {
+    return log_.fallback(FallbackReason::NothingRepeats, region_name, site_name,
+                         "No stretch of the program's launches was seen to repeat, so nothing was "
+                         "compared.");
+  }
+  log::write_found_region(log_.lines(), region_name, text_of(*region));
+  SubmissionVerdict verdict = search_->verdict_of_turns();
+  if (verdict.low <= 0) verdict.winner = {};
+  if (verdict.pairs > 1) write_verdict(verdict);
+}
+
 void SubmissionTuning::forget_context(CUcontext context) noexcept {
   in_flight_.forget_context(context);
   events_.forget_context(context);
@@ -645,10 +671,12 @@ void SubmissionTuning::finish() noexcept {
   try {
     const Lock lock = lock_for_a_while();
     if (!lock.owns_lock()) return;  // a thread stands in the driver with it
-    const bool is_pinned = this->is_pinned() && !in_use_.is_as_written();
+    const bool takes_turns = this->is_pinned() && search_ != nullptr;
+    const bool is_pinned = this->is_pinned() && (takes_turns || !in_use_.is_as_written());
     if (is_finished_ || (search_ == nullptr && !is_pinned && !is_fatal_)) return;
     is_finished_ = true;
-    const bool is_open = !is_settled_ || is_blocked_;
+    const bool is_open = !is_pinned && (!is_settled_ || is_blocked_);
+    if (takes_turns) write_turns();
     if (is_open) {
       // The driver is not asked any more: what the region begins with stays without a name.
       if (const auto region = found_region())
@@ -663,7 +691,10 @@ void SubmissionTuning::finish() noexcept {
     const Submitter::Totals totals = submitter_.totals();
     const SplicedLoads::Totals loads = loads_.totals();
     const ChainedGraphs::Totals graphs = graphs_.totals();
-    const char* state = is_pinned ? "pinned" : is_fatal_ ? "fatal" : "settled";
+    const char* state = takes_turns ? "turns"
+                        : is_pinned ? "pinned"
+                        : is_fatal_ ? "fatal"
+                                    : "settled";
     if (is_open) state = leader_ == 0 ? "nothing" : "open";
     const Submission& shown = search_ == nullptr ? in_use_ : search_->verdict().winner;
     const int run = is_open ? std::max(1, search_->state().runs) : 0;

@@ -51,8 +51,9 @@ class SubmissionTuning {
   /// What contextune has taken besides, before the program went on.
   void spend(double seconds) noexcept;
 
-  /// The user says how launches go out: nothing is looked for.
-  void pin(const Submission& submission) noexcept;
+  /// The user says how launches go out: nothing is looked for. In turns with launches as written,
+  /// both are compared until the program ends.
+  void pin(const PinnedLaunches& pinned) noexcept;
 
   [[nodiscard]] bool is_pinned() const noexcept {
     return is_pinned_.load(std::memory_order_relaxed);
@@ -155,6 +156,8 @@ class SubmissionTuning {
   /// What the next run has to know.
   void save();
   void write_winner(const std::string& found);
+  void write_verdict(const SubmissionVerdict& verdict);
+  void write_turns();
   /// What makes the blocks; absent: nothing that repeats was found.
   [[nodiscard]] std::optional<FoundRegion> found_region() const;
   [[nodiscard]] double seconds_since_first() const noexcept;

@@ -366,6 +366,37 @@ TEST_CASE("A winner that is still faster passes its check, another one is given 
   }
 }
 
+TEST_CASE("Turns go on until the process ends, whatever they cost, and are judged by all of them",
+          "[submission]") {
+  for (const double ratio : {0.8, 1.25, 40.0}) {
+    INFO(ratio);
+    SubmissionLimits limits;
+    limits.max_slowdown = 0;
+    limits.grace_seconds = 0;
+    SubmissionSearch search({}, limits);
+    search.take_turns({.chained = true, .gathered = 16});
+    std::uint64_t as_written = 0;
+    constexpr std::uint64_t blocks = 1000;
+    for (std::uint64_t block = 0; block < blocks; ++block) {
+      const Submission submission = search.plan(block);
+      as_written += submission.is_as_written();
+      if (block % 5 == 4) {
+        search.spoiled(block);
+      } else {
+        search.measured(block, submission.is_as_written() ? 1e-3 : 1e-3 * ratio, 1);
+      }
+      REQUIRE_FALSE((search.settled() || search.is_blocked() || search.wants_kernels()));
+    }
+    CHECK(as_written > blocks * 2 / 5);
+    const SubmissionVerdict verdict = search.verdict_of_turns();
+    CHECK(verdict.winner == Submission{true, 16});
+    CHECK(verdict.pairs > static_cast<int>(blocks) / 5);
+    CHECK(verdict.gain == Approx(1 - ratio));
+    CHECK(verdict.low <= verdict.gain);
+    CHECK(verdict.gain <= verdict.high);
+  }
+}
+
 TEST_CASE("The blocks in which graphs are built do not count", "[submission]") {
   SimulatedProgram program = gaining_program();
   std::vector<Submission> built;

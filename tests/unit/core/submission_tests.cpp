@@ -32,6 +32,23 @@ TEST_CASE("Other words name no submission", "[submission]") {
     CHECK(submission_of(words) == std::nullopt);
 }
 
+TEST_CASE("Launches are pinned to a submission, or to one in turns with as written",
+          "[submission]") {
+  CHECK(pinned_launches_of("as written") == PinnedLaunches{});
+  CHECK(pinned_launches_of("chained") == PinnedLaunches{{true, 0}});
+  CHECK(pinned_launches_of("chained gathered=8 in turns") == PinnedLaunches{{true, 8}, true});
+  for (const char* const words :
+       {"", " in turns", "as written in turns", "chained but=0", "chained in turns in turns",
+        "chained  in turns", "chained in turns ", "gathered=0 in turns"}) {
+    INFO(words);
+    CHECK_THROWS_WITH(
+        pinned_launches_of(words),
+        "launches are pinned to \"as written\", or to \"chained\", \"gathered=16\" or "
+        "\"chained gathered=16\", behind which \" in turns\" may stand, not to \"" +
+            std::string(words) + '"');
+  }
+}
+
 TEST_CASE("A search may cost a share of the time so far and something beside it", "[submission]") {
   SubmissionBudget budget(0.10, 0.050);
   CHECK(budget.covers(0.050));
