@@ -67,6 +67,10 @@ class SubmissionSearch {
   /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
   /// launches as written, whatever that costs: somebody has asked for it. Never settled.
   void take_turns(const Submission& submission);
+  /// Whether anything is compared that is gathered.
+  [[nodiscard]] bool may_gather() const {
+    return takes_turns_ ? state_.verdict.winner.gathered != 0 : !choices_.may_gather.empty();
+  }
   /// What the turns have shown: the gain with its 95 % interval.
   [[nodiscard]] SubmissionVerdict verdict_of_turns() const;
 

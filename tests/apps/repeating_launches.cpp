@@ -2,6 +2,8 @@
 //   repeating_launches STEPS short  so many times the same eight launches
 //   repeating_launches STEPS long   with kernels beside which no launch takes time
 //   repeating_launches STEPS crowded with a kernel that takes longer where it was prepared early
+//   repeating_launches STEPS layers eight times the same eleven launches, which take almost a
+//                                   millisecond, and then a few others
 //   repeating_launches STEPS never  as many, in an order that never repeats
 //   repeating_launches STEPS forks  with children that end at once
 //   repeating_launches STEPS window, copied  in a stream that after two steps gets a window in L2,
@@ -209,6 +211,17 @@ Word mix(Work work, int steps, bool regularly) {
   return work.result();
 }
 
+/// What repeats inside of a step does so a few times only.
+Word repeat_layers(Work work, int steps) {
+  for (int i = 0; i < steps; ++i) {
+    for (int layer = 0; layer < 8; ++layer)
+      for (std::size_t k = 0; k < 11; ++k) work.launch(k % names.size(), k < 4 ? 4 : 64);
+    for (int k = 0; k < 5; ++k) work.launch(3, 8);
+    work.copy();
+  }
+  return work.result();
+}
+
 Word in_threads(const Code& code, int steps, bool at_once) {
   constexpr std::size_t num_threads = 3;
   std::array<Word, num_threads> results{};
@@ -231,6 +244,7 @@ Word run(int steps, std::string_view kind, const std::string& image, std::size_t
   if (kind == "mixed" || kind == "irregular") return mix(Work(code, 0), steps, kind == "mixed");
   if (kind == "graphs" || kind == "ahead")
     return repeat_graph(Work(code, 0), steps, kind == "ahead");
+  if (kind == "layers") return repeat_layers(Work(code, 0), steps);
   if (kind == "threads" || kind == "relay") return in_threads(code, steps, kind == "threads");
   Work work(code, round);
   const bool never = kind == "never";
@@ -263,6 +277,7 @@ int main(int argc, char** argv) {
   const std::string_view kind = argc > 2 ? argv[2] : "short";
   if (kind == "long") flops = 3e10;
   if (kind == "ahead") flops = 1e8;
+  if (kind == "layers") flops = 9.5e7;
   if (kind == "crowded") early_seconds = 4e-6;
   must(cuInit(0), "cuInit");
   const std::string code = image();

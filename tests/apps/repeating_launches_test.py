@@ -232,6 +232,13 @@ class RepeatingLaunchesTest(unittest.TestCase):
         for none in ("nothing_repeats", "event=submission"):
             self.assertNotIn(none, log)
 
+    def test_turns_fit_between_the_ends_of_what_repeats_a_few_times_only(self):
+        steps = 3000
+        log, totals = self.run_of(steps, "layers", CONTEXTUNE_FORCE="launches=gathered=16 in turns")
+        self.assertEqual(totals["state"], "turns")
+        (pairs,) = re.findall(r" event=confirm region=auto .* pairs=(\d+)", log)
+        self.assertGreater(int(pairs), steps // 3, log)
+
     def test_children_and_contexts_come_and_go_while_launches_are_held(self):
         for kind in ("forks", "resets"):
             for launches in ("chained gathered=16", "gathered=8", "chained"):

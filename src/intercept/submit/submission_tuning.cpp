@@ -349,7 +349,10 @@ void SubmissionTuning::look(const Step& step) {
 
 bool SubmissionTuning::block_is_broken() {
   breaks();
-  if (++lost_in_a_row_ > 1) block_entries_ = 0;
+  // Where most come to an end, so do those that are a little longer.
+  unbroken_entries_ = std::max(std::exchange(begun_entries_, 0), unbroken_entries_ * 3 / 4);
+  const bool is_too_long = block_entries_ > 1 && 2 * block_entries_ >= unbroken_entries_;
+  if (++lost_in_a_row_ > 1 || is_too_long) block_entries_ = 0;
   if (lost_in_a_row_ < most_lost_in_a_row || only_launches_) return false;
   only_launches_ = true;
   lost_in_a_row_ = 0;
@@ -369,7 +372,9 @@ void SubmissionTuning::begins(const Step& step, Watched& watched) {
     block_entries_ = 0;
     entry_ns_ = length_of(period_).ns;
     first_function_ = step.function;
+    begun_entries_ = unbroken_entries_ = 0;
   }
+  ++begun_entries_;
   const std::uint64_t now = monotonic_ns();
   if (now < held_off_until_ns_.load(std::memory_order_relaxed)) return breaks();
   if (open_block_) {
@@ -459,8 +464,11 @@ bool SubmissionTuning::is_block_complete(std::uint64_t now, std::uint64_t took) 
   // How long a block is, launches as written say: all others have as many entries.
   if (block_entries_ != 0 && !block.submission.is_as_written()) return true;
   if (took < target) return false;
-  // A block that ends between two batches would hold a piece of one, which no other way has.
-  if (block.launches % LaunchBatch::most_launches != 0 && took < most_targets * target) {
+  // A block that ends between two batches would hold a piece of one, which no other way has. But
+  // two blocks have to fit between two breaks, or no pair of them is ever complete.
+  const bool another_fits = unbroken_entries_ == 0 || 2 * (block.entries + 1) < unbroken_entries_;
+  if (search_->may_gather() && block.launches % LaunchBatch::most_launches != 0 &&
+      took < most_targets * target && another_fits) {
     return false;
   }
   block_entries_ = block.entries;

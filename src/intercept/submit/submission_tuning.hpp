@@ -183,6 +183,8 @@ class SubmissionTuning {
   std::atomic<std::uint64_t> leader_{0};  ///< the thread whose entries make the blocks; 0: none yet
   std::uint32_t period_ = 0;              ///< that it follows
   bool entry_begins_ = false;   ///< with the leader's next launch, where blocks begin and end
+  std::uint64_t begun_entries_ = 0;     ///< since the period was broken
+  std::uint64_t unbroken_entries_ = 0;  ///< that begin between two breaks; 0: it was not broken yet
   int lost_in_a_row_ = 0;       ///< blocks whose period was broken
   bool only_launches_ = false;  ///< are steps: copies and waits come in no order that repeats
   std::atomic<std::uint64_t> held_off_first_ns_{0};
