@@ -26,6 +26,20 @@ struct FatBinaryEntry {
 
 inline constexpr std::uint32_t fat_binary_magic = 0xba55ed50;
 
+/// What the CUDA runtime's compiler makes around a fatbin, and hands to the driver.
+struct FatBinaryWrapper {
+  std::uint32_t magic = 0;
+  std::uint32_t version = 0;
+  const void* fat_binary = nullptr;
+  const void* others = nullptr;
+
+  [[nodiscard]] bool is_valid() const noexcept { return magic == 0x466243b1; }
+  /// The driver links further fatbins to it at the load.
+  [[nodiscard]] bool is_linked_at_load() const noexcept {
+    return version != 1 && others != nullptr;
+  }
+};
+
 /// Header and entries, in bytes. Empty: there is no fatbin.
 [[nodiscard]] std::optional<std::uint64_t> fat_binary_bytes(const ByteSource& image) noexcept;
 

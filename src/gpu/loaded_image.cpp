@@ -17,15 +17,6 @@
 namespace contextune::gpu {
 namespace {
 
-/// What the CUDA runtime's compiler makes around a fatbin.
-struct FatBinaryWrapper {
-  std::uint32_t magic;
-  std::uint32_t version;  // 2: further fatbins may be linked to it at load
-  const void* fat_binary;
-  const void* others;
-};
-constexpr std::uint32_t wrapper_magic = 0x466243b1;
-
 constexpr std::size_t most_copied_bytes = 16 << 20;
 constexpr std::size_t most_copied_bytes_together = 256 << 20;
 constexpr std::size_t mark_bytes = 256;
@@ -52,8 +43,8 @@ std::shared_ptr<LoadedImage> LoadedImage::from_memory(const void* code, const st
   const std::shared_ptr<LoadedImage> image(new LoadedImage);
   const MemorySource source(code);
   const auto wrapper = source.read<FatBinaryWrapper>(0);
-  if (wrapper && wrapper->magic == wrapper_magic) {
-    image->links_at_load_ = wrapper->version != 1 && wrapper->others != nullptr;
+  if (wrapper && wrapper->is_valid()) {
+    image->links_at_load_ = wrapper->is_linked_at_load();
     image->keep_fat_binary(wrapper->fat_binary);
   } else if (form_of_image(source) == ImageForm::FatBinary) {
     image->keep_fat_binary(code);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "gpu/program_file.hpp"
+
 namespace contextune::gpu {
 namespace {
 
@@ -18,10 +20,14 @@ const std::shared_ptr<const ModuleUse> no_memory =
 
 }  // namespace
 
-template <typename Read>
-void ModuleVariables::remember(Handle handle, bool is_module, Read read) noexcept {
+template <typename Make>
+void ModuleVariables::remember(Handle handle, bool is_module, const void* code,
+                               Make make) noexcept {
   try {
-    Loaded loaded{read(), nullptr};
+    Loaded loaded;
+    // Seldom asked about, while the load may be what the program waits for.
+    loaded.lasting = code == nullptr ? nullptr : fat_binary_of_program(code);
+    if (loaded.lasting == nullptr) loaded.image = make();
     if (is_module && driver_.cuCtxGetCurrent(&loaded.context) != CUDA_SUCCESS) {
       loaded.context = nullptr;
     }
@@ -35,19 +41,20 @@ void ModuleVariables::remember(Handle handle, bool is_module, Read read) noexcep
 }
 
 void ModuleVariables::loaded(CUmodule module, const void* code) noexcept {
-  remember(module, true, [&] { return LoadedImage::from_memory(code); });
+  remember(module, true, code, [&] { return LoadedImage::from_memory(code); });
 }
 
 void ModuleVariables::loaded(CUlibrary library, const void* code, const std::string& ptx) noexcept {
-  remember(library, false, [&] { return LoadedImage::from_memory(code, ptx); });
+  remember(library, false, code, [&] { return LoadedImage::from_memory(code, ptx); });
 }
 
 void ModuleVariables::loaded_from_file(CUmodule module, const char* path) noexcept {
-  remember(module, true, [&] { return LoadedImage::from_file(path, driver_.simulated); });
+  remember(module, true, nullptr, [&] { return LoadedImage::from_file(path, driver_.simulated); });
 }
 
 void ModuleVariables::loaded_from_file(CUlibrary library, const char* path) noexcept {
-  remember(library, false, [&] { return LoadedImage::from_file(path, driver_.simulated); });
+  remember(library, false, nullptr,
+           [&] { return LoadedImage::from_file(path, driver_.simulated); });
 }
 
 void ModuleVariables::belongs(CUmodule module, CUlibrary library) noexcept {
@@ -276,7 +283,10 @@ const void* ModuleVariables::owner_of(const KernelIdentity& kernel) noexcept {
 std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& kernel) {
   const std::lock_guard lock(mutex_);
   const auto known = loaded_.find(known_owner(kernel));
-  return known == loaded_.end() ? nullptr : known->second.image;
+  if (known == loaded_.end()) return nullptr;
+  Loaded& loaded = known->second;
+  if (loaded.image == nullptr) loaded.image = LoadedImage::from_memory(loaded.lasting);
+  return loaded.image;
 }
 
 CUresult ModuleVariables::find(const KernelIdentity& kernel, const char* name,

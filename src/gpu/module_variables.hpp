@@ -87,7 +87,8 @@ class ModuleVariables {
   using Handle = const void*;
 
   struct Loaded {
-    std::shared_ptr<LoadedImage> image;
+    std::shared_ptr<LoadedImage> image;  ///< null: what is lasting has not been asked about yet
+    const void* lasting = nullptr;       ///< a fatbin that stays as it is
     CUcontext context = nullptr;  ///< that a module lives and dies with; null for a library
   };
 
@@ -98,8 +99,9 @@ class ModuleVariables {
     CUfunction kernel = nullptr;  ///< one of its kernels as the program launches it; null: none yet
   };
 
-  template <typename Read>
-  void remember(Handle handle, bool is_module, Read read) noexcept;
+  /// @param make gives the image; not called where `code` says what it is
+  template <typename Make>
+  void remember(Handle handle, bool is_module, const void* code, Make make) noexcept;
   void forget(Handle handle) noexcept;
   /// Under the mutex.
   [[nodiscard]] Handle known_owner(const KernelIdentity& kernel);

@@ -1,13 +1,17 @@
 #include "gpu/program_file.hpp"
 
 #include <link.h>
+#include <sys/auxv.h>
 
+#include <algorithm>
 #include <cstring>
 #include <exception>
+#include <span>
 
 #include "core/hexadecimal.hpp"
 #include "core/stable_hash.hpp"
 #include "gpu/byte_source.hpp"
+#include "gpu/fat_binary.hpp"
 
 namespace contextune::gpu {
 namespace {
@@ -64,6 +68,25 @@ int look_into(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
+/// Whether the bytes are in a part of the executable's file as it was loaded.
+/// @param without flags of parts that do not count
+bool has_in_executable(const void* address, std::uintptr_t bytes, std::uint32_t without) {
+  const auto parts = reinterpret_cast<std::uintptr_t>(getauxval(AT_PHDR));
+  const auto place = reinterpret_cast<std::uintptr_t>(address);
+  if (parts == 0 || getauxval(AT_PHENT) != sizeof(ElfW(Phdr))) return false;
+  const std::span<const ElfW(Phdr)> headers(reinterpret_cast<const ElfW(Phdr)*>(parts),
+                                            getauxval(AT_PHNUM));
+  const auto own = std::find_if(headers.begin(), headers.end(),
+                                [](const auto& part) { return part.p_type == PT_PHDR; });
+  if (own == headers.end()) return false;  // linked to one place, or started by its loader
+  const std::uintptr_t base = parts - own->p_vaddr;
+  return std::any_of(headers.begin(), headers.end(), [&](const auto& part) {
+    const std::uintptr_t begin = base + part.p_vaddr;
+    return part.p_type == PT_LOAD && (part.p_flags & PF_R) != 0 && (part.p_flags & without) == 0 &&
+           place >= begin && part.p_filesz >= bytes && place - begin <= part.p_filesz - bytes;
+  });
+}
+
 }  // namespace
 
 std::optional<ProgramFile> program_file_of(const void* address, std::uint64_t bytes) {
@@ -73,6 +96,18 @@ std::optional<ProgramFile> program_file_of(const void* address, std::uint64_t by
   place.end = place.begin + bytes;
   (void)dl_iterate_phdr(&look_into, &place);
   return place.file;
+}
+
+const void* fat_binary_of_program(const void* code) noexcept {
+  FatBinaryWrapper wrapper;
+  if (!has_in_executable(code, sizeof wrapper, 0)) return nullptr;
+  std::memcpy(&wrapper, code, sizeof wrapper);
+  constexpr std::size_t header_bytes = 16;
+  if (!wrapper.is_valid() || wrapper.is_linked_at_load() ||
+      !has_in_executable(wrapper.fat_binary, header_bytes, PF_W)) {
+    return nullptr;
+  }
+  return wrapper.fat_binary;
 }
 
 }  // namespace contextune::gpu

@@ -16,4 +16,9 @@ struct ProgramFile {
 /// @throws std::bad_alloc
 [[nodiscard]] std::optional<ProgramFile> program_file_of(const void* address, std::uint64_t bytes);
 
+/// The fatbin within the wrapper at `code`, where both are parts of the executable: it stays as it
+/// is until the process ends. Null: they are not, or the driver links more to it at the load. Takes
+/// no call of the system. Any thread.
+[[nodiscard]] const void* fat_binary_of_program(const void* code) noexcept;
+
 }  // namespace contextune::gpu

@@ -22,8 +22,6 @@
 namespace contextune::intercept {
 namespace {
 
-constexpr std::uint32_t wrapper_magic = 0x466243b1;
-
 constexpr std::uint64_t most_bytes = std::uint64_t{256} << 20;
 /// Reading, changing and handing over, uncompressed: measured as 1.0 to 1.8 ms a MiB.
 constexpr double seconds_of_byte = 2e-3 / (1 << 20);
@@ -194,7 +192,6 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::read_linked(const void* imag
   auto loaded = std::make_shared<Loaded>();
   loaded->is_linked = true;
   std::string ignored;
-  if (!reads()) return loaded;
   auto read = gpu::spliced_image(
       gpu::MemorySource(image), bytes_left(), [](const gpu::CodeKernel&) { return false; },
       ignored);
@@ -213,16 +210,15 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
     return nullptr;
   };
   if (request.image == nullptr && request.path == nullptr) return nullptr;
-  std::optional<FatBinaryWrapper> wrapper;
+  std::optional<gpu::FatBinaryWrapper> wrapper;
   if (request.image != nullptr) {
-    wrapper = gpu::MemorySource(request.image).read<FatBinaryWrapper>(0);
-    if (wrapper && wrapper->magic != wrapper_magic) wrapper.reset();
+    wrapper = gpu::MemorySource(request.image).read<gpu::FatBinaryWrapper>(0);
+    if (wrapper && !wrapper->is_valid()) wrapper.reset();
   }
-  if (wrapper && wrapper->version != 1 && wrapper->others != nullptr) {
+  if (wrapper && wrapper->is_linked_at_load()) {
     if (is_on()) (void)leave("the driver links it from several fatbins");
     return read_linked(wrapper->fat_binary);
   }
-  if (!reads()) return nullptr;
   if (request.prefers_source()) return leave("the program says which code the driver has to take");
 
   const void* image = request.image;
@@ -289,6 +285,7 @@ CUresult SplicedLoads::load(contextune_fn fn, void* const* args, const Load& loa
     if (result == CUDA_SUCCESS) forget(*argument<void**>(args, 0));
     return result;
   };
+  if (!reads()) return load_as_it_is();
   std::shared_ptr<Loaded> loaded;
   const double begin = now();
   try {

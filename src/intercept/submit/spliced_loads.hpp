@@ -17,6 +17,7 @@
 #include <contextune/options.hpp>
 
 #include "gpu/driver.hpp"
+#include "gpu/fat_binary.hpp"
 #include "gpu/image/spliced_image.hpp"
 #include "intercept/name_filter.hpp"
 #include "preload/contextune_abi.h"
@@ -103,16 +104,9 @@ class SplicedLoads {
   [[nodiscard]] Totals totals() noexcept;
 
  private:
-  /// What the CUDA runtime's compiler makes around a fatbin.
-  struct FatBinaryWrapper {
-    std::uint32_t magic = 0;
-    std::uint32_t version = 0;  ///< 2: further fatbins may be linked to it at load
-    const void* fat_binary = nullptr;
-    const void* others = nullptr;
-  };
   struct Loaded {
     gpu::SplicedImage image;   ///< its bytes only where the driver may read them later
-    FatBinaryWrapper wrapper;  ///< around them; without a fatbin: the program's image has none
+    gpu::FatBinaryWrapper wrapper;  ///< around them; without a fatbin: the program's image has none
     Image origin;
     /// The driver may link what it loads, so that a kernel may do more than the image says.
     bool is_linked = false;

@@ -5,11 +5,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
 #include "gpu/loaded_image.hpp"
+#include "gpu/program_file.hpp"
 
 using namespace contextune::gpu;
 
@@ -107,6 +109,30 @@ TEST_CASE("A fatbin in a program file is found through its wrapper", "[image]") 
   wrapper.fat_binary = &in_program;
   check_counter(*LoadedImage::from_memory(&wrapper));
   check_counter(*LoadedImage::from_memory(&in_program));
+}
+
+TEST_CASE("A fatbin of the executable stays, and others may go or change", "[image]") {
+  static Wrapper wrapper;
+  wrapper.fat_binary = &in_program;
+  CHECK(fat_binary_of_program(&wrapper) == &in_program);
+  static FatBinary changes;
+  wrapper.fat_binary = &changes;
+  CHECK(fat_binary_of_program(&wrapper) == nullptr);
+  const auto on_heap = std::make_unique<FatBinary>();
+  wrapper.fat_binary = on_heap.get();
+  CHECK(fat_binary_of_program(&wrapper) == nullptr);
+  wrapper.fat_binary = &in_program;
+  wrapper.version = 2;
+  CHECK(fat_binary_of_program(&wrapper) == &in_program);
+  wrapper.others = &wrapper;
+  CHECK(fat_binary_of_program(&wrapper) == nullptr);
+  wrapper = {};
+  CHECK(fat_binary_of_program(&wrapper) == nullptr);
+  Wrapper on_stack;
+  on_stack.fat_binary = &in_program;
+  CHECK(fat_binary_of_program(&on_stack) == nullptr);
+  CHECK(fat_binary_of_program(nullptr) == nullptr);
+  CHECK(fat_binary_of_program(reinterpret_cast<const void*>(UINTPTR_MAX)) == nullptr);
 }
 
 TEST_CASE("What the driver links at the load is not taken for the whole", "[image]") {
