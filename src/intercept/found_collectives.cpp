@@ -13,16 +13,19 @@ namespace {
 
 /// Of an entry: short stretches are joined. By number, since ranks are to count alike.
 constexpr std::uint32_t least_collectives = 8;
+/// By then a region whose winners are stored is finished.
+constexpr std::uint64_t entries_of_known_winners = 16;
 
 }  // namespace
 
-void FoundCollectives::start(std::function<LaunchRegion*()> make,
-                             std::function<void()> measures) noexcept {
+void FoundCollectives::start(Make make, std::function<void()> measures,
+                             ProcessStore& store) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     finder_ = std::make_unique<PeriodFinder>();
     make_ = std::move(make);
     measures_ = std::move(measures);
+    store_ = &store;
     looks_.store(true, std::memory_order_relaxed);
   } catch (const std::exception&) {
     // No memory: collectives keep what NCCL chooses.
@@ -86,12 +89,17 @@ void FoundCollectives::see(const contextune_nccl_call& call) noexcept {
 }
 
 void FoundCollectives::begin_entry() noexcept {
-  if (region_ == nullptr) region_ = make_();
+  if (!runs_) {
+    runs_.emplace(*store_);
+    region_ = make_(*runs_);
+  }
   if (region_ == nullptr || region_->finished()) {
     end_entry();
+    runs_->answered();
     looks_.store(false, std::memory_order_relaxed);
     return;
   }
+  if (++entries_ == entries_of_known_winners) runs_->compares();
   region_->begin_next_in_process();
   open_.store(region_, std::memory_order_release);
   if (region_->is_measuring()) measures_();

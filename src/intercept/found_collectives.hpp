@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "core/period_finder.hpp"
+#include "intercept/submit/unanswered_runs.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
@@ -22,10 +24,12 @@ class LaunchRegion;
 /// Any thread; nothing throws.
 class FoundCollectives {
  public:
+  using Make = std::function<LaunchRegion*(const UnansweredRuns& runs)>;
+
   /// Begins to look.
   /// @param make     the region; asked for once, with the first stretch. Null: there is none
   /// @param measures told at the beginning of each entry that is measured
-  void start(std::function<LaunchRegion*()> make, std::function<void()> measures) noexcept;
+  void start(Make make, std::function<void()> measures, ProcessStore& store) noexcept;
 
   [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
 
@@ -49,9 +53,12 @@ class FoundCollectives {
   std::atomic<LaunchRegion*> open_{nullptr};
 
   std::mutex mutex_;
-  std::function<LaunchRegion*()> make_;
+  Make make_;
   std::function<void()> measures_;
+  ProcessStore* store_ = nullptr;
+  std::optional<UnansweredRuns> runs_;  ///< from the first stretch on
   LaunchRegion* region_ = nullptr;
+  std::uint64_t entries_ = 0;
   std::unique_ptr<PeriodFinder> finder_;
   std::array<const void*, 64> communicators_{};  ///< in the order of their first use
   std::uint32_t period_ = 0;

@@ -77,6 +77,8 @@ SubmissionLimits submission_limits(const Options& options) {
   return limits;
 }
 
+constexpr const char* found_collectives = "auto:collectives";
+
 /// Whether kernels may be launched in other ways than chained and gathered.
 bool has_knobs(const Options& options) {
   return !options.space.empty() || options.auto_knobs.attributes || options.discover ||
@@ -231,17 +233,24 @@ void ProcessRuntime::start_collectives() noexcept {
     return mark.kind != RegionMark::Kind::Auto && mark.kind != RegionMark::Kind::Process;
   });
   if (!options_.auto_knobs.collectives || !is_auto || is_marked || options_.discover) return;
-  const auto make = [this]() -> LaunchRegion* {
+  const auto make = [this](const UnansweredRuns& runs) -> LaunchRegion* {
     try {
+      if (runs.are_enough()) {
+        log_.fallback(FallbackReason::NotSettled, found_collectives, {},
+                      "The program's runs are too short to compare its collectives: several ended "
+                      "before there was an answer, so collectives keep NCCL's default.");
+        return nullptr;
+      }
       Options options = options_;
       options.mode = Mode::Live;  // nobody has named it
-      return &find_or_make("auto:collectives", options, RegionKind::FoundCollectives);
+      return &find_or_make(found_collectives, options, RegionKind::FoundCollectives);
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, StoredSubmission::region, {}, error.what());
       return nullptr;
     }
   };
-  found_collectives_.start(make, [this] { submission_.hold_off(); });
+  found_collectives_.start(
+      make, [this] { submission_.hold_off(); }, store_);
 }
 
 Measurement::Timers ProcessRuntime::make_timers() {

@@ -1,7 +1,9 @@
 """Ranks that nobody declared: they find one another by the ncclUniqueId of their first communicator."""
 
 import os
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 import faults
@@ -117,6 +119,26 @@ class FoundStretch(unittest.TestCase):
                     self.assertEqual({job.field(line, "region") for line in job.lines(log, "stage")},
                                      {"auto:collectives"})
                     self.assertNotIn("event=timer", log)
+
+    def test_runs_too_short_for_an_answer_are_left_alone_in_the_end(self):
+        folder = tempfile.mkdtemp(prefix="contextune-store-")
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        variables = Found.variables | {"CONTEXTUNE_STORE": "tune", "CONTEXTUNE_CACHE_DIR": folder}
+        left_alone = "runs are too short to compare its collectives"
+        with job.Job(2, "live", 200, variables, program=Found("different_sites"), declared=False) as ranks:
+            for run in range(1, 8):
+                self.assertEqual(ranks.unfinished(range(2)), [])
+                logs = [ranks.log(rank) for rank in range(2)]
+                if left_alone in logs[0]:
+                    break
+                self.assertIn("region=auto:collectives", logs[0])
+                for rank in range(2):
+                    (ranks.logs / f"rank-{rank}.log").unlink()
+                ranks.ranks = [ranks.start(rank) for rank in range(2)]
+        self.assertGreater(run, 4)
+        for log in logs:
+            self.assertIn(left_alone, log)
+            self.assertNotIn("no_agreement", log)
 
     def test_a_rank_that_does_not_look_leaves_all_as_it_was(self):
         others = {"CONTEXTUNE_AUTO": "chained,gathered"}

@@ -4,21 +4,18 @@
 #include <string>
 #include <vector>
 
-#include <contextune/key.hpp>
-
 #include "core/submission_state.hpp"
-#include "intercept/process_store.hpp"
+#include "intercept/submit/stored_program.hpp"
 
 namespace contextune::intercept {
 
-/// What earlier runs of this very program, with these arguments, found out about how its launches
-/// reach the driver. Any thread.
+/// What earlier runs found out about how the program's launches reach the driver. Any thread.
 class StoredSubmission {
  public:
-  static constexpr const char* region = "auto";
+  static constexpr const char* region = StoredProgram::region;
   static constexpr const char* site = "launches";
 
-  explicit StoredSubmission(ProcessStore& store);
+  explicit StoredSubmission(ProcessStore& store) : stored_(store) {}
 
   /// Absent: nothing that counts here.
   /// @param same_software whether it was found under the software that is here now
@@ -31,10 +28,10 @@ class StoredSubmission {
   /// The GPU may be at work in these ways, and nothing else that is tried.
   void set_in_flight(const std::vector<Submission>& submissions) const;
   /// The GPU does not get through with them.
-  void hung() const { (void)store_.journal().hung(); }
+  void hung() const { (void)stored_.store().journal().hung(); }
 
   /// Whether more may be found out.
-  [[nodiscard]] bool tunes() const noexcept { return store_.tunes(); }
+  [[nodiscard]] bool tunes() const noexcept { return stored_.store().tunes(); }
 
   /// Writes behind the scenes.
   void save(const SubmissionState& state) const;
@@ -46,9 +43,7 @@ class StoredSubmission {
   /// All ways other than as written are one to the journal.
   [[nodiscard]] store::TrialJournal::Trial trial_of(const std::string& ways) const;
 
-  ProcessStore& store_;
-  Key key_;            ///< program and arguments
-  std::string build_;  ///< of the program's file; empty: not known, and nothing is kept
+  StoredProgram stored_;
 };
 
 }  // namespace contextune::intercept
