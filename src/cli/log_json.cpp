@@ -111,6 +111,7 @@ Json to_json(const log::SubmissionReport& submission) {
           {"images", submission.images},
           {"kernels", submission.kernels},
           {"images_left", submission.images_left},
+          {"images_unneeded", submission.images_unneeded},
           {"kept_bytes", submission.kept_bytes},
           {"load_seconds", number(submission.load_seconds)},
           {"graph_bytes", submission.graph_bytes},

@@ -227,7 +227,10 @@ std::string submission_lines(const ProcessReport& process, const RegionReport& r
   if (submission.images + submission.images_left == 0) return text;
   text += "    " + count_text(submission.images, "image", "images") + " with " +
           count_text(submission.kernels, "kernel", "kernels") + " given waits, " +
-          std::to_string(submission.images_left) + " left alone; " +
+          std::to_string(submission.images_left) + " left alone" +
+          (submission.images_unneeded == 0
+               ? "; "
+               : ", " + std::to_string(submission.images_unneeded) + " not needed here; ") +
           bytes_text(submission.kept_bytes) + " of host memory kept";
   if (std::isfinite(submission.load_seconds))
     text += ", " + time_text(submission.load_seconds) + " spent at loads" + mark(process);

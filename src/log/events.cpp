@@ -102,6 +102,7 @@ void write_submission(RankLog& log, std::string_view region,
                                {"images", event.images},
                                {"kernels", event.kernels},
                                {"images_left", event.images_left},
+                               {"images_unneeded", event.images_unneeded},
                                {"kept_bytes", event.kept_bytes},
                                {"load_us", event.load_seconds * 1e6},
                                {"graph_bytes", event.graph_bytes}};

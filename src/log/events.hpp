@@ -116,6 +116,7 @@ struct SubmissionEvent {
   std::uint64_t images = 0;         ///< that were given waits
   std::uint64_t kernels = 0;        ///< in them
   std::uint64_t images_left = 0;
+  std::uint64_t images_unneeded = 0;  ///< an earlier run launched nothing of them
   std::uint64_t kept_bytes = 0;     ///< of host memory
   double load_seconds = 0;          ///< spent at loads
   std::uint64_t graph_bytes = 0;    ///< of device memory, taken by graphs of ours

@@ -210,6 +210,7 @@ std::string ReportBuilder::add_submission(const Record& record) {
   submission.images = count("images");
   submission.kernels = count("kernels");
   submission.images_left = count("images_left");
+  submission.images_unneeded = count("images_unneeded");
   submission.kept_bytes = count("kept_bytes");
   submission.load_seconds = seconds_of(record, "load_us");
   submission.graph_bytes = count("graph_bytes");

@@ -133,6 +133,7 @@ struct SubmissionReport {
   std::uint64_t images = 0;     ///< that were given waits
   std::uint64_t kernels = 0;    ///< in them
   std::uint64_t images_left = 0;
+  std::uint64_t images_unneeded = 0;
   std::uint64_t kept_bytes = 0;  ///< of host memory
   double load_seconds = not_known;
   std::uint64_t graph_bytes = 0;  ///< of device memory

@@ -17,10 +17,10 @@ SETTLED = ('event=site region=auto site=launches key="" configs=2\n'
            "event=confirm region=auto verdict=kept gain=0.42 bound=0.39 pairs=4 tries=1\n")
 
 
-def submission(state, launches, run=0, images=2):
+def submission(state, launches, run=0, images=2, unneeded=0):
     return (f'event=submission region=auto launches="{launches}" state={state} run={run} most_runs=4 '
             "chained=1 held=8000 batches=500 late=3 graph_launches=500 in_graphs=7990 graphs=2 "
-            f"images={images} kernels=57 images_left={images // 2} kept_bytes=3145728 load_us=1500\n")
+            f"images={images} kernels=57 images_left={images // 2} images_unneeded={unneeded} kept_bytes=3145728 load_us=1500\n")
 
 
 class Summary(CommandTest):
@@ -75,6 +75,12 @@ class Summary(CommandTest):
                          ("chained gathered=16", "settled", None))
         self.assertEqual((shown["in_graphs"], shown["images_left"], shown["load_seconds"]),
                          (7990, 1, 0.0015))
+
+    def test_images_that_an_earlier_run_did_not_need_are_told_from_refused_ones(self):
+        report = self.report_of(FOUND + SETTLED + submission("settled", "chained", unneeded=21))
+        self.assertIn("    2 images with 57 kernels given waits, 1 left alone, 21 not needed here; 3.00 MiB", report)
+        contents = json.loads(self.contextune("logs", "--json").stdout)
+        self.assertEqual(contents["processes"][0]["regions"][0]["submission"]["images_unneeded"], 21)
 
     def test_launches_that_no_other_way_was_faster_for_stay_as_written(self):
         settled = SETTLED.replace("verdict=kept gain=0.42 bound=0.39", "verdict=defaults gain=0 bound=0")

@@ -245,7 +245,7 @@ std::shared_ptr<SplicedLoads::Loaded> SplicedLoads::splice(contextune_fn fn, voi
     left = left_;
     is_needed = contains(needed_, loaded->origin.key);
     if (!needed_.empty() && !is_needed) {
-      ++totals_.left;
+      ++totals_.unneeded;
       return loaded;
     }
   }

@@ -45,6 +45,7 @@ class SplicedLoads {
     std::size_t kernels = 0;  ///< that wait
     std::size_t refused = 0;  ///< kernels in them that cannot wait
     std::size_t left = 0;     ///< images that were left alone
+    std::size_t unneeded = 0;  ///< images of which an earlier run launched nothing
     std::size_t kept_bytes = 0;
     double seconds = 0;  ///< spent at loads
   };

@@ -578,6 +578,7 @@ std::optional<FoundRegion> SubmissionTuning::found_region() const {
 void SubmissionTuning::end_search() {
   is_settled_ = true;
   in_flight_.clear();  // what was found was survived
+  pending_.clear();
   put_in_use(search_->verdict().winner);
   graphs_.use_no_other();
   submitter_.want_other_calls(false);
@@ -723,6 +724,7 @@ void SubmissionTuning::finish() noexcept {
                            loads.images,
                            loads.kernels,
                            loads.left,
+                           loads.unneeded,
                            loads.kept_bytes,
                            loads.seconds,
                            totals.graphs.bytes + graphs.bytes,

@@ -232,6 +232,7 @@ TEST_CASE("Where it is known which images are needed, no other one is read", "[s
   CHECK_FALSE(program.loads->order_of(owner, "step"));
   CHECK_FALSE(program.loads->image_of(owner).was_read);
   CHECK(program.refusals.size() == refusals);
+  CHECK(program.loads->totals().unneeded == 1);
 }
 
 TEST_CASE("A module at the place of one that went with its context is another", "[spliced_loads]") {
