@@ -10,13 +10,13 @@
 namespace contextune::intercept {
 namespace {
 
-constexpr const char* site_name = "collectives";
+constexpr const char* collectives_site = "collectives";
 constexpr std::string_view runs_word = "runs=";
 
 }  // namespace
 
 int UnansweredRuns::count() const {
-  const StoredSite* const stored = stored_.find(site_name);
+  const StoredSite* const stored = stored_.find(collectives_site);
   if (stored == nullptr || !stored->progress.starts_with(runs_word)) return 0;
   const std::string_view text = std::string_view(stored->progress).substr(runs_word.size());
   int runs = 0;
@@ -37,7 +37,7 @@ void UnansweredRuns::answered() {
 void UnansweredRuns::save(int runs) const {
   if (!stored_.store().tunes()) return;
   StoredSite site;
-  site.name = site_name;
+  site.name = collectives_site;
   site.key = stored_.key();
   constexpr double not_timed = std::numeric_limits<double>::quiet_NaN();
   site.trials = {{Config{}, TrialStatus::Measured, 0, not_timed, not_timed, not_timed}};
