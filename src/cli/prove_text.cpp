@@ -3,9 +3,7 @@
 #include <sys/wait.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
-#include <cstdio>
 
 #include "cli/text.hpp"
 #include "core/statistics.hpp"

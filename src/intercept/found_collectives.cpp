@@ -76,7 +76,10 @@ void FoundCollectives::see(const contextune_nccl_call& call) noexcept {
   try {
     switch (look(call)) {
       case Action::Begin:
-        return begin_entry();
+        if (begins_.exchange(true, std::memory_order_acquire)) return;
+        begin_entry();
+        begins_.store(false, std::memory_order_release);
+        return;
       case Action::End:
         return end_entry();
       case Action::Nothing:
@@ -88,7 +91,7 @@ void FoundCollectives::see(const contextune_nccl_call& call) noexcept {
   }
 }
 
-void FoundCollectives::begin_entry() noexcept {
+void FoundCollectives::begin_entry() {
   if (!runs_) {
     runs_.emplace(*store_);
     region_ = make_(*runs_);

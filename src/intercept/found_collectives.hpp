@@ -29,6 +29,7 @@ class FoundCollectives {
   /// Begins to look.
   /// @param make     the region; asked for once, with the first stretch. Null: there is none
   /// @param measures told at the beginning of each entry that is measured
+  /// @param store    outlives it
   void start(Make make, std::function<void()> measures, ProcessStore& store) noexcept;
 
   [[nodiscard]] bool looks() const noexcept { return looks_.load(std::memory_order_relaxed); }
@@ -46,11 +47,12 @@ class FoundCollectives {
 
   [[nodiscard]] Action look(const contextune_nccl_call& call);
   [[nodiscard]] std::uint64_t token_of(const contextune_nccl_call& call) noexcept;
-  void begin_entry() noexcept;
+  void begin_entry();
   void end_entry() noexcept;
 
   std::atomic<bool> looks_{false};
   std::atomic<LaunchRegion*> open_{nullptr};
+  std::atomic<bool> begins_{false};  ///< a thread begins an entry: another one's is none
 
   std::mutex mutex_;
   Make make_;
