@@ -33,7 +33,8 @@ struct FatBinaryWrapper {
   const void* fat_binary = nullptr;
   const void* others = nullptr;
 
-  [[nodiscard]] bool is_valid() const noexcept { return magic == 0x466243b1; }
+  static constexpr std::uint32_t right_magic = 0x466243b1;
+  [[nodiscard]] bool is_valid() const noexcept { return magic == right_magic; }
   /// The driver links further fatbins to it at the load.
   [[nodiscard]] bool is_linked_at_load() const noexcept {
     return version != 1 && others != nullptr;

@@ -101,13 +101,16 @@ std::optional<ProgramFile> program_file_of(const void* address, std::uint64_t by
 const void* fat_binary_of_program(const void* code) noexcept {
   FatBinaryWrapper wrapper;
   if (!has_in_executable(code, sizeof wrapper, 0)) return nullptr;
+  // Byte by byte: source may end sooner, and a sanitizer of the program's would see a step beyond.
+  const auto* const bytes = static_cast<const unsigned char*>(code);
+  for (unsigned i = 0; i < sizeof wrapper.magic; ++i)
+    if (bytes[i] != static_cast<unsigned char>(FatBinaryWrapper::right_magic >> 8 * i))
+      return nullptr;
   std::memcpy(&wrapper, code, sizeof wrapper);
   constexpr std::size_t header_bytes = 16;
-  if (!wrapper.is_valid() || wrapper.is_linked_at_load() ||
-      !has_in_executable(wrapper.fat_binary, header_bytes, PF_W)) {
-    return nullptr;
-  }
-  return wrapper.fat_binary;
+  const bool stays =
+      !wrapper.is_linked_at_load() && has_in_executable(wrapper.fat_binary, header_bytes, PF_W);
+  return stays ? wrapper.fat_binary : nullptr;
 }
 
 }  // namespace contextune::gpu

@@ -76,6 +76,15 @@ class Summary(CommandTest):
         self.assertEqual((shown["in_graphs"], shown["images_left"], shown["load_seconds"]),
                          (7990, 1, 0.0015))
 
+    def test_launches_in_turns_are_told_with_their_ratio_and_its_interval(self):
+        compared = ("event=confirm region=auto verdict=defaults gain=-0.25 bound=-0.5625 pairs=900 tries=1\n")
+        report = self.report_of(FOUND + compared + submission("turns", "gathered=16"))
+        self.assertIn("    launches: gathered by 16 in turns with as written, as --force says: 0.800 times as fast "
+                      "(95 % interval 0.640 to 1.000, 900 pairs)\n", report)
+        report = self.report_of(FOUND + submission("turns", "chained"))
+        self.assertIn("launches: chained in turns with as written, as --force says; too few blocks to compare",
+                      report)
+
     def test_images_that_an_earlier_run_did_not_need_are_told_from_refused_ones(self):
         report = self.report_of(FOUND + SETTLED + submission("settled", "chained", unneeded=21))
         self.assertIn("    2 images with 57 kernels given waits, 1 left alone, 21 not needed here; 3.00 MiB", report)

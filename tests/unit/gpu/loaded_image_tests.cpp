@@ -131,6 +131,8 @@ TEST_CASE("A fatbin of the executable stays, and others may go or change", "[ima
   Wrapper on_stack;
   on_stack.fat_binary = &in_program;
   CHECK(fat_binary_of_program(&on_stack) == nullptr);
+  static const char short_source[] = "";
+  CHECK(fat_binary_of_program(short_source) == nullptr);
   CHECK(fat_binary_of_program(nullptr) == nullptr);
   CHECK(fat_binary_of_program(reinterpret_cast<const void*>(UINTPTR_MAX)) == nullptr);
 }
