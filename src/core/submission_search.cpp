@@ -37,6 +37,7 @@ std::size_t even_pairs(int pairs) {
 /// Of runs before this one.
 bool had_few_blocks(const SubmissionState& state) {
   constexpr std::size_t few = 32;
+  if (state.lacks_images) return false;  // a part of them was forgotten
   std::size_t blocks = 0;
   for (const ScreenedSubmission& screened : state.screened) blocks += screened.ratios.size();
   for (const SubmissionPairs& pairs : state.pairs)

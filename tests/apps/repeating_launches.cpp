@@ -4,6 +4,7 @@
 //   repeating_launches STEPS crowded with a kernel that takes longer where it was prepared early
 //   repeating_launches STEPS layers eight times the same eleven launches, which take almost a
 //                                   millisecond, and then a few others
+//   repeating_launches STEPS large  with more machine code than a first run may read
 //   repeating_launches STEPS never  as many, in an order that never repeats
 //   repeating_launches STEPS forks  with children that end at once
 //   repeating_launches STEPS window, copied  in a stream that after two steps gets a window in L2,
@@ -64,7 +65,7 @@ void describe_diffuse(const simcuda_launch* launch, simcuda_work* work) {
 
 const std::array<const char*, 4> names = {"advect", "diffuse", "project", "reduce"};
 
-std::string image() {
+std::string image(bool large) {
   static const std::array<simcuda_kernel, 4> kernels = {
       simcuda::whole_launch_kernel<Word, Word*>(names[0], &step<3>, &describe),
       simcuda::whole_launch_kernel<Word, Word*>(names[1], &step<5>, &describe_diffuse),
@@ -78,6 +79,8 @@ std::string image() {
   for (const char* name : names) {
     compiled.emplace_back();
     compiled.back().name = name;
+    constexpr unsigned many = 27 * ((1U << 20U) / 16);  // 27 MiB
+    if (large && name == names[0]) compiled.back().padding = many;
   }
   return simcuda::build_cubin(compiled);
 }
@@ -280,7 +283,7 @@ int main(int argc, char** argv) {
   if (kind == "layers") flops = 9.5e7;
   if (kind == "crowded") early_seconds = 4e-6;
   must(cuInit(0), "cuInit");
-  const std::string code = image();
+  const std::string code = image(kind == "large");
   for (std::size_t round = 0; round < (kind == "resets" ? 10 : 1); ++round)
     std::printf("%08x\n", run(steps, kind, code, round));
   return 0;

@@ -232,6 +232,19 @@ class RepeatingLaunchesTest(unittest.TestCase):
         for none in ("nothing_repeats", "event=submission"):
             self.assertNotIn(none, log)
 
+    def test_an_image_that_one_run_had_no_time_for_is_read_by_the_next(self):
+        steps = 30000
+        log, totals = self.run_of(steps, "large")
+        self.assertIn("it has more machine code than is worth reading", log)
+        self.assertEqual((totals["images"], totals["images_left"], totals["chained"]), ("0", "1", "0"))
+        if "chained" not in totals["launches"]:
+            self.assertIn("Only a part of the region's kernels could be chained", log)
+        for _ in range(3):
+            _, totals = self.run_of(steps, "large")
+            if totals["images"] == "1":
+                break
+        self.assertEqual((totals["images"], totals["kernels"], totals["images_left"]), ("1", "4", "0"))
+
     def test_turns_fit_between_the_ends_of_what_repeats_a_few_times_only(self):
         steps = 3000
         log, totals = self.run_of(steps, "layers", CONTEXTUNE_FORCE="launches=gathered=16 in turns")

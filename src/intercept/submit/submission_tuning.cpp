@@ -619,6 +619,7 @@ void SubmissionTuning::save() {
     }
   }
   stored_->save(state);
+  saved_ = std::move(state);
 }
 
 void SubmissionTuning::write_winner(const std::string& found) {
@@ -695,6 +696,12 @@ void SubmissionTuning::finish() noexcept {
       const bool has_shown_enough = leader_ != 0 || steps_ >= steps_without_period;
       if (leader_ == 0 && has_shown_enough) search_->nothing_repeats();
       if (has_shown_enough) save();
+    }
+    if (saved_ && saved_->lacks_images) {
+      // The next run may read as much as a run of this length allows, not one that ended as this
+      // one was settled.
+      saved_->run_seconds = seconds_since_first();
+      stored_->save(*saved_);
     }
     is_settled_ = true;
     const Submitter::Totals totals = submitter_.totals();
