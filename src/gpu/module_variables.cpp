@@ -281,12 +281,22 @@ const void* ModuleVariables::owner_of(const KernelIdentity& kernel) noexcept {
 }
 
 std::shared_ptr<LoadedImage> ModuleVariables::image_of(const KernelIdentity& kernel) {
+  const void* lasting = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = loaded_.find(known_owner(kernel));
+    if (known == loaded_.end()) return nullptr;
+    if (known->second.image != nullptr) return known->second.image;
+    lasting = known->second.lasting;
+  }
+  // Without the lock: the loader is asked, which may be loading code of the program's on another
+  // thread, and that comes here.
+  const std::shared_ptr<LoadedImage> image = LoadedImage::from_memory(lasting);
   const std::lock_guard lock(mutex_);
   const auto known = loaded_.find(known_owner(kernel));
-  if (known == loaded_.end()) return nullptr;
-  Loaded& loaded = known->second;
-  if (loaded.image == nullptr) loaded.image = LoadedImage::from_memory(loaded.lasting);
-  return loaded.image;
+  if (known == loaded_.end() || known->second.lasting != lasting) return image;
+  if (known->second.image == nullptr) known->second.image = image;
+  return known->second.image;
 }
 
 CUresult ModuleVariables::find(const KernelIdentity& kernel, const char* name,

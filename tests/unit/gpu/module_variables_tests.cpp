@@ -1,10 +1,16 @@
 #include "gpu/module_variables.hpp"
 
+#include <link.h>
+
+#include <array>
+#include <chrono>
+#include <future>
 #include <map>
 #include <string>
 
 #include "catch.hpp"
 #include "fake_driver.hpp"
+#include "gpu/fat_binary.hpp"
 
 using namespace contextune::gpu;
 
@@ -107,6 +113,32 @@ TEST_CASE("A kernel's variables are those of its own module or library", "[varia
   CHECK(b->variables[0].kind == VariableKind::Constant);
   CHECK(b->variables[1].address == 0x3000);
   CHECK(b->uses_printf);
+}
+
+TEST_CASE("Code is loaded while another thread waits for the loader to read an image",
+          "[variables]") {
+  // Whoever opens a library has the loader to itself, also while the library loads its code.
+  static const std::array<std::uint64_t, 2> fat_binary{0x0010'0001'ba55'ed50, 0};
+  static const FatBinaryWrapper wrapper{FatBinaryWrapper::right_magic, 1, &fat_binary, nullptr};
+  const Driver driver = make_driver();
+  ModuleVariables modules(driver);
+  modules.loaded(library_a, &wrapper);
+  std::future<void> reads;
+  std::future<void> loads;
+  const auto with_loader = [&] {
+    reads = std::async(std::launch::async, [&] { (void)modules.image_of(kernel_of(library_a)); });
+    CHECK(reads.wait_for(std::chrono::milliseconds(50)) == std::future_status::timeout);
+    loads = std::async(std::launch::async, [&] { modules.loaded(module_b, counter_ptx); });
+    CHECK(loads.wait_for(std::chrono::seconds(5)) == std::future_status::ready);
+  };
+  (void)dl_iterate_phdr(
+      [](dl_phdr_info*, std::size_t, void* call) {
+        (*static_cast<decltype(with_loader)*>(call))();
+        return 1;
+      },
+      const_cast<void*>(static_cast<const void*>(&with_loader)));
+  reads.get();
+  loads.get();
 }
 
 TEST_CASE("An answer is kept for each context, and until the unload", "[variables]") {
