@@ -27,9 +27,6 @@ constexpr std::uint64_t charge_reach = 8;
 constexpr double risk_of_gathered = 9;
 constexpr double risk_of_others = 1;
 
-/// Pairs that are kept.
-constexpr std::size_t most_turns = 1 << 20;
-
 std::size_t even_pairs(int pairs) {
   return static_cast<std::size_t>(std::max(2, (pairs + 1) / 2 * 2));
 }
@@ -149,7 +146,7 @@ double SubmissionSearch::risk_of(const Submission& submission) const {
 }
 
 bool SubmissionSearch::may_run(const Submission& submission) const {
-  if (submission == state_.verdict.winner || takes_turns_) return true;
+  if (submission == state_.verdict.winner || takes_turns()) return true;
   if (!budget_.covers(risk_of(submission))) return false;
   // The first gathered block goes alone: what held launches do to a host is much the same however
   // many are held.
@@ -302,6 +299,7 @@ void SubmissionSearch::complete_pair(std::uint64_t first_block, Role role, doubl
       std::log(pair.candidate_first ? pair.second / pair.first : pair.first / pair.second);
   SubmissionPairs& pairs = pairs_of(pair.candidate, pair.against);
   (pair.candidate_first ? pairs.candidate_first : pairs.against_first).push_back(gain);
+  if (takes_turns()) return forget_old_turns();
   if (step_.kind != SubmissionStep::Kind::Compare || pair.candidate != step_.candidate ||
       pair.against != step_.against)
     return;
@@ -325,7 +323,7 @@ void SubmissionSearch::charge(const Planned& planned, std::uint64_t block, doubl
 }
 
 void SubmissionSearch::fail(const Submission& submission) {
-  if (takes_turns_ || ++use_of(submission).failures < most_failures) return;
+  if (takes_turns() || ++use_of(submission).failures < most_failures) return;
   if (rechecking_) {
     rechecking_ = false;
     step_.kind = SubmissionStep::Kind::Settled;
@@ -408,11 +406,21 @@ SubmissionVerdict SubmissionSearch::verdict_of_recheck(double tail) const {
   return verdict;
 }
 
-void SubmissionSearch::take_turns(const Submission& submission) {
-  takes_turns_ = true;
+void SubmissionSearch::take_turns(const Submission& submission, std::size_t most) {
+  most_turns_ = most;
   state_.verdict = {};
   state_.verdict.winner = submission;
-  begin_recheck(most_turns);
+  begin_recheck(std::numeric_limits<std::size_t>::max());
+}
+
+void SubmissionSearch::forget_old_turns() {
+  // Both together, as which of them comes next goes by how many there are of each.
+  std::vector<double>& against_first = recheck_.against_first;
+  std::vector<double>& candidate_first = recheck_.candidate_first;
+  if (std::min(against_first.size(), candidate_first.size()) < most_turns_ / 2) return;
+  const auto half = static_cast<std::ptrdiff_t>(most_turns_ / 4);
+  for (std::vector<double>* gains : {&against_first, &candidate_first})
+    gains->erase(gains->begin(), gains->begin() + half);
 }
 
 SubmissionVerdict SubmissionSearch::verdict_of_turns() const {

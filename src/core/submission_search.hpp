@@ -66,10 +66,11 @@ class SubmissionSearch {
 
   /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
   /// launches as written, whatever that costs: somebody has asked for it. Never settled.
-  void take_turns(const Submission& submission);
+  /// @param most pairs that are kept: of more, the oldest are forgotten
+  void take_turns(const Submission& submission, std::size_t most = std::size_t{1} << 20);
   /// Whether anything is compared that is gathered.
   [[nodiscard]] bool may_gather() const {
-    return takes_turns_ ? state_.verdict.winner.gathered != 0 : !choices_.may_gather.empty();
+    return takes_turns() ? state_.verdict.winner.gathered != 0 : !choices_.may_gather.empty();
   }
   /// What the turns have shown: the gain with its 95 % interval.
   [[nodiscard]] SubmissionVerdict verdict_of_turns() const;
@@ -126,6 +127,8 @@ class SubmissionSearch {
     if (!counted_) ++state_.runs;
     counted_ = true;
   }
+  [[nodiscard]] bool takes_turns() const { return most_turns_ != 0; }
+  void forget_old_turns();
   /// Asks for the next step when something has been found out.
   void advance();
   void queue_screen();
@@ -170,7 +173,7 @@ class SubmissionSearch {
   SubmissionStep step_;
   bool counted_ = false;  ///< this run, among the runs
   bool rechecking_ = false;
-  bool takes_turns_ = false;
+  std::size_t most_turns_ = 0;  ///< 0: none are taken
   SubmissionPairs recheck_;
 
   std::map<std::uint64_t, Planned> planned_;    ///< blocks without a result

@@ -397,6 +397,21 @@ TEST_CASE("Turns go on until the process ends, whatever they cost, and are judge
   }
 }
 
+TEST_CASE("Of many turns the latest are judged", "[submission]") {
+  SubmissionSearch search({}, {});
+  search.take_turns({.chained = true, .gathered = 0}, 64);
+  for (std::uint64_t block = 0; block < 2000; ++block) {
+    const double ratio = search.plan(block).is_as_written() ? 1 : block < 1000 ? 1.5 : 0.8;
+    search.measured(block, 1e-3 * ratio, 1);
+    REQUIRE_FALSE(search.settled());
+  }
+  const SubmissionVerdict verdict = search.verdict_of_turns();
+  CHECK(verdict.winner == Submission{true, 0});
+  CHECK(verdict.gain == Approx(0.2));
+  CHECK(verdict.pairs >= 32);
+  CHECK(verdict.pairs <= 64);
+}
+
 TEST_CASE("The blocks in which graphs are built do not count", "[submission]") {
   SimulatedProgram program = gaining_program();
   std::vector<Submission> built;
