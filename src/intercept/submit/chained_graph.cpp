@@ -177,7 +177,8 @@ void ChainedGraph::build(CUgraph graph, bool clone_of_program) {
     std::size_t nodes = 0;
     if (driver_.cuGraphGetNodes != nullptr) (void)driver_.cuGraphGetNodes(graph_, nullptr, &nodes);
     const CUresult made = memory_.instantiate(&exec_, graph_, flags_, nodes);
-    if (made != CUDA_SUCCESS && memory_.refusal() != nullptr) throw Error(memory_.refusal());
+    if (made == CUDA_ERROR_OUT_OF_MEMORY && memory_.refusal() != nullptr)
+      throw Error(memory_.refusal());
     gpu::check(driver_, made, "cuGraphInstantiate");
   }
   clone_ = clone_of_program ? graph : nullptr;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <optional>
+#include <string>
 #include <string_view>
 
 #include <contextune/key.hpp>

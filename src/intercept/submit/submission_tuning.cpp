@@ -332,6 +332,8 @@ void SubmissionTuning::look(const Step& step) {
   }
   if (seen == PeriodStep::Broken || seen == PeriodStep::Restarts) {
     entry_begins_ = false;
+    // Where most come to an end, so do those that are a little longer.
+    unbroken_entries_ = std::max(std::exchange(begun_entries_, 0), unbroken_entries_ * 3 / 4);
     if (open_block_ && block_is_broken()) return;
   }
   if (begins_here) entry_begins_ = true;
@@ -349,8 +351,6 @@ void SubmissionTuning::look(const Step& step) {
 
 bool SubmissionTuning::block_is_broken() {
   breaks();
-  // Where most come to an end, so do those that are a little longer.
-  unbroken_entries_ = std::max(std::exchange(begun_entries_, 0), unbroken_entries_ * 3 / 4);
   const bool is_too_long = block_entries_ > 1 && 2 * block_entries_ >= unbroken_entries_;
   if (++lost_in_a_row_ > 1 || is_too_long) block_entries_ = 0;
   if (lost_in_a_row_ < most_lost_in_a_row || only_launches_) return false;

@@ -24,7 +24,9 @@ int UnansweredRuns::count() const {
   return read.ec == std::errc() && runs > 0 ? runs : 0;
 }
 
-bool UnansweredRuns::are_enough() const { return count() >= SubmissionLimits{}.max_runs; }
+bool UnansweredRuns::are_enough() const {
+  return count() >= SubmissionLimits{}.max_runs;
+}
 
 void UnansweredRuns::compares() {
   if (!std::exchange(compares_, true)) save(count() + 1);
