@@ -124,6 +124,7 @@ griddepcontrol.wait) holds a kernel back until the one before it has ended. `con
 kernels while they are loaded (--splice). Needs no GPU and changes no file.
 
   in_place  the wait replaces the load of the stack pointer, which the kernel does not use
+  moved     the wait is the second instruction, and those behind it move into the padding
   detour    the kernel first goes to the padding behind its code, waits there and comes back
 
 Only machine code of sm_90 is known that well: other architectures are counted. Of a file, the first 40

@@ -1,6 +1,7 @@
 #include "cli/kernels_command.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <iomanip>
@@ -29,15 +30,9 @@ std::string architecture_text(int architecture) {
   return "sm_" + std::to_string(architecture);
 }
 
-/// How the wait gets in.
-std::string_view form_of(const CodeKernel& kernel) {
-  return kernel.waits_in_place() ? "in_place" : "detour";
-}
-
 struct Tally {
   unsigned long long kernels = 0;
-  unsigned long long in_place = 0;
-  unsigned long long detour = 0;
+  std::array<unsigned long long, 3> can{};  ///< by form
   std::map<NoEntryWait, unsigned long long> cannot;
 };
 
@@ -58,7 +53,7 @@ class KernelList {
       if (kernel.reason) {
         ++tally.cannot[*kernel.reason];
       } else {
-        ++(kernel.waits_in_place() ? tally.in_place : tally.detour);
+        ++tally.can[static_cast<std::size_t>(kernel.form)];
       }
       if (request_.json) {
         print_json(found->architecture, kernel);
@@ -98,7 +93,7 @@ class KernelList {
                 {"symbol", kernel.symbol},
                 {"registers", kernel.registers > 0 ? Json(kernel.registers) : Json(nullptr)},
                 {"wait", !kernel.reason},
-                {"form", kernel.reason ? Json(nullptr) : Json(form_of(kernel))},
+                {"form", kernel.reason ? Json(nullptr) : Json(name_of(kernel.form))},
                 {"reason", kernel.reason ? Json(info_of(*kernel.reason).word) : Json(nullptr)}};
     std::cout << (any_in_json_ ? ",\n" : "\n")
               << one.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -112,7 +107,7 @@ class KernelList {
     }
     if (listed_++ == 0) std::cout << "  arch    registers  wait              kernel\n";
     const std::string verdict = kernel.reason ? "no: " + std::string(info_of(*kernel.reason).word)
-                                              : "yes: " + std::string(form_of(kernel));
+                                              : "yes: " + std::string(name_of(kernel.form));
     const std::string registers = kernel.registers > 0 ? std::to_string(kernel.registers) : "-";
     std::cout << "  " << std::left << std::setw(7) << architecture_text(architecture) << " "
               << std::right << std::setw(9) << registers << "  " << std::left << std::setw(16)
@@ -134,11 +129,11 @@ class KernelList {
                   std::to_string(tally.kernels);
         continue;
       }
+      const auto [in_place, moved, detour] = tally.can;
       std::cout << "  " << architecture_text(architecture) << ": "
                 << count_text(tally.kernels, "kernel", "kernels") << ", "
-                << tally.in_place + tally.detour
-                << " can be given a wait at the entry: " << tally.in_place << " in place, "
-                << tally.detour << " by a detour\n";
+                << in_place + moved + detour << " can be given a wait at the entry: " << in_place
+                << " in place, " << moved << " moved, " << detour << " by a detour\n";
       for (const auto& [reason, count] : tally.cannot) {
         std::cout << "    " << std::right << std::setw(6) << count << "  " << std::left
                   << std::setw(12) << info_of(reason).word << "  " << info_of(reason).sentence

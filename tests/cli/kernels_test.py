@@ -37,12 +37,12 @@ class Kernels(CommandTest):
         self.assertEqual(lines[1].split(), ["arch", "registers", "wait", "kernel"])
         rows = {line.split()[-1]: line for line in lines[2:9]}
         self.assertRegex(rows["plain"], r"^  sm_90 +\d+  yes: in_place +plain$")
-        self.assertRegex(rows["stack"], r"^  sm_90 +\d+  yes: detour +stack$")
+        self.assertRegex(rows["stack"], r"^  sm_90 +\d+  yes: moved +stack$")
         self.assertRegex(rows["waits"], r"^  sm_90 +\d+  no: own_wait +waits$")
         self.assertRegex(rows["triggers"], r"^  sm_90 +\d+  no: own_trigger +triggers$")
         self.assertEqual({line.index(name) for name, line in rows.items()}, {lines[1].index("kernel")})
         self.assertEqual(lines[9], "  sm_90: 7 kernels, 5 can be given a wait at the entry: 4 in place, "
-                                   "1 by a detour")
+                                   "1 moved, 0 by a detour")
 
     @unittest.skipUnless(CUBIN.exists(), "there is no nvcc")
     def test_programs_get_json_also_where_a_file_is_missing(self):

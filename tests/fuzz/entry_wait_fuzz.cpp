@@ -1,7 +1,8 @@
 // Any bytes as machine code that is given waits: it is refused with a reason, or nothing but the
-// entries of kernels changes, and the padding of those that need a detour, and no kernel can be
-// given a second wait. No wait is in place of a stack pointer that is plainly used. The same as a
-// whole image, fatbin or not, which another look finds nothing to change in.
+// entries of kernels changes, the padding of those that need a detour, and where the code of others
+// stands with the numbers that say so, and no kernel can be given a second wait. No wait is in
+// place of a stack pointer that is plainly used, and no code moves that plainly goes who knows
+// where. The same as a whole image, fatbin or not, which another look finds nothing to change in.
 #include <elf.h>
 
 #include <cstddef>
@@ -22,6 +23,7 @@ using namespace contextune::gpu;
 constexpr std::uint64_t load_stack_pointer = 0x00000a00ff017b82;
 constexpr std::uint64_t wait_low = 0x000000000000782e;
 constexpr std::uint64_t wait_high = 0x000fe20000000000;
+constexpr std::uint64_t nop_low = 0x7918;
 
 /// Adds to R1, keeps or finds something at it, or goes who knows where.
 bool plainly_uses_stack_pointer(std::uint64_t low) {
@@ -67,6 +69,40 @@ void check_in_place(std::string_view image, std::uint64_t begin) {
   std::abort();  // it has no code
 }
 
+std::uint64_t place_of_wait(const CodeKernel& kernel) {
+  switch (kernel.form) {
+    case EntryWaitForm::InPlace:
+      return kernel.code;
+    case EntryWaitForm::Moved:
+      return kernel.code + instruction_bytes;
+    case EntryWaitForm::Detour:
+      break;
+  }
+  return kernel.room + instruction_bytes;
+}
+
+/// Undoes a move: the first instruction stays, and the others are as they were, one further up.
+void move_back(std::string& made, std::string_view image, const CodeKernel& kernel) {
+  constexpr std::uint64_t branch_in_register = 0x949;  // BRX
+  const std::uint64_t second = kernel.code + instruction_bytes;
+  const std::uint64_t bytes = kernel.room - second;
+  for (std::uint64_t at = second; at < kernel.room; at += instruction_bytes) {
+    if ((read_at<std::uint64_t>(image, at) & 0xfff) == branch_in_register) std::abort();
+  }
+  if (read_at<std::uint64_t>(image, kernel.room) != nop_low) std::abort();
+  made.replace(second, bytes, made.substr(second + instruction_bytes, bytes));
+  made.replace(kernel.room, instruction_bytes, image.substr(kernel.room, instruction_bytes));
+  for (const std::uint64_t place : kernel.numbers) {
+    const auto number =
+        read_at<std::uint32_t>(made, place) - static_cast<std::uint32_t>(instruction_bytes);
+    if (number % instruction_bytes != 0 || number < instruction_bytes ||
+        number >= kernel.room - kernel.code) {
+      std::abort();
+    }
+    std::memcpy(made.data() + place, &number, sizeof number);
+  }
+}
+
 void give_waits(std::string_view image) {
   std::string why;
   const auto found = read_code_kernels(image, why);
@@ -83,17 +119,22 @@ void give_waits(std::string_view image) {
     if (again->kernels[i].reason != kernel.reason.value_or(NoEntryWait::OwnWait)) std::abort();
     if (kernel.reason) continue;
     if (read_at<std::uint64_t>(image, kernel.code) != load_stack_pointer) std::abort();
-    if (kernel.waits_in_place() != (kernel.room == 0)) std::abort();
-    const std::uint64_t wait = kernel.room == 0 ? kernel.code : kernel.room + instruction_bytes;
+    if ((kernel.form == EntryWaitForm::InPlace) != (kernel.room == 0)) std::abort();
+    const std::uint64_t wait = place_of_wait(kernel);
     if (read_at<std::uint64_t>(made, wait) != wait_low ||
         read_at<std::uint64_t>(made, wait + 8) != wait_high)
       std::abort();
-    made.replace(kernel.code, instruction_bytes, image.substr(kernel.code, instruction_bytes));
-    if (kernel.waits_in_place()) {
-      check_in_place(image, kernel.code);
-      continue;
+    switch (kernel.form) {
+      case EntryWaitForm::InPlace:
+        check_in_place(image, kernel.code);
+        break;
+      case EntryWaitForm::Moved:
+        move_back(made, image, kernel);
+        continue;
+      case EntryWaitForm::Detour:
+        made.replace(kernel.room, entry_wait_bytes, image.substr(kernel.room, entry_wait_bytes));
     }
-    made.replace(kernel.room, entry_wait_bytes, image.substr(kernel.room, entry_wait_bytes));
+    made.replace(kernel.code, instruction_bytes, image.substr(kernel.code, instruction_bytes));
   }
   if (made != image) std::abort();
 }

@@ -1,12 +1,15 @@
 // Where the search of the entry wait's fuzz target begins: machine code with two kernels, made by
-// hand so that no compiler is needed, with a relocation and without, alone and in a fatbin.
+// hand so that no compiler is needed, for each form of a wait, alone and in a fatbin.
 #include <elf.h>
 
 #include <cstring>
 
 #include "fuzz_target.hpp"
+#include "gpu/image/entry_wait.hpp"
 
 namespace {
+
+using contextune::gpu::EntryWaitForm;
 
 template <class T>
 void append(std::string& bytes, const T& value) {
@@ -28,15 +31,16 @@ std::string code_with(std::uint64_t second) {
   return bytes;
 }
 
-/// @param relocates whether the driver changes an instruction, so that the wait needs a detour
-std::string machine_code(bool relocates) {
-  const char all_names[] = "\0.text.a\0.text.b\0.rela.text.a\0.nv.info\0a\0b";
+/// @param form of the first one's wait: the driver changes an instruction of it, so that it needs a
+///             detour, or it uses its stack pointer, so that it moves
+std::string machine_code(EntryWaitForm form) {
+  const char all_names[] = "\0.text.a\0.text.b\0.rela.text.a\0.nv.info\0.nv.info.a\0a\0b";
   const std::string names(all_names, sizeof all_names);
   const auto name_of = [&](const char* name) {
     return static_cast<Elf64_Word>(names.find(std::string(name) + '\0'));
   };
   std::string bytes(sizeof(Elf64_Ehdr), '\0');
-  Elf64_Shdr sections[7]{};
+  Elf64_Shdr sections[8]{};
   const auto add = [&](int index, const char* name, Elf64_Word type, const std::string& content) {
     sections[index].sh_name = name_of(name);
     sections[index].sh_type = type;
@@ -64,14 +68,19 @@ std::string machine_code(bool relocates) {
   add(2, "", SHT_SYMTAB, table);
   sections[2].sh_entsize = sizeof(Elf64_Sym);
   sections[2].sh_link = 1;
-  add(3, ".text.a", SHT_PROGBITS, code_with(0x794d));
+  add(3, ".text.a", SHT_PROGBITS,
+      code_with(form == EntryWaitForm::Moved ? 0xfffffff801017836 : 0x794d));
   add(4, ".text.b", SHT_PROGBITS, code_with(0x782e));
   sections[3].sh_flags = sections[4].sh_flags = SHF_ALLOC | SHF_EXECINSTR;
   add(5, ".rela.text.a", SHT_RELA, relocations);
   sections[5].sh_entsize = sizeof(Elf64_Rela);
   sections[5].sh_info = 3;
-  if (!relocates) sections[5].sh_type = SHT_NOTE;
+  if (form != EntryWaitForm::Detour) sections[5].sh_type = SHT_NOTE;
   add(6, ".nv.info", SHT_LOPROC, facts);
+  std::string exits;  // bounds of registers, and where it ends
+  for (const std::uint32_t word : {0x00ff1b03U, 0x00041c04U, 16U}) append(exits, word);
+  add(7, ".nv.info.a", SHT_LOPROC, exits);
+  sections[7].sh_info = 3;
   Elf64_Ehdr header{};
   std::memcpy(header.e_ident, ELFMAG, SELFMAG);
   header.e_ident[EI_CLASS] = ELFCLASS64;
@@ -82,7 +91,7 @@ std::string machine_code(bool relocates) {
   header.e_flags = 0x6005a04;
   header.e_shoff = bytes.size();
   header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 7;
+  header.e_shnum = 8;
   header.e_shstrndx = 1;
   std::memcpy(bytes.data(), &header, sizeof header);
   append(bytes, sections);
@@ -109,9 +118,11 @@ std::string fatbin_of(const std::string& code) {
 
 FuzzInputs fuzz_inputs() {
   FuzzInputs inputs;
-  const std::string code = machine_code(true);
-  const std::string in_place = machine_code(false);
-  inputs.seeds = {code, fatbin_of(code), in_place, fatbin_of(in_place)};
+  for (const auto form : {EntryWaitForm::Detour, EntryWaitForm::InPlace, EntryWaitForm::Moved}) {
+    const std::string code = machine_code(form);
+    inputs.seeds.push_back(code);
+    inputs.seeds.push_back(fatbin_of(code));
+  }
   for (const std::string& word :
        {code_with(0x794d).substr(0, 16), code_with(0x794d).substr(32, 16),
         code_with(0x794d).substr(48, 16), code_with(0x782e).substr(16, 16),

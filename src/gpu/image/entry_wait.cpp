@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstring>
 #include <map>
 #include <span>
 #include <utility>
 
+#include "gpu/image/code_flow.hpp"
 #include "gpu/image/stack_pointer.hpp"
 #include "gpu/kernel_image.hpp"
 
@@ -33,6 +35,7 @@ constexpr std::array<NoEntryWaitInfo, 7> no_entry_waits = {{
 constexpr Elf64_Half machine_of_gpus = 190;
 constexpr unsigned char entry_mark = 0x10;  // in a symbol's st_other: a kernel
 constexpr std::uint64_t most_parts = 1U << 22;
+constexpr Elf64_Word type_of_facts = SHT_LOPROC;  // of the sections .nv.info
 
 constexpr unsigned operation_wait = 0x82e;
 constexpr unsigned operation_trigger = 0x82d;
@@ -56,6 +59,24 @@ constexpr auto orders = [] {
   return table;
 }();
 
+/// What a kernel's table of facts says of it.
+enum class Fact : std::uint8_t {
+  Unknown,
+  Plain,  ///< names no instruction
+  Places  ///< numbers of instructions, in four bytes each
+};
+// Parameters, registers, bounds of the block, stack, barriers, versions, external symbols.
+constexpr std::array plain_facts = {0x05U, 0x0aU, 0x0fU, 0x10U, 0x17U, 0x19U, 0x1bU, 0x1eU,
+                                    0x29U, 0x36U, 0x37U, 0x38U, 0x4cU, 0x50U, 0x5fU};
+// Exits, operations of groups, operations of whole warps, calls of the driver.
+constexpr std::array facts_with_places = {0x1cU, 0x28U, 0x31U, 0x46U};
+constexpr auto facts = [] {
+  std::array<Fact, 0x100> table{};
+  for (const unsigned one : plain_facts) table[one] = Fact::Plain;
+  for (const unsigned one : facts_with_places) table[one] = Fact::Places;
+  return table;
+}();
+
 constexpr std::uint64_t nop = 0x7918;
 constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x0000000000000800};
 constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};
@@ -72,7 +93,7 @@ static_assert(to_itself.low == 0xfffffffc00fc7947 && (to_itself.high & operand_b
 struct Part {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  bool is_code = false;
+  bool changes = false;
 };
 
 /// Reads machine code and believes none of it.
@@ -84,7 +105,7 @@ class CodeReader {
     if (!read_header() || !read_sections() || !read_symbols() || !read_relocations()) {
       return std::nullopt;
     }
-    read_registers();
+    read_facts();
     if (known()) look_at_functions();
     look_at_names();
     for (std::size_t i = 1; i < symbols_.size(); ++i) {
@@ -167,11 +188,11 @@ class CodeReader {
       if (one.sh_type <= SHT_LOPROC) return fails("it is cut off");
       one.sh_type = SHT_NOBITS;
     }
-    return code_lies_apart() || fails("code and another part of it lie in one place");
+    return what_changes_lies_apart() || fails("code and another part of it lie in one place");
   }
 
-  /// What is changed in a kernel's code is then changed nowhere else.
-  [[nodiscard]] bool code_lies_apart() const {
+  /// Code, what is said of it, and symbols: what is changed there is then changed nowhere else.
+  [[nodiscard]] bool what_changes_lies_apart() const {
     std::vector<Part> parts = {
         {0, sizeof(Elf64_Ehdr)},
         {header_.e_shoff, header_.e_shoff + sections_.size() * sizeof(Elf64_Shdr)}};
@@ -181,16 +202,18 @@ class CodeReader {
     }
     for (const Elf64_Shdr& one : std::span(sections_).subspan(1)) {  // the first is none
       if (one.sh_type == SHT_NOBITS || one.sh_size == 0) continue;
-      parts.push_back({one.sh_offset, one.sh_offset + one.sh_size, is_code(one)});
+      const bool changes =
+          is_code(one) || one.sh_type == type_of_facts || one.sh_type == SHT_SYMTAB;
+      parts.push_back({one.sh_offset, one.sh_offset + one.sh_size, changes});
     }
     std::sort(parts.begin(), parts.end(),
               [](const Part& a, const Part& b) { return a.begin < b.begin; });
     std::uint64_t reached = 0;
-    std::uint64_t code_reached = 0;
+    std::uint64_t changes_reached = 0;
     for (const Part& one : parts) {
-      if (one.begin < (one.is_code ? reached : code_reached)) return false;
+      if (one.begin < (one.changes ? reached : changes_reached)) return false;
       reached = std::max(reached, one.end);
-      if (one.is_code) code_reached = std::max(code_reached, one.end);
+      if (one.changes) changes_reached = std::max(changes_reached, one.end);
     }
     return true;
   }
@@ -204,6 +227,7 @@ class CodeReader {
       return fails("its symbols are of another form");
     }
     symbol_names_ = found->sh_link;
+    symbols_begin_ = found->sh_offset;
     if (!read_table(*found, symbols_)) return fails("it is cut off");
     const auto index = static_cast<Elf64_Word>(found - sections_.begin());
     std::vector<Elf64_Word> long_indices;
@@ -229,6 +253,7 @@ class CodeReader {
 
   bool read_relocations() {
     relocated_.resize(sections_.size());
+    is_named_.resize(sections_.size());
     for (const Elf64_Shdr& one : sections_) {
       const bool with_addend = one.sh_type == SHT_RELA;
       if ((!with_addend && one.sh_type != SHT_REL) || one.sh_size == 0) continue;
@@ -236,34 +261,61 @@ class CodeReader {
       if (one.sh_info >= sections_.size() || one.sh_entsize != bytes) {
         return fails("its relocations are of another form");
       }
+      const bool is_loaded = (sections_[one.sh_info].sh_flags & SHF_ALLOC) != 0;
       for (std::uint64_t k = 0; k + bytes <= one.sh_size; k += bytes) {
-        relocated_[one.sh_info].push_back(*at<Elf64_Addr>(one.sh_offset + k));
+        const auto relocation = *at<Elf64_Rel>(one.sh_offset + k);
+        relocated_[one.sh_info].push_back(relocation.r_offset);
+        const std::uint64_t symbol = ELF64_R_SYM(relocation.r_info);
+        if (symbol >= symbols_.size()) return fails("its relocations are of another form");
+        if (is_loaded) is_named_[section_of_[symbol]] = true;
       }
     }
     return true;
   }
 
-  /// The pairs of symbol and number that the image's table of facts has of register counts.
-  void read_registers() {
-    constexpr std::uint8_t form_with_size = 4;
+  static constexpr std::uint8_t form_with_size = 4;  ///< of a fact: others have 16 bits
+
+  /// The image's table of facts, and where those of kernels are.
+  void read_facts() {
+    constexpr std::string_view name = ".nv.info";
     constexpr std::uint8_t fact_registers = 0x2f;
+    facts_of_.resize(sections_.size());
     for (std::size_t i = 0; i < sections_.size(); ++i) {
-      if (text_at(names_, sections_[i].sh_name) != ".nv.info") continue;
-      if (sections_[i].sh_type == SHT_NOBITS) continue;
-      std::uint64_t offset = sections_[i].sh_offset;
-      const std::uint64_t end = offset + sections_[i].sh_size;
-      while (offset + 4 <= end) {
-        const auto form = *at<std::uint8_t>(offset);
-        const auto fact = *at<std::uint8_t>(offset + 1);
-        const auto size = *at<std::uint16_t>(offset + 2);
-        offset += 4;
-        if (form != form_with_size) continue;
-        if (fact == fact_registers && size >= 8 && offset + 8 <= end) {
-          registers_[*at<std::uint32_t>(offset)] = *at<std::uint32_t>(offset + 4);
-        }
-        offset += size;
+      const Elf64_Shdr& section = sections_[i];
+      if (section.sh_type != type_of_facts) continue;
+      const std::string_view of = text_at(names_, section.sh_name);
+      if (!of.starts_with(name)) continue;
+      if (of != name) {
+        if (section.sh_info < sections_.size()) facts_of_[section.sh_info].push_back(i);
+        continue;
       }
+      // Pairs of symbol and number. Registers are only shown.
+      (void)for_each_fact(section,
+                          [&](std::uint8_t fact, std::uint64_t begin, std::uint64_t bytes) {
+                            if (fact == fact_registers && bytes >= 8) {
+                              registers_[*at<std::uint32_t>(begin)] = *at<std::uint32_t>(begin + 4);
+                            }
+                            return true;
+                          });
     }
+  }
+
+  /// @param use  called with each fact, where its bytes are and how many; ends where it is false
+  /// @return whether all facts could be read, and were used
+  template <typename Use>
+  [[nodiscard]] bool for_each_fact(const Elf64_Shdr& section, Use use) const {
+    std::uint64_t offset = section.sh_offset;
+    const std::uint64_t end = offset + section.sh_size;
+    while (offset < end) {
+      if (end - offset < 4) return false;
+      const auto form = *at<std::uint8_t>(offset);
+      const auto fact = *at<std::uint8_t>(offset + 1);
+      const std::uint64_t bytes = form == form_with_size ? *at<std::uint16_t>(offset + 2) : 0;
+      offset += 4;
+      if (bytes > end - offset || !use(fact, offset, bytes)) return false;
+      offset += bytes;
+    }
+    return true;
   }
 
   [[nodiscard]] bool is_kernel(const Elf64_Sym& symbol) const {
@@ -389,37 +441,77 @@ class CodeReader {
     for (const std::size_t other : symbols_in_[index]) {
       if (other != symbol && is_kernel(symbols_[other])) return NoEntryWait::Entry;
     }
+    if (!read_table(section, code_)) return NoEntryWait::Entry;
     if (can_wait_in_place(index)) return std::nullopt;
     std::size_t end = count;  // of the code
     while (end > 0 && instruction(section, end - 1).low == nop) --end;
     // Without a branch to itself in front of it, code might run into the padding.
     const Instruction last = instruction(section, end - 1);
-    if (count - end < entry_wait_bytes / instruction_bytes || end < 2 ||
-        last.low != to_itself.low ||
+    if (end == count || end < 2 || last.low != to_itself.low ||
         (last.high & operand_bits) != (to_itself.high & operand_bits)) {
       return NoEntryWait::NoRoom;
     }
-    const std::uint64_t room = end * instruction_bytes;
-    for (const std::size_t other : symbols_in_[index]) {
-      const Elf64_Sym& one = symbols_[other];
-      if (one.st_value >= room && one.st_value < section.sh_size) return NoEntryWait::NoRoom;
-    }
-    for (const Elf64_Addr place : relocated_[index]) {
-      if (place < instruction_bytes || place >= room) return NoEntryWait::Relocation;
-    }
-    kernel.room = section.sh_offset + room;
-    return std::nullopt;
+    kernel.form = EntryWaitForm::Moved;
+    kernel.room = section.sh_offset + end * instruction_bytes;
+    if (can_move(symbol, end, kernel.numbers)) return std::nullopt;
+    kernel.form = EntryWaitForm::Detour;
+    kernel.numbers.clear();
+    return why_no_detour(symbol, end);
   }
 
   /// Nobody may miss the load that is in the wait's place: neither its result nor its schedule.
   [[nodiscard]] bool can_wait_in_place(std::size_t index) const {
-    const Schedule first(instruction(sections_[index], 0));
+    const Schedule first(code_.front());
     // Whoever waits for the barrier that the load sets finds it open.
     const bool is_understood =
         first.waits == 0 && first.reuse == 0 && first.read_barrier == Schedule::no_barrier &&
         (first.write_barrier < Schedule::barriers || first.write_barrier == Schedule::no_barrier);
-    if (!is_understood || !relocated_[index].empty()) return false;
-    return read_table(sections_[index], code_) && keeps_off_stack_pointer(code_);
+    return is_understood && relocated_[index].empty() && keeps_off_stack_pointer(code_);
+  }
+
+  /// Nobody may find an instruction where it was.
+  /// @param end      of the code, in instructions
+  /// @param numbers  set to where the image has numbers of those that move
+  bool can_move(std::size_t symbol, std::size_t end, std::vector<std::uint64_t>& numbers) const {
+    const std::size_t index = section_of_[symbol];
+    if (!relocated_[index].empty() || is_named_[index] || facts_of_[index].size() != 1 ||
+        flow_of(std::span(code_).first(end)) == CodeFlow::Unknown) {
+      return false;
+    }
+    const auto moves = [&](std::uint64_t place) {
+      return place % instruction_bytes == 0 && place >= instruction_bytes &&
+             place < end * instruction_bytes;
+    };
+    for (const std::size_t other : symbols_in_[index]) {
+      if (symbols_[other].st_value == 0) continue;
+      if (!moves(symbols_[other].st_value)) return false;
+      numbers.push_back(symbols_begin_ + other * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value));
+    }
+    const Elf64_Shdr& section = sections_[facts_of_[index].front()];
+    return for_each_fact(section, [&](std::uint8_t fact, std::uint64_t begin, std::uint64_t bytes) {
+      if (facts[fact] != Fact::Places) return facts[fact] == Fact::Plain;
+      for (std::uint64_t k = 0; k < bytes; k += sizeof(std::uint32_t)) {
+        if (bytes - k < sizeof(std::uint32_t) || !moves(*at<std::uint32_t>(begin + k)))
+          return false;
+        numbers.push_back(begin + k);
+      }
+      return true;
+    });
+  }
+
+  [[nodiscard]] std::optional<NoEntryWait> why_no_detour(std::size_t symbol,
+                                                         std::size_t end) const {
+    const std::size_t index = section_of_[symbol];
+    const std::uint64_t room = end * instruction_bytes;
+    if (sections_[index].sh_size - room < entry_wait_bytes) return NoEntryWait::NoRoom;
+    for (const std::size_t other : symbols_in_[index]) {
+      const std::uint64_t place = symbols_[other].st_value;
+      if (place >= room && place < sections_[index].sh_size) return NoEntryWait::NoRoom;
+    }
+    for (const Elf64_Addr place : relocated_[index]) {
+      if (place < instruction_bytes || place >= room) return NoEntryWait::Relocation;
+    }
+    return std::nullopt;
   }
 
   const std::string_view image_;
@@ -428,10 +520,13 @@ class CodeReader {
   std::vector<Elf64_Shdr> sections_;
   std::size_t names_ = 0;  ///< the section of the sections' names
   std::vector<Elf64_Sym> symbols_;
+  std::uint64_t symbols_begin_ = 0;  ///< in the image
   std::size_t symbol_names_ = 0;
   std::vector<std::size_t> section_of_;               ///< of each symbol; 0: none
   std::vector<std::vector<std::size_t>> symbols_in_;  ///< each section
   std::vector<std::vector<Elf64_Addr>> relocated_;    ///< places in each section
+  std::vector<bool> is_named_;                        ///< each section, by what is loaded
+  std::vector<std::vector<std::size_t>> facts_of_;    ///< sections, of each section of code
   std::map<std::uint32_t, std::uint32_t> registers_;  ///< by symbol
   AuthorsOwn in_functions_;
   mutable std::vector<Instruction> code_;  ///< the last kernel's
@@ -440,6 +535,13 @@ class CodeReader {
 
 void put(std::span<char> image, std::uint64_t offset, const Instruction& what) {
   std::memcpy(image.data() + offset, &what, sizeof what);
+}
+
+void move_number(std::span<char> image, std::uint64_t place) {
+  std::uint32_t number = 0;
+  std::memcpy(&number, image.data() + place, sizeof number);
+  number += static_cast<std::uint32_t>(instruction_bytes);
+  std::memcpy(image.data() + place, &number, sizeof number);
 }
 
 }  // namespace
@@ -452,6 +554,11 @@ const NoEntryWaitInfo& info_of(NoEntryWait reason) noexcept {
   return no_entry_waits[static_cast<std::size_t>(reason)];
 }
 
+std::string_view name_of(EntryWaitForm form) noexcept {
+  constexpr std::array<std::string_view, 3> names = {"in_place", "moved", "detour"};
+  return names[static_cast<std::size_t>(form)];
+}
+
 std::optional<std::uint64_t> machine_code_bytes(const ByteSource& image) noexcept {
   const auto header = image.read<Elf64_Ehdr>(0);
   if (!header || std::memcmp(header->e_ident, ELFMAG, SELFMAG) != 0 ||
@@ -462,9 +569,9 @@ std::optional<std::uint64_t> machine_code_bytes(const ByteSource& image) noexcep
   if (!first) return std::nullopt;
   const std::uint64_t count = header->e_shnum != 0 ? header->e_shnum : first->sh_size;
   if (count > most_parts) return std::nullopt;
-  std::uint64_t end = std::max(
-      header->e_shoff + count * sizeof(Elf64_Shdr),
-      header->e_phoff + std::uint64_t{header->e_phnum} * header->e_phentsize);
+  std::uint64_t end =
+      std::max(header->e_shoff + count * sizeof(Elf64_Shdr),
+               header->e_phoff + std::uint64_t{header->e_phnum} * header->e_phentsize);
   for (std::uint64_t i = 0; i < count; ++i) {
     const auto section = image.read<Elf64_Shdr>(header->e_shoff + i * sizeof(Elf64_Shdr));
     if (!section) return std::nullopt;
@@ -485,21 +592,31 @@ std::optional<CodeKernels> read_code_kernels(std::string_view image, std::string
 }
 
 void put_entry_waits(std::span<char> image, const CodeKernels& kernels) noexcept {
+  constexpr auto step = static_cast<std::int64_t>(instruction_bytes);
   for (const CodeKernel& one : kernels.kernels) {
     if (one.reason) continue;
-    if (one.waits_in_place()) {
-      put(image, one.code, wait);
-      continue;
-    }
     const auto there = static_cast<std::int64_t>(one.room - one.code);
-    constexpr auto step = static_cast<std::int64_t>(instruction_bytes);
-    Instruction first;
-    std::memcpy(&first, image.data() + one.code, sizeof first);
-    put(image, one.code, branch(there - step));
-    put(image, one.room, first);
-    put(image, one.room + instruction_bytes, wait);
-    // From behind the third to the second of the kernel.
-    put(image, one.room + 2 * instruction_bytes, branch(step - (there + 3 * step)));
+    switch (one.form) {
+      case EntryWaitForm::InPlace:
+        put(image, one.code, wait);
+        break;
+      case EntryWaitForm::Moved:
+        std::memmove(image.data() + one.code + 2 * instruction_bytes,
+                     image.data() + one.code + instruction_bytes,
+                     static_cast<std::size_t>(there - step));
+        put(image, one.code + instruction_bytes, wait);
+        for (const std::uint64_t place : one.numbers) move_number(image, place);
+        break;
+      case EntryWaitForm::Detour: {
+        Instruction first;
+        std::memcpy(&first, image.data() + one.code, sizeof first);
+        put(image, one.code, branch(there - step));
+        put(image, one.room, first);
+        put(image, one.room + instruction_bytes, wait);
+        // From behind the third to the second of the kernel.
+        put(image, one.room + 2 * instruction_bytes, branch(step - (there + 3 * step)));
+      }
+    }
   }
 }
 

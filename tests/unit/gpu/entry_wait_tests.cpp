@@ -4,6 +4,7 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@ using namespace contextune::gpu;
 namespace {
 
 using enum NoEntryWait;
+using enum EntryWaitForm;
 using Reason = std::optional<NoEntryWait>;
 
 std::string test_image(const std::string& name) {
@@ -86,8 +88,36 @@ struct Code {
     const std::uint64_t place = text(name) + 8;
     set(place, get<std::uint64_t>(place) | bits);
   }
-  /// Has a kernel wait by a detour: its first instruction waits for a barrier.
-  void force_detour(const std::string& name) { schedule_entry(name, std::uint64_t{1} << 52); }
+  /// Has a kernel that does not use its stack pointer move all the same: its first instruction
+  /// waits for a barrier.
+  void force_move(const std::string& name) { schedule_entry(name, std::uint64_t{1} << 52); }
+  /// Has a kernel wait by a detour: nobody knows what is said of it.
+  void force_detour(const std::string& name) {
+    force_move(name);
+    set(facts(name) + 1, std::uint8_t{0xee});
+  }
+  /// Where the first fact of a kernel is: a byte for its form, one for what it is, two for how many
+  /// bytes follow.
+  [[nodiscard]] std::uint64_t facts(const std::string& kernel) const {
+    return section(find_section(".nv.info." + kernel)).sh_offset;
+  }
+  /// Where the numbers of a kernel's exits are: one for each.
+  [[nodiscard]] std::vector<std::uint64_t> exits(const std::string& kernel) const {
+    const Elf64_Shdr facts = section(find_section(".nv.info." + kernel));
+    for (std::uint64_t at = facts.sh_offset; at < facts.sh_offset + facts.sh_size; at += 4) {
+      const auto size = get<std::uint16_t>(at + 2);
+      if (get<std::uint8_t>(at) != 4) continue;
+      if (get<std::uint8_t>(at + 1) != 0x1c) {
+        at += size;
+        continue;
+      }
+      std::vector<std::uint64_t> places;
+      for (std::uint64_t k = 0; k < size; k += 4) places.push_back(at + 4 + k);
+      return places;
+    }
+    FAIL("nobody says where " << kernel << " ends");
+    return {};
+  }
   [[nodiscard]] CodeKernels kernels() const {
     std::string why;
     const auto found = read_code_kernels(bytes, why);
@@ -115,8 +145,27 @@ constexpr std::uint64_t exit_high = 0x000fea0003800000;
 constexpr std::uint64_t to_itself_low = 0xfffffffc00fc7947;
 constexpr std::uint64_t to_itself_high = 0x000fc0000383ffff;
 
-/// Whatever the image is: only the first instruction of those that may have a wait, and the padding
-/// of those that need a detour, are another, and then they have it.
+void check_moved(const std::string& image, const std::string& made, const CodeKernel& kernel) {
+  const auto code = static_cast<std::size_t>(kernel.code);
+  const auto moved = static_cast<std::size_t>(kernel.room - kernel.code) - 16;
+  const auto word = [](const std::string& bytes, std::uint64_t place) {
+    std::uint32_t value = 0;
+    std::memcpy(&value, bytes.data() + place, sizeof value);
+    return value;
+  };
+  if (made.compare(code, 16, image, code, 16) != 0) FAIL("another first instruction");
+  if (word(made, kernel.code + 16) != 0x782e) FAIL("no wait");
+  if (made.compare(code + 32, moved, image, code + 16, moved) != 0) FAIL("not moved");
+  if (word(image, kernel.room) != 0x7918) FAIL("there was no padding");
+  for (const std::uint64_t place : kernel.numbers) {
+    if (word(made, place) != word(image, place) + 16) FAIL("a number did not move");
+    if (word(image, place) < 16 || word(image, place) >= moved + 16) FAIL("a number of nothing");
+  }
+}
+
+/// Whatever the image is: only the first instruction of those that may have a wait, the padding of
+/// those that need a detour, and the code of those that move with the numbers of its instructions
+/// are another, and then they have it.
 void check_waits(const std::string& image) {
   std::string why;
   const auto found = read_code_kernels(image, why);
@@ -134,9 +183,16 @@ void check_waits(const std::string& image) {
   };
   for (const CodeKernel& one : found->kernels) {
     if (one.reason) continue;
+    if ((one.form == InPlace) != (one.room == 0)) FAIL("no form");
+    if (one.form != Moved && !one.numbers.empty()) FAIL("numbers of what does not move");
+    if (one.form == Moved) {
+      check_moved(image, made, one);
+      allow(one.code, static_cast<std::size_t>(one.room - one.code) + instruction_bytes);
+      for (const std::uint64_t place : one.numbers) allow(place, sizeof(std::uint32_t));
+      continue;
+    }
     allow(one.code, instruction_bytes);
-    if (one.room != 0) allow(one.room, entry_wait_bytes);
-    if (one.waits_in_place() != (one.room == 0)) FAIL("no form");
+    if (one.form == Detour) allow(one.room, entry_wait_bytes);
   }
   for (std::size_t i = 0; i < image.size(); ++i) {
     if (made[i] != image[i] && !may_change[i]) FAIL("byte " << i << " has changed");
@@ -172,10 +228,9 @@ TEST_CASE("The wait replaces the load of a stack pointer that the kernel does no
   const Code code;
   for (const char* name : {"plain", "empty", "calls", "writes_variable"}) {
     INFO(name);
-    CHECK(code.kernel(name).waits_in_place());
+    CHECK(code.kernel(name).form == InPlace);
   }
-  CHECK_FALSE(code.kernel("stack").waits_in_place());
-  CHECK_FALSE(code.kernel("waits").waits_in_place());
+  CHECK(code.kernel("stack").form == Moved);
   Code made;
   made.bytes = code.bytes;
   put_entry_waits(made.bytes, code.kernels());
@@ -192,7 +247,7 @@ TEST_CASE("A load of the stack pointer with another schedule than a load's stays
     Code code;
     code.set(begin + 8, (code.get<std::uint64_t>(begin + 8) & ~mask) | bits);
     CHECK(code.reason("plain") == Reason());
-    return code.kernel("plain").waits_in_place();
+    return code.kernel("plain").form == InPlace;
   };
   const auto write_barrier = [&](std::uint64_t number) {
     return with_schedule(number << 46, std::uint64_t{7} << 46);
@@ -211,8 +266,109 @@ TEST_CASE("A load of the stack pointer with another schedule than a load's stays
 TEST_CASE("A kernel needs no padding where the wait is in place", "[entry_wait]") {
   Code code;
   code.set(code.kernel("plain").code + code.text_bytes("plain") - 16, exit_low);
-  CHECK(code.kernel("plain").waits_in_place());
+  CHECK(code.kernel("plain").form == InPlace);
   code.force_detour("plain");
+  CHECK(code.reason("plain") == NoRoom);
+}
+
+TEST_CASE("A kernel that uses its stack pointer waits behind the load of it", "[entry_wait]") {
+  for (const char* name : {"stack", "plain", "empty", "calls", "writes_variable"}) {
+    INFO(name);
+    Code code;
+    code.force_move(name);
+    REQUIRE(code.kernel(name).form == Moved);
+    Code made;
+    made.bytes = code.bytes;
+    put_entry_waits(made.bytes, code.kernels());
+    const std::uint64_t begin = code.text(name);
+    CHECK(made.get<std::uint64_t>(begin) == 0x00000a00ff017b82);
+    CHECK(made.get<std::uint64_t>(begin + 16) == 0x000000000000782e);
+    CHECK(made.get<std::uint64_t>(begin + 24) == 0x000fe20000000000);
+    const std::uint64_t moved = code.text_bytes(name) - 32;
+    CHECK((made.bytes.substr(begin + 32, moved) == code.bytes.substr(begin + 16, moved)));
+    // Wherever it ended, it ends one instruction further down.
+    REQUIRE_FALSE(code.exits(name).empty());
+    for (const std::uint64_t place : code.exits(name)) {
+      const auto before = code.get<std::uint32_t>(place);
+      CHECK(made.get<std::uint32_t>(place) == before + 16);
+      CHECK((made.get<std::uint64_t>(begin + before + 16) & 0xfff) == 0x94d);
+    }
+  }
+}
+
+TEST_CASE("Functions behind a kernel's code move along", "[entry_wait]") {
+  Code code;
+  code.force_move("calls");
+  const std::uint64_t place = code.symbol_place("$calls$");
+  const auto before = code.get<Elf64_Sym>(place).st_value;
+  REQUIRE(before > 0);
+  Code made;
+  made.bytes = code.bytes;
+  put_entry_waits(made.bytes, code.kernels());
+  CHECK(made.get<Elf64_Sym>(place).st_value == before + 16);
+}
+
+TEST_CASE("Code stays where it is if somebody may find an instruction where it was",
+          "[entry_wait]") {
+  Code whole;
+  whole.force_move("calls");
+  const auto form_with = [&](std::uint64_t place, const auto& value) {
+    Code code = whole;
+    code.set(place, value);
+    CHECK(code.reason("calls") == Reason());
+    return code.kernel("calls").form;
+  };
+  CHECK(whole.kernel("calls").form == Moved);
+  const std::uint64_t room = whole.kernel("calls").room - whole.text("calls");
+
+  // Facts that nobody knows, that name no instruction of it, or that are cut off.
+  const std::uint64_t facts = whole.facts("calls");
+  CHECK(form_with(facts + 1, std::uint8_t{0xee}) == Detour);
+  const std::uint64_t exit = whole.exits("calls").front();
+  for (const std::uint32_t number : {0U, 8U, 17U, static_cast<unsigned>(room)}) {
+    INFO(number);
+    CHECK(form_with(exit, number) == Detour);
+  }
+  CHECK(form_with(exit, static_cast<std::uint32_t>(room) - 16) == Moved);
+  CHECK(form_with(facts + 2, std::uint16_t{0xffff}) == Detour);
+  // None, or two of them.
+  const std::uint64_t section = whole.section_place(whole.find_section(".nv.info.calls"));
+  CHECK(form_with(section + offsetof(Elf64_Shdr, sh_info), std::uint32_t{0}) == Detour);
+  const std::uint64_t other = whole.section_place(whole.find_section(".nv.info.plain"));
+  CHECK(form_with(other + offsetof(Elf64_Shdr, sh_info),
+                  static_cast<std::uint32_t>(whole.find_section(".text.calls"))) == Detour);
+
+  // Functions of it that begin between two instructions, or that others know.
+  const std::uint64_t symbol = whole.symbol_place("$calls$");
+  CHECK(form_with(symbol + offsetof(Elf64_Sym, st_value), std::uint64_t{24}) == Detour);
+  const std::uint64_t relocation =
+      whole.section(whole.find_section(".rela.nv.constant4")).sh_offset;
+  const Elf64_Shdr symbols = whole.section(whole.find_section(".symtab"));
+  const std::uint64_t index = (symbol - symbols.sh_offset) / sizeof(Elf64_Sym);
+  const auto info = whole.get<Elf64_Rela>(relocation).r_info;
+  CHECK(form_with(relocation + offsetof(Elf64_Rela, r_info),
+                  ELF64_R_INFO(index, ELF64_R_TYPE(info))) == Detour);
+
+  // A branch to an address in a register.
+  CHECK(form_with(whole.text("calls") + 16, std::uint64_t{0xfffffffc02007949}) == Detour);
+}
+
+TEST_CASE("Code moves where one instruction of padding is", "[entry_wait]") {
+  Code code;
+  code.force_move("plain");
+  const std::uint64_t room = code.kernel("plain").room;
+  const std::uint64_t end = code.text("plain") + code.text_bytes("plain");
+  for (std::uint64_t at = room; at < end - 16; at += 16) {
+    code.set(at, exit_low);
+    code.set(at + 8, exit_high);
+  }
+  CHECK(code.reason("plain") == NoRoom);
+  code.set(end - 32, to_itself_low);
+  code.set(end - 24, to_itself_high);
+  CHECK(code.kernel("plain").form == Moved);
+  check_waits(code.bytes);
+  code.set(end - 16, to_itself_low);
+  code.set(end - 8, to_itself_high);
   CHECK(code.reason("plain") == NoRoom);
 }
 
@@ -239,7 +395,7 @@ TEST_CASE("A kernel goes to its padding, waits there and comes back", "[entry_wa
   }
 }
 
-TEST_CASE("Nothing but the entry and the padding changes, and no kernel gets a second wait",
+TEST_CASE("Nothing changes but what a wait needs, and no kernel gets a second wait",
           "[entry_wait]") {
   for (const char* name : {"entry_waits.cubin", "variables.cubin", "functions.cubin"}) {
     INFO(name);
@@ -318,7 +474,7 @@ TEST_CASE("Padding in which a function begins is no room", "[entry_wait]") {
 
 TEST_CASE("Instructions that the driver changes stay where they are", "[entry_wait]") {
   Code code;
-  CHECK(code.kernel("plain").waits_in_place());
+  CHECK(code.kernel("plain").form == InPlace);
   code.force_detour("plain");
   const std::uint64_t room = code.kernel("plain").room - code.text("plain");
   const std::uint64_t place = code.section_place(code.find_section(".rela.nv.constant4"));
@@ -340,7 +496,7 @@ TEST_CASE("Instructions that the driver changes stay where they are", "[entry_wa
   changed.set(place, section);
   changed.set(section.sh_offset, std::uint64_t{16});
   CHECK(changed.reason("plain") == Reason());
-  CHECK_FALSE(changed.kernel("plain").waits_in_place());
+  CHECK(changed.kernel("plain").form == Detour);
 }
 
 TEST_CASE("A wait or trigger in a function of the image is any kernel's", "[entry_wait]") {

@@ -58,7 +58,8 @@ struct Text {
   std::uint64_t bytes = 0;
 };
 
-std::vector<Text> texts_of(std::string_view code) {
+/// The sections with names that begin so.
+std::vector<Text> sections_of(std::string_view code, const std::string& beginning) {
   const auto header = read<Elf64_Ehdr>(code, 0);
   const auto section = [&](std::uint64_t index) {
     return read<Elf64_Shdr>(code, header.e_shoff + index * sizeof(Elf64_Shdr));
@@ -67,10 +68,14 @@ std::vector<Text> texts_of(std::string_view code) {
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     const std::string name =
         code.data() + section(header.e_shstrndx).sh_offset + section(i).sh_name;
-    if (!name.starts_with(".text.")) continue;
-    texts.push_back({name.substr(6), section(i).sh_offset, section(i).sh_size});
+    if (!name.starts_with(beginning)) continue;
+    texts.push_back({name.substr(beginning.size()), section(i).sh_offset, section(i).sh_size});
   }
   return texts;
+}
+
+std::vector<Text> texts_of(std::string_view code) {
+  return sections_of(code, ".text.");
 }
 
 /// Where the branch at `place` leads; 0: it is none that is always taken.
@@ -82,6 +87,20 @@ std::uint64_t target(std::string_view code, std::uint64_t place) {
   const std::uint64_t words = (low >> 16 & 0xff) | low >> 34 << 8 | (high & 0x3ffff) << 38;
   const auto distance = static_cast<std::int64_t>(words << 8) >> 8;
   return static_cast<std::uint64_t>(static_cast<std::int64_t>(place + 16) + 4 * distance);
+}
+
+/// Takes 16 bytes from every number in what is said of a kernel that has grown by them.
+void undo_numbers(std::string_view before, std::string& undone, const Text& text) {
+  for (const Text& facts : sections_of(before, ".nv.info.")) {
+    if (facts.kernel != text.kernel) continue;
+    for (std::uint64_t at = facts.begin; at < facts.begin + facts.bytes; at += 4) {
+      const auto number = read<std::uint32_t>(before, at);
+      if (read<std::uint32_t>(undone, at) == number) continue;
+      CHECK(read<std::uint32_t>(undone, at) == number + 16);
+      CHECK((number % 16 == 0 && number >= 16 && number < text.bytes - 16));
+      undone.replace(at, 4, before.substr(at, 4));
+    }
+  }
 }
 
 /// Holds every byte of changed machine code against the original.
@@ -99,6 +118,16 @@ void check_code(std::string_view before, std::string_view after,
       // In place of the stack pointer's load; nothing else of it may have changed.
       CHECK(read<std::uint64_t>(before, text.begin) == 0x00000a00ff017b82);
       undone.replace(text.begin, 16, before.substr(text.begin, 16));
+      continue;
+    }
+    if ((read<std::uint64_t>(after, text.begin + 16) & 0xffff) == 0x782e) {
+      // In front of the rest, which has moved into the padding; what is said of it is seen below.
+      const std::uint64_t moved = text.bytes - 32;
+      CHECK(after.substr(text.begin, 16) == before.substr(text.begin, 16));
+      CHECK(after.substr(text.begin + 32, moved) == before.substr(text.begin + 16, moved));
+      CHECK(read<std::uint64_t>(before, text.begin + text.bytes - 16) == 0x7918);
+      undone.replace(text.begin, text.bytes, before.substr(text.begin, text.bytes));
+      undo_numbers(before, undone, text);
       continue;
     }
     const std::uint64_t detour = target(after, text.begin);

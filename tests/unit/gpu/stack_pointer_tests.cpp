@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "gpu/image/code_flow.hpp"
 
 using namespace contextune::gpu;
 
@@ -44,18 +45,7 @@ constexpr Instruction set_one{0x00000001ff027424, 0x000fca00078e00ff};   // IMAD
 constexpr Instruction global_load{0x0000000402007981, 0x001164000c1e1900};   // LDG.E R0, [R2.64]
 constexpr Instruction global_store{0x0000000002007986, 0x000fe8000c101904};  // STG.E [R2.64], R0
 constexpr Instruction shared_store{0x0000001700007388, 0x000fe20000000800};  // STS [R0], R23
-constexpr Instruction matrix{0x000000282404723c, 0x04afe20000001804};     // HMMA R4, R36, R40, R4
-constexpr Instruction call{0x0000000000007944, 0x000fea0003c00000};       // CALL.REL, to the next
-constexpr Instruction branch{0x0000000000007947, 0x000fea0003800000};     // BRA, to the next
-constexpr Instruction give_back{0x0000000004007950, 0x000fea0003c00000};  // RET.REL.NODEC R4
-
-/// The branch, call or return by so many instructions from the next.
-Instruction by(Instruction one, std::int64_t instructions) {
-  const auto words = static_cast<std::uint64_t>(instructions * 4);
-  one.low |= (words & 0xff) << 16 | words >> 8 << 34;
-  if (instructions < 0) one.high |= 0x3ffff;
-  return one;
-}
+constexpr Instruction matrix{0x000000282404723c, 0x04afe20000001804};  // HMMA R4, R36, R40, R4
 
 }  // namespace stack_pointer_oracle
 
@@ -121,42 +111,11 @@ TEST_CASE("A sparse product, which has a further operand, is not known", "[stack
   CHECK_FALSE(keeps_off(sparse));
 }
 
-TEST_CASE("Branches, calls and returns stay in the code", "[stack_pointer]") {
+TEST_CASE("Functions of the driver need a stack pointer", "[stack_pointer]") {
   using namespace stack_pointer_oracle;
-  const auto at = [](std::size_t index, const Instruction& one) {
-    std::vector<Instruction> code(8, nop);
-    code.front() = load;
-    code[index] = one;
-    return keeps_off(code);
-  };
-  const Instruction converge{0x0000000000007945, 0x000fe20003800000};  // BSSY B0
-  for (const Instruction& one : {branch, call}) {
-    INFO(one.operation());
-    CHECK(at(3, by(one, 3)));
-    CHECK_FALSE(at(3, by(one, 4)));
-    CHECK_FALSE(at(7, by(one, 0)));
-    CHECK(at(3, by(one, -4)));
-    CHECK_FALSE(at(3, by(one, -5)));
-    CHECK_FALSE(at(3, {one.low | 0x20000, one.high}));  // between two instructions
-  }
-  CHECK(at(3, {converge.low | std::uint64_t{12} << 34, converge.high}));
-  CHECK_FALSE(at(3, {converge.low | std::uint64_t{16} << 34, converge.high}));
-  CHECK_FALSE(at(3, {converge.low | std::uint64_t{2} << 34, converge.high}));
-  // An address that counts from the kernel's entry, or from elsewhere.
-  CHECK(at(3, by(give_back, -4)));
-  CHECK_FALSE(at(3, by(give_back, -3)));
-  CHECK_FALSE(at(3, give_back));
-  CHECK_FALSE(at(3, by(with(give_back, 1, 0), -4)));  // in R0 and R1
-}
-
-TEST_CASE("Calls and branches to elsewhere and unknown instructions are taken to use it",
-          "[stack_pointer]") {
-  using namespace stack_pointer_oracle;
-  CHECK_FALSE(keeps_off({0x0000000002007343, 0x003fea0003c00000}));  // CALL.ABS R2
-  CHECK_FALSE(keeps_off({0x000000001014794e, 0x000fce0000000000}));  // LEPC R20
-  CHECK_FALSE(keeps_off({0xffffffcc04287949, 0x000fea000383ffff}));  // BRX R4
-  CHECK_FALSE(keeps_off(Instruction{}));
-  CHECK_FALSE(keeps_off({~std::uint64_t{0}, ~std::uint64_t{0}}));
-  CHECK(keeps_off(std::vector<Instruction>{load}));
-  CHECK(keeps_off(std::vector<Instruction>{}));
+  const Instruction place{0x000000001014794e, 0x000fce0000000000};     // LEPC R20, behind the call
+  const Instruction call_out{0x000000000e007343, 0x001fea0003c00000};  // CALL.ABS.NOINC R14
+  const std::vector<Instruction> code = {load, place, call_out, nop, nop};
+  REQUIRE(flow_of(code) == CodeFlow::CallsOut);
+  CHECK_FALSE(keeps_off(code));
 }
