@@ -55,7 +55,7 @@ std::optional<std::string> ByteSource::read_text(std::uint64_t offset) const {
 
 std::size_t BufferSource::read_some(std::uint64_t offset, void* to,
                                     std::size_t bytes) const noexcept {
-  if (offset >= bytes_.size()) return 0;
+  if (bytes == 0 || offset >= bytes_.size()) return 0;  // nothing may go to nowhere
   const std::size_t count = std::min(bytes, bytes_.size() - static_cast<std::size_t>(offset));
   std::memcpy(to, bytes_.data() + offset, count);
   return count;

@@ -131,18 +131,30 @@ class Submission(unittest.TestCase):
     def test_no_kind_of_memory_or_launch_reads_stale_data(self):
         for way in (BARE, *SOME_WAYS):
             with self.subTest(launches=way or "bare"):
-                run = self.run_well((HAZARDS,), way)
-                wrong = self.wrong(run)
-                print(f"{run.way}: {run.seconds:.1f} s, {len(wrong)} checks", flush=True)
-                mistakes = {name: count for name, count in wrong.items() if name.endswith("_without_wait")}
-                self.assertGreater(len(mistakes), 15, run.told())
+                mistakes = self.find_no_stale_data(way)
+                # A mistake of the program's own shows by chance: once in these runs is enough.
+                for _ in range(4 if way is BARE else 0):
+                    if all(mistakes.values()):
+                        break
+                    for name, count in self.find_no_stale_data(way).items():
+                        mistakes[name] += count
                 if way is BARE:
-                    print(run.out, flush=True)
                     self.assertEqual([name for name, count in mistakes.items() if count == 0], [],
                                      "the program's own mistakes are not seen")
-                self.assertEqual({name: count for name, count in wrong.items()
-                                  if count != 0 and name not in mistakes}, {})
-                self.was_used(run)
+
+    def find_no_stale_data(self, way):
+        """Runs all checks. Returns what the program's own mistakes got wrong, by name."""
+        run = self.run_well((HAZARDS,), way)
+        wrong = self.wrong(run)
+        print(f"{run.way}: {run.seconds:.1f} s, {len(wrong)} checks", flush=True)
+        if way is BARE:
+            print(run.out, flush=True)
+        mistakes = {name: count for name, count in wrong.items() if name.endswith("_without_wait")}
+        self.assertGreater(len(mistakes), 15, run.told())
+        self.assertEqual({name: count for name, count in wrong.items()
+                          if count != 0 and name not in mistakes}, {})
+        self.was_used(run)
+        return mistakes
 
 
 if __name__ == "__main__":

@@ -61,9 +61,9 @@ constexpr auto orders = [] {
 
 /// What a kernel's table of facts says of it.
 enum class Fact : std::uint8_t {
-  Unknown,
-  Plain,  ///< names no instruction
-  Places  ///< numbers of instructions, in four bytes each
+  Unknown,  ///< its numbers are too small to be of instructions, or it may say anything
+  Plain,    ///< names no instruction
+  Places    ///< numbers of instructions, in four bytes each
 };
 // Parameters, registers, bounds of the block, stack, barriers, versions, external symbols.
 constexpr std::array plain_facts = {0x05U, 0x0aU, 0x0fU, 0x10U, 0x17U, 0x19U, 0x1bU, 0x1eU,
@@ -273,8 +273,6 @@ class CodeReader {
     return true;
   }
 
-  static constexpr std::uint8_t form_with_size = 4;  ///< of a fact: others have 16 bits
-
   /// The image's table of facts, and where those of kernels are.
   void read_facts() {
     constexpr std::string_view name = ".nv.info";
@@ -290,32 +288,44 @@ class CodeReader {
         continue;
       }
       // Pairs of symbol and number. Registers are only shown.
-      (void)for_each_fact(section,
-                          [&](std::uint8_t fact, std::uint64_t begin, std::uint64_t bytes) {
-                            if (fact == fact_registers && bytes >= 8) {
-                              registers_[*at<std::uint32_t>(begin)] = *at<std::uint32_t>(begin + 4);
-                            }
-                            return true;
-                          });
+      (void)for_each_fact(section, [&](std::uint8_t fact, std::string_view value) {
+        if (fact == fact_registers && value.size() >= 8) {
+          registers_[number_in(value)] = number_in(value.substr(4));
+        }
+        return true;
+      });
     }
   }
 
-  /// @param use  called with each fact, where its bytes are and how many; ends where it is false
+  /// @param use  called with each fact and its value, which lies in the image; ends where it is
+  /// false
   /// @return whether all facts could be read, and were used
   template <typename Use>
   [[nodiscard]] bool for_each_fact(const Elf64_Shdr& section, Use use) const {
-    std::uint64_t offset = section.sh_offset;
-    const std::uint64_t end = offset + section.sh_size;
-    while (offset < end) {
-      if (end - offset < 4) return false;
-      const auto form = *at<std::uint8_t>(offset);
-      const auto fact = *at<std::uint8_t>(offset + 1);
-      const std::uint64_t bytes = form == form_with_size ? *at<std::uint16_t>(offset + 2) : 0;
-      offset += 4;
-      if (bytes > end - offset || !use(fact, offset, bytes)) return false;
-      offset += bytes;
+    constexpr std::uint8_t form_with_size = 4;  // in 16 bits; in those of other forms is the value
+    std::string_view rest = image_.substr(section.sh_offset, section.sh_size);
+    while (!rest.empty()) {
+      if (rest.size() < 4) return false;
+      const auto form = static_cast<std::uint8_t>(rest[0]);
+      const auto fact = static_cast<std::uint8_t>(rest[1]);
+      std::string_view value = rest.substr(2, 2);
+      rest.remove_prefix(4);
+      if (form == form_with_size) {
+        const std::uint32_t bytes = number_in(value);
+        if (bytes > rest.size()) return false;
+        value = rest.substr(0, bytes);
+        rest.remove_prefix(bytes);
+      }
+      if (!use(fact, value)) return false;
     }
     return true;
+  }
+
+  /// The number in the first four bytes, or in all of fewer.
+  [[nodiscard]] static std::uint32_t number_in(std::string_view bytes) {
+    std::uint32_t number = 0;
+    std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+    return number;
   }
 
   [[nodiscard]] bool is_kernel(const Elf64_Sym& symbol) const {
@@ -488,12 +498,16 @@ class CodeReader {
       numbers.push_back(symbols_begin_ + other * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value));
     }
     const Elf64_Shdr& section = sections_[facts_of_[index].front()];
-    return for_each_fact(section, [&](std::uint8_t fact, std::uint64_t begin, std::uint64_t bytes) {
-      if (facts[fact] != Fact::Places) return facts[fact] == Fact::Plain;
-      for (std::uint64_t k = 0; k < bytes; k += sizeof(std::uint32_t)) {
-        if (bytes - k < sizeof(std::uint32_t) || !moves(*at<std::uint32_t>(begin + k)))
-          return false;
-        numbers.push_back(begin + k);
+    return for_each_fact(section, [&](std::uint8_t fact, std::string_view value) {
+      if (facts[fact] == Fact::Plain) return true;
+      for (; !value.empty(); value.remove_prefix(std::min(value.size(), sizeof(std::uint32_t)))) {
+        const std::uint32_t number = number_in(value);
+        if (facts[fact] == Fact::Unknown) {
+          if (number >= instruction_bytes) return false;
+          continue;
+        }
+        if (value.size() < sizeof number || !moves(number)) return false;
+        numbers.push_back(static_cast<std::uint64_t>(value.data() - image_.data()));
       }
       return true;
     });

@@ -324,6 +324,8 @@ TEST_CASE("Code stays where it is if somebody may find an instruction where it w
   // Facts that nobody knows, that name no instruction of it, or that are cut off.
   const std::uint64_t facts = whole.facts("calls");
   CHECK(form_with(facts + 1, std::uint8_t{0xee}) == Detour);
+  CHECK(form_with(facts, std::uint32_t{0x000fee03}) == Moved);  // a number, which is too small
+  CHECK(form_with(facts, std::uint32_t{0x0010ee03}) == Detour);
   const std::uint64_t exit = whole.exits("calls").front();
   for (const std::uint32_t number : {0U, 8U, 17U, static_cast<unsigned>(room)}) {
     INFO(number);

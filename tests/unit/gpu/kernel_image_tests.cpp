@@ -66,6 +66,10 @@ std::string cubin_with_common(std::uint32_t name, std::uint64_t bytes) {
 
 }  // namespace
 
+TEST_CASE("No bytes at all can be read to nowhere", "[kernel_image]") {
+  CHECK(BufferSource("image").read_some(2, nullptr, 0) == 0);
+}
+
 TEST_CASE("A variable without a section has a name and a size as any other", "[image]") {
   const std::vector<ImageVariable> wanted{{"state", 64, VariableKind::Device}};
   CHECK(read(cubin_with_common(1, 64))->variables == wanted);
