@@ -5,7 +5,9 @@ add_library(contextune_catch INTERFACE)
 target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
 target_compile_definitions(contextune_catch INTERFACE
-  CONTEXTUNE_CATCH2_VERSION=${Catch2_VERSION_MAJOR})
+  CONTEXTUNE_CATCH2_VERSION=${Catch2_VERSION_MAJOR}
+  # An exception in an assertion then ends its test, and a seventh of what the compiler does is saved.
+  CATCH_CONFIG_FAST_COMPILE)
 # What is tested is as optimised as it is installed; the tests need not be, and -Og compiles faster.
 target_compile_options(contextune_catch INTERFACE $<$<CONFIG:Release>:-Og>)
 if(CONTEXTUNE_SANITIZE MATCHES undefined)
