@@ -484,7 +484,8 @@ class CodeReader {
   /// @param numbers  set to where the image has numbers of those that move
   bool can_move(std::size_t symbol, std::size_t end, std::vector<std::uint64_t>& numbers) const {
     const std::size_t index = section_of_[symbol];
-    if (!relocated_[index].empty() || is_named_[index] || facts_of_[index].size() != 1 ||
+    if (symbols_[symbol].st_size < (end + 1) * instruction_bytes || !relocated_[index].empty() ||
+        is_named_[index] || facts_of_[index].size() != 1 ||
         flow_of(std::span(code_).first(end)) == CodeFlow::Unknown) {
       return false;
     }

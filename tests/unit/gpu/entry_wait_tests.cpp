@@ -351,6 +351,17 @@ TEST_CASE("Code stays where it is if somebody may find an instruction where it w
   CHECK(form_with(relocation + offsetof(Elf64_Rela, r_info),
                   ELF64_R_INFO(index, ELF64_R_TYPE(info))) == Detour);
 
+  // Its last instruction would stand beyond what is said to be its code.
+  const Elf64_Shdr table = whole.section(whole.find_section(".symtab"));
+  for (std::uint64_t at = table.sh_offset; at < table.sh_offset + table.sh_size;
+       at += sizeof(Elf64_Sym)) {
+    const auto one = whole.get<Elf64_Sym>(at);
+    if (one.st_shndx != whole.find_section(".text.calls") || (one.st_other & 0x10) == 0) continue;
+    const std::uint64_t size = at + offsetof(Elf64_Sym, st_size);
+    CHECK(form_with(size, room + 16) == Moved);
+    CHECK(form_with(size, room + 15) == Detour);
+  }
+
   // A branch to an address in a register.
   CHECK(form_with(whole.text("calls") + 16, std::uint64_t{0xfffffffc02007949}) == Detour);
 }
