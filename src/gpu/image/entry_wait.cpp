@@ -63,17 +63,23 @@ constexpr auto orders = [] {
 enum class Fact : std::uint8_t {
   Unknown,  ///< its numbers are too small to be of instructions, or it may say anything
   Plain,    ///< names no instruction
-  Places    ///< numbers of instructions, in four bytes each
+  Places,   ///< numbers of instructions, in four bytes each
+  Marks,    ///< pairs of a small number and that of an instruction
+  Masks     ///< pairs of an instruction's number and any other
 };
 // Parameters, registers, bounds of the block, stack, barriers, versions, external symbols.
 constexpr std::array plain_facts = {0x05U, 0x0aU, 0x0fU, 0x10U, 0x17U, 0x19U, 0x1bU, 0x1eU,
                                     0x29U, 0x36U, 0x37U, 0x38U, 0x4cU, 0x50U, 0x5fU};
 // Exits, operations of groups, operations of whole warps, calls of the driver.
 constexpr std::array facts_with_places = {0x1cU, 0x28U, 0x31U, 0x46U};
+constexpr unsigned fact_spills = 0x55;        // loads and stores of local memory
+constexpr unsigned fact_unused_bytes = 0x44;  // loads of shared memory
 constexpr auto facts = [] {
   std::array<Fact, 0x100> table{};
   for (const unsigned one : plain_facts) table[one] = Fact::Plain;
   for (const unsigned one : facts_with_places) table[one] = Fact::Places;
+  table[fact_spills] = Fact::Marks;
+  table[fact_unused_bytes] = Fact::Masks;
   return table;
 }();
 
@@ -499,16 +505,21 @@ class CodeReader {
       numbers.push_back(symbols_begin_ + other * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value));
     }
     const Elf64_Shdr& section = sections_[facts_of_[index].front()];
-    return for_each_fact(section, [&](std::uint8_t fact, std::string_view value) {
-      if (facts[fact] == Fact::Plain) return true;
+    return for_each_fact(section, [&](std::uint8_t what, std::string_view value) {
+      const Fact fact = facts[what];
+      if (fact == Fact::Plain) return true;
+      const bool are_pairs = fact == Fact::Marks || fact == Fact::Masks;
+      if (are_pairs && value.size() % (2 * sizeof(std::uint32_t)) != 0) return false;
+      bool is_place = fact == Fact::Places || fact == Fact::Masks;
       for (; !value.empty(); value.remove_prefix(std::min(value.size(), sizeof(std::uint32_t)))) {
         const std::uint32_t number = number_in(value);
-        if (facts[fact] == Fact::Unknown) {
-          if (number >= instruction_bytes) return false;
-          continue;
+        if (is_place) {
+          if (value.size() < sizeof number || !moves(number)) return false;
+          numbers.push_back(static_cast<std::uint64_t>(value.data() - image_.data()));
+        } else if (fact != Fact::Masks && number >= instruction_bytes) {
+          return false;
         }
-        if (value.size() < sizeof number || !moves(number)) return false;
-        numbers.push_back(static_cast<std::uint64_t>(value.data() - image_.data()));
+        if (are_pairs) is_place = !is_place;
       }
       return true;
     });

@@ -101,22 +101,24 @@ struct Code {
   [[nodiscard]] std::uint64_t facts(const std::string& kernel) const {
     return section(find_section(".nv.info." + kernel)).sh_offset;
   }
-  /// Where the numbers of a kernel's exits are: one for each.
-  [[nodiscard]] std::vector<std::uint64_t> exits(const std::string& kernel) const {
+  [[nodiscard]] std::uint64_t fact(const std::string& kernel, std::uint8_t what) const {
     const Elf64_Shdr facts = section(find_section(".nv.info." + kernel));
     for (std::uint64_t at = facts.sh_offset; at < facts.sh_offset + facts.sh_size; at += 4) {
-      const auto size = get<std::uint16_t>(at + 2);
       if (get<std::uint8_t>(at) != 4) continue;
-      if (get<std::uint8_t>(at + 1) != 0x1c) {
-        at += size;
-        continue;
-      }
-      std::vector<std::uint64_t> places;
-      for (std::uint64_t k = 0; k < size; k += 4) places.push_back(at + 4 + k);
-      return places;
+      if (get<std::uint8_t>(at + 1) == what) return at;
+      at += get<std::uint16_t>(at + 2);
     }
-    FAIL("nobody says where " << kernel << " ends");
-    return {};
+    FAIL("nobody says that of " << kernel);
+    return 0;
+  }
+  /// Where the numbers of a kernel's exits are: one for each.
+  [[nodiscard]] std::vector<std::uint64_t> exits(const std::string& kernel) const {
+    const std::uint64_t begin = fact(kernel, 0x1c);
+    std::vector<std::uint64_t> places;
+    for (std::uint64_t k = 0; k < get<std::uint16_t>(begin + 2); k += 4) {
+      places.push_back(begin + 4 + k);
+    }
+    return places;
   }
   [[nodiscard]] CodeKernels kernels() const {
     std::string why;
@@ -326,6 +328,29 @@ TEST_CASE("Code stays where it is if somebody may find an instruction where it w
   CHECK(form_with(facts + 1, std::uint8_t{0xee}) == Detour);
   CHECK(form_with(facts, std::uint32_t{0x000fee03}) == Moved);  // a number, which is too small
   CHECK(form_with(facts, std::uint32_t{0x0010ee03}) == Detour);
+  // Pairs: their second numbers, or their first ones, are of instructions.
+  struct Pair {
+    std::uint32_t head, first, second;
+  };
+  const std::uint64_t pairs = whole.fact("calls", 0x17);
+  REQUIRE(whole.get<std::uint16_t>(pairs + 2) == 12);
+  const auto moved_numbers = [&](std::uint8_t what, std::uint32_t first, std::uint32_t second) {
+    Code code = whole;
+    code.set(pairs, Pair{0x00080004U | static_cast<std::uint32_t>(what) << 8U, first, second});
+    code.set(pairs + 12, std::uint32_t{0x00015003});  // plain
+    std::vector<std::uint64_t> found;
+    if (code.kernel("calls").form != Moved) return found;
+    for (const std::uint64_t place : code.kernel("calls").numbers) {
+      if (place >= pairs && place < pairs + 12) found.push_back(place - pairs);
+    }
+    check_waits(code.bytes);
+    return found;
+  };
+  CHECK(moved_numbers(0x55, 1, 32) == std::vector<std::uint64_t>{8});
+  CHECK(moved_numbers(0x55, 16, 32).empty());
+  CHECK(moved_numbers(0x55, 1, 33).empty());
+  CHECK(moved_numbers(0x44, 32, 0xf0ff) == std::vector<std::uint64_t>{4});
+  CHECK(moved_numbers(0x44, 33, 0xf0ff).empty());
   const std::uint64_t exit = whole.exits("calls").front();
   for (const std::uint32_t number : {0U, 8U, 17U, static_cast<unsigned>(room)}) {
     INFO(number);
