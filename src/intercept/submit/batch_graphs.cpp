@@ -4,6 +4,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "gpu/launch_shape.hpp"
@@ -50,15 +51,36 @@ bool BatchGraphs::launch(LaunchBatch& batch, CUcontext context, CUstream stream,
     want(batch, context, is_whole);
     return false;
   }
-  if (!set_changed(*graph, batch) || driver_.cuGraphLaunch(graph->exec, stream) != CUDA_SUCCESS) {
+  try {
+    set_changed(*graph, batch);
+    gpu::check(driver_, driver_.cuGraphLaunch(graph->exec, stream), "cuGraphLaunch");
+  } catch (const std::exception& error) {
     const std::lock_guard lock(mutex_);
     graphs_.erase(batch.sequence());
+    note_failure(error.what());
     return false;
   }
   const std::lock_guard lock(mutex_);
   ++totals_.launches;
   totals_.kernels += batch.size();
   return true;
+}
+
+void BatchGraphs::note_failure(const char* why) noexcept {
+  if (std::exchange(failed_, true)) return;
+  try {
+    failure_ = why;
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+  untold_.store(true, std::memory_order_relaxed);
+}
+
+std::string BatchGraphs::take_failure() noexcept {
+  if (!untold_.load(std::memory_order_relaxed)) return {};
+  const std::lock_guard lock(mutex_);
+  untold_.store(false, std::memory_order_relaxed);
+  return std::exchange(failure_, {});
 }
 
 CUDA_KERNEL_NODE_PARAMS BatchGraphs::params_of(const LaunchBatch& batch, std::size_t i) {
@@ -74,7 +96,7 @@ CUDA_KERNEL_NODE_PARAMS BatchGraphs::params_of(const LaunchBatch& batch, std::si
   return params;
 }
 
-bool BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) noexcept {
+void BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) {
   std::array<void*, SubmittedKernel::most_parameters> pointers;
   std::uint64_t sets = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -82,16 +104,13 @@ bool BatchGraphs::set_changed(Graph& graph, LaunchBatch& batch) noexcept {
     CUDA_KERNEL_NODE_PARAMS params = params_of(batch, i);
     batch.arguments_of(i, pointers.data());
     params.kernelParams = pointers.data();
-    if (driver_.cuGraphExecKernelNodeSetParams(graph.exec, graph.nodes[i], &params) !=
-        CUDA_SUCCESS) {
-      return false;
-    }
+    gpu::check(driver_, driver_.cuGraphExecKernelNodeSetParams(graph.exec, graph.nodes[i], &params),
+               "cuGraphExecKernelNodeSetParams");
     graph.last.take(i, batch);
     ++sets;
   }
   const std::lock_guard lock(mutex_);
   totals_.sets += sets;
-  return true;
 }
 
 void BatchGraphs::want(const LaunchBatch& batch, CUcontext context, bool at_once) noexcept {
@@ -129,11 +148,21 @@ void BatchGraphs::work() noexcept {
     building_ = true;
     lock.unlock();
     const double begin = seconds_now();
-    std::shared_ptr<Graph> made = build(wanted);
+    std::shared_ptr<Graph> made;
+    std::string why;
+    try {
+      made = build(wanted);
+    } catch (const std::exception& error) {
+      why = error.what();  // short, or said by nobody
+    }
     lock.lock();
     std::shared_ptr<Graph> gone;
     totals_.build_seconds += seconds_now() - begin;
-    if (made != nullptr) {
+    if (wanted.generation != generation_) {
+      gone = std::move(made);  // its kernels may have gone meanwhile
+    } else if (made == nullptr) {
+      if (memory_.refusal() == nullptr) note_failure(why.c_str());
+    } else {
       try {
         gone = make_room();
         ++totals_.built;
@@ -153,43 +182,37 @@ void BatchGraphs::work() noexcept {
   running_ = false;
 }
 
-std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) noexcept {
-  try {
-    const gpu::CurrentContext current(driver_, wanted.context);
-    const gpu::RelaxedCapture relaxed(driver_);
-    auto made = std::make_shared<Graph>(driver_);
-    made->context = wanted.context;
-    made->last = wanted.batch;
-    if (driver_.cuGraphCreate(&made->graph, 0) != CUDA_SUCCESS) return nullptr;
-    std::array<void*, SubmittedKernel::most_parameters> pointers;
-    for (std::size_t i = 0; i < wanted.batch.size(); ++i) {
-      CUDA_KERNEL_NODE_PARAMS params = params_of(wanted.batch, i);
-      wanted.batch.arguments_of(i, pointers.data());
-      params.kernelParams = pointers.data();
-      CUgraphNode node = nullptr;
-      if (driver_.cuGraphAddKernelNode(&node, made->graph, nullptr, 0, &params) != CUDA_SUCCESS) {
-        return nullptr;
-      }
-      made->nodes.push_back(node);
-      if (i == 0) continue;
-      CUgraphEdgeData edge{};
-      if (wanted.batch[i].chained) {
-        edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
-        edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-      }
-      if (driver_.cuGraphAddDependencies_v2(made->graph, &made->nodes[i - 1], &made->nodes[i],
-                                            &edge, 1) != CUDA_SUCCESS) {
-        return nullptr;
-      }
+std::shared_ptr<BatchGraphs::Graph> BatchGraphs::build(Wanted& wanted) {
+  const gpu::CurrentContext current(driver_, wanted.context);
+  const gpu::RelaxedCapture relaxed(driver_);
+  auto made = std::make_shared<Graph>(driver_);
+  made->context = wanted.context;
+  made->last = wanted.batch;
+  gpu::check(driver_, driver_.cuGraphCreate(&made->graph, 0), "cuGraphCreate");
+  std::array<void*, SubmittedKernel::most_parameters> pointers;
+  for (std::size_t i = 0; i < wanted.batch.size(); ++i) {
+    CUDA_KERNEL_NODE_PARAMS params = params_of(wanted.batch, i);
+    wanted.batch.arguments_of(i, pointers.data());
+    params.kernelParams = pointers.data();
+    CUgraphNode node = nullptr;
+    gpu::check(driver_, driver_.cuGraphAddKernelNode(&node, made->graph, nullptr, 0, &params),
+               "cuGraphAddKernelNode");
+    made->nodes.push_back(node);
+    if (i == 0) continue;
+    CUgraphEdgeData edge{};
+    if (wanted.batch[i].chained) {
+      edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
+      edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
     }
-    if (memory_.instantiate(&made->exec, made->graph, 0, made->nodes.size()) != CUDA_SUCCESS) {
-      made->exec = nullptr;
-      return nullptr;
-    }
-    return made;
-  } catch (const std::exception&) {
-    return nullptr;
+    gpu::check(driver_,
+               driver_.cuGraphAddDependencies_v2(made->graph, &made->nodes[i - 1], &made->nodes[i],
+                                                 &edge, 1),
+               "cuGraphAddDependencies");
   }
+  const CUresult result = memory_.instantiate(&made->exec, made->graph, 0, made->nodes.size());
+  if (result != CUDA_SUCCESS) made->exec = nullptr;
+  gpu::check(driver_, result, "cuGraphInstantiate");
+  return made;
 }
 
 BatchGraphs::Graph::~Graph() {

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -33,6 +34,10 @@ class BatchGraphs {
 
   /// A clause that says why no more graphs are built; null: they are.
   [[nodiscard]] const char* obstacle() const noexcept;
+
+  /// What the driver first said against a graph of a batch, which goes out singly then; once.
+  /// Empty: nothing yet, or it was told.
+  [[nodiscard]] std::string take_failure() noexcept;
 
   /// Launches the batch's graph with its arguments.
   /// @param is_whole no other batch is longer: it is worth a graph at once
@@ -81,8 +86,9 @@ class BatchGraphs {
 
   void want(const LaunchBatch& batch, CUcontext context, bool at_once) noexcept;
   void work() noexcept;
-  [[nodiscard]] std::shared_ptr<Graph> build(Wanted& wanted) noexcept;
-  [[nodiscard]] bool set_changed(Graph& graph, LaunchBatch& batch) noexcept;
+  [[nodiscard]] std::shared_ptr<Graph> build(Wanted& wanted);  ///< throws
+  void set_changed(Graph& graph, LaunchBatch& batch);          ///< throws
+  void note_failure(const char* why) noexcept;                 ///< with the lock
   [[nodiscard]] CUDA_KERNEL_NODE_PARAMS params_of(const LaunchBatch& batch, std::size_t i);
   /// @return the graph that has to go for another one, without the lock; null: there is room
   [[nodiscard]] std::shared_ptr<Graph> make_room() noexcept;
@@ -97,6 +103,9 @@ class BatchGraphs {
   std::uint64_t clock_ = 0;
   std::uint64_t generation_ = 0;         ///< grows when all are destroyed
   std::atomic<bool> has_builder_{true};  ///< false: its thread could not be started
+  std::atomic<bool> untold_{false};      ///< `failure_` is to be taken
+  bool failed_ = false;
+  std::string failure_;
   bool running_ = false;
   bool building_ = false;
   bool stopped_ = false;

@@ -349,6 +349,8 @@ void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
   }
   lock.lock();
   if (const char* const why = graphs_.obstacle()) give_up_gathering(why);
+  if (const std::string why = graphs_.take_failure(); !why.empty())
+    say("Some launches are gathered and then handed over one by one, without a graph: " + why);
   handed_->clear();
   handing_over_ = false;
   checked_ns_ = monotonic_now_ns();

@@ -723,6 +723,41 @@ TEST_CASE("Nobody waits for graphs that are being destroyed", "[submitter]") {
   CHECK_FALSE(destroy.holds_up([&] { (void)program.submitter->totals(); }));
 }
 
+TEST_CASE("That the driver makes no graph of a batch is said once", "[submitter]") {
+  Submitting program;
+  const CUstream on = program.stream();
+  program.submitter->use({.gathered = 2});
+  std::string what;
+  SECTION("a node") {
+    program.driver.cuGraphAddKernelNode = [](auto...) { return CUDA_ERROR_INVALID_VALUE; };
+    what = "cuGraphAddKernelNode";
+  }
+  SECTION("the whole graph") {
+    program.driver.cuGraphInstantiate = [](auto...) { return CUDA_ERROR_INVALID_VALUE; };
+    what = "cuGraphInstantiate";
+  }
+  SECTION("its launch") {
+    program.driver.cuGraphLaunch = [](auto...) { return CUDA_ERROR_INVALID_VALUE; };
+    what = "cuGraphLaunch";
+  }
+  program.warm(on);
+  const auto launch_both = [&] {
+    Submitting::rest();
+    (void)program.launch("step", on);
+    (void)program.launch("scale", on);
+  };
+  wait_for([&] {
+    launch_both();
+    return !program.not_gathered.empty();
+  });
+  for (int i = 0; i < 4; ++i) launch_both();
+  program.synchronise();
+  REQUIRE(program.not_gathered.size() == 1);
+  CHECK(program.not_gathered.front().find(what) != std::string::npos);
+  CHECK(program.not_gathered.front().find("CUDA_ERROR_INVALID_VALUE") != std::string::npos);
+  CHECK(program.submitter->totals().single > 0);
+}
+
 TEST_CASE("Why launches are not gathered any more is said once", "[submitter]") {
   std::atomic<bool> goes_on{false};
   Submitting program;
