@@ -202,6 +202,13 @@ CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge bad_input \
 # Chained and gathered launches: random programs give the bits that they give as written.
 CONTEXTUNE_TEST_BUILD=$build CONTEXTUNE_TEST_GPU=1 judge submission \
   python3 "$here/submission_test.py" --count 400
+# Code that has moved calls functions and comes back to where it is now.
+if "$contextune" kernels --all "$programs/called_functions" | grep -q 'yes: moved .*call_functions'; then
+  compare called_functions 'event=submission .* chained=[1-9]' --force launches=chained -- \
+    "$programs/called_functions"
+else
+  row called_functions failed "its kernel does not move: $contextune kernels $programs/called_functions"
+fi
 if command -v compute-sanitizer >/dev/null; then
   # The sanitizer answers the program's look-ups of the driver itself, so nothing is seen of them.
   compare memcheck 'reason=(nothing_seen|no_cupti)' --mode live --region nvtx:step --auto -- \
