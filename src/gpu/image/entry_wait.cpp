@@ -10,6 +10,7 @@
 #include <span>
 #include <utility>
 
+#include "gpu/image/code_facts.hpp"
 #include "gpu/image/code_flow.hpp"
 #include "gpu/image/stack_pointer.hpp"
 #include "gpu/kernel_image.hpp"
@@ -56,30 +57,6 @@ constexpr auto orders = [] {
   }
   table[operation_wait] = Order::Wait;
   table[operation_trigger] = Order::Trigger;
-  return table;
-}();
-
-/// What a kernel's table of facts says of it.
-enum class Fact : std::uint8_t {
-  Unknown,  ///< its numbers are too small to be of instructions, or it may say anything
-  Plain,    ///< names no instruction
-  Places,   ///< numbers of instructions, in four bytes each
-  Marks,    ///< pairs of a small number and that of an instruction
-  Masks     ///< pairs of an instruction's number and any other
-};
-// Parameters, registers, bounds of the block, stack, barriers, versions, external symbols.
-constexpr std::array plain_facts = {0x05U, 0x0aU, 0x0fU, 0x10U, 0x17U, 0x19U, 0x1bU, 0x1eU,
-                                    0x29U, 0x36U, 0x37U, 0x38U, 0x4cU, 0x50U, 0x5fU};
-// Exits, operations of groups, operations of whole warps, calls of the driver.
-constexpr std::array facts_with_places = {0x1cU, 0x28U, 0x31U, 0x46U};
-constexpr unsigned fact_spills = 0x55;        // loads and stores of local memory
-constexpr unsigned fact_unused_bytes = 0x44;  // loads of shared memory
-constexpr auto facts = [] {
-  std::array<Fact, 0x100> table{};
-  for (const unsigned one : plain_facts) table[one] = Fact::Plain;
-  for (const unsigned one : facts_with_places) table[one] = Fact::Places;
-  table[fact_spills] = Fact::Marks;
-  table[fact_unused_bytes] = Fact::Masks;
   return table;
 }();
 
@@ -294,7 +271,7 @@ class CodeReader {
         continue;
       }
       // Pairs of symbol and number. Registers are only shown.
-      (void)for_each_fact(section, [&](std::uint8_t fact, std::string_view value) {
+      (void)for_each_fact(bytes_of(section), [&](std::uint8_t fact, std::string_view value) {
         if (fact == fact_registers && value.size() >= 8) {
           registers_[number_in(value)] = number_in(value.substr(4));
         }
@@ -303,40 +280,14 @@ class CodeReader {
     }
   }
 
-  /// @param use  called with each fact and its value, which lies in the image; ends where it is
-  /// false
-  /// @return whether all facts could be read, and were used
-  template <typename Use>
-  [[nodiscard]] bool for_each_fact(const Elf64_Shdr& section, Use use) const {
-    constexpr std::uint8_t form_with_size = 4;  // in 16 bits; in those of other forms is the value
-    std::string_view rest = image_.substr(section.sh_offset, section.sh_size);
-    while (!rest.empty()) {
-      if (rest.size() < 4) return false;
-      const auto form = static_cast<std::uint8_t>(rest[0]);
-      const auto fact = static_cast<std::uint8_t>(rest[1]);
-      std::string_view value = rest.substr(2, 2);
-      rest.remove_prefix(4);
-      if (form == form_with_size) {
-        const std::uint32_t bytes = number_in(value);
-        if (bytes > rest.size()) return false;
-        value = rest.substr(0, bytes);
-        rest.remove_prefix(bytes);
-      }
-      if (!use(fact, value)) return false;
-    }
-    return true;
-  }
-
-  /// The number in the first four bytes, or in all of fewer.
-  [[nodiscard]] static std::uint32_t number_in(std::string_view bytes) {
-    std::uint32_t number = 0;
-    std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
-    return number;
-  }
-
   [[nodiscard]] bool is_kernel(const Elf64_Sym& symbol) const {
     return ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && (symbol.st_other & entry_mark) != 0 &&
            section_of_[static_cast<std::size_t>(&symbol - symbols_.data())] != 0;
+  }
+
+  [[nodiscard]] std::string_view bytes_of(const Elf64_Shdr& section) const {
+    return image_.substr(static_cast<std::size_t>(section.sh_offset),
+                         static_cast<std::size_t>(section.sh_size));
   }
 
   [[nodiscard]] static bool is_code(const Elf64_Shdr& section) {
@@ -495,34 +446,16 @@ class CodeReader {
         flow_of(std::span(code_).first(end)) == CodeFlow::Unknown) {
       return false;
     }
-    const auto moves = [&](std::uint64_t place) {
-      return place % instruction_bytes == 0 && place >= instruction_bytes &&
-             place < end * instruction_bytes;
-    };
     for (const std::size_t other : symbols_in_[index]) {
       if (symbols_[other].st_value == 0) continue;
-      if (!moves(symbols_[other].st_value)) return false;
+      if (!is_later_instruction(symbols_[other].st_value, end * instruction_bytes)) return false;
       numbers.push_back(symbols_begin_ + other * sizeof(Elf64_Sym) + offsetof(Elf64_Sym, st_value));
     }
     const Elf64_Shdr& section = sections_[facts_of_[index].front()];
-    return for_each_fact(section, [&](std::uint8_t what, std::string_view value) {
-      const Fact fact = facts[what];
-      if (fact == Fact::Plain) return true;
-      const bool are_pairs = fact == Fact::Marks || fact == Fact::Masks;
-      if (are_pairs && value.size() % (2 * sizeof(std::uint32_t)) != 0) return false;
-      bool is_place = fact == Fact::Places || fact == Fact::Masks;
-      for (; !value.empty(); value.remove_prefix(std::min(value.size(), sizeof(std::uint32_t)))) {
-        const std::uint32_t number = number_in(value);
-        if (is_place) {
-          if (value.size() < sizeof number || !moves(number)) return false;
-          numbers.push_back(static_cast<std::uint64_t>(value.data() - image_.data()));
-        } else if (fact != Fact::Masks && number >= instruction_bytes) {
-          return false;
-        }
-        if (are_pairs) is_place = !is_place;
-      }
-      return true;
-    });
+    const auto places = places_of_instructions(bytes_of(section), end * instruction_bytes);
+    if (!places) return false;
+    for (const std::uint64_t place : *places) numbers.push_back(section.sh_offset + place);
+    return true;
   }
 
   [[nodiscard]] std::optional<NoEntryWait> why_no_detour(std::size_t symbol,
