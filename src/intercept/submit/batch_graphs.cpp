@@ -69,7 +69,8 @@ bool BatchGraphs::launch(LaunchBatch& batch, CUcontext context, CUstream stream,
 void BatchGraphs::note_failure(const char* why) noexcept {
   if (std::exchange(failed_, true)) return;
   try {
-    failure_ = why;
+    failure_ = "Some launches are gathered and then handed over one by one, without a graph: ";
+    failure_ += why;
   } catch (const std::exception&) {
     // Not said, then.
   }
@@ -149,20 +150,19 @@ void BatchGraphs::work() noexcept {
     lock.unlock();
     const double begin = seconds_now();
     std::shared_ptr<Graph> made;
-    std::string why;
     try {
       made = build(wanted);
     } catch (const std::exception& error) {
-      why = error.what();  // short, or said by nobody
+      const std::lock_guard noting(mutex_);
+      const bool is_wanted = wanted.generation == generation_;  // else its kernels may have gone
+      if (is_wanted && memory_.refusal() == nullptr) note_failure(error.what());
     }
     lock.lock();
     std::shared_ptr<Graph> gone;
     totals_.build_seconds += seconds_now() - begin;
     if (wanted.generation != generation_) {
-      gone = std::move(made);  // its kernels may have gone meanwhile
-    } else if (made == nullptr) {
-      if (memory_.refusal() == nullptr) note_failure(why.c_str());
-    } else {
+      gone = std::move(made);
+    } else if (made != nullptr) {
       try {
         gone = make_room();
         ++totals_.built;

@@ -35,8 +35,8 @@ class BatchGraphs {
   /// A clause that says why no more graphs are built; null: they are.
   [[nodiscard]] const char* obstacle() const noexcept;
 
-  /// What the driver first said against a graph of a batch, which goes out singly then; once.
-  /// Empty: nothing yet, or it was told.
+  /// A sentence with what the driver first said against a graph of a batch, which goes out singly
+  /// then; once. Empty: nothing yet, or it was told.
   [[nodiscard]] std::string take_failure() noexcept;
 
   /// Launches the batch's graph with its arguments.

@@ -349,8 +349,7 @@ void Submitter::hand_over(Lock& lock, const Stream* next) noexcept {
   }
   lock.lock();
   if (const char* const why = graphs_.obstacle()) give_up_gathering(why);
-  if (const std::string why = graphs_.take_failure(); !why.empty())
-    say("Some launches are gathered and then handed over one by one, without a graph: " + why);
+  if (const std::string failure = graphs_.take_failure(); !failure.empty()) say(failure);
   handed_->clear();
   handing_over_ = false;
   checked_ns_ = monotonic_now_ns();
