@@ -1,6 +1,7 @@
 # contextune_add_test(NAME unit.schedule SOURCES ... [LIBRARIES ...] [LABELS unit] [TIMEOUT 60]
-#                     [COST 0] [PROCESSORS 1] [ENVIRONMENT A=b ...]): one Catch2 program, one ctest
-#                     entry. Those that cost the most seconds are begun first.
+#                     [COST 0] [PROCESSORS 1] [ENVIRONMENT A=b ...] [UNSANITIZED]): one Catch2
+#                     program, one ctest entry. Those that cost the most seconds are begun first.
+#                     UNSANITIZED: not every case of it is also in a sanitized build.
 add_library(contextune_catch INTERFACE)
 target_include_directories(contextune_catch INTERFACE ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(contextune_catch INTERFACE Catch2::Catch2WithMain)
@@ -22,11 +23,15 @@ target_link_libraries(contextune_catch_header PRIVATE contextune_build_flags con
 target_precompile_headers(contextune_catch_header PRIVATE ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
 
 function(contextune_add_test)
-  cmake_parse_arguments(ARG "" "NAME;TIMEOUT;COST;PROCESSORS" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "UNSANITIZED" "NAME;TIMEOUT;COST;PROCESSORS" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   string(REPLACE "." "_" target "test_${ARG_NAME}")
   add_executable(${target} ${ARG_SOURCES})
   target_link_libraries(${target} PRIVATE contextune_build_flags contextune_catch ${ARG_LIBRARIES})
   target_precompile_headers(${target} REUSE_FROM contextune_catch_header)
+  if(CONTEXTUNE_TESTED_SANITIZED AND "unit" IN_LIST ARG_LABELS AND NOT ARG_UNSANITIZED)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 60)
   endif()
