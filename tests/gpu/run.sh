@@ -234,36 +234,40 @@ else
   row "launch rate" failed "of the bare one: $rates, wanted 0.98"
 fi
 
-# The same of whole processes on the CUDA runtime, bare and under contextune in alternation. On some
+# The same of whole processes on the CUDA runtime in turns: bare, tuned by the times of events, and by
+# CUPTI, which leaves the driver up to a tenth slower on some hosts, also when it has gone. On some
 # hosts more than half of them launch a fifth more slowly, whatever they run under: hence the lower
 # quartile of each, and the interval in which its ratio is in 95 of 100 draws from the same processes.
-turns=30
+turns=20
+status=0
 for ((turn = 0; turn < turns; ++turn)); do
   "$programs/empty_launch" --launches 5000 --time "$runs/rate_bare.$turn" >"$runs/empty_launch.bare"
-  under empty_launch --mode live --region nvtx:step --auto -- \
-    "$programs/empty_launch" --launches 5000 --time "$runs/rate_under.$turn"
-  status=$?
+  for timer in events cupti; do
+    under empty_launch --mode live --region nvtx:step --auto --timer $timer -- \
+      "$programs/empty_launch" --launches 5000 --time "$runs/rate_$timer.$turn"
+    same empty_launch $? || status=1
+  done
 done
 rates=$(python3 - "$runs" $turns <<'EOF'
 import pathlib, random, sys
 runs, turns = pathlib.Path(sys.argv[1]), int(sys.argv[2])
 times = {kind: [list(map(float, (runs / f"rate_{kind}.{turn}").read_text().split()))[:2] for turn in range(turns)]
-         for kind in ("bare", "under")}
+         for kind in ("bare", "events", "cupti")}
 quartile = lambda values: sorted(values)[len(values) // 4]
 draw = random.Random(1)
-for line, name in enumerate(("before", "after")):
-    bare, under = ([one[line] for one in times[kind]] for kind in ("bare", "under"))
+for kind, line, name in (("events", 0, "before"), ("events", 1, "after"), ("cupti", 1, "after CUPTI")):
+    bare, under = ([one[line] for one in times[one_kind]] for one_kind in ("bare", kind))
     ratios = sorted(quartile(draw.choices(bare, k=turns)) / quartile(draw.choices(under, k=turns))
                     for _ in range(2000))
     print(f"{name} {quartile(bare) / quartile(under):.3f} to {ratios[-50]:.3f}", end=" ")
 EOF
 )
-if ! same empty_launch $status; then
-  row "launch rate of processes" failed "status $status"
-elif echo "$rates" | awk '{exit !($4 >= 0.95 && $8 >= 0.95)}'; then
+if [ $status -ne 0 ]; then
+  row "launch rate of processes" failed "not the output of the bare one, or not 0: $runs/empty_launch.out"
+elif echo "$rates" | awk '{exit !($4 >= 0.95 && $8 >= 0.95 && $13 >= 0.85)}'; then
   row "launch rate of processes" passed "of the bare one: $rates"
 else
-  row "launch rate of processes" failed "of the bare one: $rates, wanted 0.95"
+  row "launch rate of processes" failed "of the bare one: $rates, wanted 0.95, 0.95 and 0.85"
 fi
 
 finish
