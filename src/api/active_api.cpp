@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/process.hpp"
-#include "intercept/link_fault.hpp"
+#include "intercept/host/link_fault.hpp"
 
 namespace contextune::api {
 namespace {

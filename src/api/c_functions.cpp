@@ -4,8 +4,8 @@
 #include <contextune/version.hpp>
 
 #include "api/api_table.h"
-#include "api/choice_registry.hpp"
-#include "api/communicator_group.hpp"
+#include "api/choice/choice_registry.hpp"
+#include "api/choice/communicator_group.hpp"
 #include "api/declared_kernel.hpp"
 #include "api/entry.hpp"
 #include "api/failure_text.hpp"

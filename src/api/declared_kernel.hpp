@@ -2,7 +2,7 @@
 
 #include "api/api_table.h"
 
-#include "intercept/runtime.hpp"
+#include "intercept/runtime/runtime.hpp"
 
 namespace contextune::api {
 

@@ -5,7 +5,7 @@
 
 #include <contextune/contextune.h>
 
-#include "core/kernel_rule.hpp"
+#include "core/value/kernel_rule.hpp"
 
 namespace contextune::api {
 

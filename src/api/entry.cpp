@@ -12,16 +12,16 @@
 
 #include <contextune/error.hpp>
 
-#include "api/communicator_group.hpp"
+#include "api/choice/communicator_group.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/region_table.hpp"
 #include "api/repetition_rule.hpp"
 #include "api/snapshot.hpp"
 #include "api/tunable_record.hpp"
-#include "core/option_table.hpp"
-#include "core/rank_list.hpp"
-#include "intercept/repetition_check.hpp"
+#include "core/agreement/rank_list.hpp"
+#include "core/value/option_table.hpp"
+#include "intercept/tuner/repetition_check.hpp"
 
 namespace contextune::api {
 namespace {

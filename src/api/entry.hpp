@@ -7,7 +7,7 @@
 
 #include <contextune/contextune.h>
 
-#include "core/store.hpp"
+#include "core/search/store.hpp"
 
 namespace contextune::api {
 

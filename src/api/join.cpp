@@ -6,8 +6,8 @@
 
 #include "api/last_error.hpp"
 #include "api/process.hpp"
-#include "intercept/communicator_join.hpp"
-#include "intercept/environment_options.hpp"
+#include "intercept/host/environment_options.hpp"
+#include "intercept/ranks/communicator_join.hpp"
 
 namespace contextune::api {
 namespace {

@@ -7,9 +7,9 @@
 
 #include "api/last_error.hpp"
 #include "api/process.hpp"
-#include "gpu/device_facts.hpp"
-#include "gpu/kernel_identity.hpp"
-#include "gpu/launch_limits.hpp"
+#include "gpu/driver/device_facts.hpp"
+#include "gpu/image/kernel_identity.hpp"
+#include "gpu/image/launch_limits.hpp"
 
 namespace contextune::api {
 namespace {

@@ -7,7 +7,7 @@
 #include <mutex>
 
 #include "api/declared_kernel.hpp"
-#include "intercept/link_fault.hpp"
+#include "intercept/host/link_fault.hpp"
 
 namespace contextune::api {
 namespace {

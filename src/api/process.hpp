@@ -1,8 +1,8 @@
 #pragma once
 
 #include "api/api_table.h"
-#include "gpu/driver.hpp"
-#include "intercept/runtime.hpp"
+#include "gpu/driver/driver.hpp"
+#include "intercept/runtime/runtime.hpp"
 
 namespace contextune::api {
 

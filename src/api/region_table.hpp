@@ -4,7 +4,7 @@
 
 #include <contextune/options.hpp>
 
-#include "intercept/runtime.hpp"
+#include "intercept/runtime/runtime.hpp"
 
 namespace contextune::api {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/store.hpp"
+#include "core/search/store.hpp"
 
 namespace contextune::api {
 

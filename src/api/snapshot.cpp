@@ -9,8 +9,8 @@
 
 #include <contextune/error.hpp>
 
-#include "gpu/block_store.hpp"
-#include "intercept/idle_wait.hpp"
+#include "gpu/memory/block_store.hpp"
+#include "intercept/host/idle_wait.hpp"
 
 namespace contextune::api {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 #include <vector>
 
-#include "gpu/block_kernels.hpp"
-#include "gpu/driver.hpp"
+#include "gpu/driver/driver.hpp"
+#include "gpu/memory/block_kernels.hpp"
 
 namespace contextune::api {
 

@@ -14,8 +14,8 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "core/pruned_configs.hpp"
-#include "intercept/region.hpp"
+#include "core/search/pruned_configs.hpp"
+#include "intercept/site/region.hpp"
 
 namespace contextune::api {
 

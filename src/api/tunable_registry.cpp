@@ -10,8 +10,8 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/tunable_record.hpp"
-#include "gpu/program_file.hpp"
-#include "intercept/site.hpp"
+#include "gpu/image/program_file.hpp"
+#include "intercept/site/site.hpp"
 
 namespace contextune::api {
 namespace {

@@ -7,8 +7,8 @@
 #include <csignal>
 #include <iostream>
 
-#include "gpu/regular_file.hpp"
-#include "gpu/source_build.hpp"
+#include "gpu/driver/regular_file.hpp"
+#include "gpu/driver/source_build.hpp"
 
 namespace contextune::cli {
 int build_command(const BuildRequest& request) {

@@ -9,8 +9,8 @@
 #include <span>
 
 #include "cli/documentation.hpp"
-#include "cli/local_ranks.hpp"
-#include "core/option_table.hpp"
+#include "cli/run/local_ranks.hpp"
+#include "core/value/option_table.hpp"
 #include "space/nearest_name.hpp"
 
 namespace contextune::cli {

@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "cli/command_line.hpp"
-#include "cli/local_ranks.hpp"
-#include "core/fallback_reason.hpp"
-#include "core/option_table.hpp"
+#include "cli/run/local_ranks.hpp"
+#include "core/value/fallback_reason.hpp"
+#include "core/value/option_table.hpp"
 #include "gpu/image/entry_wait.hpp"
 
 namespace contextune::cli {

@@ -12,7 +12,7 @@
 #include "cli/text.hpp"
 #include "gpu/image/code_images.hpp"
 #include "gpu/image/entry_wait.hpp"
-#include "gpu/kernel_name.hpp"
+#include "gpu/image/kernel_name.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {

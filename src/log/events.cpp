@@ -5,7 +5,7 @@
 #include <contextune/version.hpp>
 #include <vector>
 
-#include "core/option_table.hpp"
+#include "core/value/option_table.hpp"
 
 namespace contextune::log {
 namespace {
@@ -83,8 +83,8 @@ void write_ranges(RankLog& log, std::string_view region, std::string_view names)
   log.write(LogLevel::Info, "ranges", {{"region", region}, {"names", names}});
 }
 
-void write_submission(RankLog& log, std::string_view region,
-                      const SubmissionEvent& event) noexcept try {
+void write_submission(RankLog& log, std::string_view region, const SubmissionEvent& event) noexcept
+    try {
   std::vector<Field> fields = {{"region", region},
                                {"launches", event.launches},
                                {"state", event.state},

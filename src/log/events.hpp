@@ -8,9 +8,9 @@
 
 #include <contextune/options.hpp>
 
-#include "core/fallback_reason.hpp"
-#include "core/store.hpp"
-#include "core/tuning_observer.hpp"
+#include "core/search/store.hpp"
+#include "core/search/tuning_observer.hpp"
+#include "core/value/fallback_reason.hpp"
 #include "log/rank_log.hpp"
 
 /// The lines of the rank log that no tuning reports: what the process is, what it saw, what went
@@ -79,9 +79,9 @@ struct ReplayEvent {
   /// "itself": a pass came right after a repetition with the same configs; "restore": after copies
   /// that put memory back; "": there was none.
   std::string_view timed_after;
-  std::string why_restored;    ///< a clause
-  std::size_t num_ranks = 1;   ///< that made the same runs
-  double waited_seconds = 0;   ///< for the others, in all
+  std::string why_restored;   ///< a clause
+  std::size_t num_ranks = 1;  ///< that made the same runs
+  double waited_seconds = 0;  ///< for the others, in all
   double longest_wait_seconds = 0;
   bool simulated = false;
 };
@@ -98,29 +98,29 @@ struct StoreEvent {
 
 /// How launches reached the driver.
 struct SubmissionEvent {
-  std::string launches;             ///< at the end: "chained gathered=16"
+  std::string launches;  ///< at the end: "chained gathered=16"
   /// "settled", "open", "pinned", in "turns", "nothing" repeats, or another way was "fatal" to an
   /// earlier run
   std::string_view state;
-  int run = 0;                      ///< that searches, counted from 1; 0: none does
-  int most_runs = 0;                ///< that search
-  std::uint64_t chained = 0;        ///< launches in the stream
-  std::uint64_t held = 0;           ///< launches that were held back
-  std::uint64_t batches = 0;        ///< of those that were handed over
-  std::uint64_t late = 0;           ///< of them after the deadline
+  int run = 0;                ///< that searches, counted from 1; 0: none does
+  int most_runs = 0;          ///< that search
+  std::uint64_t chained = 0;  ///< launches in the stream
+  std::uint64_t held = 0;     ///< launches that were held back
+  std::uint64_t batches = 0;  ///< of those that were handed over
+  std::uint64_t late = 0;     ///< of them after the deadline
   std::uint64_t graph_launches = 0;
-  std::uint64_t in_graphs = 0;      ///< launches
-  std::uint64_t graphs = 0;         ///< that were built
+  std::uint64_t in_graphs = 0;               ///< launches
+  std::uint64_t graphs = 0;                  ///< that were built
   std::uint64_t chained_graphs = 0;          ///< of the program's, instantiated once more
   std::uint64_t chained_graph_launches = 0;  ///< of those
-  std::uint64_t images = 0;         ///< that were given waits
-  std::uint64_t kernels = 0;        ///< in them
+  std::uint64_t images = 0;                  ///< that were given waits
+  std::uint64_t kernels = 0;                 ///< in them
   std::uint64_t images_left = 0;
   std::uint64_t images_unneeded = 0;  ///< an earlier run launched nothing of them
-  std::uint64_t kept_bytes = 0;     ///< of host memory
-  double load_seconds = 0;          ///< spent at loads
-  std::uint64_t graph_bytes = 0;    ///< of device memory, taken by graphs of ours
-  std::string ordinary;             ///< kernels that are not chained, since it is faster so
+  std::uint64_t kept_bytes = 0;       ///< of host memory
+  double load_seconds = 0;            ///< spent at loads
+  std::uint64_t graph_bytes = 0;      ///< of device memory, taken by graphs of ours
+  std::string ordinary;               ///< kernels that are not chained, since it is faster so
   bool simulated = false;
 };
 
@@ -134,8 +134,7 @@ void write_period(RankLog& log, std::string_view region, std::string_view text,
                   bool simulated) noexcept;
 /// NVTX ranges that were seen, and are no regions: as `--region nvtx:` takes them.
 void write_ranges(RankLog& log, std::string_view region, std::string_view names) noexcept;
-void write_submission(RankLog& log, std::string_view region,
-                      const SubmissionEvent& event) noexcept;
+void write_submission(RankLog& log, std::string_view region, const SubmissionEvent& event) noexcept;
 /// How long a block of entries took whose launches went out in one way; for level debug.
 void write_block(RankLog& log, std::string_view region, std::uint64_t block,
                  std::string_view submission, double seconds, std::uint64_t entries) noexcept;

@@ -13,8 +13,8 @@
 #include <filesystem>
 #include <mutex>
 
-#include "core/option_table.hpp"
-#include "core/utc_time.hpp"
+#include "core/value/option_table.hpp"
+#include "core/value/utc_time.hpp"
 #include "log/line_writer.hpp"
 #include "log/log_file.hpp"
 #include "log/logfmt.hpp"

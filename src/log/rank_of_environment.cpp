@@ -1,6 +1,6 @@
 #include "log/rank_of_environment.hpp"
 
-#include "core/launcher.hpp"
+#include "core/value/launcher.hpp"
 #include "environment/variables.hpp"
 
 namespace contextune::log {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/pruned_configs.hpp"
-#include "core/tuning.hpp"
-#include "core/tuning_observer.hpp"
+#include "core/search/pruned_configs.hpp"
+#include "core/search/tuning.hpp"
+#include "core/search/tuning_observer.hpp"
 #include "log/rank_log.hpp"
 
 namespace contextune::log {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/byte_stream.hpp"
+#include "core/value/byte_stream.hpp"
 
 namespace contextune::rank {
 

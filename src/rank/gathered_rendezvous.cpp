@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/byte_stream.hpp"
-#include "core/hexadecimal.hpp"
+#include "core/value/byte_stream.hpp"
+#include "core/value/hexadecimal.hpp"
 #include "rank/endpoint.hpp"
 #include "rank/frame.hpp"
 #include "rank/handshake.hpp"

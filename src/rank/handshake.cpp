@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/byte_stream.hpp"
+#include "core/value/byte_stream.hpp"
 #include "rank/frame.hpp"
 
 namespace contextune::rank {

@@ -15,7 +15,7 @@
 #include <memory>
 #include <string_view>
 
-#include "core/stable_hash.hpp"
+#include "core/value/stable_hash.hpp"
 
 namespace contextune::rank {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "core/coordinator.hpp"
+#include "core/agreement/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
 
 namespace contextune::rank {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/coordinator.hpp"
+#include "core/agreement/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
 #include "rank/rendezvous.hpp"
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <tuple>
 
-#include "core/byte_stream.hpp"
+#include "core/value/byte_stream.hpp"
 
 namespace contextune::rank {
 namespace {

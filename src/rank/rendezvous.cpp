@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/hexadecimal.hpp"
-#include "core/launcher.hpp"
+#include "core/value/hexadecimal.hpp"
+#include "core/value/launcher.hpp"
 #include "environment/variables.hpp"
 #include "rank/handshake.hpp"
 #include "rank/surroundings.hpp"

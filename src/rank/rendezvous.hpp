@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/launcher.hpp"
+#include "core/value/launcher.hpp"
 #include "rank/listener.hpp"
 
 namespace contextune::rank {

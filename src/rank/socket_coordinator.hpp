@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/coordinator.hpp"
+#include "core/agreement/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
 #include "rank/listener.hpp"
 

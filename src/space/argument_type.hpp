@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernel_rule.hpp"
+#include "core/value/kernel_rule.hpp"
 
 namespace contextune::space {
 

@@ -7,7 +7,7 @@
 #include <contextune/buckets.hpp>
 #include <contextune/config.hpp>
 
-#include "core/kernel_rule.hpp"
+#include "core/value/kernel_rule.hpp"
 #include "space/lua_state.hpp"
 
 namespace contextune::space {

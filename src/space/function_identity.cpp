@@ -5,8 +5,8 @@
 #include <map>
 #include <string_view>
 
-#include "core/hexadecimal.hpp"
-#include "core/stable_hash.hpp"
+#include "core/value/hexadecimal.hpp"
+#include "core/value/stable_hash.hpp"
 
 namespace contextune::space {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <string_view>
 
-#include "core/kernel_rule.hpp"
+#include "core/value/kernel_rule.hpp"
 #include "space/scene.hpp"
 
 namespace contextune::space {

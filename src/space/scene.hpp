@@ -11,7 +11,7 @@
 
 #include <contextune/config.hpp>
 
-#include "core/kernel_rule.hpp"
+#include "core/value/kernel_rule.hpp"
 
 namespace contextune::space {
 

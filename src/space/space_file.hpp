@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/kernel_rule.hpp"
+#include "core/value/kernel_rule.hpp"
 #include "space/declaration.hpp"
 #include "space/device_dependent_error.hpp"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/store.hpp"
+#include "core/search/store.hpp"
 
 /// What one file of the store says. Plain values.
 namespace contextune::store {

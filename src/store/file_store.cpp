@@ -8,8 +8,8 @@
 
 #include <contextune/error.hpp>
 
-#include "core/stored_winner.hpp"
-#include "core/utc_time.hpp"
+#include "core/search/stored_winner.hpp"
+#include "core/value/utc_time.hpp"
 #include "host/host_state.hpp"
 #include "store/entry_file.hpp"
 #include "store/identity.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/fallback_reason.hpp"
-#include "core/store.hpp"
+#include "core/search/store.hpp"
+#include "core/value/fallback_reason.hpp"
 
 namespace contextune::store {
 

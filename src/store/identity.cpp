@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "core/stable_hash.hpp"
+#include "core/value/stable_hash.hpp"
 
 namespace contextune::store {
 namespace {

@@ -4,7 +4,7 @@
 #include <array>
 #include <charconv>
 
-#include "core/hexadecimal.hpp"
+#include "core/value/hexadecimal.hpp"
 
 namespace contextune::store {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/utf8.hpp"
+#include "core/value/utf8.hpp"
 
 namespace contextune::store {
 namespace {

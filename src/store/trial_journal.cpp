@@ -15,7 +15,7 @@
 
 #include <contextune/error.hpp>
 
-#include "core/stable_hash.hpp"
+#include "core/value/stable_hash.hpp"
 #include "environment/root_folder.hpp"
 #include "host/host_state.hpp"
 #include "store/entry_lock.hpp"

@@ -13,9 +13,9 @@
 
 #include <contextune/error.hpp>
 
-#include "gpu/detached_process.hpp"
-#include "gpu/kernel_access.hpp"
-#include "gpu/source_build.hpp"
+#include "gpu/driver/detached_process.hpp"
+#include "gpu/driver/kernel_access.hpp"
+#include "gpu/driver/source_build.hpp"
 
 namespace {
 

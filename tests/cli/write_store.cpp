@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/submission_stored.hpp"
+#include "core/submission/submission_stored.hpp"
 #include "store/file_store.hpp"
 
 using namespace contextune;

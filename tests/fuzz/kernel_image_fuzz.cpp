@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/kernel_image.hpp"
+#include "gpu/image/kernel_image.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace contextune::gpu;

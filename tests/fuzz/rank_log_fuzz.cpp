@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/iteration_table.hpp"
-#include "cli/log_json.hpp"
-#include "cli/rank_comparison.hpp"
-#include "cli/summary.hpp"
+#include "cli/logs/log_json.hpp"
+#include "cli/report/iteration_table.hpp"
+#include "cli/report/rank_comparison.hpp"
+#include "cli/report/summary.hpp"
 #include "log/log_reader.hpp"
 #include "log/run_report.hpp"
 

@@ -5,9 +5,9 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "core/submission_search.hpp"
-#include "core/submission_stored.hpp"
-#include "core/submission_text.hpp"
+#include "core/submission/submission_search.hpp"
+#include "core/submission/submission_stored.hpp"
+#include "core/submission/submission_text.hpp"
 
 using namespace contextune;
 

@@ -12,11 +12,11 @@
 #include <memory>
 #include <thread>
 
-#include "core/batch_message.hpp"
-#include "core/batch_planner.hpp"
-#include "core/domain_planner.hpp"
-#include "core/lockstep.hpp"
-#include "core/replay_vote.hpp"
+#include "core/agreement/batch_message.hpp"
+#include "core/agreement/batch_planner.hpp"
+#include "core/agreement/domain_planner.hpp"
+#include "core/agreement/lockstep.hpp"
+#include "core/agreement/replay_vote.hpp"
 #include "fuzz_target.hpp"
 #include "rank/endpoint.hpp"
 #include "rank/gathered_rendezvous.hpp"

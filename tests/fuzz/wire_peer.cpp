@@ -15,7 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/byte_stream.hpp"
+#include "core/value/byte_stream.hpp"
 
 namespace contextune::fuzz {
 namespace {

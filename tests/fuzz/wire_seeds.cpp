@@ -1,10 +1,10 @@
 // Where the search of the wire's fuzz target begins: ranks that agree, in each way that there is.
 #include <array>
 
-#include "core/batch_message.hpp"
-#include "core/batch_planner.hpp"
-#include "core/domain_planner.hpp"
-#include "core/replay_vote.hpp"
+#include "core/agreement/batch_message.hpp"
+#include "core/agreement/batch_planner.hpp"
+#include "core/agreement/domain_planner.hpp"
+#include "core/agreement/replay_vote.hpp"
 #include "fuzz_target.hpp"
 #include "rank/gathered_rendezvous.hpp"
 #include "wire_peer.hpp"

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "gpu/device_facts.hpp"
-#include "gpu/driver.hpp"
+#include "gpu/driver/device_facts.hpp"
+#include "gpu/driver/driver.hpp"
 
 /// A driver, a context and two buffers for the tests on a real GPU. Lives as long as the test
 /// program.

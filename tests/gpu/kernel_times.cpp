@@ -6,8 +6,8 @@
 #include <cstring>
 #include <vector>
 
-#include "gpu/activity_timer.hpp"
-#include "gpu/kernel_code.hpp"
+#include "gpu/clock/activity_timer.hpp"
+#include "gpu/image/kernel_code.hpp"
 #include "gpu_fixture.hpp"
 
 namespace {

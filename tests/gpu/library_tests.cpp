@@ -7,13 +7,13 @@
 
 #include <contextune/error.hpp>
 
-#include "gpu/activity_timer.hpp"
-#include "gpu/clock_monitor.hpp"
-#include "gpu/event_timer.hpp"
-#include "gpu/kernel_code.hpp"
-#include "gpu/kernel_identity.hpp"
-#include "gpu/launch_limits.hpp"
-#include "gpu/span_timer.hpp"
+#include "gpu/clock/activity_timer.hpp"
+#include "gpu/clock/clock_monitor.hpp"
+#include "gpu/clock/event_timer.hpp"
+#include "gpu/clock/span_timer.hpp"
+#include "gpu/image/kernel_code.hpp"
+#include "gpu/image/kernel_identity.hpp"
+#include "gpu/image/launch_limits.hpp"
 #include "gpu_fixture.hpp"
 
 using namespace contextune;

@@ -4,8 +4,8 @@
 #include <random>
 #include <vector>
 
-#include "gpu/block_hash.hpp"
-#include "gpu/block_store.hpp"
+#include "gpu/memory/block_hash.hpp"
+#include "gpu/memory/block_store.hpp"
 #include "gpu_fixture.hpp"
 
 using namespace contextune;

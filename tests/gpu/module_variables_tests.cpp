@@ -1,5 +1,5 @@
 // Where ModuleVariables finds a program's variables, against where the CUDA runtime has them.
-#include "gpu/module_variables.hpp"
+#include "gpu/image/module_variables.hpp"
 
 #include <dlfcn.h>
 

@@ -5,7 +5,7 @@
 set(mistakes "")
 set(checked 0)
 foreach(part core environment log space gpu collective rank store)
-  file(GLOB files ${SOURCE_DIR}/src/${part}/*.cpp ${SOURCE_DIR}/src/${part}/*.hpp)
+  file(GLOB_RECURSE files ${SOURCE_DIR}/src/${part}/*.cpp ${SOURCE_DIR}/src/${part}/*.hpp)
   foreach(file IN LISTS files)
     math(EXPR checked "${checked} + 1")
     file(STRINGS ${file} includes REGEX "^#include \"[a-z_]+/")

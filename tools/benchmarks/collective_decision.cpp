@@ -12,9 +12,9 @@
 
 #include "collective/apply_decision.hpp"
 #include "collective/lease_table.hpp"
-#include "intercept/collective_hooks.hpp"
-#include "intercept/process_collectives.hpp"
-#include "intercept/thread_state.hpp"
+#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/collectives/process_collectives.hpp"
+#include "intercept/program/thread_state.hpp"
 
 using namespace contextune::collective;
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/statistics.hpp"
-#include "core/tuning.hpp"
+#include "core/search/statistics.hpp"
+#include "core/search/tuning.hpp"
 #include "quality_landscape.hpp"
 
 namespace contextune::bench {

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "gpu/block_hash.hpp"
-#include "gpu/block_store.hpp"
+#include "gpu/memory/block_hash.hpp"
+#include "gpu/memory/block_store.hpp"
 
 using namespace contextune::gpu;
 

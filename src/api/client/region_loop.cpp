@@ -1,7 +1,7 @@
 #include <contextune/error.hpp>
 #include <contextune/region.hpp>
 
-#include "core/option_table.hpp"
+#include "core/value/option_table.hpp"
 
 namespace contextune {
 namespace {

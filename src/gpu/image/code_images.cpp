@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "gpu/fat_binary.hpp"
 #include "gpu/image/entry_wait.hpp"
-#include "gpu/kernel_image.hpp"
+#include "gpu/image/fat_binary.hpp"
+#include "gpu/image/kernel_image.hpp"
 
 namespace contextune::gpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/byte_source.hpp"
+#include "gpu/driver/byte_source.hpp"
 
 namespace contextune::gpu {
 

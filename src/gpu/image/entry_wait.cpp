@@ -12,8 +12,8 @@
 
 #include "gpu/image/code_facts.hpp"
 #include "gpu/image/code_flow.hpp"
+#include "gpu/image/kernel_image.hpp"
 #include "gpu/image/stack_pointer.hpp"
-#include "gpu/kernel_image.hpp"
 
 namespace contextune::gpu {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "gpu/byte_source.hpp"
+#include "gpu/driver/byte_source.hpp"
 #include "gpu/image/instruction.hpp"
 
 /// A wait for the kernel before (griddepcontrol.wait) at the entry of compiled kernels.

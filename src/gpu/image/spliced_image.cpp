@@ -4,8 +4,8 @@
 #include <span>
 #include <utility>
 
-#include "gpu/fat_binary.hpp"
-#include "gpu/kernel_image.hpp"
+#include "gpu/image/fat_binary.hpp"
+#include "gpu/image/kernel_image.hpp"
 
 namespace contextune::gpu {
 namespace {

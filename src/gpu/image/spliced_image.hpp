@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "gpu/byte_source.hpp"
+#include "gpu/driver/byte_source.hpp"
 #include "gpu/image/entry_wait.hpp"
 #include "gpu/image/image_bytes.hpp"
 

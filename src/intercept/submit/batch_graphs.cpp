@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "gpu/launch_shape.hpp"
+#include "gpu/driver/launch_shape.hpp"
 #include "host/own_thread.hpp"
 
 namespace contextune::intercept {

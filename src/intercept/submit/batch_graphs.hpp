@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "gpu/driver.hpp"
+#include "gpu/driver/driver.hpp"
 #include "intercept/submit/graph_memory.hpp"
 #include "intercept/submit/launch_batch.hpp"
 

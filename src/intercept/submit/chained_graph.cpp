@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "intercept/hook_arguments.hpp"
+#include "intercept/host/hook_arguments.hpp"
 #include "intercept/submit/order_attributes.hpp"
 
 namespace contextune::intercept {

@@ -6,8 +6,8 @@
 #include <set>
 #include <string>
 
-#include "gpu/driver.hpp"
-#include "intercept/graph_nodes.hpp"
+#include "gpu/driver/driver.hpp"
+#include "intercept/graphs/graph_nodes.hpp"
 #include "intercept/submit/graph_memory.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 #include "preload/contextune_abi.h"

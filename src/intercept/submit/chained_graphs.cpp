@@ -3,7 +3,7 @@
 #include <chrono>
 #include <exception>
 
-#include "intercept/hook_arguments.hpp"
+#include "intercept/host/hook_arguments.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -126,8 +126,7 @@ void ChainedGraphs::changed(contextune_fn fn, void* const* args) noexcept {
     if (use == Use::Now && wanted(*graph) == nullptr)
       (void)build(*graph, argument<CUgraph>(args, 1), false);
   } else {
-    if (graph->chained.empty() && !graph->was_changed())
-      (void)build(*graph, graph->clone(), true);
+    if (graph->chained.empty() && !graph->was_changed()) (void)build(*graph, graph->clone(), true);
     follow(*graph, fn, args);
   }
   // An update brings parameters into step again, but not which nodes are off.

@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "intercept/graph_table.hpp"
+#include "intercept/graphs/graph_table.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {

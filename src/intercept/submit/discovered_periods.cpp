@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <exception>
 
-#include "intercept/clock.hpp"
-#include "intercept/thread_state.hpp"
+#include "intercept/host/clock.hpp"
+#include "intercept/program/thread_state.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -7,9 +7,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/found_region.hpp"
-#include "gpu/driver.hpp"
-#include "intercept/kernel_table.hpp"
+#include "core/submission/found_region.hpp"
+#include "gpu/driver/driver.hpp"
+#include "intercept/program/kernel_table.hpp"
 #include "intercept/submit/program_steps.hpp"
 
 namespace contextune::intercept {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "gpu/driver.hpp"
+#include "gpu/driver/driver.hpp"
 
 namespace contextune::intercept {
 

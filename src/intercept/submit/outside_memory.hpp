@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "gpu/driver.hpp"
-#include "intercept/allocation_map.hpp"
+#include "gpu/driver/driver.hpp"
+#include "intercept/program/allocation_map.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {

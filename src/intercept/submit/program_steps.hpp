@@ -5,8 +5,8 @@
 #include <memory>
 #include <optional>
 
-#include "core/found_region.hpp"
-#include "core/period_finder.hpp"
+#include "core/submission/found_region.hpp"
+#include "core/submission/period_finder.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {

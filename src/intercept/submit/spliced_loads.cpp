@@ -10,14 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "core/stable_hash.hpp"
-#include "core/submission.hpp"
+#include "core/submission/submission.hpp"
+#include "core/value/stable_hash.hpp"
 #include "environment/variables.hpp"
-#include "gpu/fat_binary.hpp"
-#include "gpu/kernel_image.hpp"
-#include "gpu/kernel_name.hpp"
-#include "gpu/program_file.hpp"
-#include "intercept/hook_arguments.hpp"
+#include "gpu/image/fat_binary.hpp"
+#include "gpu/image/kernel_image.hpp"
+#include "gpu/image/kernel_name.hpp"
+#include "gpu/image/program_file.hpp"
+#include "intercept/host/hook_arguments.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -16,10 +16,10 @@
 
 #include <contextune/options.hpp>
 
-#include "gpu/driver.hpp"
-#include "gpu/fat_binary.hpp"
+#include "gpu/driver/driver.hpp"
+#include "gpu/image/fat_binary.hpp"
 #include "gpu/image/spliced_image.hpp"
-#include "intercept/name_filter.hpp"
+#include "intercept/host/name_filter.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
@@ -41,10 +41,10 @@ class SplicedLoads {
   using Refused = std::function<void(const std::string& sentence)>;
 
   struct Totals {
-    std::size_t images = 0;   ///< spliced ones
-    std::size_t kernels = 0;  ///< that wait
-    std::size_t refused = 0;  ///< kernels in them that cannot wait
-    std::size_t left = 0;     ///< images that were left alone
+    std::size_t images = 0;    ///< spliced ones
+    std::size_t kernels = 0;   ///< that wait
+    std::size_t refused = 0;   ///< kernels in them that cannot wait
+    std::size_t left = 0;      ///< images that were left alone
     std::size_t unneeded = 0;  ///< images of which an earlier run launched nothing
     std::size_t kept_bytes = 0;
     double seconds = 0;  ///< spent at loads
@@ -106,7 +106,7 @@ class SplicedLoads {
 
  private:
   struct Loaded {
-    gpu::SplicedImage image;   ///< its bytes only where the driver may read them later
+    gpu::SplicedImage image;        ///< its bytes only where the driver may read them later
     gpu::FatBinaryWrapper wrapper;  ///< around them; without a fatbin: the program's image has none
     Image origin;
     /// The driver may link what it loads, so that a kernel may do more than the image says.

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/hexadecimal.hpp"
-#include "core/stable_hash.hpp"
-#include "gpu/program_file.hpp"
-#include "intercept/program_name.hpp"
+#include "core/value/hexadecimal.hpp"
+#include "core/value/stable_hash.hpp"
+#include "gpu/image/program_file.hpp"
+#include "intercept/host/program_name.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <contextune/key.hpp>
 
-#include "core/store.hpp"
-#include "intercept/process_store.hpp"
+#include "core/search/store.hpp"
+#include "intercept/tuner/process_store.hpp"
 
 namespace contextune::intercept {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/submission_stored.hpp"
+#include "core/submission/submission_stored.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/submission_state.hpp"
+#include "core/submission/submission_state.hpp"
 #include "intercept/submit/stored_program.hpp"
 
 namespace contextune::intercept {

@@ -8,7 +8,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/submission_stored.hpp"
+#include "core/submission/submission_stored.hpp"
 #include "log/events.hpp"
 #include "log/tuning_log.hpp"
 
@@ -144,7 +144,9 @@ void SubmissionTuning::put_in_use(const Submission& submission) noexcept {
   in_use_ = submission;
   submitter_.use(submission);
   using Use = ChainedGraphs::Use;
-  graphs_.use(submission.chained ? Use::Now : is_settled_ ? Use::Never : Use::Perhaps,
+  graphs_.use(submission.chained ? Use::Now
+              : is_settled_      ? Use::Never
+                                 : Use::Perhaps,
               submission.ordinary);
 }
 

@@ -10,19 +10,19 @@
 #include <optional>
 #include <string>
 
-#include "core/found_region.hpp"
-#include "core/submission_search.hpp"
-#include "gpu/event_pool.hpp"
-#include "intercept/event_log.hpp"
-#include "intercept/graph_call.hpp"
-#include "intercept/kernel_table.hpp"
-#include "intercept/open_regions.hpp"
+#include "core/submission/found_region.hpp"
+#include "core/submission/submission_search.hpp"
+#include "gpu/clock/event_pool.hpp"
+#include "intercept/graphs/graph_call.hpp"
+#include "intercept/host/event_log.hpp"
+#include "intercept/program/kernel_table.hpp"
+#include "intercept/program/open_regions.hpp"
+#include "intercept/program/thread_state.hpp"
 #include "intercept/submit/chained_graphs.hpp"
 #include "intercept/submit/program_steps.hpp"
 #include "intercept/submit/stored_submission.hpp"
 #include "intercept/submit/submissions_in_flight.hpp"
 #include "intercept/submit/submitter.hpp"
-#include "intercept/thread_state.hpp"
 
 namespace contextune::intercept {
 
@@ -182,34 +182,34 @@ class SubmissionTuning {
   WatchedThreads threads_;
   std::atomic<std::uint64_t> leader_{0};  ///< the thread whose entries make the blocks; 0: none yet
   std::uint32_t period_ = 0;              ///< that it follows
-  bool entry_begins_ = false;   ///< with the leader's next launch, where blocks begin and end
-  std::uint64_t begun_entries_ = 0;     ///< since the period was broken
+  bool entry_begins_ = false;        ///< with the leader's next launch, where blocks begin and end
+  std::uint64_t begun_entries_ = 0;  ///< since the period was broken
   std::uint64_t unbroken_entries_ = 0;  ///< that begin between two breaks; 0: it was not broken yet
-  int lost_in_a_row_ = 0;       ///< blocks whose period was broken
+  int lost_in_a_row_ = 0;               ///< blocks whose period was broken
   bool only_launches_ = false;  ///< are steps: copies and waits come in no order that repeats
   std::atomic<std::uint64_t> held_off_first_ns_{0};
   std::atomic<std::uint64_t> held_off_until_ns_{0};
   std::uint64_t first_ns_ = 0;
-  std::uint64_t block_ns_ = 0;       ///< when the open block began
-  std::uint64_t block_entries_ = 0;  ///< of every block; 0: the next one finds out
+  std::uint64_t block_ns_ = 0;                     ///< when the open block began
+  std::uint64_t block_entries_ = 0;                ///< of every block; 0: the next one finds out
   std::map<std::uint32_t, Length> entry_lengths_;  ///< by period
   std::uint64_t entry_ns_ = 0;                     ///< of the one that is followed
-  std::optional<Block> probe_;       ///< the first entries of a block that finds out
+  std::optional<Block> probe_;                     ///< the first entries of a block that finds out
   std::uint64_t next_block_ = 0;
   std::uint64_t looked_ns_ = 0;  ///< for results
   std::optional<Block> open_block_;
   std::deque<Block> pending_;  ///< blocks without a result
   std::uint64_t measured_entries_ = 0;
   double measured_seconds_ = 0;
-  std::uint64_t steps_ = 0;     ///< that were looked at
-  std::uint64_t looks_ns_ = 0;  ///< they took
-  double charged_ = 0;          ///< seconds
+  std::uint64_t steps_ = 0;               ///< that were looked at
+  std::uint64_t looks_ns_ = 0;            ///< they took
+  double charged_ = 0;                    ///< seconds
   std::optional<SubmissionState> saved_;  ///< as the next run finds it
-  double expected_seconds_ = 0;  ///< that the program goes on for, at least
+  double expected_seconds_ = 0;           ///< that the program goes on for, at least
   Submission in_use_;
   bool is_blocked_ = false;  ///< what is left cannot be measured in this run
-  bool is_fatal_ = false;  ///< another way than as written was in an earlier run
-  Event probation_;        ///< behind the first launches in the way that an earlier run found
+  bool is_fatal_ = false;    ///< another way than as written was in an earlier run
+  Event probation_;          ///< behind the first launches in the way that an earlier run found
   std::uint64_t launches_on_probation_ = 0;
   std::string found_;  ///< in words
   CUfunction first_function_ = nullptr;

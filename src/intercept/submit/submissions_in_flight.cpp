@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <exception>
 
-#include "intercept/clock.hpp"
-#include "intercept/idle_wait.hpp"
-#include "intercept/trial_watch.hpp"
+#include "intercept/host/clock.hpp"
+#include "intercept/host/idle_wait.hpp"
+#include "intercept/tuner/trial_watch.hpp"
 
 namespace contextune::intercept {
 

@@ -8,16 +8,16 @@
 #include <utility>
 #include <vector>
 
-#include "core/submission.hpp"
-#include "gpu/driver.hpp"
-#include "intercept/capture_watch.hpp"
-#include "intercept/event_log.hpp"
+#include "core/submission/submission.hpp"
+#include "gpu/driver/driver.hpp"
+#include "intercept/host/event_log.hpp"
+#include "intercept/program/capture_watch.hpp"
 #include "intercept/submit/stored_submission.hpp"
 
 namespace contextune::intercept {
 
-/// Ways of launching that the GPU may be at work in, kept where it outlives this process: what takes
-/// it down, or never ends, is not tried again. As written is no such way.
+/// Ways of launching that the GPU may be at work in, kept where it outlives this process: what
+/// takes it down, or never ends, is not tried again. As written is no such way.
 ///
 /// Serialised by the caller but for the two that forget; lives as long as the process.
 class SubmissionsInFlight {

@@ -4,7 +4,7 @@
 #include <exception>
 #include <set>
 
-#include "core/submission_state.hpp"
+#include "core/submission/submission_state.hpp"
 
 namespace contextune::intercept {
 
@@ -30,9 +30,8 @@ std::vector<std::uint64_t> SubmittedKernels::chained() const {
   }
   std::vector<std::uint64_t> hashes;
   for (const auto& [hash, times] : launches) hashes.push_back(hash);
-  std::stable_sort(hashes.begin(), hashes.end(), [&](std::uint64_t a, std::uint64_t b) {
-    return launches[a] > launches[b];
-  });
+  std::stable_sort(hashes.begin(), hashes.end(),
+                   [&](std::uint64_t a, std::uint64_t b) { return launches[a] > launches[b]; });
   return hashes;
 }
 

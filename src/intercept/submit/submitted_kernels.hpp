@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "gpu/image/module_variables.hpp"
 #include "gpu/image/spliced_image.hpp"
-#include "gpu/module_variables.hpp"
-#include "intercept/kernel_table.hpp"
-#include "intercept/launch.hpp"
+#include "intercept/program/kernel_table.hpp"
+#include "intercept/program/launch.hpp"
 #include "intercept/submit/spliced_loads.hpp"
 
 namespace contextune::intercept {

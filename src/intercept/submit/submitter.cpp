@@ -7,12 +7,12 @@
 #include <chrono>
 #include <exception>
 
-#include "gpu/launch_shape.hpp"
+#include "gpu/driver/launch_shape.hpp"
 #include "host/own_thread.hpp"
-#include "intercept/own_arithmetic.hpp"
+#include "intercept/host/own_arithmetic.hpp"
+#include "intercept/host/uncancelled.hpp"
+#include "intercept/program/thread_state.hpp"
 #include "intercept/submit/order_attributes.hpp"
-#include "intercept/thread_state.hpp"
-#include "intercept/uncancelled.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -57,8 +57,8 @@ bool is_plain(const contextune_launch& call) {
 /// Ordered as a plain launch is.
 bool is_ordinary(const contextune_launch& call) {
   if (is_plain(call)) return true;
-  const bool has_attributes = call.fn == contextune_fn_cuLaunchKernelEx ||
-                              call.fn == contextune_fn_cuLaunchKernelEx_ptsz;
+  const bool has_attributes =
+      call.fn == contextune_fn_cuLaunchKernelEx || call.fn == contextune_fn_cuLaunchKernelEx_ptsz;
   return has_attributes && call.config->numAttrs < most_attributes &&
          std::all_of(call.config->attrs, call.config->attrs + call.config->numAttrs, &leaves_order);
 }
@@ -260,11 +260,9 @@ bool Submitter::may_be_held(const contextune_launch& call, const SubmittedKernel
   return !is_idle(stream);
 }
 
-void Submitter::hold(const contextune_launch& call, SubmittedKernel& kernel,
-                     const Stream& stream) {
+void Submitter::hold(const contextune_launch& call, SubmittedKernel& kernel, const Stream& stream) {
   const bool chained = submission_.chained && kernel.may_follow(submission_.ordinary) &&
-                       !batch_->empty() &&
-                       (*batch_)[batch_->size() - 1].kernel->may_be_followed();
+                       !batch_->empty() && (*batch_)[batch_->size() - 1].kernel->may_be_followed();
   if (chained) kernel.chained.fetch_add(1, std::memory_order_relaxed);
   batch_stream_ = stream;
   batch_->add(kernel, call, chained);

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "core/submission_state.hpp"
+#include "core/submission/submission_state.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -1,7 +1,7 @@
 #include <random>
 
 #include "catch.hpp"
-#include "core/batch_message.hpp"
+#include "core/agreement/batch_message.hpp"
 #include "tests/case_step.hpp"
 
 namespace contextune::tests {
@@ -12,7 +12,8 @@ TEST_CASE(
   BatchReport report;
   report.batch = 3;
   report.options.max_time = 2.5;
-  report.new_sites.push_back({{"kernel", "n=1", 5, 3, Objective::Region, 2, {}, 1U}, false, {2}, {1}});
+  report.new_sites.push_back(
+      {{"kernel", "n=1", 5, 3, Objective::Region, 2, {}, 1U}, false, {2}, {1}});
   report.readied.push_back({4, {1, 2}});
   report.rejections.push_back({1, 2});
   PassReport pass;

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "core/domain_planner.hpp"
+#include "core/agreement/domain_planner.hpp"
 
 using contextune::DomainPlanner;
 using contextune::DomainReport;

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/region_tuning.hpp"
+#include "core/search/region_tuning.hpp"
 
 namespace contextune::tests {
 

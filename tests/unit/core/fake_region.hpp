@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tuning.hpp"
+#include "core/search/tuning.hpp"
 #include "recorder.hpp"
 
 namespace contextune::tests {

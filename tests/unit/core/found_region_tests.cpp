@@ -1,4 +1,4 @@
-#include "core/found_region.hpp"
+#include "core/submission/found_region.hpp"
 
 #include <limits>
 #include <string>

@@ -1,7 +1,7 @@
 #include <deque>
 
 #include "catch.hpp"
-#include "core/joining_tuning.hpp"
+#include "core/agreement/joining_tuning.hpp"
 #include "recorder.hpp"
 
 using namespace contextune;

@@ -1,4 +1,4 @@
-#include "core/lease_planner.hpp"
+#include "core/agreement/lease_planner.hpp"
 
 #include "catch.hpp"
 

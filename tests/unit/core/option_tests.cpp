@@ -5,10 +5,10 @@
 #include <contextune/error.hpp>
 
 #include "catch.hpp"
-#include "core/fallback_reason.hpp"
-#include "core/force.hpp"
-#include "core/option_table.hpp"
-#include "core/tuning_options.hpp"
+#include "core/value/fallback_reason.hpp"
+#include "core/value/force.hpp"
+#include "core/value/option_table.hpp"
+#include "core/value/tuning_options.hpp"
 
 using namespace contextune;
 

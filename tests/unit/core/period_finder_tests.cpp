@@ -1,4 +1,4 @@
-#include "core/period_finder.hpp"
+#include "core/submission/period_finder.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -26,7 +26,6 @@ constexpr unsigned most_seeds = 40;
 #else
 constexpr unsigned most_seeds = 400;
 #endif
-
 
 std::size_t taken = 0;  // blocks of memory
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/period_finder.hpp"
+#include "core/submission/period_finder.hpp"
 
 /// Reads a finder as its caller does, and holds it to what it promises of every step: an entry that
 /// is complete is made of just the tokens that its period has.

@@ -1,4 +1,4 @@
-#include "core/race.hpp"
+#include "core/search/race.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/confirm.hpp"
-#include "core/experiment.hpp"
-#include "core/refine.hpp"
-#include "core/region_baseline.hpp"
+#include "core/search/confirm.hpp"
+#include "core/search/experiment.hpp"
+#include "core/search/refine.hpp"
+#include "core/search/region_baseline.hpp"
 
 using namespace contextune;
 

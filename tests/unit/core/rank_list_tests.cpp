@@ -1,4 +1,4 @@
-#include "core/rank_list.hpp"
+#include "core/agreement/rank_list.hpp"
 
 #include <vector>
 

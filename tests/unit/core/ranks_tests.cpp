@@ -1,6 +1,6 @@
 // Ranks whose regions are repeated until tuned.
 #include "catch.hpp"
-#include "core/batch_message.hpp"
+#include "core/agreement/batch_message.hpp"
 #include "several_ranks.hpp"
 
 namespace contextune::tests {

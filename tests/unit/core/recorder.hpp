@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/tuning.hpp"
+#include "core/search/tuning.hpp"
 
 namespace contextune::tests {
 

@@ -2,7 +2,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/replay_vote.hpp"
+#include "core/agreement/replay_vote.hpp"
 
 using contextune::Payload;
 using contextune::ReplayVerdict;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/result_tolerance.hpp"
+#include "core/value/result_tolerance.hpp"
 
 using contextune::ResultTolerance;
 

@@ -1,4 +1,4 @@
-#include "core/selection.hpp"
+#include "core/search/selection.hpp"
 
 #include <limits>
 #include <vector>

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/batch_planner.hpp"
-#include "core/scoped_tuning.hpp"
-#include "core/shared_tuning.hpp"
+#include "core/agreement/batch_planner.hpp"
+#include "core/agreement/scoped_tuning.hpp"
+#include "core/agreement/shared_tuning.hpp"
 #include "fake_decisions.hpp"
 #include "fake_region.hpp"
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "core/submission_search.hpp"
+#include "core/submission/submission_search.hpp"
 
 namespace contextune {
 

@@ -1,4 +1,4 @@
-#include "core/statistics.hpp"
+#include "core/search/statistics.hpp"
 
 #include <cmath>
 #include <random>
@@ -55,8 +55,9 @@ TEST_CASE("The paired bound is the textbook's for few pairs", "[statistics]") {
   CHECK(paired_bound(std::vector<double>{0.5}, 0.05).low == -INFINITY);
 }
 
-TEST_CASE("Pairs like these from before narrow the paired bound as the textbook's pooled variance does",
-          "[statistics]") {
+TEST_CASE(
+    "Pairs like these from before narrow the paired bound as the textbook's pooled variance does",
+    "[statistics]") {
   const std::vector<double> gains{0.01, 0.03};
   const Scatter known{0.02, 7};
   const Bound bound = paired_bound(gains, 0.05, known);

@@ -1,4 +1,4 @@
-#include "core/submission_search.hpp"
+#include "core/submission/submission_search.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -105,10 +105,10 @@ TEST_CASE("Kernels that lose by it are left out of chaining, and those that win 
     std::vector<double> kernels;
     std::uint32_t ordinary;
   };
-  for (const Drawn& drawn : {Drawn{{0.97, 0.97, 1.06, 0.97}, 0b0100},
-                             Drawn{{0.94, 0.96, 1.05, 1.06}, 0b1100},
-                             Drawn{{1.04, 0.92}, 0b01}, Drawn{{0.95, 0.97}, 0},
-                             Drawn{{0.97, 0.97, 0.97, 0.97, 0.97, 0.97, 0.97, 1.08}, 0b10000000}}) {
+  for (const Drawn& drawn :
+       {Drawn{{0.97, 0.97, 1.06, 0.97}, 0b0100}, Drawn{{0.94, 0.96, 1.05, 1.06}, 0b1100},
+        Drawn{{1.04, 0.92}, 0b01}, Drawn{{0.95, 0.97}, 0},
+        Drawn{{0.97, 0.97, 0.97, 0.97, 0.97, 0.97, 0.97, 1.08}, 0b10000000}}) {
     for (const std::uint32_t size : {0U, 16U}) {
       SimulatedProgram program;
       program.noise = 0.005;

@@ -1,10 +1,10 @@
-#include "core/submission_stored.hpp"
+#include "core/submission/submission_stored.hpp"
 
 #include <cmath>
 
 #include "catch.hpp"
-#include "core/stored_winner.hpp"
-#include "core/submission_text.hpp"
+#include "core/search/stored_winner.hpp"
+#include "core/submission/submission_text.hpp"
 
 using namespace contextune;
 

@@ -1,4 +1,4 @@
-#include "core/submission.hpp"
+#include "core/submission/submission.hpp"
 
 #include <cmath>
 #include <limits>
@@ -6,29 +6,29 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/submission_budget.hpp"
-#include "core/submission_judge.hpp"
+#include "core/submission/submission_budget.hpp"
+#include "core/submission/submission_judge.hpp"
 
 using namespace contextune;
 
 TEST_CASE("A submission's words name it", "[submission]") {
-  for (const auto& [submission, words] : {std::pair{Submission{}, "as written"},
-                                          {Submission{true, 0}, "chained"},
-                                          {Submission{false, 16}, "gathered=16"},
-                                          {Submission{true, 8}, "chained gathered=8"},
-                                          {Submission{true, 0, 0b1}, "chained but=0"},
-                                          {Submission{true, 16, 0b1000'0000'0101},
-                                           "chained but=0,2,11 gathered=16"}}) {
+  for (const auto& [submission, words] :
+       {std::pair{Submission{}, "as written"},
+        {Submission{true, 0}, "chained"},
+        {Submission{false, 16}, "gathered=16"},
+        {Submission{true, 8}, "chained gathered=8"},
+        {Submission{true, 0, 0b1}, "chained but=0"},
+        {Submission{true, 16, 0b1000'0000'0101}, "chained but=0,2,11 gathered=16"}}) {
     CHECK(text_of(submission) == words);
     CHECK(submission_of(words) == submission);
   }
 }
 
 TEST_CASE("Other words name no submission", "[submission]") {
-  for (const char* const words : {"", "as", "chained ", "chainedgathered=8", "gathered",
-                                  "gathered=", "gathered=0", "gathered=8 chained", "gathered=8x",
-                                  "gathered=-8", "gathered=99999999999", "chained chained",
-                                  "chained but=", "chained but=32", "chained but=0,", "but=0"})
+  for (const char* const words :
+       {"", "as", "chained ", "chainedgathered=8", "gathered", "gathered=", "gathered=0",
+        "gathered=8 chained", "gathered=8x", "gathered=-8", "gathered=99999999999",
+        "chained chained", "chained but=", "chained but=32", "chained but=0,", "but=0"})
     CHECK(submission_of(words) == std::nullopt);
 }
 

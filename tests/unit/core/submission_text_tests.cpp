@@ -1,4 +1,4 @@
-#include "core/submission_text.hpp"
+#include "core/submission/submission_text.hpp"
 
 #include <cmath>
 #include <cstring>

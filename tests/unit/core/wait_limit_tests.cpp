@@ -1,7 +1,7 @@
 // For how long a rank waits for others that say nothing.
 #include "catch.hpp"
-#include "core/lockstep.hpp"
-#include "core/shared_tuning.hpp"
+#include "core/agreement/lockstep.hpp"
+#include "core/agreement/shared_tuning.hpp"
 #include "recorder.hpp"
 
 namespace contextune::tests {

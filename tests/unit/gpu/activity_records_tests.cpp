@@ -2,8 +2,8 @@
 
 #include <thread>
 
-#include "gpu/activity_buffers.hpp"
-#include "gpu/activity_records.hpp"
+#include "gpu/clock/activity_buffers.hpp"
+#include "gpu/clock/activity_records.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

@@ -4,7 +4,7 @@
 
 #include "fake_cupti.hpp"
 #include "fake_driver.hpp"
-#include "gpu/activity_timer.hpp"
+#include "gpu/clock/activity_timer.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

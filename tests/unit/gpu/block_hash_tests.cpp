@@ -1,4 +1,4 @@
-#include "gpu/block_hash.hpp"
+#include "gpu/memory/block_hash.hpp"
 
 #include <cstring>
 #include <set>

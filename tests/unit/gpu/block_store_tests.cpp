@@ -1,4 +1,4 @@
-#include "gpu/block_store.hpp"
+#include "gpu/memory/block_store.hpp"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpu/clock_monitor.hpp"
+#include "gpu/clock/clock_monitor.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

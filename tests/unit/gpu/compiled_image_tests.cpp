@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gpu/fat_binary.hpp"
-#include "gpu/kernel_access.hpp"
-#include "gpu/kernel_image.hpp"
-#include "gpu/loaded_image.hpp"
+#include "gpu/driver/kernel_access.hpp"
+#include "gpu/image/fat_binary.hpp"
+#include "gpu/image/kernel_image.hpp"
+#include "gpu/image/loaded_image.hpp"
 #include "tests/case_step.hpp"
 
 using namespace contextune::gpu;

@@ -13,7 +13,7 @@
 #include <contextune/error.hpp>
 
 #include "catch.hpp"
-#include "gpu/detached_process.hpp"
+#include "gpu/driver/detached_process.hpp"
 
 using contextune::Error;
 using contextune::gpu::environment_for_detached;

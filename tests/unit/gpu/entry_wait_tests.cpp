@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gpu/fat_binary.hpp"
 #include "gpu/image/code_images.hpp"
+#include "gpu/image/fat_binary.hpp"
 #include "tests/case_step.hpp"
 
 using namespace contextune::gpu;

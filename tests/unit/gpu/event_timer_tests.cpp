@@ -3,7 +3,7 @@
 
 #include "catch.hpp"
 #include "fake_driver.hpp"
-#include "gpu/event_timer.hpp"
+#include "gpu/clock/event_timer.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

@@ -6,7 +6,7 @@
 #include <pthread.h>
 #include <utility>
 
-#include "gpu/activity_kinds.hpp"
+#include "gpu/clock/activity_kinds.hpp"
 
 using contextune::gpu::CuptiLibrary;
 

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "gpu/cupti_library.hpp"
+#include "gpu/clock/cupti_library.hpp"
 
 /// CUPTI's activity API over this one object, with the habits that the real one (13.0) showed on an
 /// H200: launches resolve their external ids only while driver calls are recorded, a flush gives

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "gpu/driver.hpp"
+#include "gpu/driver/driver.hpp"
 
 /// A driver table of plain functions over this one object: streams are queues on a virtual clock in
 /// seconds, events carry the time at which their stream reached them. One thread at a time.

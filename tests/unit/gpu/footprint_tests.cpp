@@ -1,4 +1,4 @@
-#include "gpu/footprint.hpp"
+#include "gpu/memory/footprint.hpp"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "gpu/host_memory.hpp"
+#include "gpu/memory/host_memory.hpp"
 
 #include <unistd.h>
 

@@ -2,7 +2,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "gpu/kernel_access.hpp"
+#include "gpu/driver/kernel_access.hpp"
 
 using namespace contextune::gpu;
 

@@ -1,8 +1,8 @@
 #include "catch.hpp"
 
 #include "fake_driver.hpp"
-#include "gpu/kernel_identity.hpp"
-#include "gpu/launch_limits.hpp"
+#include "gpu/image/kernel_identity.hpp"
+#include "gpu/image/launch_limits.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

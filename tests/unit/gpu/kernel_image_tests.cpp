@@ -5,7 +5,7 @@
 #include <string>
 
 #include "catch.hpp"
-#include "gpu/kernel_image.hpp"
+#include "gpu/image/kernel_image.hpp"
 
 using namespace contextune::gpu;
 

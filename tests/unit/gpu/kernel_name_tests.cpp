@@ -1,6 +1,6 @@
 #include "catch.hpp"
 
-#include "gpu/kernel_name.hpp"
+#include "gpu/image/kernel_name.hpp"
 
 using namespace contextune::gpu;
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gpu/launch_log.hpp"
+#include "gpu/driver/launch_log.hpp"
 
 using namespace contextune::gpu;
 

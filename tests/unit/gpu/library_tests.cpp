@@ -10,10 +10,10 @@
 #include <contextune/error.hpp>
 
 #include "fake_driver.hpp"
-#include "gpu/cupti_library.hpp"
-#include "gpu/kernel_code.hpp"
-#include "gpu/loaded_library.hpp"
-#include "gpu/text_excerpt.hpp"
+#include "gpu/clock/cupti_library.hpp"
+#include "gpu/driver/loaded_library.hpp"
+#include "gpu/driver/text_excerpt.hpp"
+#include "gpu/image/kernel_code.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

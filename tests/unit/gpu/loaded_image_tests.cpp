@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gpu/loaded_image.hpp"
-#include "gpu/program_file.hpp"
+#include "gpu/image/loaded_image.hpp"
+#include "gpu/image/program_file.hpp"
 
 using namespace contextune::gpu;
 

@@ -1,4 +1,4 @@
-#include "gpu/module_variables.hpp"
+#include "gpu/image/module_variables.hpp"
 
 #include <link.h>
 
@@ -10,7 +10,7 @@
 
 #include "catch.hpp"
 #include "fake_driver.hpp"
-#include "gpu/fat_binary.hpp"
+#include "gpu/image/fat_binary.hpp"
 
 using namespace contextune::gpu;
 

@@ -1,4 +1,4 @@
-#include "gpu/regular_file.hpp"
+#include "gpu/driver/regular_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,7 +9,7 @@
 #include <fstream>
 
 #include "catch.hpp"
-#include "gpu/byte_source.hpp"
+#include "gpu/driver/byte_source.hpp"
 #include "tests/scratch_folder.hpp"
 
 using contextune::gpu::FileSource;

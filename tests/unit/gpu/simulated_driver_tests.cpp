@@ -5,13 +5,13 @@
 #include <simcuda/kernel.hpp>
 
 #include "catch.hpp"
-#include "gpu/activity_timer.hpp"
-#include "gpu/clock_monitor.hpp"
-#include "gpu/device_facts.hpp"
-#include "gpu/event_timer.hpp"
-#include "gpu/kernel_identity.hpp"
-#include "gpu/launch_limits.hpp"
-#include "gpu/span_timer.hpp"
+#include "gpu/clock/activity_timer.hpp"
+#include "gpu/clock/clock_monitor.hpp"
+#include "gpu/clock/event_timer.hpp"
+#include "gpu/clock/span_timer.hpp"
+#include "gpu/driver/device_facts.hpp"
+#include "gpu/image/kernel_identity.hpp"
+#include "gpu/image/launch_limits.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

@@ -5,8 +5,8 @@
 #include <random>
 #include <vector>
 
-#include "gpu/driver.hpp"
-#include "gpu/footprint.hpp"
+#include "gpu/driver/driver.hpp"
+#include "gpu/memory/footprint.hpp"
 
 inline constexpr std::size_t block = contextune::gpu::Footprint::block_bytes;
 

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "fake_driver.hpp"
-#include "gpu/span_timer.hpp"
+#include "gpu/clock/span_timer.hpp"
 
 using namespace contextune;
 using namespace contextune::gpu;

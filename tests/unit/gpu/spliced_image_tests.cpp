@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "gpu/fat_binary.hpp"
+#include "gpu/image/fat_binary.hpp"
 #include "tests/file_text.hpp"
 
 using namespace contextune::gpu;

@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <string>
 
-#include "gpu/driver.hpp"
-#include "intercept/allocation_map.hpp"
-#include "intercept/memory_hooks.hpp"
+#include "gpu/driver/driver.hpp"
+#include "intercept/program/allocation_map.hpp"
+#include "intercept/program/memory_hooks.hpp"
 
 namespace allocation_calls {
 

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "catch.hpp"
-#include "intercept/binding.hpp"
+#include "intercept/site/binding.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;

@@ -1,7 +1,7 @@
 #include <signal.h>
 
 #include "catch.hpp"
-#include "intercept/build_queue.hpp"
+#include "intercept/site/build_queue.hpp"
 
 using namespace contextune;
 using intercept::BuildQueue;

@@ -1,4 +1,4 @@
-#include "intercept/code_load.hpp"
+#include "intercept/program/code_load.hpp"
 
 #include <array>
 #include <cstdint>

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "fixture.hpp"
-#include "gpu/process_exit.hpp"
-#include "intercept/thread_census.hpp"
+#include "gpu/driver/process_exit.hpp"
+#include "intercept/host/thread_census.hpp"
 
 using namespace contextune;
 

@@ -1,4 +1,4 @@
-#include "intercept/declared_files.hpp"
+#include "intercept/site/declared_files.hpp"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/stored_winner.hpp"
+#include "core/search/stored_winner.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;

@@ -1,4 +1,4 @@
-#include "intercept/event_log.hpp"
+#include "intercept/host/event_log.hpp"
 
 #include <stdlib.h>
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "intercept/process_runtime.hpp"
+#include "intercept/runtime/process_runtime.hpp"
 #include "tests/scratch_folder.hpp"
 
 /// What a simulated kernel was launched with.

@@ -1,6 +1,6 @@
 // Graphs that are launched in a region, on the simulated driver.
 #include "graph_fixture.hpp"
-#include "intercept/graph_instances.hpp"
+#include "intercept/graphs/graph_instances.hpp"
 
 using namespace contextune;
 

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "intercept/launch_cache.hpp"
-#include "intercept/launcher.hpp"
+#include "intercept/program/launcher.hpp"
+#include "intercept/site/launch_cache.hpp"
 
 using namespace contextune::intercept;
 

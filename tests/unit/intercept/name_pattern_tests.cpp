@@ -1,4 +1,4 @@
-#include "intercept/name_pattern.hpp"
+#include "intercept/host/name_pattern.hpp"
 
 #include <pthread.h>
 #include <sys/wait.h>

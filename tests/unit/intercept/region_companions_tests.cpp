@@ -1,5 +1,5 @@
 // Who is tuned together in a region, between two ranks of one process.
-#include "intercept/region_companions.hpp"
+#include "intercept/ranks/region_companions.hpp"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "fixture.hpp"
-#include "gpu/block_kernels.hpp"
+#include "gpu/memory/block_kernels.hpp"
 
 using namespace contextune;
 

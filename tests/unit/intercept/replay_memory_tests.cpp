@@ -1,4 +1,4 @@
-#include "intercept/replay_memory.hpp"
+#include "intercept/replay/replay_memory.hpp"
 
 #include <new>
 

@@ -1,5 +1,5 @@
 // A search as the threads of its program meet in it.
-#include "intercept/search.hpp"
+#include "intercept/tuner/search.hpp"
 
 #include <stdlib.h>
 
@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "catch.hpp"
-#include "core/batch_planner.hpp"
-#include "core/shared_tuning.hpp"
-#include "intercept/clock.hpp"
+#include "core/agreement/batch_planner.hpp"
+#include "core/agreement/shared_tuning.hpp"
+#include "intercept/host/clock.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "intercept/hooks.hpp"
-#include "intercept/process_runtime.hpp"
+#include "intercept/runtime/hooks.hpp"
+#include "intercept/runtime/process_runtime.hpp"
 
 using namespace contextune::intercept;
 

@@ -3,9 +3,9 @@
 #include <array>
 
 #include "catch.hpp"
-#include "intercept/collective_hooks.hpp"
-#include "intercept/process_collectives.hpp"
-#include "intercept/thread_state.hpp"
+#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/collectives/process_collectives.hpp"
+#include "intercept/program/thread_state.hpp"
 
 using namespace contextune::intercept;
 using namespace contextune::collective;

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "intercept/thread_state.hpp"
+#include "intercept/program/thread_state.hpp"
 
 using namespace contextune::intercept;
 

@@ -1,4 +1,4 @@
-#include "intercept/process_store.hpp"
+#include "intercept/tuner/process_store.hpp"
 
 #include <chrono>
 #include <condition_variable>

@@ -12,7 +12,7 @@
 #include <simcuda/cubin.hpp>
 #include <simcuda/kernel.hpp>
 
-#include "intercept/code_load.hpp"
+#include "intercept/program/code_load.hpp"
 #include "tests/file_text.hpp"
 
 using namespace contextune::intercept;

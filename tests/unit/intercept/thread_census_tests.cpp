@@ -1,4 +1,4 @@
-#include "intercept/thread_census.hpp"
+#include "intercept/host/thread_census.hpp"
 
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -13,9 +13,9 @@
 
 #include "catch.hpp"
 #include "host/own_thread.hpp"
-#include "intercept/measurement.hpp"
-#include "intercept/nccl_threads.hpp"
-#include "intercept/roomy_stack.hpp"
+#include "intercept/host/roomy_stack.hpp"
+#include "intercept/program/nccl_threads.hpp"
+#include "intercept/tuner/measurement.hpp"
 
 using namespace contextune::intercept;
 

@@ -3,10 +3,10 @@
 #include <random>
 
 #include "catch.hpp"
-#include "core/utf8.hpp"
+#include "core/value/utf8.hpp"
 
-using contextune::log::append_field;
 using contextune::first_character;
+using contextune::log::append_field;
 using contextune::log::max_value_bytes;
 using contextune::log::parameter_field_name;
 using contextune::log::parameter_of_field;

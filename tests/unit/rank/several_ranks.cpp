@@ -6,8 +6,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "core/coordinator.hpp"
-#include "core/lockstep.hpp"
+#include "core/agreement/coordinator.hpp"
+#include "core/agreement/lockstep.hpp"
 #include "rank/gathered_rendezvous.hpp"
 
 using contextune::Payload;

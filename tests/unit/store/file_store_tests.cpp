@@ -2,7 +2,7 @@
 #include <sys/stat.h>
 
 #include "catch.hpp"
-#include "core/submission_stored.hpp"
+#include "core/submission/submission_stored.hpp"
 #include "store/cache_folder.hpp"
 #include "store_fixture.hpp"
 

@@ -1,0 +1,257 @@
+// What calls of choices do: choice_registry.hpp.
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "api/choice/choice_record.hpp"
+#include "api/choice/choice_registry.hpp"
+#include "api/choice/choice_search.hpp"
+#include "api/choice/choice_sizes.hpp"
+#include "api/failure_text.hpp"
+#include "api/last_error.hpp"
+#include "api/process.hpp"
+
+namespace contextune::api {
+namespace {
+
+using intercept::Region;
+using intercept::Runtime;
+
+/// What this thread has asked choice_wants() about last, for the call that follows: which device is
+/// current costs a call of the driver. Trivial, so that a thread may end at any time.
+struct Asked {
+  const contextune_choice* choice = nullptr;
+  std::uint32_t number = 0;
+  ChoiceProblem* problem = nullptr;
+  std::uint32_t of_other_size = ChoiceProblem::unsettled;  ///< it runs that
+};
+thread_local Asked asked;
+
+/// This thread searches a choice: what an implementation calls meanwhile is part of it.
+class Searching {
+ public:
+  Searching() noexcept { under_way = true; }
+  ~Searching() { under_way = false; }
+  Searching(const Searching&) = delete;
+  Searching& operator=(const Searching&) = delete;
+  static thread_local bool under_way;
+};
+thread_local bool Searching::under_way = false;
+
+/// The region that a call is searched in; null: it is in none.
+Region* region_around(Runtime& runtime) {
+  Region* const region = Runtime::any_region() ? runtime.current_region() : nullptr;
+  return region == nullptr || region->name() == "process" ? nullptr : region;
+}
+
+/// Where it cannot be searched as it is. What is found later may still be.
+int run_default(const ChoiceProblem& problem, const contextune_choice_run& call) noexcept {
+  return run_candidate(problem, ChoiceProblem::by_default, call);
+}
+
+void settle_on_default(ChoiceProblem& problem) noexcept {
+  problem.settled.store(ChoiceProblem::by_default, std::memory_order_release);
+}
+
+/// What is left may be one candidate only.
+void note_screened(ChoiceProblem& problem) noexcept {
+  problem.stage.store(ChoiceProblem::Stage::Screened, std::memory_order_release);
+  if (problem.candidates.size() == 1) problem.settled.store(0, std::memory_order_release);
+}
+
+/// Ranks would have to wait for one another, with every implementation, before one of them may be
+/// relied on; see FallbackReason::LiveChoice.
+void decline_live(const contextune_choice& choice, Runtime& runtime, const std::string& region) {
+  runtime.fallback(FallbackReason::LiveChoice, region,
+                   "'" + choice.name +
+                       "' is made by several ranks, which cannot find out here what each of its "
+                       "implementations does; it runs what was found elsewhere, else its default.");
+}
+
+/// Whether the operator lets anything be searched outside of the program's own regions.
+bool may_search_alone(const contextune_choice& choice, Runtime& runtime) {
+  const Mode mode = runtime.options().mode;
+  if (!choice.is_shared() || mode == Mode::Auto || mode == Mode::Body) return true;
+  decline_live(choice, runtime, {});
+  return false;
+}
+
+/// Searches a problem on `run`, by whoever has the search.
+/// @return what the run returned that left its result; absent: none did
+std::optional<int> search_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
+                                const contextune_choice_run& run, bool is_own) {
+  if (!may_repeat(choice, run, is_own)) {
+    runtime.fallback(FallbackReason::NotRepeatable, {},
+                     "'" + choice.name +
+                         "' is not measured outside of a region that is repeated: give it buffers "
+                         "or inputs of its own, or say that it is repeatable.");
+    return std::nullopt;
+  }
+  if (problem.stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::New) {
+    if (!screen(choice, problem, runtime, run, nullptr)) {
+      settle_on_default(problem);
+      return std::nullopt;
+    }
+    note_screened(problem);
+  }
+  if (problem.candidates.size() == 1) return std::nullopt;
+  return measure_alone(choice, problem, runtime, run);
+}
+
+/// A call in a region that is to search it: the first one looks which candidates are right.
+std::optional<int> search_in_region(contextune_choice& choice, ChoiceProblem& problem,
+                                    Runtime& runtime, Region& region,
+                                    const contextune_choice_run& call) {
+  if (choice.is_shared() && !region.is_repeated()) {
+    // What was agreed on elsewhere was agreed on before this call, on all ranks.
+    if (const auto done = call_in_region(choice, problem, nullptr, call)) return done;
+    decline_live(choice, runtime, region.name());
+    return std::nullopt;
+  }
+  if (problem.stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::New) {
+    const std::lock_guard lock(choice.search_mutex);
+    const Searching searching;
+    if (problem.stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::New) {
+      if (!screen(choice, problem, runtime, call, &region)) {
+        settle_on_default(problem);
+        return std::nullopt;
+      }
+      note_screened(problem);
+    }
+  }
+  return call_in_region(choice, problem, &region, call);
+}
+
+/// With what was chosen, for good.
+int run_settled(const contextune_choice& choice, ChoiceProblem& problem, std::uint32_t settled,
+                const contextune_choice_run& call, bool is_borrowed = false) noexcept {
+  const int status = run_candidate(problem, settled, call);
+  // Of several ranks none may do something else by itself.
+  if (status == 0 || settled == ChoiceProblem::by_default || choice.is_shared()) return status;
+  if (problem.candidates[settled].is_default()) return status;
+  if (is_borrowed) {
+    drop_borrowed(problem);
+  } else {
+    settle_on_default(problem);
+  }
+  if (Runtime* now = Runtime::get()) {
+    try {
+      const std::string why = taken_failure_clause();
+      now->fallback(FallbackReason::WinnerFailed, {},
+                    "'" + problem.candidates[settled].full.to_string() + "' of '" + problem.label +
+                        "' could not be run" + (why.empty() ? "." : why));
+    } catch (const std::exception&) {
+      // No memory to say it.
+    }
+  }
+  return run_default(problem, call);
+}
+
+int run_known(const contextune_choice& choice, ChoiceProblem& problem,
+              const contextune_choice_run& call) noexcept {
+  const std::uint32_t settled = problem.settled.load(std::memory_order_acquire);
+  if (settled != ChoiceProblem::unsettled) return run_settled(choice, problem, settled, call);
+  if (const auto of_other_size = known_of_other_size(choice, problem))
+    return run_settled(choice, problem, *of_other_size, call, true);
+  return run_default(problem, call);
+}
+
+int call_unsettled(contextune_choice& choice, ChoiceProblem& problem,
+                   const contextune_choice_run& call, const contextune_choice_run* alone) {
+  Runtime* const now = runtime();
+  if (now == nullptr || !now->may_interrupt()) return run_default(problem, call);
+  if (choice.is_apart.load(std::memory_order_acquire) || Searching::under_way)
+    return run_default(problem, call);
+  Region* const region = region_around(*now);
+  if (region != nullptr && choice.options.select == contextune_select_deferred) {
+    const auto done = search_in_region(choice, problem, *now, *region, call);
+    return done ? *done : run_known(choice, problem, call);
+  }
+  if (problem.has_sites()) {
+    if (const auto done = call_in_region(choice, problem, nullptr, call)) return *done;
+  }
+  if (const auto of_other_size = known_of_other_size(choice, problem))
+    return run_settled(choice, problem, *of_other_size, call, true);
+  if (!may_search_alone(choice, *now)) return run_known(choice, problem, call);
+  const std::lock_guard lock(choice.search_mutex);
+  if (problem.settled.load(std::memory_order_acquire) == ChoiceProblem::unsettled) {
+    const Searching searching;
+    if (borrow_winner(choice, problem, *now, alone == nullptr ? call : *alone))
+      return run_known(choice, problem, call);
+    const auto done =
+        search_alone(choice, problem, *now, alone == nullptr ? call : *alone, alone != nullptr);
+    if (done && alone == nullptr) return *done;
+  }
+  return run_known(choice, problem, call);
+}
+
+}  // namespace
+
+int call_choice(contextune_choice* choice, uint32_t number, const contextune_choice_run* call,
+                const contextune_choice_run* alone) noexcept {
+  Asked& about = asked;
+  const bool was_asked = about.choice == choice && about.number == number;
+  about.choice = nullptr;  // the next call may be on another device
+  ChoiceProblem* const problem = was_asked ? about.problem : choice->problem(number);
+  if (problem == nullptr) return call->run(call->user, 0, 0);
+  const std::uint32_t settled = problem->settled.load(std::memory_order_acquire);
+  if (settled != ChoiceProblem::unsettled) return run_settled(*choice, *problem, settled, *call);
+  if (was_asked && about.of_other_size != ChoiceProblem::unsettled)
+    return run_settled(*choice, *problem, about.of_other_size, *call, true);
+  try {
+    return call_unsettled(*choice, *problem, *call, alone);
+  } catch (const std::exception&) {
+    return run_default(*problem, *call);  // no memory, before anything was run
+  }
+}
+
+contextune_choice_want choice_wants(contextune_choice* choice, uint32_t number) noexcept {
+  ChoiceProblem* const problem = choice->problem(number);
+  Asked& about = asked;
+  about = {problem == nullptr ? nullptr : choice, number, problem, ChoiceProblem::unsettled};
+  if (problem == nullptr ||
+      problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
+      choice->is_apart.load(std::memory_order_acquire)) {
+    return contextune_want_call;
+  }
+  Runtime* const now = runtime();
+  if (now == nullptr) return contextune_want_call;
+  const bool screened =
+      problem->stage.load(std::memory_order_acquire) == ChoiceProblem::Stage::Screened;
+  const bool in_region =
+      choice->options.select == contextune_select_deferred && region_around(*now) != nullptr;
+  if (in_region) return screened ? contextune_want_call : contextune_want_memory;
+  if (screened && problem->has_sites() && problem->find_settled(current_device()) != nullptr)
+    return contextune_want_call;
+  const auto of_other_size = known_of_other_size(*choice, *problem);
+  if (of_other_size) about.of_other_size = *of_other_size;
+  return of_other_size ? contextune_want_call : contextune_want_alone;
+}
+
+int measure_choice(contextune_choice* choice, uint32_t number,
+                   const contextune_choice_run* alone) noexcept {
+  ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);
+  if (problem == nullptr) return fail_unready(choice, number);
+  if (alone == nullptr) return fail("there is nothing to be measured");
+  Runtime* const now = runtime();
+  if (now == nullptr || !now->may_interrupt()) {
+    return fail(now == nullptr ? state_reason()
+                               : "nothing can be measured here: a capture is under way");
+  }
+  if (Searching::under_way) return fail("this thread is measuring already");
+  try {
+    const std::lock_guard lock(choice->search_mutex);
+    const bool is_known =
+        problem->settled.load(std::memory_order_acquire) != ChoiceProblem::unsettled ||
+        problem->find_settled(current_device()) != nullptr;
+    const Searching searching;
+    if (!is_known && may_search_alone(*choice, *now))
+      static_cast<void>(search_alone(*choice, *problem, *now, *alone, true));
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+}  // namespace contextune::api

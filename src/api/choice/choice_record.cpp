@@ -1,0 +1,312 @@
+#include "api/choice/choice_record.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "api/named_values.hpp"
+#include "api/process.hpp"
+#include "core/agreement/rank_list.hpp"
+#include "space/nearest_name.hpp"
+
+namespace contextune::api {
+namespace {
+
+/// A struct of the caller's, which may be of an older form than ours.
+template <class Struct>
+Struct whole(const Struct& given) {
+  Struct copy{};
+  std::memcpy(&copy, &given, std::min(given.size, sizeof(Struct)));
+  copy.size = sizeof(Struct);
+  return copy;
+}
+
+/// The names in a list that commas separate.
+std::vector<std::string> listed_names(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::string_view one = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(list.size(), one.size() + 1));
+    const std::size_t first = one.find_first_not_of(' ');
+    if (first != one.npos)
+      names.emplace_back(one.substr(first, one.find_last_not_of(' ') + 1 - first));
+  }
+  return names;
+}
+
+}  // namespace
+
+TunableSite* ChoiceProblem::find(const intercept::Region* region, int device) const noexcept {
+  for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
+       site = site->next)
+    if (site->region == region && site->device == device) return site;
+  return nullptr;
+}
+
+ChoiceProblem* ChoiceProblem::on(int wanted) noexcept {
+  ChoiceProblem* one = this;
+  while (one != nullptr && one->on_device.load(std::memory_order_relaxed) != wanted)
+    one = one->elsewhere.load(std::memory_order_acquire);
+  return one;
+}
+
+TunableSite* ChoiceProblem::find_settled(int device) const noexcept {
+  for (TunableSite* site = sites.load(std::memory_order_acquire); site != nullptr;
+       site = site->next)
+    if (site->device == device && site->site != nullptr && site->region->finished()) return site;
+  return nullptr;
+}
+
+}  // namespace contextune::api
+
+using contextune::api::ChoiceCandidate;
+using contextune::api::ChoiceProblem;
+using contextune::api::Implementation;
+using contextune::api::listed_names;
+
+void contextune_choice::close() {
+  // Of each name the sets of implementations that there are, in the order of their first calls.
+  static std::mutex* const mutex = new std::mutex;
+  static auto* const kept = new std::map<std::string, std::vector<std::string>>;
+  std::string all;
+  for (const Implementation& one : implementations) {
+    all += one.name + '\n';
+    for (const contextune::Config& config : one.configs) all += config.to_string() + '\n';
+  }
+  const std::lock_guard lock(*mutex);
+  std::vector<std::string>& sets = (*kept)[name];
+  const auto found = std::find(sets.begin(), sets.end(), all);
+  const auto number = static_cast<std::size_t>(found - sets.begin());
+  if (found == sets.end()) sets.push_back(std::move(all));
+  site_name = number == 0 ? name : name + "#" + std::to_string(number + 1);
+}
+
+contextune::Key contextune_choice::site_key(const ChoiceProblem& problem) const {
+  contextune::Key key = problem.key;
+  if (!group.ranks.empty() && !group.is_whole_job)
+    key.add("group", contextune::text_of_ranks(group.ranks));
+  return key;
+}
+
+ChoiceProblem* contextune_choice::problem(std::uint32_t number) noexcept {
+  ChoiceProblem* const known = first(number);
+  if (known == nullptr) return nullptr;
+  if (!known->is_ready.load(std::memory_order_acquire)) {
+    contextune::intercept::Runtime* const now = contextune::api::runtime();
+    if (now == nullptr) {
+      say_if_foreign();
+      return nullptr;
+    }
+    try {
+      const std::lock_guard lock(mutex_);
+      make_ready(*known, *now);
+    } catch (const std::exception&) {
+      return nullptr;
+    }
+  }
+  if (is_shared()) return known;
+  const int device = contextune::api::current_device();
+  if (device < 0) return known;  // where nothing can run
+  ChoiceProblem* const here = known->on(device);
+  return here != nullptr ? here : make_on(*known, device);
+}
+
+void contextune_choice::say_if_foreign() noexcept {
+  const contextune_api* const running = contextune::api::active_api();
+  if (running == contextune::api::own_api()) return;
+  if (is_foreign.load(std::memory_order_relaxed) || is_foreign.exchange(true)) return;
+  Dl_info own{};
+  static_cast<void>(dladdr(contextune::api::own_api(), &own));
+  running->choice_runs_default(name.c_str(),
+                               own.dli_fname == nullptr ? "libcontextune.so" : own.dli_fname);
+}
+
+ChoiceProblem* contextune_choice::make_on(ChoiceProblem& first, int device) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (ChoiceProblem* const known = first.on(device)) return known;  // another thread was faster
+  if (first.on_device.load(std::memory_order_relaxed) < 0) {
+    first.on_device.store(device, std::memory_order_relaxed);
+    return &first;
+  }
+  try {
+    auto made = std::make_unique<ChoiceProblem>();
+    made->bytes = first.bytes;
+    made->type = first.type;
+    made->ranks = first.ranks;
+    made->key_text = first.key_text;
+    made->key = first.key;
+    made->label = first.label;
+    made->on_device.store(device, std::memory_order_relaxed);
+    find_candidates(*made);
+    made->is_ready.store(true, std::memory_order_relaxed);
+    made->elsewhere.store(first.elsewhere.load(std::memory_order_relaxed),
+                          std::memory_order_relaxed);
+    first.elsewhere.store(made.get(), std::memory_order_release);
+    return made.release();  // as long as the first
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+std::uint32_t contextune_choice::number_of(const contextune_problem& given) {
+  const contextune_problem asked = contextune::api::whole(given);
+  contextune::Key key;
+  if (asked.bytes != 0) key.add("bytes", buckets.key_part(asked.bytes));
+  if (asked.type != nullptr && *asked.type != '\0') key.add("type", std::string(asked.type));
+  if (asked.ranks > 1) key.add("ranks", asked.ranks);
+  if (asked.key != nullptr && *asked.key != '\0') {
+    const contextune::Key own = contextune::api::parse_key(asked.key);
+    for (const contextune::Key::Entry& entry : own.entries()) {
+      if (const auto* text = std::get_if<std::string>(&entry.second)) {
+        key.add(entry.first, *text);
+      } else {
+        key.add(entry.first, std::get<std::int64_t>(entry.second));
+      }
+    }
+  }
+  const std::string text = key.to_string();
+  const std::lock_guard lock(mutex_);
+  if (const auto found = numbers_.find(text); found != numbers_.end()) return found->second;
+  const std::uint32_t number = num_problems_.load(std::memory_order_relaxed);
+  if (number == max_problems) return no_problem;
+  const auto chunk = static_cast<std::size_t>(std::bit_width(number + std::uint64_t{1})) - 1;
+  if (chunks_[chunk] == nullptr)
+    chunks_[chunk] = std::make_unique<ChoiceProblem[]>(std::size_t{1} << chunk);
+  ChoiceProblem& problem = chunks_[chunk][number + std::uint64_t{1} - (std::uint64_t{1} << chunk)];
+  if (asked.bytes != 0) problem.bytes = buckets.bucket_of(asked.bytes);
+  problem.type = asked.type == nullptr ? "" : asked.type;
+  problem.ranks = asked.ranks;
+  problem.key_text = asked.key == nullptr ? "" : asked.key;
+  problem.key = std::move(key);
+  problem.label = text.empty() ? site_name : site_name + "{" + text + "}";
+  if (contextune::intercept::Runtime* now = contextune::api::runtime()) make_ready(problem, *now);
+  numbers_.emplace(text, number);
+  num_problems_.store(number + 1, std::memory_order_release);
+  return number;
+}
+
+void contextune_choice::make_ready(ChoiceProblem& problem,
+                                   contextune::intercept::Runtime& runtime) {
+  if (problem.is_ready.load(std::memory_order_relaxed)) return;  // another thread was faster
+  if (!std::exchange(knows_operator_, true)) {
+    read_options(runtime);
+    read_rule(runtime);
+  }
+  problem.candidates.clear();  // what is left where memory was short
+  problem.unsupported.clear();
+  find_candidates(problem);
+  problem.is_ready.store(true, std::memory_order_release);
+}
+
+bool contextune_choice::can_do(const Implementation& implementation,
+                               const ChoiceProblem& problem) const {
+  if (implementation.supports == nullptr) return true;
+  contextune_problem asked{};
+  asked.size = sizeof asked;
+  asked.type = problem.type.empty() ? nullptr : problem.type.c_str();
+  asked.ranks = problem.ranks;
+  asked.key = problem.key_text.empty() ? nullptr : problem.key_text.c_str();
+  const contextune::SizeBucket sizes = problem.bytes.value_or(contextune::SizeBucket{0, 0});
+  for (const std::uint64_t bytes : {sizes.low, sizes.high}) {
+    asked.bytes = bytes;
+    if (implementation.supports(implementation.user, &asked) == 0) return false;
+    if (sizes.low == sizes.high) break;
+  }
+  return true;
+}
+
+std::vector<ChoiceProblem*> contextune_choice::of_other_sizes(const ChoiceProblem& problem) {
+  std::vector<ChoiceProblem*> found;
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t count = num_problems_.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    ChoiceProblem* const one = first(i)->on(problem.on_device.load(std::memory_order_relaxed));
+    if (one != nullptr && one != &problem && one->is_ready.load(std::memory_order_relaxed) &&
+        one->bytes && one->type == problem.type && one->ranks == problem.ranks &&
+        one->key_text == problem.key_text) {
+      found.push_back(one);
+    }
+  }
+  return found;
+}
+
+bool contextune_choice::is_wanted(const Implementation& one) const {
+  if (!pin_.empty()) return one.name == pin_;
+  if (!only_.empty() && std::find(only_.begin(), only_.end(), one.name) == only_.end())
+    return false;
+  if (std::find(exclude_.begin(), exclude_.end(), one.name) != exclude_.end()) return false;
+  if (options.fusion == contextune_fusion_on) return one.fusion != contextune_fusion_off;
+  if (options.fusion == contextune_fusion_off) return one.fusion != contextune_fusion_on;
+  return true;
+}
+
+void contextune_choice::read_options(contextune::intercept::Runtime& runtime) {
+  contextune::Options author;
+  author.select = options.select == contextune_select_immediate ? contextune::Select::Immediate
+                                                                : contextune::Select::Deferred;
+  author.fusion = static_cast<contextune::Fusion>(options.fusion);
+  author.implementations = only;
+  const contextune::Options wanted = runtime.options_over(author);
+  options.select = static_cast<contextune_select>(wanted.select);
+  options.fusion = static_cast<contextune_fusion>(wanted.fusion);
+  std::string missing;
+  for (const std::string& named : listed_names(wanted.implementations)) {
+    const bool has_it = std::any_of(implementations.begin(), implementations.end(),
+                                    [&](const Implementation& one) { return one.name == named; });
+    if (has_it) only_.push_back(named);
+    if (!has_it) missing += (missing.empty() ? "'" : ", '") + named + "'";
+  }
+  if (missing.empty()) return;
+  std::vector<std::string_view> known;
+  for (const Implementation& one : implementations) known.push_back(one.name);
+  runtime.fault("option implementations names " + missing + ", and choice '" + name +
+                "' has no such implementation: its own are " +
+                contextune::space::enumeration(known) +
+                (only_.empty() ? "; all of them may run" : "; the others that are named may run"));
+}
+
+void contextune_choice::read_rule(contextune::intercept::Runtime& runtime) {
+  const contextune::space::ChoiceDeclaration* const rule = runtime.choice_rule(name);
+  if (rule == nullptr) return;
+  std::vector<std::string_view> known;
+  for (const Implementation& one : implementations) known.push_back(one.name);
+  const auto has = [&](const std::string& wanted, const char* in) {
+    if (std::find(known.begin(), known.end(), wanted) != known.end()) return true;
+    runtime.fault(rule->place + ": choice '" + name + "': " + in + " names '" + wanted +
+                  "', which is none of its implementations: they are " +
+                  contextune::space::enumeration(known) + "; it is left out");
+    return false;
+  };
+  if (!rule->pin.empty() && has(rule->pin, "pin")) pin_ = rule->pin;
+  for (const std::string& one : rule->exclude)
+    if (has(one, "exclude")) exclude_.push_back(one);
+}
+
+void contextune_choice::find_candidates(ChoiceProblem& problem) const {
+  std::vector<std::uint32_t> able;
+  for (std::uint32_t i = 0; i < implementations.size(); ++i) {
+    const bool can = i == 0 || can_do(implementations[i], problem);
+    if (can && is_wanted(implementations[i])) {
+      able.push_back(i);
+    } else {
+      problem.unsupported.push_back(i);
+    }
+  }
+  if (able.empty()) {
+    able.push_back(0);
+    std::erase(problem.unsupported, 0U);
+  }
+  for (const std::uint32_t i : able) {
+    const Implementation& one = implementations[i];
+    for (std::uint32_t c = 0; c < one.configs.size(); ++c) {
+      ChoiceCandidate& candidate = problem.candidates.emplace_back();
+      candidate.implementation = i;
+      candidate.config = c;
+      candidate.full.set("implementation", one.name);
+      for (const auto& [parameter, value] : one.configs[c].entries())
+        candidate.full.set(parameter, value);
+    }
+  }
+}

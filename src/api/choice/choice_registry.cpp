@@ -1,0 +1,237 @@
+#include "api/choice/choice_registry.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include <contextune/error.hpp>
+
+#include "api/choice/choice_record.hpp"
+#include "api/declared_rule.hpp"
+#include "api/last_error.hpp"
+#include "api/named_values.hpp"
+#include "api/process.hpp"
+#include "core/search/statistics.hpp"
+#include "gpu/image/program_file.hpp"
+#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/tuner/search.hpp"
+
+namespace contextune::api {
+namespace {
+
+using intercept::Runtime;
+
+/// A struct of the caller's, which may be of an older form than ours.
+template <class Struct>
+Struct whole_of(const Struct* given) {
+  Struct copy{};
+  if (given != nullptr) std::memcpy(&copy, given, std::min(given->size, sizeof(Struct)));
+  copy.size = sizeof(Struct);
+  return copy;
+}
+
+/// How many do it, where only a communicator was named. By whoever closes the choice.
+void find_ranks(contextune_choice& choice) {
+  if (choice.options.communicator == nullptr) return;
+  const auto known = intercept::collective_calls().find(choice.options.communicator);
+  if (choice.options.ranks == 0 && known && known->ranks > 0) choice.options.ranks = known->ranks;
+  if (choice.options.ranks > 0) return;
+  choice.is_apart.store(true, std::memory_order_release);
+  if (Runtime* now = runtime()) {
+    now->fallback(FallbackReason::NoRendezvous, {},
+                  "'" + choice.name +
+                      "' runs its default: its communicator was not seen when it "
+                      "was made, so nobody knows its ranks.");
+  }
+}
+
+}  // namespace
+
+contextune_choice* create_choice(const char* name, const contextune_choice_options* options,
+                                 const void* caller) noexcept {
+  try {
+    if (name == nullptr || *name == '\0') throw Error("a choice is created without a name");
+    if (options != nullptr && options->size == 0)
+      throw Error("options of choice '" + std::string(name) +
+                  "': set `size` to sizeof(contextune_choice_options)");
+    auto choice = std::make_unique<contextune_choice>();
+    choice->name = name;
+    if (auto file = gpu::program_file_of(caller, 1)) choice->build = std::move(file->build);
+    choice->options = whole_of(options);
+    if (choice->options.tolerance != nullptr && *choice->options.tolerance != '\0') {
+      const auto read = ResultTolerance::parse(choice->options.tolerance);
+      if (!read) {
+        throw Error("choice '" + choice->name + "': tolerance is '" + choice->options.tolerance +
+                    "'; it must be a type and a share, as f32:1e-5");
+      }
+      choice->tolerance = *read;
+    }
+    choice->options.tolerance = nullptr;
+    const int calls = choice->options.calls_per_pass;
+    if (calls < 0 || (calls > 1 && choice->options.repeatable == 0)) {
+      throw Error("choice '" + choice->name + "': calls_per_pass is " + std::to_string(calls) +
+                  (calls < 0 ? "; it must be at least 1"
+                             : ", but it is not said to be repeatable; set repeatable as well"));
+    }
+    if (choice->options.buckets != nullptr) {
+      try {
+        choice->buckets = Buckets::parse(choice->options.buckets);
+      } catch (const Error& error) {
+        throw Error("choice '" + choice->name + "': " + error.what());
+      }
+    }
+    choice->options.buckets = nullptr;
+    if (choice->options.implementations != nullptr) choice->only = choice->options.implementations;
+    choice->options.implementations = nullptr;
+    Runtime* const now = Runtime::get();
+    if (now != nullptr && (choice->is_shared() || choice->options.communicator != nullptr))
+      now->expect_ranks();
+    return choice.release();
+  } catch (const std::exception& error) {
+    fail(error.what());
+    return nullptr;
+  }
+}
+
+int add_implementation(contextune_choice* choice, const contextune_implementation* given) noexcept {
+  if (choice == nullptr || given == nullptr) return fail("there is no choice to add to");
+  try {
+    const contextune_implementation one = whole_of(given);
+    const std::string of = "choice '" + choice->name + "': ";
+    if (given->size == 0)
+      throw Error(of + "set `size` of an implementation to sizeof(contextune_implementation)");
+    if (choice->called.load(std::memory_order_acquire))
+      throw Error(of + "an implementation is added after its first call; add all before");
+    if (one.name == nullptr || *one.name == '\0')
+      throw Error(of + "an implementation has no name; give it one");
+    for (const Implementation& other : choice->implementations) {
+      if (other.name == one.name)
+        throw Error(of + "there are two implementations named '" + one.name + "'");
+    }
+    Implementation added;
+    added.name = one.name;
+    if (one.num_configs == 0) {
+      added.configs.emplace_back();
+    } else {
+      added.configs =
+          read_configs(of + "implementation '" + one.name + "'", one.configs, one.num_configs);
+    }
+    for (const Config& config : added.configs) {
+      if (config.find("implementation") != nullptr)
+        throw Error(of + "no parameter of '" + one.name + "' may be called implementation");
+    }
+    added.fusion = one.fusion;
+    added.user = one.user;
+    added.supports = one.supports;
+    added.abandon = one.abandon;
+    choice->implementations.push_back(std::move(added));
+    return 0;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+uint32_t choice_problem(contextune_choice* choice, const contextune_problem* problem) noexcept {
+  if (choice == nullptr || problem == nullptr || choice->implementations.empty()) {
+    fail("a choice without implementations is called; add one");
+    return contextune_choice::no_problem;
+  }
+  try {
+    choice->called.store(true, std::memory_order_release);
+    std::call_once(choice->closing, [choice] {
+      choice->close();
+      find_ranks(*choice);
+    });
+    contextune_problem whole = whole_of(problem);
+    if (choice->options.ranks > 0) whole.ranks = choice->options.ranks;
+    const std::uint32_t number = choice->number_of(whole);
+    if (number == contextune_choice::no_problem)
+      fail("choice '" + choice->name +
+           "' has too many problems; give it a coarser key, or buckets");
+    return number;
+  } catch (const std::exception& error) {
+    fail(error.what());
+    return contextune_choice::no_problem;
+  }
+}
+
+void say_runs_default(const char* choice, const char* file) noexcept {
+  try {
+    if (Runtime* const now = Runtime::get()) {
+      now->fallback(FallbackReason::OtherCopy, {},
+                    "'" + std::string(choice) + "' runs its default: it was made by " + file +
+                        ", which is not the copy of contextune that runs in this process.");
+    }
+  } catch (const std::exception&) {
+    // No memory to say it.
+  }
+}
+
+int fail_unready(const contextune_choice* choice, uint32_t number) noexcept {
+  if (choice == nullptr || !choice->knows(number))
+    return fail("the choice has no such problem; contextune_choice_problem() gives its numbers");
+  if (active_api() != own_api())
+    return fail(
+        "another copy of contextune runs in this process; choices of this one are not tuned");
+  const char* const why = state_reason();
+  return fail(*why != '\0' ? why : "there is no memory for the problem of a choice");
+}
+
+size_t choice_timings(contextune_choice* choice, uint32_t number, contextune_timing* timings,
+                      size_t most) noexcept {
+  ChoiceProblem* const problem = choice == nullptr ? nullptr : choice->problem(number);
+  if (problem == nullptr) {
+    static_cast<void>(fail_unready(choice, number));
+    return 0;
+  }
+  const TunableSite* site = problem->find_settled(current_device());
+  if (site == nullptr) site = problem->sites.load(std::memory_order_acquire);
+  const intercept::Site* const measured = site == nullptr ? nullptr : site->site;
+  std::uint32_t winner = problem->settled.load(std::memory_order_acquire);
+  if (winner == ChoiceProblem::unsettled && measured != nullptr) winner = measured->settled();
+  const auto is_winner = [&](std::uint32_t i) {
+    return i == winner ||
+           (winner == ChoiceProblem::by_default && problem->candidates[i].is_default());
+  };
+  size_t count = 0;
+  const auto add = [&](const contextune_timing& one) {
+    if (count < most) timings[count] = one;
+    ++count;
+  };
+  for (std::uint32_t i = 0; i < problem->candidates.size(); ++i) {
+    const ChoiceCandidate& candidate = problem->candidates[i];
+    contextune_timing one{candidate.implementation,  candidate.config,    0, 0,
+                          contextune_timing_missing, is_winner(i) ? 1 : 0};
+    if (candidate.state == ChoiceCandidate::State::Wrong) one.state = contextune_timing_wrong;
+    if (candidate.state == ChoiceCandidate::State::Failed) one.state = contextune_timing_failed;
+    if (candidate.state == ChoiceCandidate::State::Uncompared)
+      one.state = contextune_timing_unsupported;
+    try {
+      std::vector<double> samples;
+      if (measured != nullptr && measured->search != nullptr)
+        samples = measured->search->samples(*measured, i);
+      if (!samples.empty()) {
+        one.samples = samples.size();
+        one.seconds = median(samples);
+        one.state = contextune_timing_measured;
+      } else if (measured != nullptr && measured->search != nullptr &&
+                 candidate.state == ChoiceCandidate::State::Open) {
+        if (const auto stored = measured->search->stored_trial(*measured, i)) {
+          one.samples = stored->samples;
+          one.seconds = stored->seconds;
+          one.state = contextune_timing_measured;
+        }
+      }
+    } catch (const std::exception&) {
+      // No memory to look at them.
+    }
+    add(one);
+  }
+  for (const std::uint32_t i : problem->unsupported)
+    for (std::uint32_t c = 0; c < choice->implementations[i].configs.size(); ++c)
+      add({i, c, 0, 0, contextune_timing_unsupported, 0});
+  return count;
+}
+
+}  // namespace contextune::api

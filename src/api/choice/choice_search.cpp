@@ -1,0 +1,220 @@
+#include "api/choice/choice_search.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <string>
+
+#include "api/choice/choice_ranks.hpp"
+#include "api/choice/choice_screen.hpp"
+#include "api/entry.hpp"
+#include "api/process.hpp"
+#include "api/repetition_rule.hpp"
+#include "core/value/stable_hash.hpp"
+#include "intercept/site/site.hpp"
+#include "intercept/tuner/search.hpp"
+
+namespace contextune::api {
+namespace {
+
+using intercept::Region;
+using intercept::Runtime;
+using intercept::TunableCall;
+
+/// The problem's site in a region that it was not called in yet.
+TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, Region& region,
+                      int device) {
+  intercept::TunableSpec spec;
+  spec.name = choice.site_name;
+  spec.key = choice.site_key(problem);
+  if (device > 0) spec.key.add("device", device);
+  for (std::uint32_t i = 0; i < problem.candidates.size(); ++i) {
+    spec.configs.push_back(problem.candidates[i].full);
+    if (problem.candidates[i].state != ChoiceCandidate::State::Open) spec.unusable.push_back(i);
+  }
+  if (choice.options.n_warmup > 0) spec.n_warmup = choice.options.n_warmup;
+  if (choice.options.n_repeat > 0) spec.n_repeat = choice.options.n_repeat;
+  spec.timed_as_span = true;
+  spec.build = choice.build;
+  intercept::Site* site = region.tunable(spec);
+  // Another choice of that name and problem may have other candidates: numbers mean something else.
+  if (site != nullptr && site->configs != spec.configs) site = nullptr;
+  if (site != nullptr) {
+    for (std::uint32_t i = 0; i < problem.candidates.size(); ++i)
+      if (problem.candidates[i].is_right) site->search->were_right({{site, i}});
+    for (const std::uint32_t i : spec.unusable)
+      if (problem.candidates[i].state == ChoiceCandidate::State::Wrong)
+        site->search->was_wrong(*site, i);
+  }
+  auto* added =
+      new TunableSite{&region, device, site, problem.sites.load(std::memory_order_acquire)};
+  while (!problem.sites.compare_exchange_weak(added->next, added, std::memory_order_acq_rel)) {
+  }
+  return added;
+}
+
+/// What all ranks must have before them to try the same at the same time.
+std::uint64_t hash_of(const ChoiceProblem& problem, const std::string& region, bool screens,
+                      const ChoiceCandidate* only) {
+  StableHash hash;
+  hash.add(problem.label);
+  hash.add(region);
+  hash.add(static_cast<std::uint64_t>(screens));
+  for (const ChoiceCandidate& one : problem.candidates) hash.add(one.full.to_string());
+  if (only != nullptr) hash.add(only->full.to_string());
+  return hash.value();
+}
+
+std::string name_of(const Region* region) {
+  return region == nullptr ? std::string() : region->name();
+}
+
+/// In which it is measured alone: "choice all_reduce{bytes=32769-65536}".
+std::string own_region_of(const contextune_choice& choice, const ChoiceProblem& problem) {
+  const std::string key = choice.site_key(problem).to_string();
+  return "choice " + choice.site_name + (key.empty() ? "" : "{" + key + "}");
+}
+
+/// What a region of its own is told.
+void set_up(contextune_entry& entry, const contextune_choice& choice,
+            const contextune_choice_run& run) {
+  static_cast<void>(set_region_option(&entry, "repeatable", "true"));
+  // What an implementation takes would else hold how late the other ranks came to it.
+  static_cast<void>(set_region_option(&entry, "align", "sample"));
+  if (choice.is_shared())
+    make_passes_together(
+        &entry, choice.group.is_whole_job ? std::vector<std::uint32_t>() : choice.group.ranks);
+  if (choice.options.repeatable != 0) return;
+  for (std::size_t i = 0; i < run.num_memory; ++i)
+    static_cast<void>(add_restore_buffer(&entry, run.memory[i].pointer, run.memory[i].size_bytes));
+}
+
+/// Before calls in a row that are compared as a whole: one more, with the config that they will
+/// have, which is not timed. They would begin on an idle GPU else, and a call whose launch takes
+/// the host long would pay for that once a pass, which it never does in a loop.
+void lead_in(const ChoiceProblem& problem, const Region* region, const contextune_choice_run& run) {
+  const TunableSite* at = region == nullptr ? nullptr : problem.find(region, current_device());
+  if (at == nullptr || at->site == nullptr || !at->site->search->compares_regions()) return;
+  const std::uint32_t config = at->site->planned();
+  if (config >= problem.candidates.size()) return;
+  const TunableCall aside{TunableCall::Aside{}};
+  static_cast<void>(run_candidate(problem, config, run));  // the calls that count fail as well
+}
+
+}  // namespace
+
+bool may_repeat(const contextune_choice& choice, const contextune_choice_run& run,
+                bool is_own) noexcept {
+  return repetition_of(StoredKind::Choice, is_own || choice.options.repeatable != 0,
+                       run.num_memory != 0) == Repetition::Said;
+}
+
+std::optional<int> call_in_region(contextune_choice& choice, ChoiceProblem& problem, Region* region,
+                                  const contextune_choice_run& call) noexcept {
+  const int device = current_device();
+  TunableSite* site = region == nullptr ? problem.find_settled(device) : nullptr;
+  if (region != nullptr) {
+    site = problem.find(region, device);
+    try {
+      if (site == nullptr) site = add_site(choice, problem, *region, device);
+    } catch (const std::exception&) {
+      return std::nullopt;  // no memory to search it
+    }
+  }
+  if (site == nullptr || site->site == nullptr) return std::nullopt;
+  TunableCall at(site->site);
+  const bool known = at.config() < problem.candidates.size();
+  const std::uint32_t number = known ? at.config() : ChoiceProblem::by_default;
+  const int status = run_candidate(problem, number, call);
+  // What others do at this moment cannot be done again by this rank alone: where ranks do it
+  // together, the pass has failed, and its body is repeated with something else.
+  if (!at.end(status == 0 || number == 0, take_failure()) || choice.is_shared()) return status;
+  return run_candidate(problem, ChoiceProblem::by_default, call);
+}
+
+bool screen(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
+            const contextune_choice_run& run, Region* region,
+            const ChoiceCandidate* only) noexcept {
+  ChoiceRanks ranks(choice, problem, runtime);
+  try {
+    const bool compares = ChoiceScreen::has_outputs(run);
+    if (!ranks.are_alike(hash_of(problem, name_of(region), compares, only),
+                         "set of implementations, or is in another region")) {
+      return false;
+    }
+    if (!compares) {
+      runtime.fallback(FallbackReason::NoOutputs, {},
+                       "The implementations of '" + choice.name +
+                           "' are not compared with its default, because its outputs are not "
+                           "named.");
+      return true;
+    }
+    const bool is_alone = problem.candidates.size() == 1 && problem.candidates.front().is_default();
+    if (is_alone) return true;
+    const std::string searched_in =
+        region != nullptr ? region->name() : own_region_of(choice, problem);
+    return ChoiceScreen(choice, problem, runtime, ranks, run, searched_in).run(only);
+  } catch (const std::exception& error) {
+    runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
+    ranks.leave("one of them could not compare results");
+    return false;
+  }
+}
+
+int measure_alone(contextune_choice& choice, ChoiceProblem& problem, Runtime& runtime,
+                  const contextune_choice_run& run) noexcept {
+  ChoiceRanks ranks(choice, problem, runtime);
+  int status = 0;
+  std::uint32_t winner = ChoiceProblem::by_default;
+  bool finished = false, agreed = false;
+  std::atomic<bool> refused{false};
+  const auto find_winner = [&](const Region* region) {
+    finished = region != nullptr && region->finished();
+    const TunableSite* site = finished ? problem.find(region, current_device()) : nullptr;
+    if (site != nullptr && site->site != nullptr) winner = site->site->settled();
+  };
+  const auto agree = [&] {
+    // Whoever has it from here on has it on all ranks.
+    if (!ranks.are_alike(winner, "winner")) winner = ChoiceProblem::by_default;
+    agreed = true;
+  };
+  try {
+    contextune_entry entry{};
+    begin_region_as(&entry, own_region_of(choice, problem),
+                    {StoredKind::Choice, choice.name, choice.site_name, choice.site_key(problem)},
+                    refused);
+    set_up(entry, choice, run);
+    Region* region = nullptr;
+    while (next_pass(&entry) != 0) {
+      region = runtime.current_region();
+      // In live mode a pass is the caller's own call.
+      const bool repeats = region != nullptr && region->is_repeated();
+      if (choice.is_shared() && region_tunes(&entry) == 0) {
+        // The last run: no rank begins it before all have put back what the last pass changed, for
+        // the reason in ChoiceScreen::compare_all.
+        find_winner(region);
+        agree();
+      }
+      const int calls = repeats ? std::max(choice.options.calls_per_pass, 1) : 1;
+      if (calls > 1) lead_in(problem, region, run);
+      for (int i = 0; i < calls; ++i) {
+        const bool parted = agreed && winner == ChoiceProblem::by_default;
+        const auto done = parted ? std::nullopt : call_in_region(choice, problem, region, run);
+        status = done ? *done : run_candidate(problem, ChoiceProblem::by_default, run);
+      }
+    }
+    end_region(&entry);
+    if (!agreed) find_winner(region);
+  } catch (const std::exception& error) {
+    runtime.fault("choice '" + problem.label + "': " + error.what() + "; it runs its default");
+  }
+  if (choice.is_shared() && !agreed) agree();
+  // In live mode its region is searched over many calls.
+  if (finished || refused || choice.is_shared()) {
+    problem.settled.store(winner, std::memory_order_release);
+    choice.num_settled.fetch_add(1, std::memory_order_relaxed);
+  }
+  return status;
+}
+
+}  // namespace contextune::api

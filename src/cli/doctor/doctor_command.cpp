@@ -1,0 +1,77 @@
+#include "cli/doctor/doctor_command.hpp"
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/doctor/findings.hpp"
+#include "cli/doctor/needed_libraries.hpp"
+#include "cli/doctor/program_file.hpp"
+#include "cli/run/space_files.hpp"
+#include "cli/text.hpp"
+
+namespace contextune::cli {
+namespace {
+
+using Verdict = Finding::Verdict;
+
+void examine_space(const std::string& path, Findings& findings) {
+  const SpaceCheck check = check_space_file(path);
+  findings.push_back({check.valid ? Verdict::Good : Verdict::Missing, "space file", check.text});
+}
+
+// A filter of system calls that comes after the start cannot be asked about: the question is a
+// system call.
+void examine_sandbox(const std::string& program, Findings& findings) {
+  const std::vector<std::string> libraries =
+      needed_libraries(find_program(program).value_or(program));
+  const bool filters = std::any_of(libraries.begin(), libraries.end(), [](const std::string& name) {
+    return name.starts_with("libseccomp.so");
+  });
+  if (!filters) return;
+  findings.push_back(
+      {Verdict::Note, "seccomp",
+       program + " uses libseccomp: where its filter kills or traps, let pass what the README's "
+                 "limits name, let it refuse with an error, or set CONTEXTUNE_DISABLE=1"});
+}
+
+void examine_program(const std::string& program, Findings& findings) {
+  const std::vector<std::string> obstacles = preload_obstacles(program);
+  for (const std::string& obstacle : obstacles) {
+    findings.push_back({Verdict::Missing, "program", obstacle});
+  }
+  if (obstacles.empty()) {
+    findings.push_back(
+        {Verdict::Good, "program",
+         find_program(program).value_or(program) + ": a library can be preloaded into it"});
+  }
+  examine_sandbox(program, findings);
+}
+
+std::string mark_of(Verdict verdict) {
+  if (verdict == Verdict::Good) return "[ok]";
+  return verdict == Verdict::Note ? "[--]" : "[no]";
+}
+
+}  // namespace
+
+int doctor_command(const DoctorRequest& request) {
+  Findings findings;
+  examine_gpu(findings);
+  examine_surroundings(findings);
+  if (!request.space.empty()) examine_space(request.space, findings);
+  if (!request.command.empty()) examine_program(request.command.front(), findings);
+  TextTable table;
+  for (const Finding& finding : findings) {
+    table.add({mark_of(finding.verdict), finding.subject, finding.text});
+  }
+  const bool works = std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.verdict == Verdict::Missing;
+  });
+  std::cout << table.to_string("")
+            << (works ? "Tuning can work here.\n"
+                      : "Tuning cannot work here: see what is marked [no].\n")
+            << std::flush;
+  return works ? 0 : 1;
+}
+
+}  // namespace contextune::cli

@@ -1,0 +1,205 @@
+#include "cli/logs/logs_command.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <contextune/error.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <set>
+
+#include "cli/logs/log_json.hpp"
+#include "cli/logs/nccl_csv.hpp"
+#include "cli/report/iteration_table.hpp"
+#include "cli/report/rank_comparison.hpp"
+#include "cli/report/rank_differences.hpp"
+#include "cli/report/summary.hpp"
+#include "cli/text.hpp"
+#include "log/log_reader.hpp"
+#include "log/run_report.hpp"
+
+namespace contextune::cli {
+namespace {
+
+constexpr std::size_t text_width = 120;
+constexpr std::size_t most_shown_bad_lines = 20;
+
+std::string folder_of(const LogsRequest& request) {
+  if (!request.folder.empty()) return request.folder;
+  const char* const variable = std::getenv("CONTEXTUNE_LOG_DIR");
+  return variable != nullptr && *variable != '\0' ? variable : ".autotune_logs";
+}
+
+std::vector<std::string> files_of(const std::string& folder) {
+  std::error_code error;
+  if (std::filesystem::is_regular_file(folder, error)) return {folder};
+  if (!std::filesystem::exists(folder, error)) {
+    throw Error("there is no log folder " + folder +
+                "; give the folder that the program ran with, or start it with `contextune run`");
+  }
+  std::vector<std::string> files = log::find_rank_logs(folder);
+  if (files.empty()) throw Error(folder + " holds no rank-<i>.log");
+  return files;
+}
+
+LogContents read_logs(const std::string& folder) {
+  LogContents contents;
+  contents.folder = folder;
+  log::ReportBuilder builder;
+  for (const std::string& file : files_of(folder)) {
+    log::LogTail tail(file, [&](const log::Record& record) { return builder.add(record); });
+    const int error = tail.finish();
+    if (error != 0) contents.bad_lines.push_back({file, 0, std::strerror(error)});
+    const auto& bad = tail.lines().bad_lines();
+    contents.bad_lines.insert(contents.bad_lines.end(), bad.begin(), bad.end());
+    contents.num_bad_lines += tail.lines().num_bad() + (error != 0 ? 1 : 0);
+    contents.num_records += tail.lines().num_records();
+  }
+  contents.processes = builder.take_processes();
+  return contents;
+}
+
+// Keeps the run that was asked for; by default the last one of each rank, but none of which a rank
+// is missing because it has run again since.
+void select_run(LogContents& contents, const std::string& run) {
+  if (run == "all") return;
+  std::map<int, std::string> last;  // times in this form compare as texts
+  for (const log::ProcessReport& process : contents.processes) {
+    std::string& time = last[process.rank];
+    time = std::max(time, process.first_time);
+  }
+  std::map<int, std::string> chosen;
+  for (const log::ProcessReport& process : contents.processes) {
+    if (process.first_time == last[process.rank]) chosen[process.rank] = process.run;
+  }
+  std::set<std::string> followed;
+  for (const log::ProcessReport& process : contents.processes) {
+    if (chosen[process.rank] != process.run) followed.insert(process.run);
+  }
+  std::set<std::string> others;
+  std::erase_if(contents.processes, [&](const log::ProcessReport& process) {
+    const bool wanted = run.empty() ? !followed.contains(process.run) : process.run == run;
+    if (!wanted) others.insert(process.run);
+    return !wanted;
+  });
+  contents.other_runs.assign(others.begin(), others.end());
+}
+
+// Prints the config that every site ran in every pass.
+void print_table(const log::ProcessReport& process, const log::RegionReport& region) {
+  const IterationTable table = iteration_table(region);
+  if (table.is_too_large) {
+    std::cout << "\n  the table of " << region_title(process, region) << " has more than "
+              << most_cells << " cells and is not shown; --json has what every site ran\n";
+  }
+  if (table.rows.empty()) return;
+  std::cout << "\n  what every site of " << region_title(process, region)
+            << " ran in every pass\n\n"
+            << to_markdown(table, text_width);
+}
+
+void print_passes(const log::ProcessReport& process, bool passes) {
+  for (const log::RegionReport& region : process.regions) {
+    if (passes) print_table(process, region);
+  }
+  const std::string kernels = kernel_list(process, text_width);
+  if (!kernels.empty()) std::cout << "\n" << kernels;
+  std::cout << "\n";
+}
+
+void print_comparison(const RankComparison& comparison, int rank, bool passes) {
+  const auto asked = comparison.ranks.find(rank);
+  const log::ProcessReport& shown =
+      asked == comparison.ranks.end() ? *comparison.ranks.begin()->second : *asked->second;
+  std::cout << comparison_text(comparison, shown, text_width, Detail::All);
+  if (!comparison.together) {
+    std::cout << "\n";
+  } else if (rank < 0 || asked != comparison.ranks.end()) {
+    std::cout << "\n  rank " << shown.rank << " (--rank R shows another)\n";
+    for (const log::RegionReport& region : shown.regions) {
+      const std::string sites = sites_text(region, text_width, Detail::All);
+      if (!sites.empty())
+        std::cout << "\n  configs of region " << region_title(shown, region) << "\n" << sites;
+    }
+    print_passes(shown, passes);
+  }
+}
+
+void print_text(const LogContents& contents, int rank, bool passes) {
+  const std::vector<RankComparison> comparisons = compare_ranks(contents.processes);
+  for (const RankComparison& comparison : comparisons) print_comparison(comparison, rank, passes);
+  for (const log::ProcessReport* process : told_alone(contents.processes, comparisons)) {
+    if (rank >= 0 && process->rank != rank) continue;
+    std::cout << process_summary(*process, text_width, Detail::All);
+    if (const std::string missing = missing_ranks({{process->rank, process}});
+        comparisons.empty() && !missing.empty())
+      std::cout << "  one of " << process->world_size << " ranks, " << missing << "\n";
+    print_passes(*process, passes);
+  }
+  if (!contents.other_runs.empty()) {
+    std::cout << "Other runs in these logs (--run ID, or --run all):";
+    for (const std::string& run : contents.other_runs) std::cout << " " << run;
+    std::cout << "\n";
+  }
+}
+
+void write_nccl_csv(const LogContents& contents, const std::string& path) {
+  std::size_t rows = 0;
+  const std::string text = nccl_csv(contents.processes, rows);
+  if (rows == 0) throw Error("no collective was tuned in these logs; " + path + " is not written");
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) throw Error("cannot write " + path + ": " + std::strerror(errno));
+  std::cout << count_text(rows, "row", "rows") << " for NCCL_TUNER_CONFIG_FILE=" << path << "\n";
+}
+
+bool has_rank(const LogContents& contents, int rank) {
+  return rank < 0 || std::any_of(contents.processes.begin(), contents.processes.end(),
+                                 [&](const auto& process) { return process.rank == rank; });
+}
+
+void print_bad_lines(const LogContents& contents) {
+  const std::size_t shown = std::min(contents.bad_lines.size(), most_shown_bad_lines);
+  for (std::size_t i = 0; i < shown; ++i) {
+    std::cerr << contents.bad_lines[i].to_string() << "\n";
+  }
+  if (contents.num_bad_lines > 0) {
+    std::cerr << count_text(contents.num_bad_lines, "line", "lines")
+              << " could not be read; the rest is complete\n";
+  }
+}
+
+}  // namespace
+
+int logs_command(const LogsRequest& request) {
+  try {
+    LogContents contents = read_logs(folder_of(request));
+    const bool nothing = contents.num_records == 0;
+    select_run(contents, request.run);
+    const bool unknown = !nothing && contents.processes.empty();
+    const bool no_rank = !nothing && !unknown && !has_rank(contents, request.rank);
+    if (!request.nccl_csv.empty()) {
+      write_nccl_csv(contents, request.nccl_csv);
+    } else if (request.json) {
+      std::cout << to_json(contents) << "\n";
+    } else {
+      print_text(contents, request.rank, request.passes);
+    }
+    std::cout.flush();
+    if (!std::cout) throw Error("cannot write the output");
+    print_bad_lines(contents);
+    if (nothing) std::cerr << "contextune logs: no line could be read\n";
+    if (unknown) std::cerr << "contextune logs: there is no run " << request.run << "\n";
+    if (no_rank) std::cerr << "contextune logs: there is no rank " << request.rank << "\n";
+    return nothing || unknown || no_rank ? 1 : 0;
+  } catch (const std::exception& error) {
+    std::cerr << "contextune logs: " << error.what() << std::endl;
+    return 1;
+  }
+}
+
+}  // namespace contextune::cli

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cli/run/space_files.hpp"
+
+namespace contextune::cli {
+
+/// Ends a run before its program starts where a pin of the option `force` cannot be one: it is not
+/// written as a config, or not one config of a kernel that a space file declares. Other sites are
+/// known to the program alone.
+/// @throws Error that lists the configs there are
+void require_pins(const std::string& force, const SpaceFiles& spaces);
+
+/// A line for each pin whose values are in no config that the store knows of its site. Since then
+/// the program may have got others: no reason to end a run.
+/// @param store its folder; empty: none
+[[nodiscard]] std::vector<std::string> pins_unknown_to_store(const std::string& force,
+                                                             const std::string& store);
+
+}  // namespace contextune::cli

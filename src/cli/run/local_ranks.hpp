@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli/run/environment.hpp"
+
+namespace contextune::cli {
+
+/// More local ranks than that are taken for a mistake.
+inline constexpr int most_local_ranks = 1024;
+
+/// What each of so many ranks on this host is started with: its number, how many there are, where
+/// they meet, and the secret, as contextune's own variables. RANK, WORLD_SIZE and LOCAL_RANK too,
+/// for programs that read those, unless the user has set one of them.
+/// @throws Error if the system has no random numbers
+[[nodiscard]] std::vector<Environment> environments_of_ranks(const Environment& base,
+                                                             int num_ranks);
+
+/// "rank 2 was killed by signal 11 (Segmentation fault)", "rank 2 ended with status 3".
+[[nodiscard]] std::string end_of_rank(std::size_t rank, int wait_status);
+[[nodiscard]] std::string end_of_process(pid_t process, int wait_status);
+
+}  // namespace contextune::cli

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "cli/run/run_setup.hpp"
+
+namespace contextune::cli {
+
+/// Ends a run before its program starts where it is known by then that it could not tune what was
+/// asked for, or tell of it. What depends on the GPU or on what the program launches is not known.
+/// @throws Error that says what cannot be used, and what to do
+void require_possible(const RunSetup& setup);
+
+}  // namespace contextune::cli

@@ -1,0 +1,201 @@
+#include "core/agreement/domain_planner.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/value/byte_stream.hpp"
+
+namespace contextune {
+namespace {
+
+constexpr std::size_t most_regions = 4096;
+constexpr std::uint32_t most_communicators = 65536;
+
+bool decode(const Payload& bytes, DomainReport& report) {
+  ByteReader from(bytes);
+  report.region = from.number<std::uint64_t>();
+  report.num_ranks = from.number<std::uint32_t>();
+  report.attends = from.number<std::uint8_t>() != 0;
+  report.waits_no_longer = from.number<std::uint8_t>() != 0;
+  report.leaves = from.number<std::uint8_t>() != 0;
+  const auto kind = from.number<std::uint8_t>();
+  if (kind > static_cast<std::uint8_t>(DomainReport::Kind::Ends)) return false;
+  report.kind = static_cast<DomainReport::Kind>(kind);
+  const auto count = from.number<std::uint32_t>();
+  if (count > most_communicators) return false;
+  for (std::uint32_t i = 0; i < count && !from.failed(); ++i) {
+    DomainReport::Communicator& one = report.used.emplace_back();
+    one.id = from.number<std::uint64_t>();
+    one.ranks = from.number<std::uint32_t>();
+    one.here = from.number<std::uint32_t>();
+  }
+  return !from.failed() && from.left() == 0;
+}
+
+Payload encode_domain(const std::vector<std::uint32_t>& ranks) {
+  Payload bytes;
+  ByteWriter to(bytes);
+  to.number(static_cast<std::uint32_t>(ranks.size()));
+  for (const std::uint32_t rank : ranks) to.number(rank);
+  return bytes;
+}
+
+bool share_one(const DomainReport& a, const DomainReport& b) {
+  if (a.used.empty() || b.used.empty()) return a.used.empty() && b.used.empty();
+  return std::any_of(a.used.begin(), a.used.end(), [&](const auto& one) {
+    return std::any_of(b.used.begin(), b.used.end(),
+                       [&](const auto& other) { return one.id == other.id; });
+  });
+}
+
+}  // namespace
+
+Payload encode(const DomainReport& report) {
+  Payload bytes;
+  ByteWriter to(bytes);
+  to.number(report.region);
+  to.number(report.num_ranks);
+  to.number(static_cast<std::uint8_t>(report.attends));
+  to.number(static_cast<std::uint8_t>(report.waits_no_longer));
+  to.number(static_cast<std::uint8_t>(report.leaves));
+  to.number(static_cast<std::uint8_t>(report.kind));
+  to.number(static_cast<std::uint32_t>(report.used.size()));
+  for (const DomainReport::Communicator& one : report.used) {
+    to.number(one.id);
+    to.number(one.ranks);
+    to.number(one.here);
+  }
+  return bytes;
+}
+
+std::optional<std::vector<std::uint32_t>> decode_domain(const Payload& answer) {
+  ByteReader from(answer);
+  const auto count = from.number<std::uint32_t>();
+  if (from.failed() || from.left() != count * sizeof(std::uint32_t)) return std::nullopt;
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t i = 0; i < count; ++i) ranks.push_back(from.number<std::uint32_t>());
+  if (!std::is_sorted(ranks.begin(), ranks.end())) return std::nullopt;
+  return ranks;
+}
+
+Payload DomainPlanner::decide(const Topic& topic, std::span<const Payload> said, std::string& why) {
+  DomainReport report;
+  if (topic.ranks.size() != 1 || said.size() != 1 || !decode(said.front(), report)) {
+    why = "what a rank said about its communicators cannot be read";
+    return {};
+  }
+  if (regions_.size() >= most_regions && !regions_.contains(report.region)) {
+    why = "there are more than " + std::to_string(most_regions) + " regions";
+    return {};
+  }
+  const std::uint32_t rank = topic.ranks.front();
+  if (report.kind != DomainReport::Kind::Asks) {
+    note_place(rank, report);
+    return encode_domain({});
+  }
+  const std::uint64_t number = report.region;
+  Region& region = regions_[number];
+  for (const Ranks& domain : region.domains)
+    if (std::binary_search(domain.begin(), domain.end(), rank)) return encode_domain(domain);
+  if (report.leaves) {
+    region.reports.erase(rank);
+    region.left[rank] = std::move(report);
+    return encode_domain({});
+  }
+  region.left.erase(rank);  // it is back, and counts once
+  const bool waits_no_longer = report.waits_no_longer;
+  region.reports[rank] = std::move(report);
+  const Ranks ranks = connected(region, rank);
+  if (!waits_no_longer && !is_whole(number, ranks)) return encode_domain({});
+  // No further rank comes to those who wait in other regions either.
+  const bool is_complete = region.reports.at(rank).used.empty() && is_whole(number, ranks);
+  const auto others = is_complete ? whole_where_none_is_used() : std::map<std::uint64_t, Ranks>();
+  settle(region, ranks);
+  for (const auto& [other, waiting] : others)
+    if (other != number) settle(regions_[other], waiting);
+  return encode_domain(ranks);
+}
+
+void DomainPlanner::note_place(std::uint32_t rank, const DomainReport& report) {
+  if (report.kind == DomainReport::Kind::Begins) {
+    regions_[report.region].came.insert(rank);
+    places_[rank].insert(report.region);
+  } else if (const auto place = places_.find(rank); place != places_.end()) {
+    place->second.erase(report.region);
+  }
+}
+
+void DomainPlanner::settle(Region& region, const Ranks& ranks) {
+  for (const std::uint32_t one : ranks) region.reports.erase(one);
+  region.domains.push_back(ranks);
+}
+
+std::map<std::uint64_t, DomainPlanner::Ranks> DomainPlanner::whole_where_none_is_used() const {
+  std::map<std::uint64_t, Ranks> whole;
+  for (const auto& [number, region] : regions_) {
+    Ranks ranks;
+    for (const auto& [rank, report] : region.reports)
+      if (report.attends && report.used.empty()) ranks.push_back(rank);
+    if (!ranks.empty() && is_whole(number, ranks)) whole[number] = std::move(ranks);
+  }
+  return whole;
+}
+
+DomainPlanner::Ranks DomainPlanner::connected(const Region& region, std::uint32_t rank) {
+  std::set<std::uint32_t> found{rank};
+  for (std::vector<std::uint32_t> next{rank}; !next.empty();) {
+    const DomainReport& from = region.reports.at(next.back());
+    next.pop_back();
+    for (const auto& [other, report] : region.reports)
+      if (share_one(from, report) && found.insert(other).second) next.push_back(other);
+  }
+  return {found.begin(), found.end()};
+}
+
+bool DomainPlanner::is_elsewhere(std::uint32_t rank, std::uint64_t number,
+                                 const Ranks& waiting) const {
+  const auto places = places_.find(rank);
+  // In this one it has only not asked yet.
+  if (places == places_.end() || places->second.contains(number)) return false;
+  return std::any_of(places->second.begin(), places->second.end(), [&](std::uint64_t place) {
+    const std::set<std::uint32_t>& came = regions_.at(place).came;
+    return std::none_of(waiting.begin(), waiting.end(),
+                        [&](std::uint32_t one) { return came.contains(one); });
+  });
+}
+
+std::set<std::uint32_t> DomainPlanner::accounted_for(std::uint64_t number,
+                                                     const Ranks& waiting) const {
+  std::set<std::uint32_t> ranks;
+  for (const auto& [rank, places] : places_)
+    if (is_elsewhere(rank, number, waiting)) ranks.insert(rank);
+  for (const auto& [other, region] : regions_) {
+    for (const auto& [rank, report] : region.reports)
+      if (report.attends || (other == number && report.used.empty())) ranks.insert(rank);
+    if (other != number) continue;
+    for (const auto& [rank, report] : region.left) ranks.insert(rank);
+    for (const Ranks& domain : region.domains) ranks.insert(domain.begin(), domain.end());
+  }
+  return ranks;
+}
+
+bool DomainPlanner::is_whole(std::uint64_t number, const Ranks& ranks) const {
+  const Region& region = regions_.at(number);
+  const DomainReport& first = region.reports.at(ranks.front());
+  if (first.used.empty()) return accounted_for(number, ranks).size() >= first.num_ranks;
+  std::map<std::uint64_t, DomainReport::Communicator> seen;
+  for (const std::uint32_t rank : ranks) {
+    for (const DomainReport::Communicator& one : region.reports.at(rank).used) {
+      DomainReport::Communicator& sum = seen[one.id];
+      sum.ranks = std::max(sum.ranks, one.ranks);
+      sum.here += one.here;
+    }
+  }
+  for (const auto& [rank, report] : region.left)
+    for (const DomainReport::Communicator& one : report.used)
+      if (seen.contains(one.id)) seen[one.id].here += one.here;
+  return std::all_of(seen.begin(), seen.end(),
+                     [](const auto& one) { return one.second.here >= one.second.ranks; });
+}
+
+}  // namespace contextune

@@ -1,0 +1,312 @@
+// What a rank is told about its region, and how it waits for that.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "core/agreement/batch_message.hpp"
+#include "core/agreement/shared_tuning.hpp"
+#include "core/search/statistics.hpp"
+
+namespace contextune {
+namespace {
+
+// Beyond what was granted: the coordinating rank's own limit is to be heard, not to be met. Within
+// presync_timeout it answers in time.
+constexpr double slack_seconds = 2;
+// How often somebody who waits looks whether to go on with something else.
+constexpr double interruption_seconds = 0.02;
+// A rank that has voted gets its verdict from control threads alone, whatever programs do.
+constexpr double verdict_seconds = 15;
+// Each time the room for an answer doubles. Quick entries are through with so many before another
+// rank has started: then as long as a rank may be kept waiting, too.
+constexpr int most_refusals = 12;
+// Once there are winners: what comes after them may be this rank's alone.
+constexpr int most_late_refusals = 4;
+constexpr std::uint64_t first_margin = 4;
+constexpr std::uint64_t most_margin = 4096;
+constexpr std::uint64_t most_pause = 1024;
+
+std::string seconds_text(double seconds) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%g s", seconds);
+  return text.data();
+}
+
+}  // namespace
+
+SiteIndex SharedTuning::local(SiteIndex shared) const {
+  return shared < local_.size() ? local_[shared] : no_site;
+}
+
+void SharedTuning::advance(double now, bool bounded) {
+  while (!failed_ && !rest_) {
+    if (asked_) {
+      Agreement agreement;
+      if (answer_) {
+        agreement = *std::exchange(answer_, std::nullopt);
+      } else {
+        agreement = coordinator_.poll(topic_);
+        if (agreement.verdict == Verdict::Open && bounded && entries_ > said_.horizon) {
+          agreement = take_back();
+        }
+      }
+      if (agreement.verdict == Verdict::Open) return;
+      heard(std::move(agreement), bounded);
+      continue;
+    }
+    const bool seen_sites = observed_ || !sites_.empty() || (bounded && entries_ > 1);
+    const bool meets = !bounded && batch_.number == 0;
+    if ((!seen_sites && !meets) || !batch_is_through() || finished()) return;
+    if (bounded && entries_ < pause_until_) return;
+    ask(now, bounded);
+  }
+}
+
+Agreement SharedTuning::take_back() {
+  coordinator_.withdraw(topic_, entered_again);
+  // Where this rank has voted already the verdict is still on its way. If decisions wait for it,
+  // settle_entry() has.
+  return coordinator_.poll(topic_);
+}
+
+void SharedTuning::await_ranks(const std::function<bool()>& interrupted) {
+  if (asked_ && !answer_) {
+    Agreement agreement = await_verdict(interrupted);
+    if (agreement.verdict != Verdict::Open) answer_ = std::move(agreement);
+  }
+  awaiting_ = false;
+}
+
+Agreement SharedTuning::await_verdict(const std::function<bool()>& interrupted) {
+  const double limit = settings_.presync_timeout;
+  Agreement agreement;
+  for (double left = limit; left > 0 && agreement.verdict == Verdict::Open;) {
+    const double slice = interrupted ? std::min(left, interruption_seconds) : left;
+    agreement = coordinator_.wait(topic_, slice);
+    left -= slice;
+    if (agreement.granted_seconds > 0)
+      left = std::max(left, agreement.granted_seconds + slack_seconds);
+    if (agreement.verdict == Verdict::Open && interrupted && interrupted()) return agreement;
+  }
+  if (agreement.verdict == Verdict::Open) {
+    const double waited = agreement.waited_seconds;
+    // It would have named a rank that has not come.
+    coordinator_.withdraw(topic_, "rank 0 did not answer in " + seconds_text(limit));
+    const double verdict_limit = holding_ ? held_verdict_seconds : verdict_seconds;
+    agreement = coordinator_.wait(topic_, verdict_limit);
+    agreement.waited_seconds += waited;
+    if (agreement.verdict == Verdict::Open) leave_unknown(agreement, verdict_limit);
+  }
+  return agreement;
+}
+
+void SharedTuning::leave_unknown(Agreement& agreement, double seconds) {
+  agreement.verdict = Verdict::Unknown;
+  agreement.why = "neither rank 0 nor another has said in " + seconds_text(seconds) +
+                  " what was decided after this one had voted";
+}
+
+void SharedTuning::explain_unfinished() {
+  if (failed_ || finished() || refusals_ == 0 || std::exchange(explained_, true)) return;
+  observer_.fallback(FallbackReason::NoAgreement, no_site,
+                     "By entry " + std::to_string(entries_) + " the ranks had not agreed in " +
+                         std::to_string(refusals_) + " attempts, so this one ran what was known " +
+                         "before: " + last_refusal_ + ".");
+}
+
+void SharedTuning::heard(Agreement agreement, bool bounded) {
+  Batch batch;
+  bool is_read = false;
+  if (agreement.verdict == Verdict::Committed) {
+    // The others have it: where there is no memory to take it in, it is still there to be asked
+    // for.
+    answer_ = std::move(agreement);
+    is_read = decode(answer_->decision, batch) &&
+              (batch.number == batch_.number + 1 || !batch.refused.empty());
+    if (is_read) commit_leases(batch);
+    agreement = std::move(*answer_);
+  }
+  answer_.reset();
+  asked_ = false;
+  leases_committed_ = 0;
+  settling_since_ = std::numeric_limits<double>::quiet_NaN();
+  SyncEvent event;
+  event.group = topic_.group;
+  event.group_rank = static_cast<std::uint32_t>(
+      std::find(topic_.ranks.begin(), topic_.ranks.end(), coordinator_.rank()) -
+      topic_.ranks.begin());
+  event.question = topic_.question;
+  event.verdict = agreement.verdict;
+  event.wait_seconds = agreement.waited_seconds;
+  event.others_seconds = std::min(agreement.others_seconds, agreement.waited_seconds);
+  event.why = agreement.why;
+  const std::uint32_t culprit = agreement.culprit;
+  ++topic_.question;
+  const bool paused_here = std::exchange(pausing_, false);
+  if (agreement.verdict == Verdict::Committed) {
+    event.hash = hash_of(agreement.decision);
+    if (is_read) {
+      observer_.sync(event);
+      if (!batch.refused.empty()) {
+        release_decisions();
+        return batch_.finished ? close(batch.refused) : fail(batch.refused);
+      }
+      batch_hash_ = event.hash;
+      refusals_ = 0;
+      // Less room where the answer came at once, and no more than that.
+      if (4 * (entries_ - asked_entry_) < margin_) margin_ = std::max(first_margin, margin_ / 2);
+      note_said(said_);
+      take(std::move(batch));
+      // What others were told to wait for is past.
+      if (paused_here) rest_ = false;
+      if (!bounded && !batch_.passes.empty()) {
+        occupied(options_.trial_timeout, "runs trials");
+        engagement_.begin(coordinator_, settings_.ranks, "tunes a region with other ranks");
+      } else {
+        engagement_.end();
+      }
+      return release_decisions();
+    }
+    event.why = "what the ranks agreed on cannot be read";
+    event.verdict = Verdict::Unknown;
+  }
+  release_decisions();
+  observer_.sync(event);
+  note_untold();
+  const bool may_ask_again = bounded && agreement.verdict == Verdict::Aborted &&
+                             coordinator_.lost().empty() && has_patience(event.why);
+  if (!may_ask_again) {
+    // What this rank took back itself says less than what it has lost.
+    const std::string lost = coordinator_.lost();
+    const std::string& why = lost.empty() || culprit != coordinator_.rank() ? event.why : lost;
+    return batch_.finished ? close(why) : fail(why);
+  }
+  last_refusal_ = event.why;
+  margin_ = std::min(2 * margin_, most_margin);
+  say_again_ = true;
+}
+
+bool SharedTuning::has_patience(const std::string& why) {
+  if (++refusals_ == 1) refused_since_ = last_now_;
+  if (batch_.finished) return refusals_ <= most_late_refusals;
+  return refusals_ <= most_refusals || (why.find(entered_again) != std::string::npos &&
+                                        last_now_ - refused_since_ < settings_.presync_timeout);
+}
+
+void SharedTuning::take(Batch&& batch) {
+  for (const SharedSite& shared : batch.new_sites) {
+    shared_.push_back(shared);
+    local_.push_back(no_site);
+    for (SiteIndex here = 0; here < sites_.size(); ++here)
+      join(here, static_cast<SharedIndex>(shared_.size() - 1));
+  }
+  for (const TuningEvent& event : batch.events) mirror(event);
+  stage_ = batch.passes.empty() ? batch.stage : batch.passes.front().stage;
+  seen_.assign(batch.passes.size(), {});
+  next_ = 0;
+  rest_ = batch.passes.empty();
+  // Whatever there is to wait for, asking at every entry does not bring it.
+  pause_entries_ =
+      batch.passes.empty() ? std::clamp<std::uint64_t>(2 * pause_entries_, 1, most_pause) : 0;
+  pause_until_ = entries_ + pause_entries_;
+  if (batch.waiting == Waiting::Ranks) batch.waiting = Waiting::Results;
+  if (batch.paused) batch.waiting = Waiting::Pause;
+  if (batch.finished && !batch_.finished) finished_at_ = last_now_;
+  overran_ = false;
+  batch_ = std::move(batch);
+  batch_.events.clear();
+  note_untold();
+  for (SiteIndex here = 0; here < sites_.size(); ++here) take_winner(here);
+}
+
+void SharedTuning::mirror(const TuningEvent& event) {
+  if (const auto* stage = std::get_if<StageEvent>(&event)) {
+    // The first one was reported at the first entry.
+    if (batch_.number > 0 || stage->stage != Stage::Table) {
+      observer_.stage(stage->stage, stage->generation);
+    }
+  } else if (const auto* confirm = std::get_if<ConfirmEvent>(&event)) {
+    observer_.confirm(*confirm);
+  } else if (const auto* left_out = std::get_if<LeftOutEvent>(&event)) {
+    const SiteIndex here = local(left_out->site);
+    if (here == no_site) return;
+    LeftOutEvent own = *left_out;
+    own.site = here;
+    observer_.left_out(own);
+  } else if (const auto* fallback = std::get_if<FallbackEvent>(&event)) {
+    const SiteIndex here = fallback->site == no_site ? no_site : local(fallback->site);
+    if (fallback->site == no_site || here != no_site) {
+      observer_.fallback(fallback->reason, here, fallback->text);
+    }
+  } else if (const auto* trial = std::get_if<TrialEvent>(&event)) {
+    const SiteIndex here = local(trial->site);
+    if (here == no_site || trial->config >= sites_[here].shared.num_configs) return;
+    TrialEvent own = *trial;
+    own.site = here;
+    own.agreed = settings_.ranks.size() > 1;
+    own.seconds = no_sample;
+    own.launches = 0;
+    for (std::size_t p = 0; p < seen_.size(); ++p) {
+      if (batch_.passes[p].number != trial->pass) continue;
+      own.sm_clock_hz = seen_[p].report.sm_clock_hz;
+      for (const SiteResult& seen : seen_[p].report.sites) {
+        if (seen.site != trial->site || seen.status != SiteResult::Status::Measured) continue;
+        own.seconds = seen.seconds;
+        own.launches = seen.launches;
+      }
+    }
+    if (own.status == TrialStatus::Measured && std::isnan(own.seconds)) return;
+    if (own.status != TrialStatus::Measured) own.seconds = no_sample;
+    if (own.status == TrialStatus::Measured && own.iteration >= 0 && !own.throttled) {
+      sites_[here].samples[own.config].push_back(own.seconds);
+    }
+    observer_.trial(own);
+  } else if (const auto* winner = std::get_if<WinnerEvent>(&event)) {
+    const SiteIndex here = local(winner->site);
+    if (here == no_site) return;
+    const auto own_cost = [&](std::uint32_t config, double agreed) {
+      const auto samples = sites_[here].samples.find(config);
+      return samples == sites_[here].samples.end() ? agreed
+                                                   : cost_of(samples->second, options_.selection);
+    };
+    WinnerEvent own = *winner;
+    own.site = here;
+    own.seconds = own_cost(winner->config, winner->seconds);
+    own.default_seconds = own_cost(0, winner->default_seconds);
+    observer_.winner(own);
+  }
+}
+
+void SharedTuning::give_up(const std::string& why) {
+  if (failed_) return;
+  leave(why);
+  fail(why);
+}
+
+void SharedTuning::close(const std::string& why) {
+  closed_ = true;
+  engagement_.end();
+  observer_.fallback(FallbackReason::NoAgreement, no_site,
+                     "The winners stay, and what came after them keeps its default: " + why + ".");
+}
+
+void SharedTuning::fail(const std::string& why) {
+  failed_ = true;
+  engagement_.end();
+  finished_at_ = last_now_;
+  stage_ = Stage::Finished;
+  for (std::size_t here = 0; here < sites_.size(); ++here)
+    winners_[here] = sites_[here].shared.collective ? sites_[here].leased
+                                                    : sites_[here].shared.pinned.value_or(0);
+  batch_.passes.clear();
+  seen_.clear();
+  next_ = 0;
+  const std::string outcome =
+      settings_.outcome ? settings_.outcome() : "All sites run their default";
+  observer_.fallback(FallbackReason::NoAgreement, no_site,
+                     outcome + ": " + (why.empty() ? "the ranks could not agree" : why) + ".");
+  observer_.stage(Stage::Finished, 0);
+}
+
+}  // namespace contextune

@@ -1,0 +1,374 @@
+#include "core/agreement/shared_tuning.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <contextune/error.hpp>
+
+#include "core/value/stable_hash.hpp"
+
+namespace contextune {
+namespace {
+
+// Numbers of entries before the first batch: they only show which sites there are.
+constexpr std::uint64_t observation_passes = std::uint64_t{1} << 31U;
+
+}  // namespace
+
+SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
+                           Coordinator& coordinator, TuningObserver& observer)
+    : options_(options),
+      settings_(std::move(settings)),
+      coordinator_(coordinator),
+      observer_(observer),
+      topic_{settings_.group, 0, settings_.ranks},
+      entries_(settings_.entries_before) {}
+
+void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks) {
+  if (ranks == settings.ranks) return;
+  StableHash group;
+  group.add(settings.group);
+  for (const std::uint32_t rank : ranks) group.add(rank);
+  settings.group = group.value();
+  settings.ranks = std::move(ranks);
+}
+
+void SharedTuning::limit_to(std::span<const std::uint32_t> ranks) {
+  if (asked_ || batch_.number > 0 || failed_) return;
+  narrow(settings_, {ranks.begin(), ranks.end()});
+  topic_.group = settings_.group;
+  topic_.ranks = settings_.ranks;
+}
+
+Key SharedTuning::public_key(const Key& key) const {
+  Key shared;
+  for (const Key::Entry& entry : key.entries())
+    if (entry.first != "device") shared.add(entry.first, entry.second);
+  return shared;
+}
+
+SharedSite SharedTuning::shared_site(const SiteSpec& spec) const {
+  SharedSite shared;
+  shared.name = spec.name;
+  shared.key = public_key(spec.key).to_string();
+  const auto same = [&](const Site& site) {
+    return site.shared.name == shared.name && site.shared.key == shared.key;
+  };
+  const auto others = std::count_if(sites_.begin(), sites_.end(), same);
+  if (others > 0) shared.key += " device_of_rank=" + std::to_string(others);
+  StableHash hash;
+  for (const Config& config : spec.configs) hash.add(config.to_string());
+  shared.configs_hash = hash.value();
+  shared.num_configs = static_cast<std::uint32_t>(spec.configs.size());
+  shared.objective = spec.objective;
+  shared.n_warmup = spec.n_warmup;
+  shared.n_repeat = spec.n_repeat;
+  shared.pinned = spec.pinned;
+  shared.collective = spec.collective;
+  return shared;
+}
+
+SiteIndex SharedTuning::add_site(SiteSpec spec) {
+  if (spec.configs.empty()) {
+    throw Error("site '" + spec.name + "' has no configs; number 0 is its default");
+  }
+  if (spec.pinned && *spec.pinned >= spec.configs.size()) {
+    throw Error("site '" + spec.name + "' is pinned to config " + std::to_string(*spec.pinned) +
+                " and has " + std::to_string(spec.configs.size()));
+  }
+  if (sites_.size() >= options_.max_sites) {
+    if (!std::exchange(said_too_many_, true)) {
+      observer_.fallback(FallbackReason::TooManySites, no_site,
+                         "The region has more than " + std::to_string(options_.max_sites) +
+                             " sites; '" + spec.name + "' and all later ones run their default.");
+    }
+    return no_site;
+  }
+  Site site;
+  site.shared = shared_site(spec);
+  site.ready = spec.ready;
+  if (!spec.pinned) site.stored = std::move(spec.stored);
+  site.suspicions = std::move(spec.suspicions);
+  site.outdated = spec.outdated && !spec.pinned;
+  sites_.push_back(std::move(site));
+  winners_.push_back(spec.pinned.value_or(0));
+  const auto here = static_cast<SiteIndex>(sites_.size() - 1);
+  for (SharedIndex index = 0; index < shared_.size(); ++index) join(here, index);
+  // The winner that the others found holds here as well: there is nothing to ask.
+  Site& added = sites_.back();
+  if (added.index && batch_.finished && !added.shared.collective)
+    added.reported = added.reported_ready = true;
+  take_winner(here);
+  return here;
+}
+
+void SharedTuning::take_winner(SiteIndex here) {
+  const Site& site = sites_[here];
+  if (failed_ || !site.index || *site.index >= batch_.winners.size()) return;
+  if (site.shared.collective) {
+    winners_[here] = site.leased;
+    return;
+  }
+  winners_[here] = runnable(here, batch_.winners[*site.index]);
+}
+
+void SharedTuning::join(SiteIndex here, SharedIndex index) {
+  Site& site = sites_[here];
+  const SharedSite& shared = shared_[index];
+  if (site.index || local_[index] != no_site || site.shared.name != shared.name ||
+      site.shared.key != shared.key) {
+    return;
+  }
+  if (!(site.shared == shared)) {
+    observer_.fallback(
+        FallbackReason::RanksDiffer, here,
+        "'" + shared.name + "' has other configs here than on another rank; it keeps its default.");
+    return;
+  }
+  site.index = index;
+  local_[index] = here;
+}
+
+std::uint32_t SharedTuning::runnable(SiteIndex here, std::uint32_t config) const {
+  const Site& site = sites_[here];
+  const bool known = config < site.shared.num_configs && !site.wrong.contains(config);
+  return known && site.ready ? config : site.shared.pinned.value_or(0);
+}
+
+void SharedTuning::site_ready(SiteIndex index, std::span<const std::uint32_t> unusable) {
+  if (index >= sites_.size() || sites_[index].ready) return;
+  sites_[index].ready = true;
+  sites_[index].unusable.assign(unusable.begin(), unusable.end());
+  take_winner(index);
+}
+
+void SharedTuning::reject_config(SiteIndex index, std::uint32_t config,
+                                 const std::string& /*detail*/, Rejection why) {
+  if (index >= sites_.size() || config == 0 || config >= sites_[index].shared.num_configs) return;
+  if (winners_[index] == config) winners_[index] = 0;
+  sites_[index].wrong[config] = why;
+}
+
+void SharedTuning::pass_by(double now) {
+  count_decisions(!entered_);
+  if (entered_) close_open_pass();
+  last_now_ = now;
+  ++entries_;
+}
+
+PassPlan SharedTuning::begin_pass(double now, bool bounded) {
+  awaiting_ = false;
+  count_decisions(!entered_);
+  if (entered_) close_open_pass();
+  if (std::isnan(first_now_)) {
+    first_now_ = now;
+    observer_.stage(stage_, 0);
+  }
+  last_now_ = now;
+  ++entries_;
+  entered_ = true;
+  rest_ = false;
+  give_up_waiting(now);
+  advance(now, bounded);
+  plan_ = winners_;
+  PassPlan plan{batch_.passes.empty() ? 0 : batch_.passes.back().number + 1,
+                stage_,
+                Measure::Nothing,
+                false,
+                Waiting::Nothing,
+                {}};
+  if (next_pass_is_due(bounded)) {
+    plan_pass(plan);
+  } else if (sites_.empty() && !asked_ && !failed_ && (bounded ? batch_.number == 0 : !observed_)) {
+    observed_ = true;
+    plan.pass = observation_passes + entries_;
+    plan.counted = true;
+  } else if (!finished()) {
+    plan.waiting = asked_ || next_ < batch_.passes.size() ? Waiting::Ranks : batch_.waiting;
+    if (plan.waiting == Waiting::Nothing) plan.waiting = Waiting::Results;
+  }
+  awaiting_ = !bounded && asked_;
+  plan.configs = plan_;
+  return plan;
+}
+
+bool SharedTuning::next_pass_is_due(bool bounded) const {
+  return next_ < batch_.passes.size() && (!bounded || entries_ >= batch_.first_entry);
+}
+
+void SharedTuning::plan_pass(PassPlan& plan) {
+  const Batch::Pass& pass = batch_.passes[next_];
+  for (SharedIndex index = 0; index < pass.configs.size(); ++index) {
+    const SiteIndex here = local(index);
+    if (here != no_site) plan_[here] = runnable(here, pass.configs[index]);
+  }
+  plan.pass = plan.number = pass.number;
+  plan.stage = pass.stage;
+  plan.measure = pass.measure;
+  plan.counted = true;
+  plan.agreed = settings_.ranks.size() > 1;
+  open_ = next_++;
+  ++passes_;
+}
+
+void SharedTuning::end_pass(std::uint64_t number, std::span<const SiteIndex> launched,
+                            std::span<const SiteIndex> failed, double now) {
+  if (!entered_) return;
+  last_now_ = now;
+  if (open_ && batch_.passes[*open_].number != number) return;  // the end of another entry
+  entered_ = false;
+  if (!open_) return;
+  Seen& seen = seen_[*open_];
+  const Batch::Pass& pass = batch_.passes[*open_];
+  open_.reset();
+  seen.ended = true;
+  for (const SiteIndex here : launched) {
+    if (here >= sites_.size() || !sites_[here].index) continue;
+    SiteResult one;
+    one.site = *sites_[here].index;
+    if (one.site >= pass.configs.size()) continue;
+    const bool refused = std::find(failed.begin(), failed.end(), here) != failed.end();
+    one.config = pass.configs[one.site];
+    one.status = refused ? SiteResult::Status::LaunchFailed : SiteResult::Status::Missing;
+    seen.report.sites.push_back(one);
+  }
+}
+
+SharedTuning::Seen* SharedTuning::seen_of(std::uint64_t number) {
+  for (std::size_t p = 0; p < seen_.size(); ++p)
+    if (batch_.passes[p].number == number && seen_[p].ended && !seen_[p].in) return &seen_[p];
+  return nullptr;
+}
+
+void SharedTuning::add_result(const PassResult& result, double now) {
+  last_now_ = std::max(last_now_, now);
+  Seen* seen = seen_of(result.pass);
+  if (seen == nullptr) return;
+  seen->in = true;
+  waited_entries_ = 0;
+  PassReport& report = seen->report;
+  if (!(report.region_seconds < 0)) report.region_seconds = result.region_seconds;
+  report.sm_clock_hz = result.sm_clock_hz;
+  report.throttled = result.throttled;
+  for (const SiteResult& measured : result.sites) {
+    if (measured.site >= sites_.size() || !sites_[measured.site].index) continue;
+    for (SiteResult& one : report.sites) {
+      if (one.site != *sites_[measured.site].index) continue;
+      if (one.status == SiteResult::Status::LaunchFailed) continue;
+      // The config in the report stays the one that was due: another one that ran is no sample.
+      const bool as_planned = measured.config == one.config;
+      one.launches = measured.launches;
+      one.seconds = measured.seconds;
+      one.in_pieces = measured.in_pieces;
+      one.status = as_planned ? measured.status : SiteResult::Status::Missing;
+      one.connection_bytes = measured.connection_bytes;
+    }
+  }
+}
+
+void SharedTuning::charge(std::uint64_t number, double seconds) {
+  if (!(seconds > 0)) return;
+  for (std::size_t p = 0; p < seen_.size(); ++p)
+    if (batch_.passes[p].number == number && !seen_[p].in)
+      seen_[p].report.region_seconds = std::min(0.0, seen_[p].report.region_seconds) - seconds;
+}
+
+void SharedTuning::lose_result(std::uint64_t number, double now) {
+  last_now_ = std::max(last_now_, now);
+  if (Seen* seen = seen_of(number)) {
+    seen->in = true;
+    seen->report.lost = true;
+  }
+}
+
+void SharedTuning::overrun(double now) {
+  last_now_ = std::max(last_now_, now);
+  if (batch_is_through() || failed_) return;
+  overran_ = true;
+  next_ = batch_.passes.size();
+  for (Seen& seen : seen_) {
+    seen.report.lost = seen.report.lost || !seen.in;
+    seen.ended = seen.in = true;
+  }
+}
+
+void SharedTuning::cut_short() {
+  engagement_.end();
+  if (failed_) return;
+  close_open_pass();
+  for (std::size_t p = next_; p < seen_.size(); ++p) {
+    seen_[p].ended = seen_[p].in = true;
+    seen_[p].report.lost = true;
+  }
+  next_ = batch_.passes.size();
+}
+
+std::unique_ptr<Lockstep> SharedTuning::lockstep() const {
+  if (settings_.ranks.size() < 2) return nullptr;
+  StableHash group;
+  group.add("passes");
+  group.add(settings_.group);
+  return std::make_unique<Lockstep>(coordinator_, settings_.lockstep_kind, group.value(),
+                                    settings_.ranks, settings_.presync_timeout);
+}
+
+void SharedTuning::close_open_pass() {
+  entered_ = false;
+  if (!open_) return;
+  Seen& seen = seen_[*open_];
+  open_.reset();
+  seen.ended = seen.in = true;
+  seen.report.lost = true;
+}
+
+void SharedTuning::give_up_waiting(double now) {
+  if (next_ < batch_.passes.size() || batch_is_through()) {
+    waited_entries_ = 0;
+    return;
+  }
+  if (waited_entries_++ == 0) waiting_since_ = now;
+  if (waited_entries_ < options_.result_patience ||
+      now - waiting_since_ < options_.result_patience_seconds) {
+    return;
+  }
+  std::size_t late = 0;
+  for (Seen& seen : seen_) {
+    if (seen.in) continue;
+    seen.in = seen.report.lost = true;
+    ++late;
+  }
+  observer_.fallback(FallbackReason::LateResults, no_site,
+                     "The results of " + std::to_string(late) + " passes did not come in " +
+                         std::to_string(std::exchange(waited_entries_, 0)) +
+                         " entries and count as missing.");
+}
+
+bool SharedTuning::batch_is_through() const {
+  return next_ == batch_.passes.size() && !open_ &&
+         std::all_of(seen_.begin(), seen_.end(), [](const Seen& seen) { return seen.in; });
+}
+
+bool SharedTuning::has_news() const {
+  if (closed_) return false;
+  if (batch_.finished && has_new_streams()) return true;
+  return std::any_of(sites_.begin(), sites_.end(), [](const Site& site) {
+    if (site.trivial()) return false;
+    return !site.reported ||
+           (site.index && ((site.ready && !site.reported_ready) ||
+                           !std::all_of(site.wrong.begin(), site.wrong.end(), [&](const auto& one) {
+                             return site.reported_wrong.contains(one.first);
+                           })));
+  });
+}
+
+bool SharedTuning::finished() const {
+  if (failed_) return true;
+  return batch_.finished && !asked_ && batch_is_through() && !has_news();
+}
+
+double SharedTuning::tuning_seconds() const {
+  if (std::isnan(first_now_)) return 0;
+  return (finished() ? finished_at_ : last_now_) - first_now_;
+}
+
+}  // namespace contextune

@@ -1,0 +1,241 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/agreement/batch.hpp"
+#include "core/agreement/coordinator.hpp"
+#include "core/agreement/engagement.hpp"
+#include "core/search/region_tuning.hpp"
+
+namespace contextune {
+
+/// With whom a region is tuned, and how long that may take.
+struct SharedTuningSettings {
+  std::uint64_t group = 0;           ///< Topic::group: the same on all ranks of the region
+  std::vector<std::uint32_t> ranks;  ///< of the job, ascending
+  std::uint32_t kind = 0;            ///< number of GroupPlanners among the coordinator's deciders
+  std::uint64_t inputs_hash = 0;     ///< of declared inputs other than TuningOptions
+  std::uint32_t lockstep_kind = 0;   ///< the same of Lockstep::decide
+  double presync_timeout = 5;        ///< seconds that a rank may be kept waiting for the others
+  std::uint64_t entries_before = 0;  ///< entries of the region so far; ranks count them alike
+  bool is_late = false;              ///< collectives were made in more than one of them
+  /// Says how the sites go on where the ranks do not agree, in a sentence without its end.
+  std::function<std::string()> outcome{};
+};
+
+/// Leaves only these ranks; several groups in one region ask questions of their own.
+void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks);
+
+/// The search in one region, decided for all ranks together: every rank runs the same batches of
+/// passes, reports what it measured, and is given the next. Agreed once a batch, not once a site or
+/// an entry.
+///
+/// Where the program makes the entries, it is never kept waiting for a rank that has not spoken: a
+/// batch holds from an entry that none of them has reached, and a rank that gets there without
+/// having been told takes its word back; they ask again later, with more room. Where entries are
+/// made for it, none is made before all ranks are known to take part: the program's own collectives
+/// would wait for one that does not. Once agreement has failed for good, every site runs its
+/// default, at once where nothing was committed.
+///
+/// Threads as RegionTuning says. The coordinator and the observer must outlive it.
+class SharedTuning final : public RegionTuning {
+ public:
+  SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
+               Coordinator& coordinator, TuningObserver& observer);
+
+  SiteIndex add_site(SiteSpec spec) override;
+  /// Without the device: which of a host's devices a rank uses is its own affair.
+  [[nodiscard]] Key public_key(const Key& key) const override;
+  void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
+  void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                     Rejection why = Rejection::Wrong) override;
+  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  /// In place of begin_pass, and without an end: an entry in which nothing is to be done about this
+  /// search. It counts as one all the same, since ranks name entries by their number.
+  void pass_by(double now);
+  void skip_entries(std::uint64_t entries) override { entries_ += entries; }
+  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                std::span<const SiteIndex> failed, double now) override;
+  void add_result(const PassResult& result, double now) override;
+  void charge(std::uint64_t pass, double seconds) override;
+  void lose_result(std::uint64_t pass, double now) override;
+  /// Between batches only, where all ranks are at the same entry.
+  [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }
+  void overrun(double now) override;
+  void cut_short() override;
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override;
+  [[nodiscard]] bool is_alone() const override { return settings_.ranks.size() < 2; }
+  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  void occupied(double seconds, const std::string& why) override;
+  void pause() override;
+  void leave(const std::string& why) override;
+  void limit_to(std::span<const std::uint32_t> ranks) override;
+  [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
+  /// Ends the agreement for that reason, a clause.
+  void give_up(const std::string& why);
+  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
+  bool settle(double now) override;
+  bool settle_entry(double now) override;
+  void explain_unfinished() override;
+  [[nodiscard]] bool finished() const override;
+  [[nodiscard]] Stage stage() const override { return stage_; }
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override { return winners_; }
+  [[nodiscard]] std::uint64_t passes() const override { return passes_; }
+  [[nodiscard]] std::uint64_t entries() const override { return entries_; }
+  [[nodiscard]] double tuning_seconds() const override;
+
+ private:
+  struct Site {
+    SharedSite shared;
+    std::optional<SharedIndex> index;  ///< once the planner has taken it up
+    bool reported = false;
+    bool ready = true;
+    bool reported_ready = false;
+    std::vector<std::uint32_t> unusable;
+    /// Configs that compute something else here, or may: never run.
+    std::map<std::uint32_t, Rejection> wrong;
+    std::set<std::uint32_t> reported_wrong;
+    std::optional<StoredWinner> stored;
+    Suspicions suspicions;
+    bool outdated = false;
+    std::uint32_t leased = 0;  ///< what its decisions are told when no lease is running
+    std::map<std::uint32_t, std::vector<double>> samples;  ///< this rank's own, by config
+    [[nodiscard]] bool trivial() const { return shared.num_configs == 1 || shared.pinned; }
+  };
+  /// How many decisions of a stream there were at the begin of the last two entries.
+  struct Period {
+    std::uint64_t decisions = 0;
+    std::uint32_t per_entry = 0;
+    std::uint32_t before = 0;  ///< per_entry of the entry before; 0: there was none
+    bool leased = false;       ///< it was told something
+    int untold = 0;            ///< agreements and refusals since there is something to tell
+  };
+  /// What this rank has of one pass of the batch.
+  struct Seen {
+    PassReport report;
+    bool ended = false;
+    bool in = false;  ///< its result has come, or never will
+  };
+
+  /// For a verdict where a collective is due that it is about, and to guess would have ranks hang
+  /// in NCCL for good. It takes longer only while a process stands still that may know the verdict,
+  /// for which the collective itself would wait; of one that has ended, all hear at once.
+  static constexpr double held_verdict_seconds = 600;
+  /// Why a rank takes its word back.
+  static constexpr const char* entered_again = "the region was entered again before all had spoken";
+
+  // shared_tuning.cpp: entries
+  [[nodiscard]] SharedSite shared_site(const SiteSpec& spec) const;
+  void join(SiteIndex here, SharedIndex index);
+  void take_winner(SiteIndex here);
+  [[nodiscard]] std::uint32_t runnable(SiteIndex here, std::uint32_t config) const;
+  [[nodiscard]] bool next_pass_is_due(bool bounded) const;
+  void plan_pass(PassPlan& plan);
+  void close_open_pass();
+  void give_up_waiting(double now);
+  [[nodiscard]] Seen* seen_of(std::uint64_t pass);
+  [[nodiscard]] bool batch_is_through() const;
+  [[nodiscard]] bool has_news() const;
+
+  // shared_decisions.cpp: collective sites
+  void count_decisions(bool entry_was_made);
+  [[nodiscard]] bool has_new_streams() const;
+  void note_untold();
+  void hold_decisions(bool bounded);
+  void release_decisions();
+  [[nodiscard]] bool settle_because(const char* why, double now);
+  void commit_leases(const Batch& batch);
+
+  // shared_parts.cpp: what is said
+  void ask(double now, bool bounded);
+  [[nodiscard]] BatchReport report(double now, bool bounded) const;
+  void note_said(const BatchReport& report);
+
+  // shared_agreement.cpp: what is heard
+  void advance(double now, bool bounded);
+  [[nodiscard]] Agreement take_back();
+  [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);
+  /// The verdict was waited for so long.
+  static void leave_unknown(Agreement& agreement, double seconds);
+  void heard(Agreement agreement, bool bounded);
+  /// Counts a refusal; whether the question is asked again.
+  [[nodiscard]] bool has_patience(const std::string& why);
+  void take(Batch&& batch);
+  void mirror(const TuningEvent& event);
+  void fail(const std::string& why);
+  void close(const std::string& why);
+  [[nodiscard]] SiteIndex local(SiteIndex shared) const;
+
+  const TuningOptions options_;
+  SharedTuningSettings settings_;
+  Coordinator& coordinator_;
+  TuningObserver& observer_;
+  Engagement engagement_;  ///< in a batch whose passes are made for us
+
+  std::vector<Site> sites_;
+  std::vector<SharedSite> shared_;  ///< all that the planner has taken up, by SharedIndex
+  std::vector<SiteIndex> local_;    ///< by SharedIndex; no_site where this rank lacks it
+  std::vector<std::uint32_t> winners_;
+  std::vector<std::uint32_t> plan_;
+
+  Batch batch_;  ///< the one that is run, or was last
+  std::uint64_t batch_hash_ = 0;
+  std::vector<Seen> seen_;           ///< by position in the batch
+  std::size_t next_ = 0;             ///< pass of the batch
+  std::optional<std::size_t> open_;  ///< pass of the batch that is going on
+
+  Topic topic_;
+  bool asked_ = false;
+  bool asked_bounded_ = false;
+  /// await_ranks is the next call, or under way: what it hears is not there yet.
+  std::atomic<bool> awaiting_{false};
+  DecisionPort* port_ = nullptr;
+  std::vector<DecisionStanding> standings_;  ///< at the begin of this entry
+  std::map<std::pair<SiteIndex, std::uint64_t>, Period> periods_;
+  bool holding_ = false;
+  BatchReport said_;  ///< said again where the answer was no
+  bool say_again_ = false;
+  bool overran_ = false;  ///< passes of the batch did not end in time
+  /// Heard in await_ranks, or not taken in yet for want of memory.
+  std::optional<Agreement> answer_;
+  std::size_t leases_committed_ = 0;  ///< of the batch in it
+  double settling_since_ = std::numeric_limits<double>::quiet_NaN();
+  std::optional<std::uint64_t> pause_said_;  ///< as the part of that question
+  bool pausing_ = false;                     ///< the answer is to that
+  bool closed_ = false;       ///< what comes after the winners is not agreed on any more
+  bool rest_ = false;         ///< nothing to run: the next entry asks again, not this one
+  std::uint64_t margin_ = 4;  ///< entries in which an answer is expected
+  int refusals_ = 0;          ///< since the last agreement
+  double refused_since_ = 0;  ///< time of the first of them
+  std::string last_refusal_;
+  bool explained_ = false;
+  std::uint64_t asked_entry_ = 0;
+  std::uint64_t pause_entries_ = 0;  ///< after batches without passes, before asking again
+  std::uint64_t pause_until_ = 0;
+
+  Stage stage_ = Stage::Table;
+  bool failed_ = false;
+  bool left_ = false;
+  bool said_too_many_ = false;
+  bool entered_ = false;
+  bool observed_ = false;  ///< an entry that showed which sites there are
+  std::uint64_t entries_;
+  std::uint64_t passes_ = 0;
+  std::uint64_t waited_entries_ = 0;
+  double waiting_since_ = 0;
+  double first_now_ = std::numeric_limits<double>::quiet_NaN();
+  double last_now_ = 0;
+  double finished_at_ = 0;
+};
+
+}  // namespace contextune

@@ -1,0 +1,259 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "core/agreement/lockstep.hpp"
+#include "core/search/decision_port.hpp"
+#include "core/search/stored_winner.hpp"
+#include "core/search/tuning_observer.hpp"
+
+namespace contextune {
+
+/// What a site is judged on.
+enum class Objective {
+  Own,    ///< its own device time in the table, then the region's
+  Region  ///< the region's time only: keeps the default during the table
+};
+
+/// What processes that ended abnormally were trying of a site.
+struct Suspicions {
+  std::vector<std::uint32_t> blamed;    ///< has taken a process down: never tried
+  std::vector<std::uint32_t> suspects;  ///< perhaps one of them: each is first tried alone
+};
+
+/// One tunable thing at one key.
+struct SiteSpec {
+  std::string name;
+  Key key;
+  std::vector<Config> configs;  ///< number 0 is the default; never empty
+  Objective objective = Objective::Own;
+  std::optional<int> n_warmup{};  ///< absent: the region's
+  std::optional<int> n_repeat{};
+  std::optional<std::uint32_t> pinned{};  ///< runs this config always, and is not tuned
+  bool by_size = false;                   ///< that is what another size has won, or the default
+  bool ready = true;                      ///< false: variants are being built; see site_ready
+  /// Told to decisions that ranks make in the same order, and tuned only where they are kept in
+  /// step; see RegionTuning::keep_in_step. A rank's time includes waiting for the others, so the
+  /// shortest one counts, which is that of the rank that came last.
+  bool collective = false;
+  std::optional<StoredWinner> stored{};  ///< what an earlier run has found out
+  bool outdated = false;  ///< it did for other code, or another declaration, so not for this site
+  Suspicions suspicions{};
+};
+
+/// What to measure in a pass.
+enum class Measure {
+  Nothing,
+  Activity,  ///< every launched site's device time, and the region's
+  Span       ///< the region's time alone, by one event pair, with CUPTI closed
+};
+
+/// Why an entry is not a pass.
+enum class Waiting {
+  Nothing,  ///< it is a pass, or the tuning is finished
+  Results,  ///< of earlier passes
+  Builds,   ///< no site is ready yet
+  Budget,   ///< trials have cost max_slowdown; runs what is known so far
+  Ranks,    ///< the other ranks have not agreed yet; see await_ranks
+  Pause     ///< one of them goes on later: there is no pass before the region comes round again
+};
+
+/// What every site runs in one entry. `configs` is indexed by site; a site beyond its end runs
+/// config 0. It stays as it is until the next begin_pass, whatever else is called.
+struct PassPlan {
+  std::uint64_t pass = 0;  ///< number of this pass; of the next one if this entry is not counted
+  Stage stage = Stage::Finished;
+  Measure measure = Measure::Nothing;
+  bool counted = false;
+  Waiting waiting = Waiting::Nothing;
+  std::span<const std::uint32_t> configs;
+  bool agreed = false;  ///< all ranks of lockstep() make it
+  /// Reports name the pass by it; passes that ranks agreed on are numbered apart from the others.
+  std::uint64_t number = 0;
+};
+
+/// What one site did in a measured pass.
+struct SiteResult {
+  enum class Status { Measured, LaunchFailed, Missing, TooMuchMemory };
+  SiteIndex site = 0;
+  std::uint32_t config = 0;  ///< that really ran
+  std::uint32_t launches = 0;
+  double seconds = 0;  ///< sum over its launches, divided by their number
+  Status status = Status::Measured;
+  /// One of them is timed from the first start to the last end of several pieces of work. What the
+  /// host takes between them counts, and Measure::Activity makes that longer.
+  bool in_pieces = false;
+  /// Of TooMuchMemory: what NCCL took for the connections that the config needs.
+  std::uint64_t connection_bytes = 0;
+
+  /// It is never chosen.
+  [[nodiscard]] bool has_failed() const {
+    return status == Status::LaunchFailed || status == Status::TooMuchMemory;
+  }
+};
+
+/// Everything measured in one pass.
+struct PassResult {
+  std::uint64_t pass = 0;
+  std::vector<SiteResult> sites;  ///< after Measure::Span at most those that have failed
+  double region_seconds = 0;      ///< not above 0: not known
+  double sm_clock_hz = 0;         ///< 0: not known
+  bool throttled = false;         ///< nothing of it counts
+};
+
+/// The search in one region as whoever makes its passes sees it: which config every site runs in
+/// every entry, from the first entry to the winners. `now` is any monotonic clock in seconds.
+///
+/// Not thread-safe, but await_ranks: its region serialises calls; only PassPlan::configs may be
+/// read by others between begin_pass and end_pass.
+class RegionTuning {
+ public:
+  virtual ~RegionTuning() = default;
+
+  /// A site was launched for the first time: call before that launch, in or between entries.
+  /// Returns no_site, and reports it once, beyond max_sites.
+  /// @throws Error if it has no configs or pins one that it does not have
+  virtual SiteIndex add_site(SiteSpec spec) = 0;
+
+  /// How a site with that key is called in logs: without what only this rank has to do with.
+  [[nodiscard]] virtual Key public_key(const Key& key) const { return key; }
+
+  /// All its configs can be launched now but those in `unusable`, which could not be built and
+  /// count as failed. Owed for every site that was added unready, even if nothing could be built:
+  /// until then finished() is false, and entries may be Waiting::Builds.
+  virtual void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) = 0;
+
+  /// The config computes something else than the default, or may: it counts as failed and is never
+  /// chosen.
+  /// Call between entries; `detail` is a sentence for the observer. Config 0 cannot be wrong.
+  virtual void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
+                             Rejection why = Rejection::Wrong) = 0;
+
+  /// An entry begins, which settle_entry() permits if it is bounded. If the one before never ended,
+  /// it counts as abandoned.
+  /// @param bounded the program makes the entries (`live`): what a trial costs is its time, and
+  ///        it is never kept waiting for a rank that has not spoken
+  [[nodiscard]] virtual PassPlan begin_pass(double now, bool bounded = true) = 0;
+
+  /// So many entries came and went, with the winners, of which begin_pass was not told: ranks that
+  /// found the winners in different ones mean the same one by a number all the same.
+  virtual void skip_entries(std::uint64_t) {}
+
+  /// The entry ended: all its work was issued.
+  /// @param launched sites that were launched in it, each once
+  /// @param failed those among them whose config could not be launched (and that ran the default
+  ///        instead)
+  virtual void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+                        std::span<const SiteIndex> failed, double now) = 0;
+
+  /// What was measured in a pass that has ended; once for each whose plan said so. May come entries
+  /// later, in any order. Unknown or repeated passes are ignored.
+  virtual void add_result(const PassResult& result, double now) = 0;
+
+  /// In that pass, whose results have not come, a trial did what it does once only, as a collective
+  /// that connects. It has no time then, but what the program waited counts against max_slowdown.
+  virtual void charge(std::uint64_t pass, double seconds) = 0;
+
+  /// Nothing will come for that pass.
+  virtual void lose_result(std::uint64_t pass, double now) = 0;
+
+  /// Whether the next begin_pass may depend on results that have not come. To ask the GPU's clock
+  /// for them halts the program a little, and with it every rank that is to meet it.
+  [[nodiscard]] virtual bool wants_results() const { return true; }
+
+  /// The passes whose results are due have not ended within trial_timeout, and perhaps never will:
+  /// what they try is never chosen, and the search ends with what it knows. Between entries.
+  virtual void overrun(double now) = 0;
+
+  /// The pass that has begun and those that were agreed on after it are made by no rank: one of
+  /// them cannot. In place of its end.
+  virtual void cut_short() {}
+
+  /// For what the ranks of agreed passes do together beside agreeing on them. Null: there is but
+  /// this one.
+  [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep() const { return nullptr; }
+
+  /// Whether its passes are this rank's own affair, now and later: no other rank makes them with
+  /// it.
+  [[nodiscard]] virtual bool is_alone() const { return false; }
+
+  /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
+  /// threads may make other calls meanwhile; of this one there is one at a time.
+  /// @param interrupted asked now and then, unless it is empty: whether to return without it
+  virtual void await_ranks(const std::function<bool()>& /*interrupted*/ = {}) {}
+
+  /// This process is at something that takes a while before its next pass: other ranks are to wait
+  /// for it so long instead of giving it up. `why` is a clause: "is ...".
+  virtual void occupied(double /*seconds*/, const std::string& /*why*/) {}
+
+  /// What was taken for this tuning beside its passes, such as the opening of a timer. Where passes
+  /// are bounded, it counts as what trials cost.
+  virtual void spend(double /*seconds*/) {}
+
+  /// There are no more passes now, and will be when the region comes round again: no rank waits for
+  /// this one until then.
+  virtual void pause() {}
+
+  /// There are no more passes, ever, for that reason, a clause: no rank waits for this one. Nothing
+  /// but settle() may follow. Also while another thread is in await_ranks, which returns soon.
+  virtual void leave(const std::string& /*why*/) {}
+
+  /// Collective sites are told through `port` from now on, which outlives this.
+  /// @return false: there is nobody to keep in step with, so they keep their default
+  [[nodiscard]] virtual bool keep_in_step(DecisionPort& /*port*/) { return false; }
+
+  /// What a pass of this region does is known to wait for other ranks: where its entries are made
+  /// for it, all ranks have to make the same number of them. Before the first of them.
+  /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
+  virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
+
+  /// Only these ranks of the job tune the region. Before its first pass.
+  virtual void limit_to(std::span<const std::uint32_t> /*ranks*/) {}
+
+  /// The ranks that make the passes with this one have been lost, for that reason, a clause: no
+  /// pass that was agreed on is made any more.
+  /// @return whether the search goes on without them
+  virtual bool go_on_alone(const std::string& /*why*/) { return false; }
+
+  /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
+  /// question back, or waits for the verdict where that is too late, which others' programs cannot
+  /// delay.
+  /// @return false: not yet; ask again in a moment, without the region's lock in between
+  virtual bool settle(double /*now*/) { return true; }
+
+  /// An entry that the program makes is about to begin. Sees to it in the same way that it is known
+  /// what runs in it, where a question had to be answered before.
+  /// @return false: not yet; ask again in a moment, without the region's lock in between
+  virtual bool settle_entry(double /*now*/) { return true; }
+
+  /// The program is about to end: reports, once, what has kept this from being finished if nothing
+  /// was said about it yet.
+  virtual void explain_unfinished() {}
+
+  /// Nothing is measured, entries run winners. Becomes false again if new sites come up.
+  [[nodiscard]] virtual bool finished() const = 0;
+
+  [[nodiscard]] virtual Stage stage() const = 0;
+
+  /// The config that each site runs when nothing is tried: the winner, or what is known so far.
+  /// Valid until the next call.
+  [[nodiscard]] virtual std::span<const std::uint32_t> winners() const = 0;
+
+  /// Counted passes, and all entries, so far.
+  [[nodiscard]] virtual std::uint64_t passes() const = 0;
+  [[nodiscard]] virtual std::uint64_t entries() const = 0;
+
+  /// Seconds from the first entry to the end of the last generation's stages, or to now.
+  [[nodiscard]] virtual double tuning_seconds() const = 0;
+};
+
+}  // namespace contextune

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "intercept/graphs/graph_table.hpp"
+#include "intercept/program/allocation_map.hpp"
+#include "intercept/program/capture_watch.hpp"
+#include "intercept/program/kernel_table.hpp"
+#include "intercept/program/launcher.hpp"
+#include "intercept/replay/recording.hpp"
+
+namespace contextune::intercept {
+
+/// Writes down what the program has the GPU do, from begin() to end(): launches with their
+/// arguments, copies, memsets, events. One recording at a time in a process, of one thread. What
+/// cannot be done again exactly is an obstacle: the recording stops there, the program does not
+/// notice. Any thread; nothing throws, and every call of the program is made once, as written.
+class Recorder {
+ public:
+  /// Called before the first launch of each kernel in a recording, on the launching thread.
+  /// @return what stands in the way of a replay; absent: nothing
+  using FirstLaunch = std::function<std::optional<Recording::Obstacle>(const KnownKernel&)>;
+
+  /// Gives back what is in the way of so many bytes that the program wants.
+  using GiveWay = std::function<void(std::size_t bytes)>;
+
+  /// @param several_devices so a launch's context tells its device
+  Recorder(const contextune_frontend* frontend, const gpu::Driver& driver, const Launcher& launcher,
+           KernelTable& kernels, GraphTable& graphs, AllocationMap& allocations,
+           CaptureWatch& captures, bool several_devices);
+
+  /// What tells whether memory or modules came or went: to be taken before memory is looked at.
+  struct Versions {
+    std::uint64_t allocations = 0;
+    std::uint64_t kernels = 0;
+    bool operator==(const Versions&) const = default;
+  };
+  [[nodiscard]] Versions versions() const noexcept {
+    return {allocations_.version(), kernels_.epoch()};
+  }
+
+  /// @param thread_bound the work is all this thread's; else that of the first thread to come
+  /// @param most_host_bytes that a replay may take for the host's side of copies
+  /// @param give_way gives memory back that was kept for recordings; called on any thread, before
+  ///   the program takes memory, which is an obstacle
+  /// @return false: another recording is under way, or a call of the last one
+  [[nodiscard]] bool begin(bool thread_bound, const Versions& versions, std::size_t most_host_bytes,
+                           FirstLaunch first_launch, GiveWay give_way) noexcept;
+  /// What was recorded. To be called by the thread that recorded; calls of others that come now
+  /// are passed through.
+  [[nodiscard]] Recording end() noexcept;
+
+  /// Something is being recorded, and nothing has come in its way.
+  [[nodiscard]] bool active() const noexcept { return active_.load(std::memory_order_acquire); }
+  /// A call of the program is being looked at: of a recording that another thread has ended, if
+  /// there is none now.
+  [[nodiscard]] bool busy() const noexcept { return inside_.load(std::memory_order_acquire) != 0; }
+
+  /// Makes the launch as written.
+  [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
+  [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
+
+  /// After every registered call of another kind, while active.
+  void after(contextune_fn fn, void* const* args, CUresult result) noexcept;
+
+  /// Around each call of the program to NCCL, which is one operation: what NCCL has the driver do
+  /// meanwhile, and on threads of its own, is none.
+  void nccl_begins(const contextune_nccl_call& call) noexcept;
+  void nccl_ended(const contextune_nccl_call& call) noexcept;
+
+  /// The program has an event that another process records.
+  void event_imported(CUevent event) noexcept;
+
+  /// The program is about to take so much memory of the device.
+  void memory_wanted(std::size_t bytes) noexcept;
+  /// Something happened that a recording cannot hold.
+  void obstruct(FallbackReason reason, std::string text, bool retry = false) noexcept;
+
+ private:
+  /// Whether this thread's work is what is recorded; if it is not, that is an obstacle.
+  [[nodiscard]] bool is_ours() noexcept;
+  [[nodiscard]] bool is_owner() noexcept;
+  [[nodiscard]] bool may_record(const Launch& launch);
+  /// The kernel of a launch; null: it stands in the way.
+  [[nodiscard]] const KnownKernel* meet(const Launch& launch);
+  void check_arguments(const Launch& launch, const KnownKernel& kernel);
+  /// Whether the driver has memory there, of which the map does not know.
+  [[nodiscard]] bool is_unseen_memory(CUdeviceptr word);
+  [[nodiscard]] bool may_record(const GraphCall& call);
+  [[nodiscard]] bool may_record(const contextune_nccl_call& call);
+  [[nodiscard]] bool note_transfer(contextune_fn fn, void* const* args);
+  void note_event(CUevent event, CUstream stream);
+  void note_wait(CUstream stream, CUevent event);
+  /// @param stream null: everything
+  void note_synchronise(CUstream stream);
+  void note_host_side(Operation& operation, std::size_t argument, std::size_t size_bytes,
+                      bool writes);
+  /// The first one counts. Under the mutex.
+  void set_obstacle(Recording::Obstacle obstacle) noexcept;
+  void add(Operation operation);
+  void use(CUstream stream);
+
+  const contextune_frontend* frontend_;
+  const gpu::Driver& driver_;
+  const Launcher& launcher_;
+  KernelTable& kernels_;
+  GraphTable& graphs_;
+  AllocationMap& allocations_;
+  CaptureWatch& captures_;
+  const bool several_devices_;
+  std::atomic<bool> active_{false};
+  bool begun_ = false;          ///< and not ended
+  std::atomic<int> inside_{0};  ///< calls that are being looked at
+  std::mutex mutex_;
+  Recording recording_;
+  FirstLaunch first_launch_;
+  GiveWay give_way_;
+  std::size_t most_host_bytes_ = 0;
+  std::uint64_t thread_ = 0;  ///< whose work it is; 0: of the first to come
+  Versions versions_;
+  CUcontext context_ = nullptr;  ///< current where it began
+  /// Where copies wrote to the host: begin and size.
+  std::vector<std::pair<const std::byte*, std::size_t>> written_;
+  std::map<CUevent, std::uint32_t> events_;
+  std::set<CUevent> imported_events_;
+  std::set<const KnownKernel*> kernels_seen_;
+  std::set<CUgraphExec> graphs_seen_;
+  std::unordered_set<CUdeviceptr> no_addresses_;  ///< words of arguments that are none
+  bool to_host_ = false;                          ///< a copy to the host is under way
+  bool host_knows_ = false;                       ///< and the host may have seen what it brought
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,337 @@
+#include "intercept/runtime/hooks.hpp"
+
+#include "gpu/driver/process_exit.hpp"
+#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/host/hook_arguments.hpp"
+#include "intercept/host/own_arithmetic.hpp"
+#include "intercept/host/uncancelled.hpp"
+#include "intercept/program/code_load.hpp"
+#include "intercept/program/memory_hooks.hpp"
+#include "intercept/regions/tunable_launch.hpp"
+#include "intercept/runtime/process_runtime.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constinit const contextune_frontend* attached = nullptr;
+
+CUresult on_launch(const contextune_launch* call) noexcept {
+  if (ProcessRuntime* runtime = running_runtime()) return runtime->launch(*call);
+  return Launcher(attached).as_written(*call);
+}
+
+CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  const GraphCall call(fn, exec, stream);
+  if (ProcessRuntime* runtime = running_runtime()) return runtime->launch_graph(call);
+  return reinterpret_cast<decltype(&cuGraphLaunch)>(attached->real(fn))(exec, stream);
+}
+
+CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
+  const auto stream = argument<CUstream>(args, 0);
+  if (stream != nullptr) return stream;
+  const bool per_thread = fn == contextune_fn_cuStreamBeginCapture_ptsz ||
+                          fn == contextune_fn_cuStreamBeginCapture_v2_ptsz ||
+                          fn == contextune_fn_cuStreamBeginCaptureToGraph_ptsz ||
+                          fn == contextune_fn_cuStreamEndCapture_ptsz;
+  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+}
+
+void on_before(contextune_fn fn, void* const* args) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  ProcessRuntime* runtime = running_runtime();
+  if (runtime == nullptr) return;
+  runtime->gate().pass();
+  memory_call_begins(runtime->allocations(), fn, args);
+  if (const auto bytes = memory_taken_by(fn, args)) runtime->recorder().memory_wanted(*bytes);
+  if (TunableCall* call = this_thread().call) TunableLaunch::transfer_begins(*call, fn, args);
+  switch (fn) {
+    case contextune_fn_cuModuleUnload:
+      runtime->module_variables().unloads(argument<CUmodule>(args, 0));
+      runtime->loads().unloads(argument<CUmodule>(args, 0));
+      return runtime->handles_go_away();
+    case contextune_fn_cuLibraryUnload:
+      runtime->module_variables().unloads(argument<CUlibrary>(args, 0));
+      runtime->loads().unloads(argument<CUlibrary>(args, 0));
+      return runtime->handles_go_away();
+    case contextune_fn_cuStreamBeginCapture:
+    case contextune_fn_cuStreamBeginCapture_ptsz:
+    case contextune_fn_cuStreamBeginCapture_v2:
+    case contextune_fn_cuStreamBeginCapture_v2_ptsz:
+    case contextune_fn_cuStreamBeginCaptureToGraph:
+    case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
+      return runtime->captures().begin(capture_stream(fn, args));
+    case contextune_fn_cuGraphExecDestroy:
+      runtime->recorder().obstruct(FallbackReason::ReplayAllocation, "It destroys a graph.", true);
+      return runtime->graphs().destroyed(argument<CUgraphExec>(args, 0));
+    case contextune_fn_cuTexObjectDestroy:
+    case contextune_fn_cuSurfObjectDestroy:
+      return runtime->recorder().obstruct(FallbackReason::ReplayAllocation,
+                                          "It destroys a texture or surface object.", true);
+    case contextune_fn_cuStreamDestroy:
+    case contextune_fn_cuStreamDestroy_v2:
+      return runtime->stream_goes_away(argument<CUstream>(args, 0));
+    case contextune_fn_cuCtxDestroy:
+    case contextune_fn_cuCtxDestroy_v2:
+    case contextune_fn_cuCtxDetach:
+      return runtime->context_goes_away(argument<CUcontext>(args, 0));
+    case contextune_fn_cuGreenCtxDestroy:
+      return runtime->context_goes_away(nullptr);
+    case contextune_fn_cuDevicePrimaryCtxReset:
+    case contextune_fn_cuDevicePrimaryCtxReset_v2:
+      return runtime->primary_context_goes_away(argument<CUdevice>(args, 0));
+    default:
+      return;
+  }
+}
+
+/// What the program sets on its own kernels.
+void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
+  constexpr auto carveout = CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  ProgramAttributes& program = runtime.program_attributes();
+  runtime.submitter().forget_shapes();
+  try {
+    if (fn == contextune_fn_cuFuncSetAttribute) {
+      program.set(argument<CUfunction>(args, 0), argument<CUfunction_attribute>(args, 1));
+    } else if (fn == contextune_fn_cuKernelSetAttribute) {
+      program.set(argument<CUkernel>(args, 2), argument<CUfunction_attribute>(args, 0));
+    } else {
+      // A cache configuration is a carve-out by another name.
+      program.set(argument<const void*>(args, 0), carveout);
+    }
+  } catch (...) {
+    // No memory to remember it.
+  }
+}
+
+/// Code that the program loaded, and handles that it got of it.
+void on_load(gpu::ModuleVariables& variables, contextune_fn fn, void* const* args) noexcept {
+  switch (fn) {
+    case contextune_fn_cuModuleLoad:
+      return variables.loaded_from_file(*argument<CUmodule*>(args, 0),
+                                        argument<const char*>(args, 1));
+    case contextune_fn_cuLibraryLoadFromFile:
+      return variables.loaded_from_file(*argument<CUlibrary*>(args, 0),
+                                        argument<const char*>(args, 1));
+    case contextune_fn_cuLibraryLoadData:
+      return variables.loaded(*argument<CUlibrary*>(args, 0), argument<const void*>(args, 1));
+    case contextune_fn_cuLibraryGetModule:
+      return variables.belongs(*argument<CUmodule*>(args, 0), argument<CUlibrary>(args, 1));
+    case contextune_fn_cuKernelGetFunction:
+      return variables.belongs(*argument<CUfunction*>(args, 0), argument<CUkernel>(args, 1));
+    case contextune_fn_cuModuleGetFunction:
+      return variables.used(argument<CUmodule>(args, 1), *argument<CUfunction*>(args, 0));
+    case contextune_fn_cuModuleEnumerateFunctions:
+      if (argument<unsigned int>(args, 1) == 0) return;
+      return variables.used(argument<CUmodule>(args, 2), *argument<CUfunction*>(args, 0));
+    case contextune_fn_cuModuleGetGlobal_v2:
+      return variables.used(argument<CUmodule>(args, 2), nullptr);
+    case contextune_fn_cuLibraryGetKernel:
+      return variables.used(argument<CUlibrary>(args, 1), *argument<CUkernel*>(args, 0));
+    case contextune_fn_cuLibraryEnumerateKernels:
+      if (argument<unsigned int>(args, 1) == 0) return;
+      return variables.used(argument<CUlibrary>(args, 2), *argument<CUkernel*>(args, 0));
+    case contextune_fn_cuLibraryGetGlobal:
+      return variables.used(argument<CUlibrary>(args, 2), nullptr);
+    default:
+      return variables.loaded(*argument<CUmodule*>(args, 0), argument<const void*>(args, 1));
+  }
+}
+
+void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
+  switch (fn) {
+    case contextune_fn_cuModuleLoad:
+    case contextune_fn_cuModuleLoadData:
+    case contextune_fn_cuModuleLoadDataEx:
+    case contextune_fn_cuModuleLoadFatBinary:
+    case contextune_fn_cuLibraryLoadData:
+    case contextune_fn_cuLibraryLoadFromFile:
+    case contextune_fn_cuLibraryGetModule:
+    case contextune_fn_cuKernelGetFunction:
+    case contextune_fn_cuModuleGetFunction:
+    case contextune_fn_cuModuleEnumerateFunctions:
+    case contextune_fn_cuModuleGetGlobal_v2:
+    case contextune_fn_cuLibraryGetKernel:
+    case contextune_fn_cuLibraryEnumerateKernels:
+    case contextune_fn_cuLibraryGetGlobal:
+      return on_load(runtime.module_variables(), fn, args);
+    case contextune_fn_cuFuncSetAttribute:
+    case contextune_fn_cuKernelSetAttribute:
+    case contextune_fn_cuFuncSetCacheConfig:
+    case contextune_fn_cuKernelSetCacheConfig:
+      return on_attribute_set(runtime, fn, args);
+    case contextune_fn_cuStreamSetAttribute:
+    case contextune_fn_cuStreamSetAttribute_ptsz:
+    case contextune_fn_cuStreamCopyAttributes:
+    case contextune_fn_cuStreamCopyAttributes_ptsz:
+      return runtime.submitter().forget_stream();
+    case contextune_fn_cuDevicePrimaryCtxRelease:
+    case contextune_fn_cuDevicePrimaryCtxRelease_v2:
+      return runtime.primary_context_released(argument<CUdevice>(args, 0));
+    case contextune_fn_cuCtxCreate:
+    case contextune_fn_cuCtxCreate_v2:
+      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 2));
+    case contextune_fn_cuCtxCreate_v3:
+      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 4));
+    case contextune_fn_cuCtxCreate_v4:
+      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 3));
+    case contextune_fn_cuDevicePrimaryCtxRetain:
+      return runtime.primary_context(argument<CUdevice>(args, 1), *argument<CUcontext*>(args, 0));
+    case contextune_fn_cuStreamSynchronize:
+    case contextune_fn_cuStreamSynchronize_ptsz:
+    case contextune_fn_cuEventSynchronize:
+    case contextune_fn_cuCtxSynchronize:
+    case contextune_fn_cuCtxSynchronize_v2:
+      return runtime.synchronised();
+    case contextune_fn_cuMemcpyDtoH_v2:
+    case contextune_fn_cuMemcpyDtoH_v2_ptds:
+      return runtime.work_was_waited_for();
+    case contextune_fn_cuGraphInstantiate:
+    case contextune_fn_cuGraphInstantiate_v2:
+    case contextune_fn_cuGraphInstantiateWithFlags:
+    case contextune_fn_cuGraphInstantiateWithParams:
+    case contextune_fn_cuGraphInstantiateWithParams_ptsz:
+      runtime.graph_is_used();
+      return runtime.graphs().instantiated(fn, args);
+    case contextune_fn_cuGraphExecKernelNodeSetParams:
+    case contextune_fn_cuGraphExecKernelNodeSetParams_v2:
+    case contextune_fn_cuGraphExecNodeSetParams:
+    case contextune_fn_cuGraphExecUpdate:
+    case contextune_fn_cuGraphExecUpdate_v2:
+    case contextune_fn_cuGraphExecMemcpyNodeSetParams:
+    case contextune_fn_cuGraphExecMemsetNodeSetParams:
+    case contextune_fn_cuGraphExecHostNodeSetParams:
+    case contextune_fn_cuGraphExecChildGraphNodeSetParams:
+    case contextune_fn_cuGraphExecEventRecordNodeSetEvent:
+    case contextune_fn_cuGraphExecEventWaitNodeSetEvent:
+    case contextune_fn_cuGraphExecExternalSemaphoresSignalNodeSetParams:
+    case contextune_fn_cuGraphExecExternalSemaphoresWaitNodeSetParams:
+    case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
+    case contextune_fn_cuGraphNodeSetEnabled:
+      runtime.recorder().obstruct(FallbackReason::GraphUnreplayable, "It changes a graph.");
+      return runtime.chained_graphs().changed(fn, args);
+    case contextune_fn_cuIpcOpenEventHandle:
+      return runtime.recorder().event_imported(*argument<CUevent*>(args, 0));
+    case contextune_fn_cuGraphUpload:
+    case contextune_fn_cuGraphUpload_ptsz:
+      runtime.graph_is_used();
+      return runtime.chained_graphs().uploaded(fn, args);
+    case contextune_fn_cuLaunch:
+    case contextune_fn_cuLaunchGrid:
+    case contextune_fn_cuLaunchGridAsync:
+    case contextune_fn_cuLaunchCooperativeKernelMultiDevice:
+      return runtime.unsupported_launch(attached->name(fn));
+    default:
+      return;
+  }
+}
+
+void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  ProcessRuntime* runtime = running_runtime();
+  if (runtime == nullptr) return;
+  if (is_sticky_error(result)) runtime->broke(result);
+  runtime->recorder().after(fn, args, result);
+  if (TunableCall* call = this_thread().call)
+    TunableLaunch::transfer_ended(*call, fn, args, result == CUDA_SUCCESS);
+  note_memory_call(runtime->allocations(), runtime->driver(), fn, args, result);
+  switch (fn) {
+    case contextune_fn_cuProfilerStart:
+      return runtime->profiler(true);
+    case contextune_fn_cuProfilerStop:
+      return runtime->profiler(false);
+    case contextune_fn_cuStreamBeginCapture:
+    case contextune_fn_cuStreamBeginCapture_ptsz:
+    case contextune_fn_cuStreamBeginCapture_v2:
+    case contextune_fn_cuStreamBeginCapture_v2_ptsz:
+    case contextune_fn_cuStreamBeginCaptureToGraph:
+    case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
+      if (result != CUDA_SUCCESS) return runtime->captures().failed(capture_stream(fn, args));
+      return runtime->captures().begun(capture_stream(fn, args));
+    case contextune_fn_cuStreamEndCapture:
+    case contextune_fn_cuStreamEndCapture_ptsz:
+      // An end on the wrong thread does not end it.
+      if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+        runtime->captures().end(capture_stream(fn, args));
+      }
+      return;
+    case contextune_fn_cuGraphExecUpdate:
+    case contextune_fn_cuGraphExecUpdate_v2:
+      // It may have been changed in part.
+      if (result != CUDA_SUCCESS)
+        return runtime->chained_graphs().update_failed(argument<CUgraphExec>(args, 0));
+      break;
+    default:
+      break;
+  }
+  if (result == CUDA_SUCCESS) on_after_success(*runtime, fn, args);
+}
+
+void on_range(contextune_range_kind kind, const char* domain, const char* name,
+              std::uint64_t id) noexcept {
+  if (ProcessRuntime* runtime = running_runtime()) runtime->range(kind, domain, name, id);
+}
+
+void on_program_uses_cupti(contextune_fn fn) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  if (ProcessRuntime* runtime = running_runtime()) {
+    runtime->program_uses_cupti(attached->name(fn));
+  }
+}
+
+void on_exiting() noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  gpu::begin_exit();
+}
+
+void on_hand_over(contextune_fn fn) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  if (ProcessRuntime* runtime = running_runtime()) runtime->hand_over(fn);
+}
+
+CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  const auto load = [](contextune_fn with, void* const* arguments) {
+    return load_code(*attached, with, arguments);
+  };
+  ProcessRuntime* runtime = running_runtime();
+  return runtime == nullptr ? load(fn, args) : runtime->loads().load(fn, args, load);
+}
+
+constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
+                                sizeof(contextune_core),
+                                on_launch,
+                                on_before,
+                                on_after,
+                                on_range,
+                                on_program_uses_cupti,
+                                on_graph_launch,
+                                on_nccl_before,
+                                on_nccl_after,
+                                on_tuner_begin,
+                                on_tuner_decide,
+                                on_tuner_end,
+                                on_exiting,
+                                on_hand_over,
+                                on_code_load};
+
+}  // namespace
+
+const contextune_core* hook_table() noexcept {
+  return &table;
+}
+
+void set_hook_frontend(const contextune_frontend* frontend) noexcept {
+  attached = frontend;
+  hot_words.thread_word.store(frontend == nullptr ? nullptr : frontend->thread,
+                              std::memory_order_release);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,261 @@
+// What happens to the process as a whole: things go away, break, end.
+#include <bit>
+#include <exception>
+
+#include "environment/variables.hpp"
+#include "gpu/driver/process_exit.hpp"
+#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/collectives/process_collectives.hpp"
+#include "intercept/host/signal_frame.hpp"
+#include "intercept/ranks/communicator_join.hpp"
+#include "intercept/runtime/process_runtime.hpp"
+#include "intercept/runtime/unmatched_names.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// For which the end of the program waits for a replay, which itself looks whether it is to end
+// after every pass.
+constexpr double most_end_seconds = 2;
+
+}  // namespace
+
+std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
+  std::vector<LaunchRegion*> all;
+  const std::lock_guard lock(mutex_);
+  try {
+    all.reserve(regions_.size());
+    for (const auto& [name, region] : regions_) all.push_back(region.get());
+  } catch (const std::exception&) {
+    all.clear();  // no memory
+  }
+  return all;
+}
+
+void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
+  submitter_.forget_stream();
+  submission_.forget_stream(stream);
+  captures_.end(stream);
+  recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
+  graphs_.forget_stream(stream);
+  for (LaunchRegion* region : all_regions()) region->forget_stream(stream);
+}
+
+void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
+  submission_.forget_context(context);
+  submitter_.forget_kernels();
+  kernels_.invalidate();
+  module_variables_.context_goes_away(context);
+  if (context == nullptr) return;
+  contexts_.gone(context);
+  graphs_.forget_context(context, gone);
+  // Regions may find out no more than this. Where contexts come and go by the thousand, every
+  // doubling of their number is enough.
+  const bool is_told = std::has_single_bit(++contexts_gone_) && !stopped_.load();
+  for (LaunchRegion* region : all_regions()) {
+    region->forget_context(context, gone);
+    if (is_told) region->write_summary();
+  }
+  events_->forget_context(context);
+}
+
+void ProcessRuntime::primary_context(CUdevice device, CUcontext context) noexcept {
+  contexts_.made(context, device);
+  const std::lock_guard lock(mutex_);
+  try {
+    primaries_[device] = context;
+  } catch (const std::exception&) {
+    // No memory: its events are found out to be lost later.
+  }
+}
+
+CUcontext ProcessRuntime::known_primary_context(CUdevice device) noexcept {
+  const std::lock_guard lock(mutex_);
+  const auto place = primaries_.find(device);
+  return place != primaries_.end() ? place->second : nullptr;
+}
+
+void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
+  const CUcontext context = known_primary_context(device);
+  context_goes_away(context);
+  contexts_.made(context, device);  // a reset one is there all the same
+  allocations_.forget_device(device, context);
+}
+
+void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
+  // Only the driver knows who else holds it.
+  unsigned flags = 0;
+  int active = 0;
+  if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
+      driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0)
+    return;
+  const CUcontext context = known_primary_context(device);
+  context_goes_away(context, true);
+  allocations_.forget_device(device, context);
+}
+
+void ProcessRuntime::synchronised() noexcept {
+  if (is_one_region_ && !ProcessCollectives::is_inside()) measurement_.release_when_idle();
+  if (submission_.watches()) submission_.results_may_be_there();
+  work_was_waited_for();
+  if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
+  for (LaunchRegion* region : all_regions()) region->synchronised();
+}
+
+void ProcessRuntime::work_was_waited_for() noexcept {
+  if (!store_.any_on_probation() || stopped_.load(std::memory_order_acquire)) return;
+  for (LaunchRegion* region : all_regions()) region->check_probation();
+}
+
+void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {
+  try {
+    if (current_region() == nullptr) return;
+    log_.fallback(FallbackReason::UnsupportedLaunch, current_region()->name(), {},
+                  std::string("A launch by ") + entry_point + " runs as the program wrote it.");
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+void ProcessRuntime::program_uses_cupti(const char* entry_point) noexcept {
+  try {
+    if (stopped_.load(std::memory_order_acquire)) return;
+    submitter_.stop();  // a profiler has to see every launch by itself
+    measurement_.give_up_cupti(entry_point);
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
+  }
+}
+
+void ProcessRuntime::broke(CUresult result) noexcept {
+  if (stopped_.exchange(true)) return;
+  submitter_.stop();
+  store_.journal().broke();
+  settled_changed();
+  open_.shut();
+  try {
+    log_.fallback(FallbackReason::StickyError, {}, {},
+                  "A call answered " + gpu::describe(driver_, result) +
+                      "; nothing is tuned any more in this process.");
+    await_log();  // the program may end at once
+  } catch (const std::exception&) {
+    // Not said, then.
+  }
+}
+
+void ProcessRuntime::made_step(StepKind kind, std::uint64_t identity) noexcept {
+  if (submission_.watches()) submission_.step(kind, identity);
+  if (discovers_periods_) periods_.step(kind, identity);
+}
+
+std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
+  if (mark.kind != RegionMark::Kind::Nvtx) return {};
+  try {
+    const std::string text = "The region was never entered. ";
+    const std::string ranges = seen_ranges_.text();
+    if (!ranges.empty()) return text + "NVTX ranges that were seen: " + ranges + ".";
+    const char* const injection = variable("NVTX_INJECTION64_PATH");
+    if (injection != nullptr && *injection != '\0') return text + "No NVTX range was seen.";
+    return text +
+           "No NVTX range was seen, since NVTX_INJECTION64_PATH is not set: set it to "
+           "libcontextune_preload.so, as `contextune run` does.";
+  } catch (const std::exception&) {
+    return {};  // no memory: what it always says
+  }
+}
+
+bool ProcessRuntime::is_inside() const noexcept {
+  return frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0;
+}
+
+void ProcessRuntime::end_replays() noexcept {
+  stopped_.store(true);  // before the look at the gate, which a replay closes before it looks here
+  settled_changed();
+  // CUPTI and the driver end next. Under a replay that crashes, and what the program's own handlers
+  // may still look at would not be put back.
+  if (is_inside() || waited_in_vain_) return;
+  submission_.finish();
+  submitter_.stop();
+  const char* under_way = nullptr;
+  FallbackReason reason = FallbackReason::ReplayFailed;
+  if (!gate_.opens_within(most_end_seconds)) {
+    under_way = "The program ends, and a replay was still under way after 2 s.";
+  } else if (!gpu::library_calls_end_within(most_end_seconds)) {
+    reason = FallbackReason::NoCupti;
+    under_way = "The program ends, and a call of CUPTI was still under way after 2 s.";
+  }
+  if (under_way == nullptr) return;
+  waited_in_vain_ = true;
+  if (is_in_signal_handler()) return;  // it takes memory
+  log_.fallback(reason, {}, {}, under_way);
+  await_log();
+}
+
+void ProcessRuntime::write_discovered() noexcept {
+  try {
+    for (const FoundRegion& found : periods_.found())
+      log::write_period(log_.lines(), StoredSubmission::region, text_of(found), log_.simulated());
+    if (const std::string ranges = seen_ranges_.text(); !ranges.empty())
+      log::write_ranges(log_.lines(), StoredSubmission::region, ranges);
+  } catch (const std::exception&) {
+    // No memory: not said, then.
+  }
+}
+
+bool ProcessRuntime::was_entered(const RegionMark& mark) noexcept {
+  if (mark.kind == RegionMark::Kind::Auto) return true;
+  const std::lock_guard lock(mutex_);
+  const auto first = regions_.lower_bound(mark.name);
+  if (first == regions_.end()) return false;
+  // A graph's region is named after the mark and the graph.
+  return mark.kind == RegionMark::Kind::Graph ? first->first.rfind(mark.name + ":", 0) == 0
+                                              : first->first == mark.name;
+}
+
+void ProcessRuntime::exiting() noexcept {
+  end_replays();
+  // From a signal handler that interrupted us: this thread itself may hold our locks.
+  if (is_inside()) return;
+  open_.shut();
+  builds_.stop();
+  for (const RegionMark& mark : marks_) {
+    if (mark.kind == RegionMark::Kind::Nvtx && was_entered(mark))
+      seen_ranges_.add(mark.domain, mark.name);
+  }
+  for (const RegionMark& mark : marks_) {
+    if (!was_entered(mark))
+      log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, why_not(mark));
+  }
+  const auto regions = all_regions();
+  if (marks_.empty() && regions.empty()) {
+    log_.fallback(FallbackReason::RegionNeverEntered, {}, {},
+                  "CONTEXTUNE_REGION names no region and the program's code entered none.");
+  }
+  if (discovers_periods_) write_discovered();
+  for (LaunchRegion* region : regions) {
+    if (region->is_in_first_entry())
+      log_.fallback(FallbackReason::RegionNeverLeft, region->name(), {}, {});
+    region->write_summary();
+  }
+  store_.journal().close();
+  measurement_.say_what_stays();
+  forced_.report_unmatched();
+  try {
+    if (!options_.discover) report_unmatched_names(options_, kernels_, rules_, log_);
+  } catch (const std::exception&) {  // no memory
+  }
+  std::uint64_t outside = unassigned_.load(std::memory_order_relaxed);
+  if (frontend_ != nullptr) outside += frontend_->launches_passed();
+  log::write_exit(log_.lines(), outside, log_.simulated());
+}
+
+std::string ProcessRuntime::join(void* communicator, double seconds) {
+  const auto known = collective_calls().find(communicator);
+  const rank::Rendezvous met = meet_over(
+      driver_, {communicator, known ? known->library : nullptr, known && known->shares_with_splits},
+      seconds, stopped_.load() ? rank::Standing{"its tuning has ended", 0} : ranks_.standing());
+  return ranks_.join(met);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,63 @@
+// Launches of graphs: whose they are.
+#include <exception>
+
+#include "intercept/regions/tunable_launch.hpp"
+#include "intercept/runtime/process_runtime.hpp"
+
+namespace contextune::intercept {
+
+LaunchRegion* ProcessRuntime::region_of_graph(const GraphCall& call) noexcept {
+  const auto graph = graphs_.find(call.exec);
+  if (graph == nullptr) return nullptr;
+  try {
+    const std::lock_guard lock(graph->mutex);
+    if (graph->own_region == nullptr && graph->nodes() != nullptr) {
+      graph->own_region = &find_or_make("graph:" + graph->name(), options_, RegionKind::Marked);
+    }
+    if (graph->own_region == nullptr) {
+      log_.fallback(
+          graph->was_changed() ? FallbackReason::GraphChanged : FallbackReason::GraphUntunable,
+          "graph", {}, graph->was_changed() ? "" : graph->why_not());
+    }
+    return graph->own_region;
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, "graph", {}, error.what());
+    return nullptr;
+  }
+}
+
+CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
+  gate_.pass();
+  graph_is_used();
+  if (captures_.possible() && captures_.is_capturing(call.stream)) {
+    recorder_.obstruct(FallbackReason::Capture, {});
+    return graphs_.real(call.fn)(call.exec, call.given_stream);  // as a node of another graph
+  }
+  ThreadState& thread = this_thread();
+  // How many records it makes is not known: a call that is timed as a whole has no sample then.
+  if (thread.call != nullptr && thread.call->is_span()) TunableLaunch::cannot_time(*thread.call);
+  if (stopped_.load(std::memory_order_acquire) || thread.call != nullptr) {
+    return graphs_.as_written(call);
+  }
+  if (recorder_.active()) return recorder_.launch_graph(call);
+  if (discovers_periods_)
+    periods_.step(StepKind::GraphLaunch, reinterpret_cast<std::uintptr_t>(call.exec));
+  LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  const bool counts = thread.region == nullptr || thread.counts;
+  if (graphs_are_regions_ || (region != nullptr && region->leaves_graphs())) {
+    if (LaunchRegion* own = region_of_graph(call)) {
+      own->begin_on_thread(LaunchRegion::graph_mark, false);
+      graph_is_used();  // CUPTI may have come with the entry
+      const bool is_in = thread.region == own;
+      const CUresult result = recorder_.active() ? recorder_.launch_graph(call)
+                                                 : own->launch_graph(call, is_in && thread.counts);
+      if (is_in) own->end_on_thread(LaunchRegion::graph_mark);
+      return result;
+    }
+  }
+  if (region != nullptr) return region->launch_graph(call, counts);
+  if (submission_.watches()) submission_.launches_graph(call);
+  return chained_graphs_.launch(call);
+}
+
+}  // namespace contextune::intercept

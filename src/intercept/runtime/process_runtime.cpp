@@ -1,0 +1,580 @@
+#include "intercept/runtime/process_runtime.hpp"
+
+#include <algorithm>
+#include <exception>
+
+#include <contextune/error.hpp>
+
+#include "environment/variables.hpp"
+#include "gpu/clock/activity_timer.hpp"
+#include "gpu/clock/clock_monitor.hpp"
+#include "gpu/clock/span_timer.hpp"
+#include "gpu/driver/context_idle.hpp"
+#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/collectives/process_collectives.hpp"
+#include "intercept/host/environment_options.hpp"
+#include "intercept/host/link_fault.hpp"
+#include "intercept/host/own_arithmetic.hpp"
+#include "intercept/host/program_name.hpp"
+#include "intercept/host/uncancelled.hpp"
+#include "intercept/program/nccl_caller.hpp"
+#include "intercept/regions/discovered_region.hpp"
+#include "intercept/regions/process_region.hpp"
+#include "intercept/regions/tuned_region.hpp"
+#include "intercept/tuner/repetition_check.hpp"
+#include "log/events.hpp"
+#include "log/rank_of_environment.hpp"
+#include "store/cache_folder.hpp"
+#include "store/file_store.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr std::size_t most_regions = 1024;
+
+gpu::Driver driver_of(const contextune_frontend* frontend) {
+  return frontend == nullptr ? gpu::open_driver()
+                             : gpu::load_driver(frontend->libcuda, frontend->real_dlsym);
+}
+
+bool has_several_devices(const gpu::Driver& driver) noexcept {
+  int count = 0;
+  return driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count != 1;
+}
+
+std::string store_folder(const Options& options) {
+  // Those of a program that runs for another user name no folder of ours.
+  const auto text = [](const char* name) {
+    const char* const value = trusted_variable(name);
+    return std::string_view(value == nullptr ? "" : value);
+  };
+  return store::cache_folder(options.cache_dir, text("XDG_CACHE_HOME"), text("HOME"));
+}
+
+std::unique_ptr<Store> open_store(const Options& options, EventLog& log) {
+  return std::make_unique<store::FileStore>(
+      store_folder(options), [&log](FallbackReason reason, const std::string& sentence) {
+        log.fallback(reason, {}, {}, sentence);
+      });
+}
+
+log::RankLog::Settings log_settings(const Options& options) {
+  const char* run = variable("CONTEXTUNE_RUN_ID");
+  return {options.log_dir, log::rank_of_environment(), run == nullptr ? "" : run,
+          options.log_level};
+}
+
+bool launches_block() {
+  const char* const value = variable("CUDA_LAUNCH_BLOCKING");
+  return value != nullptr && *value != '\0' && std::string_view(value) != "0";
+}
+
+SubmissionLimits submission_limits(const Options& options) {
+  SubmissionLimits limits;
+  constexpr double no_limit = 1e6;
+  limits.max_slowdown = options.max_slowdown > 0 ? options.max_slowdown : no_limit;
+  limits.block_seconds = 1e-3;
+  return limits;
+}
+
+constexpr const char* found_collectives = "auto:collectives";
+
+/// Whether kernels may be launched in other ways than chained and gathered.
+bool has_knobs(const Options& options) {
+  return !options.space.empty() || options.auto_knobs.attributes || options.discover ||
+         options.mode == Mode::Replay;
+}
+
+Splice splice_of(const Options& options, const std::optional<PinnedLaunches>& pinned) {
+  if (launches_block() || options.discover) return Splice::Off;
+  const bool may_chain =
+      pinned ? pinned->submission.chained : options.region == "auto" && options.auto_knobs.chained;
+  return may_chain ? options.splice : Splice::Off;
+}
+
+/// What kernels do says which of them may be gathered.
+bool reads_code(const Options& options, const std::optional<PinnedLaunches>& pinned) {
+  if (launches_block()) return false;
+  return pinned ? pinned->submission.gathered != 0
+                : options.region == "auto" && options.auto_knobs.gathered;
+}
+
+}  // namespace
+
+ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Options& options,
+                               const std::vector<std::string>& faults)
+    : frontend_(frontend),
+      options_(options),
+      driver_(driver_of(frontend)),
+      log_(log_settings(options)),
+      allocations_(frontend == nullptr ? nullptr : frontend->missed, &is_called_by_nccl),
+      launcher_(frontend),
+      filter_(options.only, options.exclude, log_),
+      kernels_(driver_, filter_, log_),
+      module_variables_(driver_),
+      rules_(driver_, program_, options.auto_knobs.attributes),
+      builds_(driver_, &module_variables_),
+      forced_(options.force, log_),
+      measurement_(options.timer, make_timers(), log_),
+      captures_(driver_),
+      graphs_(driver_, frontend, stopped_),
+      ranks_(log_, options.distributed,
+             [this](std::uint32_t rank, std::uint32_t num_ranks) { is_rank(rank, num_ranks); }),
+      store_(
+          open_store(options, log_), store_folder(options), options, log_,
+          [this] { return environment(); },
+          [this](auto ranks) { return ranks_.is_first_on_host(ranks); }),
+      recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
+                has_several_devices(driver_)),
+      gate_(frontend),
+      block_kernels_(driver_),
+      open_(frontend == nullptr ? nullptr : frontend->armed),
+      loads_(
+          driver_, splice_of(options, forced_.launches()), reads_code(options, forced_.launches()),
+          [this] { return submission_.seconds_left_for_loads(); },
+          [this](const std::string& sentence) {
+            log_.fallback(FallbackReason::ImageLeft, {}, {}, sentence);
+          },
+          left_out_by(filter_)),
+      submitted_(driver_, kernels_, module_variables_, loads_),
+      chained_graphs_(
+          driver_, submitted_, graphs_, [this] { return submission_.seconds_left_for_loads(); },
+          [this](const std::string& sentence) {
+            log_.fallback(FallbackReason::NotChained, StoredSubmission::region, {}, sentence);
+          }),
+      submitter_(driver_, launcher_, submitted_, captures_, allocations_, frontend,
+                 [this](const std::string& sentence) {
+                   log_.fallback(FallbackReason::NotGathered, StoredSubmission::region, {},
+                                 sentence);
+                 }),
+      submission_(driver_, kernels_, submitter_, chained_graphs_, loads_, captures_, open_, log_,
+                  store_, submission_limits(options), options.trial_timeout),
+      periods_(driver_, kernels_),
+      services_{driver_,
+                launcher_,
+                kernels_,
+                rules_,
+                builds_,
+                forced_,
+                log_,
+                measurement_,
+                open_,
+                captures_,
+                allocations_,
+                contexts_,
+                module_variables_,
+                recorder_,
+                gate_,
+                block_kernels_,
+                frontend,
+                graphs_,
+                ranks_,
+                store_,
+                stopped_,
+                [this](CUresult result) { broke(result); },
+                has_several_devices(driver_)},
+      kernel_marks_(kernels_) {
+  if (driver_.simulated) log_.set_simulated();
+  write_start(log::ranks_of_environment());
+  for (const std::string& one : faults) log_.fault(one);
+  rules_.start_collectives(options, filter_, log_);
+  rules_.load(options.space, device_facts(), log_);
+  process_collectives().set_space(rules_.collectives());
+  process_collectives().watch_memory(allocations_);
+  process_collectives().set_gate(&gate_);
+  // A copy to the host waits for the GPU as well.
+  store_.set_on_probation([this](bool begins) { gate_.show_copies(begins); });
+  collective_calls().set_decider(&process_collectives());
+  std::vector<std::string> marked;
+  if (frontend_ != nullptr) {
+    start_marks();
+    for (const RegionMark& mark : marks_) marked.push_back(mark.name);
+  } else {
+    const LinkFault fault = find_link_fault();
+    log_.fallback(fault.reason, {}, {}, fault.sentence);
+  }
+  start_submission();
+  start_collectives();
+  if (!options_.discover) store_.prepare(marked);
+  await_log();  // whatever happens now, it says what was begun with
+  submission_.spend(now_seconds() - began_);
+}
+
+void ProcessRuntime::start_submission() noexcept {
+  const auto blocks = [this] {
+    if (!launches_block()) return false;
+    log_.fallback(FallbackReason::LaunchBlocking, StoredSubmission::region, {}, {});
+    return true;
+  };
+  if (const auto pinned = forced_.launches()) {
+    if (pinned->submission.is_as_written() || !blocks()) submission_.pin(*pinned);
+    return;
+  }
+  const bool is_wanted = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind == RegionMark::Kind::Auto;
+  });
+  // From the first launch of a marked kernel on, all others are in its region.
+  if (!is_wanted || !kernel_marks_.empty()) return;
+  if (options_.discover) {
+    discovers_periods_ = true;
+    return submitter_.want_other_calls(true);
+  }
+  SubmissionChoices choices;
+  choices.may_chain = options_.auto_knobs.chained;
+  if (options_.auto_knobs.gathered) choices.may_gather = {8, 16, 32};
+  if (choices != SubmissionChoices{} && !blocks()) submission_.start(choices);
+}
+
+void ProcessRuntime::start_collectives() noexcept {
+  const bool is_auto = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind == RegionMark::Kind::Auto;
+  });
+  const bool is_marked = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind != RegionMark::Kind::Auto && mark.kind != RegionMark::Kind::Process;
+  });
+  if (!options_.auto_knobs.collectives || !is_auto || is_marked || options_.discover) return;
+  const auto make = [this](const UnansweredRuns& runs) -> LaunchRegion* {
+    try {
+      if (runs.are_enough()) {
+        log_.fallback(FallbackReason::NotSettled, found_collectives, {},
+                      "The program's runs are too short to compare its collectives: several ended "
+                      "before there was an answer, so collectives keep NCCL's default.");
+        return nullptr;
+      }
+      Options options = options_;
+      options.mode = Mode::Live;  // nobody has named it
+      return &find_or_make(found_collectives, options, RegionKind::FoundCollectives);
+    } catch (const std::exception& error) {
+      log_.fallback(FallbackReason::InternalError, StoredSubmission::region, {}, error.what());
+      return nullptr;
+    }
+  };
+  found_collectives_.start(
+      make, [this] { submission_.hold_off(); }, store_);
+}
+
+Measurement::Timers ProcessRuntime::make_timers() {
+  Measurement::Timers timers;
+  auto cupti = std::make_unique<gpu::ActivityTimer>(driver_);
+  auto events = std::make_unique<gpu::EventTimer>(driver_);
+  events_ = events.get();
+  activity_ = cupti.get();
+  timers.release_cupti = [timer = cupti.get()] { return timer->release(); };
+  timers.release_delay_seconds = driver_.simulated ? 0 : 0.5;  // the simulated one opens at once
+  timers.gpu_is_idle = [this] { return is_idle(); };
+  timers.nccl_threads = [this] { return nccl_threads_.ids(); };
+  timers.cupti = std::move(cupti);
+  timers.events = std::move(events);
+  CUdevice device = 0;
+  if (driver_.cuDeviceGet(&device, 0) == CUDA_SUCCESS) {
+    timers.clock = gpu::make_clock_monitor(driver_, device);
+  }
+  timers.make_span_timer = [this] { return std::make_unique<gpu::EventSpanTimer>(driver_); };
+  return timers;
+}
+
+bool ProcessRuntime::is_idle() {
+  if (captures_.any()) return false;  // to ask would end them
+  auto contexts = contexts_.all();
+  if (contexts && contexts->empty()) contexts->push_back(gpu::context_of(driver_, nullptr));
+  return contexts && std::all_of(contexts->begin(), contexts->end(),
+                                 [&](CUcontext context) { return gpu::is_idle(driver_, context); });
+}
+
+DeviceFacts ProcessRuntime::device_facts() noexcept {
+  try {
+    const auto current = gpu::current_device(driver_);
+    int count = 0;
+    if (!current && (driver_.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0)) return {};
+    return kernels_.facts_of(current.value_or(0));
+  } catch (const std::exception&) {
+    return {};
+  }
+}
+
+void ProcessRuntime::is_rank(std::uint32_t rank, std::uint32_t num_ranks) noexcept {
+  if (log::ranks_of_environment() > 1) return;  // its file has the name that the launcher gave
+  {
+    const std::lock_guard lock(mutex_);
+    if (!regions_.empty()) return;  // what is said of one region stands in one file
+  }
+  try {
+    log_.lines().become(static_cast<int>(rank));
+    write_start(num_ranks);
+  } catch (const std::exception&) {
+    // No memory for a line.
+  }
+}
+
+void ProcessRuntime::write_start(std::uint32_t num_ranks) {
+  const DeviceFacts facts = device_facts();
+  log::StartEvent event;
+  event.program = program_name();
+  event.gpu = facts.name;
+  event.compute_capability = std::to_string(facts.compute_capability / 10) + "." +
+                             std::to_string(facts.compute_capability % 10);
+  event.num_sms = facts.num_sms;
+  event.driver =
+      std::to_string(driver_.version / 1000) + "." + std::to_string(driver_.version % 1000 / 10);
+  event.simulated = driver_.simulated;
+  event.mode = options_.mode;
+  event.regions = options_.region;
+  event.timer = measurement_.timer_name();
+  event.world_size = num_ranks;
+  log::write_start(log_.lines(), event);
+}
+
+void ProcessRuntime::start_marks() {
+  std::vector<std::string> faults;
+  marks_ = parse_region_marks(options_.region, faults);
+  for (const std::string& one : faults) log_.fault(one);
+  regions_of_marks_ = std::vector<std::atomic<LaunchRegion*>>(marks_.size());
+  for (const RegionMark& mark : marks_) {
+    if (mark.kind == RegionMark::Kind::Auto && has_knobs(options_)) begin_process(mark);
+    if (mark.kind == RegionMark::Kind::Process) {
+      begin_process(mark);
+      if (options_.mode == Mode::Replay) {
+        log_.fallback(FallbackReason::NotRepeatable, mark.name, {},
+                      "The region `process` has no visits that could be recorded, so it is tuned "
+                      "live; mark a stretch that the program goes through.");
+      }
+    }
+    if (mark.kind == RegionMark::Kind::Kernel) kernel_marks_.add(mark);
+    if (mark.kind == RegionMark::Kind::Graph) graphs_are_regions_ = true;
+  }
+  if (!kernel_marks_.empty()) open_.watch_always();
+}
+
+void ProcessRuntime::begin_process(const RegionMark& mark) {
+  is_one_region_ = true;
+  open_.set_background(region_of_mark(mark));
+}
+
+void ProcessRuntime::declare(std::shared_ptr<KernelRule> rule) {
+  rules_.declare(std::move(rule));
+  for (const RegionMark& mark : marks_) {
+    if (mark.kind == RegionMark::Kind::Auto && !is_one_region_) begin_process(mark);
+  }
+}
+
+LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
+                                           RegionKind kind, const StoredAs& as) {
+  const auto check_room = [&] {
+    if (regions_.size() < most_regions || regions_.contains(name)) return;
+    throw TooManyRegions("there are " + std::to_string(most_regions) +
+                         " regions already; give regions fixed names");
+  };
+  if (!options_.discover) {
+    {
+      const std::lock_guard lock(mutex_);
+      check_room();  // before anything is read and kept for it
+    }
+    (void)store_.entry_of(name, as);  // reads files, which nobody is to wait for
+  }
+  const std::lock_guard lock(mutex_);
+  check_room();
+  if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
+  std::shared_ptr<LaunchRegion> made;
+  if (options_.discover) {
+    made = std::make_shared<DiscoveredRegion>(name, services_);
+  } else if (kind == RegionKind::Process) {
+    made = std::make_shared<ProcessRegion>(name, options, services_);
+  } else {
+    using Takes = TunedRegion::Takes;
+    const bool is_found = kind == RegionKind::FoundCollectives;
+    made = std::make_shared<TunedRegion>(name, options, services_, as,
+                                         is_found ? Takes::Collectives : Takes::All);
+  }
+  return *regions_.emplace(name, std::move(made)).first->second;
+}
+
+LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
+  std::atomic<LaunchRegion*>& known =
+      regions_of_marks_[static_cast<std::size_t>(&mark - marks_.data())];
+  if (LaunchRegion* const region = known.load(std::memory_order_acquire)) return region;
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  try {
+    Options options = options_;
+    if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
+    // What has knobs and is in no other region is tuned as the process.
+    const bool is_auto = mark.kind == RegionMark::Kind::Auto;
+    LaunchRegion& made =
+        find_or_make(is_auto ? "process" : mark.name, options,
+                     is_auto || mark.kind == RegionMark::Kind::Process ? RegionKind::Process
+                                                                       : RegionKind::Marked);
+    known.store(&made, std::memory_order_release);
+    return &made;
+  } catch (const std::exception& error) {
+    log_.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
+    return nullptr;
+  }
+}
+
+std::unique_ptr<RepetitionCheck> ProcessRuntime::check_repetition() {
+  return std::make_unique<RepetitionCheck>(services_, options_);
+}
+
+Options ProcessRuntime::options_over(const Options& author) const {
+  std::vector<std::string> said_already;
+  return options_from_environment(author, said_already);
+}
+
+Region& ProcessRuntime::region(std::string_view name, const Options& author, const StoredAs& as) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
+  }
+  Options options = options_over(author);
+  options.mode = author.mode;  // the author knows whether the body may run again
+  return find_or_make(std::string(name), options, RegionKind::Marked, as);
+}
+
+Region* ProcessRuntime::current_region() noexcept {
+  ThreadState& thread = this_thread();
+  return thread.region != nullptr ? thread.region : open_.only();
+}
+
+bool ProcessRuntime::is_in_region() noexcept {
+  if (this_thread().region != nullptr) return true;
+  const LaunchRegion* const only = open_.only();
+  return only != nullptr && only->is_in_process();
+}
+
+bool ProcessRuntime::is_current(CUcontext context) const noexcept {
+  if (context == nullptr) return true;
+  CUcontext current = nullptr;
+  (void)driver_.cuCtxGetCurrent(&current);
+  return current == context;
+}
+
+CUresult ProcessRuntime::launch(const contextune_launch& call) noexcept {
+  ThreadState& thread = thread_of(call);
+  if (LaunchRegion* const found = found_collectives_.open_region();
+      found != nullptr && ProcessCollectives::is_inside() && thread.region == nullptr &&
+      thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
+    return launch_in_found(call, *found);
+  }
+  if (submission_.watches()) {
+    if (thread.region == nullptr && open_.only() == nullptr && kernel_marks_.empty() &&
+        thread.call == nullptr && !thread.collectives.pass_launches() && !recorder_.active()) {
+      return after_launch(submission_.launch(call, thread));
+    }
+    if (submitter_.holds()) submitter_.hand_over();
+    if (submission_.is_pinned()) say_pin_does_not_act(thread);
+  }
+  if (thread.collectives.pass_launches()) return launcher_.as_written(call);
+  const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  if (const SettledLaunch* known = thread.settled.find(call, region);
+      known != nullptr && thread.call == nullptr && is_current(known->context)) {
+    if (known->launch == nullptr) return after_launch(launcher_.as_written(call));
+    const CUresult result = known->issue(call);
+    // What cannot be launched any more goes the slow way, which launches something else.
+    if (result == CUDA_SUCCESS || !is_launch_config_error(result)) return after_launch(result);
+  }
+  return after_launch(launch_slowly(call, thread));
+}
+
+void ProcessRuntime::say_pin_does_not_act(const ThreadState& thread) noexcept {
+  const LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
+  if (region == nullptr || said_pin_.exchange(true, std::memory_order_relaxed)) return;
+  log_.fallback(FallbackReason::ForceUnmatched, region->name(), StoredSubmission::site,
+                "Launches inside of a region go out as its tuning says, so their pin does not "
+                "count there.");
+}
+
+bool ProcessRuntime::nccl_repeats(const contextune_nccl_call& call) noexcept {
+  ThreadState& thread = this_thread();
+  if (thread.call != nullptr) return false;  // its launches have to be seen
+  return process_collectives().begin_settled(call, region_of_collectives(thread),
+                                             thread.collectives);
+}
+
+void ProcessRuntime::nccl_begins(const contextune_nccl_call& call) noexcept {
+  nccl_threads_.before(call);
+  const ThreadState& thread = this_thread();
+  LaunchRegion* region = region_of_collectives(thread);
+  const bool communicates =
+      call.kind == contextune_nccl_collective || call.kind == contextune_nccl_point_to_point;
+  if (communicates && region != nullptr && region->collectives() != nullptr)
+    region->collectives()->note_used(call.comm);
+  // What an implementation of a choice does is judged as a whole. A site of its own in there would
+  // be searched on a path that the next config may not take, and each rank would have to be on it
+  // for the very same decisions.
+  if (thread.call != nullptr && thread.call->is_span()) region = nullptr;
+  const bool counts = thread.region == nullptr || thread.counts;
+  const bool captured = captures_.possible() && captures_.is_capturing(call.stream);
+  find_nccl_code(call);
+  if (recorder_.active()) recorder_.nccl_begins(call);
+  ranks_.nccl_begins(call);
+  process_collectives().begin(call, region, counts, captured);
+}
+
+void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
+  const bool may_settle =
+      !captures_.possible() && !recorder_.active() && this_thread().call == nullptr;
+  process_collectives().end(call, may_settle, !open_.watches_always());
+  if (recorder_.active()) recorder_.nccl_ended(call);
+  nccl_threads_.after(call);
+}
+
+void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
+  const bool has_regions = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
+    return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
+  });
+  ranks_.nccl_ended(call, has_regions || found_collectives_.looks());
+}
+
+CUresult ProcessRuntime::launch_in_found(const contextune_launch& call,
+                                         LaunchRegion& found) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  if (submitter_.holds()) submitter_.hand_over();
+  if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
+  return after_launch(found.launch(call, true));
+}
+
+LaunchRegion* ProcessRuntime::region_of_collectives(const ThreadState& thread) const noexcept {
+  if (thread.region != nullptr) return thread.region;
+  LaunchRegion* const only = open_.only();
+  if (only != nullptr && only->collectives() != nullptr) return only;
+  LaunchRegion* const found = found_collectives_.open_region();
+  return found != nullptr ? found : only;
+}
+
+CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
+                                       ThreadState& thread) noexcept {
+  const Uncancelled uncancelled;
+  const OwnArithmetic arithmetic;
+  gate_.pass();
+  if (stopped_.load(std::memory_order_acquire)) return launcher_.as_written(call);
+  if (thread.call != nullptr && thread.call->is_aside()) return launcher_.as_written(call);
+  if (discovers_periods_) periods_.launch(call);
+  if (!kernel_marks_.empty() && gate_.is_open()) {
+    try {
+      CUcontext context = nullptr;
+      (void)driver_.cuCtxGetCurrent(&context);
+      if (const RegionMark* mark = kernel_marks_.find(call.function, context)) {
+        if (LaunchRegion* region = region_of_mark(*mark)) region->begin_next_in_process();
+      }
+    } catch (const std::exception& error) {
+      log_.fallback(FallbackReason::InternalError, {}, {}, error.what());
+    }
+  }
+  if (recorder_.active() && !ProcessCollectives::is_inside()) {
+    if (thread.call != nullptr) {
+      recorder_.obstruct(FallbackReason::UnsupportedLaunch, "A tunable chooses its launch itself.");
+    }
+    return recorder_.launch(call);
+  }
+  if (thread.region != nullptr) return thread.region->launch(call, thread.counts);
+  if (LaunchRegion* only = open_.only()) return only->launch(call, true);
+  unassigned_.fetch_add(1, std::memory_order_relaxed);
+  if (open_.several() && !said_unassigned_.load(std::memory_order_relaxed) &&
+      !said_unassigned_.exchange(true)) {
+    log_.fallback(FallbackReason::NoOpenRegion, {}, {}, {});
+  }
+  return launcher_.as_written(call);
+}
+
+}  // namespace contextune::intercept

@@ -1,0 +1,239 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "gpu/clock/activity_timer.hpp"
+#include "gpu/clock/event_timer.hpp"
+#include "gpu/image/module_variables.hpp"
+#include "gpu/memory/block_kernels.hpp"
+#include "intercept/collectives/found_collectives.hpp"
+#include "intercept/host/clock.hpp"
+#include "intercept/host/context_table.hpp"
+#include "intercept/program/allocation_map.hpp"
+#include "intercept/program/kernel_marks.hpp"
+#include "intercept/program/nccl_threads.hpp"
+#include "intercept/program/program_attributes.hpp"
+#include "intercept/program/region_mark.hpp"
+#include "intercept/program/seen_ranges.hpp"
+#include "intercept/regions/launch_region.hpp"
+#include "intercept/runtime/runtime.hpp"
+#include "intercept/site/rule_book.hpp"
+#include "intercept/submit/discovered_periods.hpp"
+#include "intercept/submit/submission_tuning.hpp"
+
+namespace contextune::intercept {
+
+/// The Runtime of this process, with what the hooks need of it. Never destroyed.
+class ProcessRuntime final : public Runtime {
+ public:
+  /// @throws Error if the driver cannot be used
+  ProcessRuntime(const contextune_frontend* frontend, const Options& options,
+                 const std::vector<std::string>& faults);
+
+  [[nodiscard]] const Options& options() const noexcept override { return options_; }
+  [[nodiscard]] Options options_over(const Options& author) const override;
+  [[nodiscard]] bool sees_launches() const noexcept override { return frontend_ != nullptr; }
+  [[nodiscard]] std::unique_ptr<RepetitionCheck> check_repetition() override;
+  using Runtime::region;
+  [[nodiscard]] Region& region(std::string_view name, const Options& author,
+                               const StoredAs& as) override;
+  [[nodiscard]] Region* current_region() noexcept override;
+  [[nodiscard]] bool is_in_region() noexcept override;
+  [[nodiscard]] bool is_capturing() noexcept override { return captures_.any(); }
+  void declare(std::shared_ptr<KernelRule> rule) override;
+  [[nodiscard]] std::string join(void* communicator, double seconds) override;
+  void expect_ranks() override { ranks_.expect(options_); }
+  [[nodiscard]] RankGroup members(const void* communicator, std::uint32_t ranks) override {
+    return ranks_.members(communicator, ranks, options_);
+  }
+  void announce_communicators() noexcept override { ranks_.announce_communicators(); }
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep(const std::string& of, const RankGroup& group,
+                                                   std::string& why) override {
+    return ranks_.lockstep_among(of, group, options_, why);
+  }
+  [[nodiscard]] const space::ChoiceDeclaration* choice_rule(
+      const std::string& name) const noexcept override {
+    return rules_.choice(name);
+  }
+  [[nodiscard]] bool may_interrupt() noexcept override {
+    return !stopped_.load(std::memory_order_acquire) && !recorder_.active() && !captures_.any();
+  }
+  [[nodiscard]] store::TrialJournal& journal() noexcept override { return store_.journal(); }
+  void work_was_waited_for() noexcept override;
+  [[nodiscard]] DeviceFacts device_facts() noexcept override;
+  void fault(std::string_view text) noexcept override { log_.fault(text); }
+  void fallback(FallbackReason reason, std::string_view region,
+                std::string_view text) noexcept override {
+    log_.fallback(reason, region, {}, text);
+  }
+
+  // What the hooks call. Nothing throws.
+  [[nodiscard]] CUresult launch(const contextune_launch& call) noexcept;
+  [[nodiscard]] CUresult launch_graph(const GraphCall& call) noexcept;
+  /// Whether it is one that this thread has made before and that is settled: it has begun then.
+  [[nodiscard]] bool nccl_repeats(const contextune_nccl_call& call) noexcept;
+  /// Before another call of the driver than a launch, while something is held.
+  void hand_over(contextune_fn fn) noexcept {
+    submitter_.hand_over(is_question(fn));
+    if (!submission_.watches() && !discovers_periods_) return;
+    if (const auto kind = step_kind_of(fn)) made_step(*kind, static_cast<std::uint64_t>(fn));
+    if (submission_.watches()) submission_.results_may_be_there();
+  }
+  /// Before nccl_repeats() and nccl_begins().
+  void nccl_is_called(const contextune_nccl_call& call) noexcept { found_collectives_.see(call); }
+  void nccl_begins(const contextune_nccl_call& call) noexcept;
+  void nccl_ends(const contextune_nccl_call& call) noexcept;
+  void join_ranks(const contextune_nccl_call& call) noexcept;
+  void range(contextune_range_kind kind, const char* domain, const char* name,
+             std::uint64_t id) noexcept;
+  void profiler(bool on) noexcept;
+  void handles_go_away() noexcept {
+    submitter_.forget_kernels();
+    kernels_.invalidate();
+  }
+  void stream_goes_away(CUstream stream) noexcept;
+  void context_made(CUcontext context, CUdevice device) noexcept {
+    contexts_.made(context, device);
+  }
+  /// @param gone it is already, and with it everything of ours that was in it
+  void context_goes_away(CUcontext context, bool gone = false) noexcept;
+  void primary_context(CUdevice device, CUcontext context) noexcept;
+  void primary_context_goes_away(CUdevice device) noexcept;
+  void primary_context_released(CUdevice device) noexcept;
+  void synchronised() noexcept;
+  /// The program makes or launches a CUDA graph: CUPTI must then not be taken out any more.
+  void graph_is_used() noexcept { activity_->note_graph(); }
+  /// A call answered that the context is in error.
+  void broke(CUresult result) noexcept;
+  void unsupported_launch(const char* entry_point) noexcept;
+  void program_uses_cupti(const char* entry_point) noexcept;
+  [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
+  [[nodiscard]] AllocationMap& allocations() noexcept { return allocations_; }
+  [[nodiscard]] const gpu::Driver& driver() const noexcept { return driver_; }
+  [[nodiscard]] gpu::ModuleVariables& module_variables() noexcept { return module_variables_; }
+  [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
+  [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
+  [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
+  [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
+  [[nodiscard]] Submitter& submitter() noexcept { return submitter_; }
+  [[nodiscard]] ChainedGraphs& chained_graphs() noexcept { return chained_graphs_; }
+  [[nodiscard]] SubmissionTuning& submission() noexcept { return submission_; }
+  [[nodiscard]] SplicedLoads& loads() noexcept { return loads_; }
+  [[nodiscard]] const contextune_frontend* frontend() const noexcept { return frontend_; }
+
+  /// Waits until what was said so far stands in the log, but not for long.
+  void await_log() noexcept { log_.lines().flush(); }
+
+  /// exit() has begun: everything passes through from now on. Waits until no replay is under way
+  /// and nobody is in a call of CUPTI, at most two seconds each, once; may be called again.
+  void end_replays() noexcept;
+  /// The same, and what is known is written.
+  void exiting() noexcept;
+
+ private:
+  enum class RegionKind { Marked, Process, FoundCollectives };
+
+  [[nodiscard]] CUcontext known_primary_context(CUdevice device) noexcept;
+  /// Null is every one.
+  [[nodiscard]] bool is_current(CUcontext context) const noexcept;
+  [[nodiscard]] CUresult launch_in_found(const contextune_launch& call,
+                                         LaunchRegion& found) noexcept;
+  [[nodiscard]] CUresult launch_slowly(const contextune_launch& call, ThreadState& thread) noexcept;
+  /// Whichever launch hears first that the context is in error tells what was in flight.
+  CUresult after_launch(CUresult result) noexcept {
+    if (result != CUDA_SUCCESS && is_sticky_error(result)) broke(result);
+    return result;
+  }
+  LaunchRegion& find_or_make(const std::string& name, const Options& options, RegionKind kind,
+                             const StoredAs& as = {});
+  LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
+  LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
+  void start_marks();
+  void start_collectives() noexcept;
+  [[nodiscard]] LaunchRegion* region_of_collectives(const ThreadState& thread) const noexcept;
+  void write_discovered() noexcept;
+  void start_submission() noexcept;
+  void say_pin_does_not_act(const ThreadState& thread) noexcept;
+  void made_step(StepKind kind, std::uint64_t identity) noexcept;
+  void begin_process(const RegionMark& mark);
+  /// Whether this thread is within a call of the core.
+  [[nodiscard]] bool is_inside() const noexcept;
+  [[nodiscard]] bool was_entered(const RegionMark& mark) noexcept;
+  [[nodiscard]] std::string why_not(const RegionMark& mark) const noexcept;
+  void push(const char* domain, const char* name) noexcept;
+  /// Ranges of the whole process: their start and end.
+  void process_range(contextune_range_kind kind, const char* domain, const char* name,
+                     std::uint64_t id) noexcept;
+  void write_start(std::uint32_t num_ranks);
+  /// No variable says so, but the program's first communicator of several.
+  void is_rank(std::uint32_t rank, std::uint32_t num_ranks) noexcept;
+  [[nodiscard]] TuningEnvironment environment();
+  [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
+  [[nodiscard]] Measurement::Timers make_timers();
+  /// Whether no GPU has work of the program, as far as that can be told without waiting for it.
+  [[nodiscard]] bool is_idle();
+
+  const double began_ = now_seconds();
+  const contextune_frontend* const frontend_;
+  const Options options_;
+  const gpu::Driver driver_;
+  EventLog log_;
+  AllocationMap allocations_;
+  ContextTable contexts_;
+  std::atomic<std::uint32_t> contexts_gone_{0};
+  const Launcher launcher_;
+  const NameFilter filter_;
+  KernelTable kernels_;
+  ProgramAttributes program_;
+  gpu::ModuleVariables module_variables_;
+  RuleBook rules_;
+  BuildQueue builds_;
+  ForcedConfigs forced_;
+  gpu::EventTimer* events_ = nullptr;
+  gpu::ActivityTimer* activity_ = nullptr;
+  Measurement measurement_;
+  CaptureWatch captures_;
+  std::atomic<bool> stopped_{false};
+  GraphTable graphs_;
+  NcclThreads nccl_threads_;
+  ProcessRanks ranks_;
+  ProcessStore store_;
+  Recorder recorder_;
+  ReplayGate gate_;
+  gpu::BlockKernels block_kernels_;
+  OpenRegions open_;
+  SplicedLoads loads_;
+  SubmittedKernels submitted_;
+  ChainedGraphs chained_graphs_;
+  Submitter submitter_;
+  SubmissionTuning submission_;
+  std::atomic<bool> said_pin_{false};
+  FoundCollectives found_collectives_;
+  DiscoveredPeriods periods_;
+  bool discovers_periods_ = false;
+  std::atomic<bool> said_unassigned_{false};
+  std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
+  const RegionServices services_;
+  std::vector<RegionMark> marks_;
+  SeenRanges seen_ranges_;
+  std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
+  bool waited_in_vain_ = false;  ///< for the end of what crashes where the program ends meanwhile
+  std::atomic<bool> is_one_region_{false};  ///< what is in no other one
+  bool graphs_are_regions_ = false;         ///< each launch of one is an entry
+  KernelMarks kernel_marks_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<LaunchRegion>, std::less<>> regions_;
+  std::map<std::uint64_t, LaunchRegion*> ranges_;  ///< process-wide ranges that are regions
+  std::map<CUdevice, CUcontext> primaries_;
+  std::mutex environment_mutex_;
+  TuningEnvironment machine_;  ///< what was found out of it for the device
+  CUdevice environment_device_ = -1;
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,152 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include <contextune/error.hpp>
+#include <contextune/options.hpp>
+
+#include "core/agreement/lockstep.hpp"
+#include "core/search/store.hpp"
+#include "core/value/fallback_reason.hpp"
+#include "core/value/kernel_rule.hpp"
+#include "intercept/ranks/rank_group.hpp"
+#include "intercept/site/region.hpp"
+#include "preload/contextune_abi.h"
+#include "space/declaration.hpp"
+
+namespace contextune::store {
+class TrialJournal;
+}
+
+namespace contextune::intercept {
+
+class RepetitionCheck;
+
+/// No more regions can be kept apart in this process; the text says how many there are.
+class TooManyRegions : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Everything that contextune is in this process: options, regions, timers, the rank log. Made
+/// once, never destroyed (the program's own exit handlers may still launch). Any thread.
+///
+/// Inert in a forked child until its exec, and from the start of exit() on: everything then passes
+/// through and no CUDA call is made.
+class Runtime {
+ public:
+  /// The process's runtime, made at the first call: with the frontend's driver pointers, or without
+  /// a frontend that sees launches (only tunables are then tuned). Null: there is no usable
+  /// driver, contextune is disabled, or it could not start; `why_off` says why.
+  static Runtime* start(const contextune_frontend* frontend) noexcept;
+
+  /// `call` gets the runtime as soon as it has started, before a launch is looked at; at once if it
+  /// has. For what was declared before CUDA was initialised; there is one such call.
+  static void at_start(void (*call)(Runtime&)) noexcept;
+
+  /// The runtime if there is one and it is not inert, else null. A few nanoseconds.
+  [[nodiscard]] static Runtime* get() noexcept;
+
+  /// Whether any thread is in a region, or all are in `process`: else current_region() is null and
+  /// is_in_region() false, which cost more.
+  [[nodiscard]] static bool any_region() noexcept;
+
+  /// Why there is no runtime, or why it sees no launches: a sentence; "" when all is well. Valid
+  /// for ever.
+  [[nodiscard]] static const char* why_limited() noexcept;
+
+  virtual ~Runtime() = default;
+
+  /// Options of the process: defaults, then CONTEXTUNE_* variables.
+  [[nodiscard]] virtual const Options& options() const noexcept = 0;
+
+  /// An author's options, where no CONTEXTUNE_* variable says otherwise.
+  [[nodiscard]] virtual Options options_over(const Options& author) const = 0;
+
+  /// Whether the frontend attached it, so that launches are seen.
+  [[nodiscard]] virtual bool sees_launches() const noexcept = 0;
+
+  /// The region of that name; made at first use with `author` as defaults under the variables.
+  /// @param as what its winners are stored as
+  /// @throws TooManyRegions if there are more than can be kept apart (1024)
+  [[nodiscard]] virtual Region& region(std::string_view name, const Options& author,
+                                       const StoredAs& as) = 0;
+  [[nodiscard]] Region& region(std::string_view name, const Options& author) {
+    return region(name, author, {});
+  }
+
+  /// The region that this thread's launches belong to now: its innermost, else the only open one,
+  /// else null.
+  [[nodiscard]] virtual Region* current_region() noexcept = 0;
+
+  /// Whether this thread's work belongs to a region that it, or the whole process, has entered. A
+  /// region that another thread has entered for itself does not count.
+  [[nodiscard]] virtual bool is_in_region() noexcept = 0;
+
+  /// Whether a stream is being captured into a graph.
+  [[nodiscard]] virtual bool is_capturing() noexcept = 0;
+
+  /// Declares a kernel, for launches that are first seen from now on. Of several rules for one
+  /// kernel the last declared counts.
+  virtual void declare(std::shared_ptr<KernelRule> rule) = 0;
+
+  /// Tunes with the other ranks of an NCCL communicator, all of which must call it.
+  /// @return a sentence where they do not meet within so many seconds; empty: they do
+  [[nodiscard]] virtual std::string join(void* communicator, double seconds) = 0;
+
+  /// This process will do something with other ranks of the job, or may: they are joined behind the
+  /// scenes, and rank 0 can be asked from now on.
+  virtual void expect_ranks() = 0;
+
+  /// The ranks of the job that do something together. Waits for those of a communicator to ask for
+  /// it as well, once, at most presync_timeout.
+  /// @param communicator an ncclComm_t; null: all of the job do
+  /// @param ranks        that do it
+  [[nodiscard]] virtual RankGroup members(const void* communicator, std::uint32_t ranks) = 0;
+  /// Tells those who look for the ranks of a communicator of this process that it is one of them.
+  /// Waits for nobody.
+  virtual void announce_communicators() noexcept = 0;
+
+  /// For steps that these ranks of the job make together. Null: they cannot, and `why` gets a
+  /// clause.
+  [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep(const std::string& of,
+                                                           const RankGroup& group,
+                                                           std::string& why) = 0;
+
+  /// What the space files say of a choice, which goes before what its author says; null: nothing.
+  [[nodiscard]] virtual const space::ChoiceDeclaration* choice_rule(
+      const std::string& name) const noexcept = 0;
+
+  /// Whether work of our own may be done now and waited for: nothing is captured or recorded.
+  [[nodiscard]] virtual bool may_interrupt() noexcept = 0;
+
+  /// To find out whether work that is to be run again leaves the same.
+  [[nodiscard]] virtual std::unique_ptr<RepetitionCheck> check_repetition() = 0;
+
+  /// What is being tried, for the next run to know if it takes this process down.
+  [[nodiscard]] virtual store::TrialJournal& journal() noexcept = 0;
+  /// The GPU has come to the end of all that it was given, but for copies that end when they come
+  /// back.
+  virtual void work_was_waited_for() noexcept = 0;
+
+  /// Facts of the current device; all zero while no context is current.
+  [[nodiscard]] virtual DeviceFacts device_facts() noexcept = 0;
+
+  /// One `fault` line in the rank log: what was wrong with an input, where, and what to do.
+  virtual void fault(std::string_view text) noexcept = 0;
+
+  /// One `fallback` line: why a region is not tuned, or not as was asked for. Only the first of its
+  /// kind is written; an empty text stands for the sentence of the reason.
+  virtual void fallback(FallbackReason reason, std::string_view region,
+                        std::string_view text) noexcept = 0;
+
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+ protected:
+  Runtime() = default;
+};
+
+}  // namespace contextune::intercept

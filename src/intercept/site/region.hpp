@@ -1,0 +1,155 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <contextune/config.hpp>
+#include <contextune/key.hpp>
+
+#include "core/search/pruned_configs.hpp"
+#include "core/search/timer.hpp"
+#include "core/value/fallback_reason.hpp"
+
+namespace contextune::intercept {
+
+class Site;
+
+/// What the in-process API tunes at one place of a program: a call with configs.
+struct TunableSpec {
+  std::string name;
+  Key key;
+  std::vector<Config> configs;    ///< 0 is the default
+  bool region_objective = false;  ///< judged by the region's time, not by its own
+  std::optional<int> n_warmup;    ///< absent: the region's
+  std::optional<int> n_repeat;
+  PrunedConfigs pruned;  ///< not among `configs`
+  /// A call is any amount of work on any streams, and costs the time from its first start to its
+  /// last end; else the sum of its launches.
+  bool timed_as_span = false;
+  std::vector<std::uint32_t> unusable;  ///< configs that cannot run here, or must not
+  std::string build;                    ///< as SiteCode has it
+};
+
+/// One named stretch of host execution whose GPU work is tuned together. Lives as long as the
+/// process. Any thread may call anything here; nothing throws, and nothing waits for the GPU but
+/// begin_pass.
+///
+/// One entry counts at a time: what a second thread does in the region meanwhile runs what is
+/// settled and is not measured. The same thread entering again from inside is part of its outer
+/// entry.
+class Region {
+ public:
+  virtual ~Region() = default;
+  Region(const Region&) = delete;
+  Region& operator=(const Region&) = delete;
+
+  [[nodiscard]] virtual const std::string& name() const noexcept = 0;
+
+  /// Whether the search is over: winners kept, or given up. Entries then cost next to nothing.
+  [[nodiscard]] virtual bool finished() const noexcept = 0;
+
+  /// `live`: the program enters and leaves; an entry is a pass if the schedule counts it.
+  virtual void begin_entry() noexcept = 0;
+  virtual void end_entry() noexcept = 0;
+
+  /// `body`: true: run the body once, as a pass, then call end_pass. It waits for results that the
+  /// next pass depends on (synchronising the GPU), and only then. False: nothing is left to be
+  /// measured, or another thread is in the region; run the body once more between begin_entry and
+  /// end_entry: that is the final pass, with the winners.
+  [[nodiscard]] virtual bool begin_pass() noexcept = 0;
+  /// True: it was the final pass already, since all winners were stored and ran in it.
+  virtual bool end_pass() noexcept = 0;
+
+  /// Instead of end_pass, when the body was left early: ends the search, all sites keep their
+  /// default. Restoring memory is the caller's.
+  virtual void abandon_pass() noexcept = 0;
+
+  /// Ends the search for that reason, a sentence: all sites keep their default. Between passes.
+  virtual void give_up(FallbackReason /*reason*/, const std::string& /*text*/) noexcept {}
+
+  /// How the ranks that make its passes with this one answer a question.
+  enum class Answer {
+    All,      ///< yes, all of them
+    NotThis,  ///< not this one
+    NotAll,   ///< not another one
+    Lost      ///< they have not come together
+  };
+  /// Between passes, once on each of them: whether they all are ready for what they do next. Waits
+  /// for them, with a deadline.
+  /// @param is_ready of this rank; looked at while the others know that this takes a while
+  /// @param why      a clause, where they are Lost
+  [[nodiscard]] virtual Answer ask_ranks(const std::function<bool()>& is_ready,
+                                         std::string& /*why*/) {
+    return is_ready() ? Answer::All : Answer::NotThis;
+  }
+
+  /// Whether its body is run again for us, so that what a pass leaves is undone.
+  [[nodiscard]] virtual bool is_repeated() const noexcept { return false; }
+  /// What is done in it is known to wait for other ranks: all of them make the same passes, or none
+  /// is made. Before its first pass.
+  /// @param ranks of the job that make them, and nobody else does; empty: that is not known
+  virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) noexcept {}
+  /// Why its ranks have not agreed, so that it runs its defaults; a clause. Empty: they have, or
+  /// there is none that it would have to agree with.
+  [[nodiscard]] virtual std::string why_untuned() const { return {}; }
+
+  /// The site of a tunable; the same name and key give the same site. Null when it cannot be tuned
+  /// here (one config, too many sites, pinned search): run config 0. Worth keeping by the caller,
+  /// this takes a lock; the site lives as long as the region.
+  [[nodiscard]] virtual Site* tunable(const TunableSpec& spec) noexcept = 0;
+
+ protected:
+  Region() = default;
+};
+
+/// One call of a tunable: which config to run, and from construction to end whatever this thread
+/// launches is timed as its work and runs as written. On one thread; calls may be nested (the
+/// innermost gets the work). Does nothing for a null site.
+class TunableCall {
+ public:
+  /// @param stream where the work goes, if the launches cannot be seen (Runtime::sees_launches);
+  ///               null: the legacy default stream
+  explicit TunableCall(Site* site, StreamHandle stream = nullptr) noexcept;
+  /// Work that is nobody's: runs as written, is not timed, and becomes no site.
+  struct Aside {};
+  explicit TunableCall(Aside) noexcept;
+  ~TunableCall() { end(true); }
+  TunableCall(const TunableCall&) = delete;
+  TunableCall& operator=(const TunableCall&) = delete;
+
+  /// Index into the spec's configs.
+  [[nodiscard]] std::uint32_t config() const noexcept { return config_; }
+
+  /// Whether what is done in it is one piece of work: its collectives are then no sites.
+  [[nodiscard]] bool is_span() const noexcept;
+  [[nodiscard]] bool is_aside() const noexcept { return aside_; }
+
+  /// Ends the call; further calls do nothing and answer false.
+  /// @param launched false: the config could not be launched
+  /// @param why the program's own words for that; may be empty
+  /// @return true: launch the work once more with config 0, outside of any call, so that the
+  ///         program's results stay right
+  bool end(bool launched, std::string_view why = {}) noexcept;
+
+ private:
+  friend struct TunableLaunch;
+  Site* site_ = nullptr;
+  TunableCall* outer_ = nullptr;
+  StreamHandle stream_ = nullptr;
+  LaunchTimer* timer_ = nullptr;  ///< told of the whole call, where launches cannot be seen
+  std::uint64_t tag_ = 0;         ///< of the pass that it is part of
+  std::uint32_t config_ = 0;
+  bool open_ : 1 = false;
+  bool watched_ : 1 = false;
+  bool aside_ : 1 = false;
+  bool in_transfer_ = false;   ///< a copy is being made, and the timer was told
+  bool shows_copies_ = false;  ///< the frontend shows copies and fills because of it
+};
+
+}  // namespace contextune::intercept

@@ -1,0 +1,434 @@
+#include "intercept/tuner/search.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "gpu/clock/span_timer.hpp"
+#include "gpu/driver/launch_log.hpp"
+#include "intercept/host/clock.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// Passes whose results may be outstanding; core gives a result up long before.
+constexpr std::size_t most_pending = 256;
+// Entries after the end that are watched for a site that was first seen late to come again.
+constexpr int most_idle_entries = 64;
+// Of passes that are to be compared without CUPTI: to look whether it can leave takes up to 0.1 ms.
+constexpr int most_release_tries = 8;
+// Between two looks whether an entry may begin.
+constexpr std::chrono::microseconds least_settle_pause{50};
+constexpr std::chrono::microseconds most_settle_pause{1000};
+
+}  // namespace
+
+Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock clock,
+               Judging judging, Measurement& measurement, ProcessStore& store, EventLog& log,
+               const StoredAs& as)
+    : region_(std::move(region)),
+      clock_(clock),
+      measurement_(measurement),
+      log_(log),
+      id_(measurement.add_search()),
+      observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
+      store_(store),
+      results_(store, region_, as, std::move(judging), observer_),
+      times_(results_),
+      tuning_(make_tuning(times_, results_.store_knows())),
+      losses_seen_(measurement.losses()) {
+  if (clock_ == RegionClock::Work) {
+    observer_.set_site_alone();
+    results_.set_site_alone();
+  }
+  if (id_ == 0) {
+    stop(FallbackReason::TooManySites, "There are more searches than can be told apart (65535).");
+  }
+}
+
+bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                      std::span<const std::uint32_t> unusable) {
+  const std::lock_guard lock(mutex_);
+  site.search = this;
+  site.set_planned(site.pinned.value_or(0));
+  site.set_settled(site.pinned.value_or(0));
+  if (stopped_) return false;
+  spec.pinned = site.pinned;
+  SiteSpec named = spec;
+  named.key = tuning_->public_key(spec.key);
+  spec.stored = named.stored = results_.find(spec, named.key, site.code);
+  spec.outdated = results_.is_outdated();
+  if (results_.take_noted()) notes_.store(true, std::memory_order_relaxed);
+  Suspicions suspicions = results_.suspicions(spec, named.key);
+  spec.suspicions = suspicions;
+  spec.ready = spec.ready && unusable.empty();
+  site.index = tuning_->add_site(std::move(spec));
+  if (site.index == no_site) return false;
+  observer_.add_site(site.index, named, facts);
+  results_.add_site(site.index, named, site.code, facts.default_choice);
+  if (site.timed_as_span) times_.keep(site.index);
+  if (named.ready && !unusable.empty()) tuning_->site_ready(site.index, unusable);
+  for (const std::uint32_t config : unusable)
+    results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+  for (const std::uint32_t config : suspicions.blamed) {
+    results_.exclude(site.index, config, TrialStatus::Crashed);
+    note_failed(site, config, TrialStatus::Crashed);
+  }
+  sites_.push_back(&site);
+  prospects_.push_back(
+      {named.stored, std::move(suspicions), std::vector<bool>(named.configs.size(), false)});
+  if (named.stored) {
+    // What is known runs from this launch on.
+    site.set_planned(tuning_->winners()[site.index]);
+    site.set_settled(tuning_->winners()[site.index]);
+  }
+  note_used(site.index);
+  finished_.store(false, std::memory_order_release);
+  settled_changed();
+  return true;
+}
+
+void Search::site_ready(Site& site, std::span<const std::uint32_t> unusable) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || site.index == no_site) return;
+  tuning_->site_ready(site.index, unusable);
+  for (const std::uint32_t config : unusable)
+    results_.exclude(site.index, config, TrialStatus::LaunchFailed);
+  if (!tuning_->finished()) {
+    finished_.store(false, std::memory_order_release);
+    sites_when_finished_ = 0;
+  } else if (open_ == nullptr) {
+    settle_all();  // the store may know which of what is built now is the winner
+    after_change();
+  }
+  settled_changed();
+}
+
+void Search::settle_all() {
+  const auto winners = tuning_->winners();
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    const bool known = !stopped_ && i < winners.size();
+    std::uint32_t config = known ? winners[i] : sites_[i]->pinned.value_or(0);
+    if (sites_[i]->dropped) config = 0;
+    sites_[i]->set_settled(config);
+    sites_[i]->set_planned(config);
+  }
+  note_used();
+}
+
+bool Search::looks_first() const noexcept {
+  return results_.store_is_complete() && !was_entered_.load(std::memory_order_relaxed);
+}
+
+PassPlan Search::plan_entry(double now, bool bounded) {
+  if (probe_ && probe_->open) probe_.reset();  // of an entry that has not ended
+  was_entered_.store(true, std::memory_order_relaxed);
+  const PassPlan plan = tuning_->begin_pass(now, bounded);
+  settle_all();
+  for (std::size_t i = 0; i < sites_.size(); ++i) {
+    if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
+  }
+  Measure measure = plan.measure;
+  if (measure == Measure::Span && clock_ == RegionClock::Work) measure = Measure::Activity;
+  if (measure == Measure::Activity && only_region_time_) measure = Measure::Span;
+  if (plan.counted && measure == Measure::Activity) {
+    const double begin = now_seconds();
+    const bool can_measure = measurement_.want(id_, true);
+    tuning_->spend(now_seconds() - begin);  // CUPTI halts the program when it is opened
+    if (!can_measure) {
+      leave("single launches can be timed no longer");
+      settle_all();
+      after_change();
+      return {};
+    }
+    observer_.set_timer(measurement_.timer_name());
+    release_tries_ = 0;
+  } else if (plan.counted || plan.stage == Stage::Finished) {
+    (void)measurement_.want(id_, false);
+    if (measure == Measure::Span) compare_without_cupti();
+  }
+  open_ = std::make_unique<PassRecord>(plan.pass, only_region_time_ ? measure : plan.measure,
+                                       plan.configs);
+  open_->counted = plan.counted;
+  if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
+    open_->row = log::TableRow{plan.number, plan.agreed};
+  agreed_ = plan.agreed;
+  pass_.store(static_cast<std::uint32_t>(plan.pass), std::memory_order_relaxed);
+  touched_.clear();
+  unread_launches_ = 0;
+  Watch watch = Watch::Count;
+  if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
+  if (plan.counted && measure == Measure::Span) {
+    watch = Watch::Span;
+    if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
+  }
+  if (watch == Watch::Count && open_probe()) watch = Watch::Span;
+  watch_.store(watch, std::memory_order_release);
+  settled_changed();
+  if (begun_ != 0 && results_.in_flight().empty())
+    quiet_period_ = std::max(quiet_period_, now - begun_);
+  begun_ = now;
+  // The findings of a stage are kept when it is over.
+  const bool is_next_stage = std::exchange(kept_stage_, plan.stage) != plan.stage;
+  keep_so_far(now, is_next_stage && keep_next_ != 0);
+  note_tried();
+  return plan;
+}
+
+void Search::keep_so_far(double now, bool at_once) {
+  constexpr double least_period_seconds = 0.1;
+  constexpr double least_times_its_cost = 100;
+  const bool is_due = keep_next_ != 0 && now >= keep_next_;
+  if (stopped_ || tuning_->finished() || (!is_due && keep_next_ != 0 && !at_once)) return;
+  const double begin = now_seconds();
+  if (is_due || at_once) results_.save_so_far();
+  const double cost = now_seconds() - begin;
+  keep_next_ = now + std::max(least_period_seconds, least_times_its_cost * cost);
+}
+
+void Search::compare_without_cupti() {
+  if (!times_.keeps_any() || release_tries_ >= most_release_tries) return;
+  release_tries_ = measurement_.release_early() ? most_release_tries : release_tries_ + 1;
+}
+
+void Search::pass_by(double now) {
+  if (on_probation()) begin_probe(now);
+  skip();
+}
+
+bool Search::begin(double now) {
+  if (finished()) {
+    pass_by(now);
+    return false;
+  }
+  std::unique_lock lock(mutex_);
+  // Launches of other threads need the lock, however long it takes.
+  for (auto pause = least_settle_pause; !nothing_to_do() && !tuning_->settle_entry(now);
+       pause = std::min(2 * pause, most_settle_pause)) {
+    lock.unlock();
+    std::this_thread::sleep_for(pause);
+    now = now_seconds();
+    lock.lock();
+  }
+  if (nothing_to_do()) return skip_entry();
+  if (tuning_->wants_results()) measurement_.poll(false);
+  drain(false, now);
+  tuning_->skip_entries(skipped_.exchange(0));
+  const bool counted = plan_entry(now, true).counted;
+  after_change();
+  return counted;
+}
+
+void Search::end(double now) {
+  if (watch() == Watch::Nothing) return;
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr) return;
+  watch_.store(Watch::Nothing, std::memory_order_release);
+  std::unique_ptr<PassRecord> record = std::move(open_);
+  if (record->span_open) spans_->end();
+  if (end_probe(*record)) return;
+  const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
+  const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
+  for (const SiteIndex index : failed)
+    note_failed(*sites_[index], sites_[index]->planned(), TrialStatus::LaunchFailed);
+  report_runs(*record, launched, failed);
+  tuning_->end_pass(record->pass, launched, failed, now);
+  has_run_winners_.store(record->counted && record->measure == Measure::Nothing &&
+                             !record->spoiled && failed.empty() && tuning_->finished(),
+                         std::memory_order_relaxed);
+  if (record->counted) {
+    record->clock = measurement_.read_clock();
+    if (record->clock.throttled) log_.fallback(FallbackReason::Throttled, region_, {}, {});
+    const bool no_span =
+        record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
+    if (record->spoiled || no_span) {
+      tuning_->lose_result(record->pass, now);
+    } else {
+      pending_.push_back(std::move(*record));
+      if (pending_.size() > most_pending) {
+        tuning_->lose_result(pending_.front().pass, now);
+        pending_.pop_front();
+      }
+    }
+  }
+  settle_all();
+  after_change();
+}
+
+void Search::report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
+                         std::span<const SiteIndex> failed) {
+  if (!record.row) return;
+  std::vector<log::SiteRun> runs;
+  runs.reserve(launched.size());
+  for (const SiteIndex index : launched) {
+    const bool has_failed = std::find(failed.begin(), failed.end(), index) != failed.end();
+    log::SiteRun& run = runs.emplace_back(log::SiteRun{index, {}});
+    if (record.has_run_one(index)) run.config = has_failed ? 0 : sites_[index]->planned();
+  }
+  observer_.ran(*record.row, runs);
+}
+
+void Search::after_change() {
+  if (!stopped_ && !tuning_->finished()) {
+    finished_.store(false, std::memory_order_release);
+    idle_entries_ = 0;
+    return;
+  }
+  // A search that has nothing to do yet may get sites in the entries to come.
+  const bool may_get_more = !stopped_ && (sites_.empty() || sites_.size() != sites_when_finished_);
+  if (may_get_more && (sites_.empty() || ever_finished_) && ++idle_entries_ < most_idle_entries) {
+    return;
+  }
+  sites_when_finished_ = sites_.size();
+  idle_entries_ = 0;
+  ever_finished_ = true;
+  note_in_flight();
+  if (!stopped_ && results_.save()) saving_ = true;
+  if (finished_.load(std::memory_order_relaxed)) return;
+  settle_all();
+  if (id_ != 0) (void)measurement_.want(id_, false);
+  measurement_.release_cupti();
+  finished_.store(true, std::memory_order_release);
+  if (clock_ == RegionClock::Entry) summarise_new();
+}
+
+std::uint64_t Search::tag(SiteIndex site) const noexcept {
+  const auto slot =
+      site + 1U < WorkTag::first_graph ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
+  return WorkTag{id_, pass_.load(std::memory_order_relaxed), slot}.pack();
+}
+
+void Search::touch(StreamHandle stream, bool issued) noexcept {
+  // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
+  const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
+  if (issued && !per_thread) return;
+  const std::lock_guard lock(mutex_);
+  const bool probes = probe_ && probe_->open;
+  if (open_ == nullptr || (!open_->counted && !probes) || spans_ == nullptr) return;
+  // The legacy stream is another one on each device, and only the timer knows which is meant.
+  const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
+  const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
+  if (!open_->span_open) {
+    open_->span_open = true;
+    spans_->begin(probes ? probe_->tag : open_->pass, stream);
+  } else if (per_thread ? issued : !known) {
+    spans_->touch(stream);
+  } else {
+    return;
+  }
+  if (!per_thread && !legacy && !known) touched_.push_back(stream);
+}
+
+void Search::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
+                      std::uint32_t records) {
+  const std::lock_guard lock(mutex_);
+  // The entry may have ended on another thread meanwhile; then nobody asks for this launch.
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->launched(site, calls, records);
+  if (records != 0 && ++unread_launches_ >= gpu::LaunchLog::capacity / 2) {
+    unread_launches_ = 0;
+    measurement_.make_room();
+    take_arrivals();
+  }
+}
+
+void Search::failed(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || site == no_site ||
+      static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass) {
+    return;
+  }
+  open_->failed(site);
+}
+
+void Search::took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->took_too_much(site, bytes);
+}
+
+void Search::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_ && site.index != no_site) results_.leave_out(site.index, configs);
+}
+
+void Search::was_wrong(const Site& site, std::uint32_t config) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_ && site.index != no_site)
+    results_.exclude(site.index, config, TrialStatus::WrongResult);
+}
+
+void Search::ran_another(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->run_another(site);
+}
+
+void Search::was_held_up(std::uint64_t tag, SiteIndex site, double seconds) {
+  const std::lock_guard lock(mutex_);
+  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
+    return;
+  open_->hold_up(site);
+  tuning_->charge(open_->pass, seconds);
+}
+
+bool Search::keep_in_step(DecisionPort& port) {
+  const std::lock_guard lock(mutex_);
+  return !stopped_ && tuning_->keep_in_step(port);
+}
+
+bool Search::settle(double now) {
+  const std::lock_guard lock(mutex_);
+  const bool settled = tuning_->settle(now);
+  after_change();
+  return settled;
+}
+
+void Search::reject(const Site& site, std::uint32_t config) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_ || site.index == no_site) return;
+  results_.exclude(site.index, config, TrialStatus::WrongResult);
+  note_failed(site, config, TrialStatus::WrongResult);
+  tuning_->reject_config(site.index, config,
+                         "Config " + std::to_string(config) + " (" +
+                             site.configs[config].to_string() +
+                             ") computes something else than the default and is never chosen.");
+  settle_all();
+  after_change();
+}
+
+void Search::drop_winner(Site& site, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  note_failed(site, site.settled(), TrialStatus::LaunchFailed);
+  site.dropped = true;
+  site.set_settled(0);
+  site.set_planned(0);
+  note_used();
+  log_.fallback(FallbackReason::WinnerFailed, region_, site.label(), text);
+}
+
+bool Search::compares_regions() const {
+  const std::lock_guard lock(mutex_);
+  return open_ != nullptr && open_->counted && open_->measure == Measure::Span;
+}
+
+void Search::forget_stream(StreamHandle stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) spans->forget_stream(stream);
+  // Another one may get its handle within the entry.
+  std::erase(touched_, stream);
+}
+
+void Search::forget_context(CUcontext context) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) {
+    spans->forget_context(context);
+  }
+}
+
+}  // namespace contextune::intercept

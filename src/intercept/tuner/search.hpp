@@ -1,0 +1,374 @@
+#pragma once
+
+#include <cuda.h>
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/search/region_tuning.hpp"
+#include "intercept/site/region.hpp"
+#include "intercept/site/site.hpp"
+#include "intercept/tuner/measurement.hpp"
+#include "intercept/tuner/pass_barrier.hpp"
+#include "intercept/tuner/pass_record.hpp"
+#include "intercept/tuner/search_results.hpp"
+#include "intercept/tuner/trial_times.hpp"
+#include "log/tuning_log.hpp"
+
+namespace contextune::intercept {
+
+/// Where one search takes its time of the whole region from.
+enum class RegionClock {
+  Entry,  ///< an entry of a region: first start to last end, or a span of events
+  Work    ///< a window of one site's launches: the mean of their own times (`process`)
+};
+
+/// What launches of an entry have to report.
+enum class Watch : std::uint8_t {
+  Nothing,   ///< all is settled: the launch path touches nothing shared
+  Count,     ///< which sites were launched
+  Activity,  ///< ... and every launch is timed
+  Span       ///< ... and the streams that it uses
+};
+
+/// How far a search has come.
+struct SearchFigures {
+  std::uint64_t passes = 0;
+  std::uint64_t entries = 0;
+  double tuning_seconds = 0;
+  Stage stage = Stage::Table;
+  std::uint64_t sites = 0;
+  std::uint64_t tuned = 0;  ///< sites that run another config than the default
+
+  bool operator==(const SearchFigures&) const = default;
+};
+
+/// One tuning in a running program: makes passes of entries, counts what was launched in them, and
+/// hands the times that come in later to core's RegionTuning. Any thread; one entry at a time,
+/// which the owner sees to. Lives as long as the process.
+class Search {
+ public:
+  /// Makes what decides, given who is told of it, and whether sites of the region are stored.
+  using MakeTuning =
+      std::function<std::unique_ptr<RegionTuning>(TuningObserver&, bool store_knows)>;
+
+  Search(std::string region, const MakeTuning& make_tuning, RegionClock clock, Judging judging,
+         Measurement& measurement, ProcessStore& store, EventLog& log, const StoredAs& as = {});
+  Search(const Search&) = delete;
+  Search& operator=(const Search&) = delete;
+
+  /// Before the first entry: all its sites are chosen by the region's time, so single launches are
+  /// not timed, and CUPTI is not opened for it.
+  void time_region_only() noexcept { only_region_time_ = true; }
+
+  /// Adds a site; from then on the search sets what it plans and settles. `facts` are for the log.
+  /// False: beyond max_sites; the site runs its default.
+  bool add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
+                std::span<const std::uint32_t> unusable);
+
+  /// The site's variants are all built; `unusable` are those that could not be.
+  void site_ready(Site& site, std::span<const std::uint32_t> unusable);
+
+  /// An entry begins for which there is nothing to do: it is only counted. By whoever has the
+  /// entry.
+  void skip() noexcept {
+    skipped_.store(skipped_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  /// An entry begins that is none of its passes, because others have theirs.
+  void pass_by(double now);
+  /// An entry begins. True: it counts as a pass.
+  bool begin(double now);
+  /// The next entry only shows which sites there are: the store is thought to know them.
+  [[nodiscard]] bool looks_first() const noexcept;
+  /// That entry is over, and may have been the program's only one: what it has shown that the store
+  /// does not know is noted there. Waits until it is written, shortly, which is once a store.
+  void note_unfinished();
+  /// An entry is over in which a stored winner failed, or the code of a stored site was read first:
+  /// waits until that is written, shortly, which is once for each. The program may end before the
+  /// next entry does.
+  void await_notes();
+  /// The same, and what the next pass depends on is waited for: `synchronise` completes all GPU
+  /// work, and the other ranks are heard. False of it: the work has not ended in time, so the
+  /// search ends.
+  /// @param interrupted unless it is empty, whether to go on with something else than waiting for
+  ///        the others; pause() says so to them
+  bool begin_waiting(const std::function<bool()>& synchronise,
+                     const std::function<bool()>& interrupted = {});
+  /// After begin_waiting: keeps a pass until what comes before it is done and, where several ranks
+  /// make it, all of them have come to it.
+  /// @param is_ready waits for what comes before it; false: it has not ended in time
+  /// @param patience seconds that this may take, and the pass
+  /// @return false: it is not made, by any of them; begin_waiting says what comes instead
+  [[nodiscard]] bool begin_together(const std::function<bool()>& is_ready, double patience);
+  /// As Region says, of ranks that are several.
+  [[nodiscard]] Region::Answer ask_ranks(const std::function<bool()>& is_ready, double patience,
+                                         std::string& why);
+  /// The body was left: nobody waits for this rank before a pass. By the thread that makes them.
+  void leave_passes(const std::string& why);
+  /// There are no more passes before the region comes round again.
+  void pause();
+  /// As RegionTuning says.
+  void repeat_together(std::span<const std::uint32_t> ranks);
+  void limit_to(std::span<const std::uint32_t> ranks);
+  /// No ranks have agreed, for that reason, a sentence.
+  void say_untuned(FallbackReason reason, const std::string& text);
+  /// As Region says.
+  [[nodiscard]] std::string why_untuned() const;
+  /// Something takes a while before the next pass; `why` is a clause for the other ranks.
+  void occupied(double seconds, const std::string& why);
+  /// The entry ends: all its work was issued. Without a begin it does nothing.
+  void end(double now);
+
+  /// Something came that ranks may have to agree on after they had winners.
+  void reopen() {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    sites_when_finished_ = 0;
+    finished_.store(false, std::memory_order_release);
+  }
+
+  /// The entry that ended last ran nothing but winners, and there is nothing more to find out.
+  [[nodiscard]] bool has_run_winners() const noexcept {
+    return has_run_winners_.load(std::memory_order_relaxed);
+  }
+
+  /// Winners run of which it is not known yet that this process survives them: those of earlier
+  /// runs, and of other ranks.
+  [[nodiscard]] bool on_probation() const noexcept {
+    return on_probation_.load(std::memory_order_relaxed);
+  }
+  /// The program has waited for the GPU: they may have been survived. Nothing is asked of the
+  /// driver but whether events have come; not during a capture.
+  void check_probation();
+
+  // Runs between entries, which only look at what configs compute.
+  using Trials = SearchResults::Trials;
+  /// Whether the config may be among what this search tries: it is not known from earlier runs.
+  [[nodiscard]] bool may_try(const Site& site, std::uint32_t config) const;
+  /// The same, but for the winner of an earlier run that holds.
+  [[nodiscard]] bool has_to_time(const Site& site, std::uint32_t config) const;
+  /// Those that are to be tried alone before anything else is.
+  [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
+  /// Some of those are not tried yet, and will be.
+  [[nodiscard]] bool has_suspects() const;
+  /// Takes in what has come of trials. True: the GPU has not ended all of them.
+  [[nodiscard]] bool awaits_trials(double now);
+  /// It is never run: nobody has compared what it computes. Between entries.
+  void leave_uncompared(const Site& site, std::uint32_t config, const std::string& text);
+  /// Whether this process or an earlier one has compared it, and it was right.
+  [[nodiscard]] bool was_right(const Site& site, std::uint32_t config) const;
+  /// These compute what the defaults do: a run of them was compared.
+  void were_right(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
+  /// Such a run is about to be made with these configs.
+  void begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
+  /// It has ended.
+  void end_screening();
+
+  /// In how many seconds what is in flight has been so for longer than `timeout` and twice what an
+  /// entry takes with nothing new in flight. Absent: nothing is, or its hanging was said.
+  [[nodiscard]] std::optional<double> overdue_in(double timeout, double now) const;
+  /// The GPU is not through with it, and perhaps never will be: says so, and what later runs make
+  /// of it.
+  void hangs();
+
+  /// Makes no pass of the entry under way, for that reason.
+  void spoil(FallbackReason reason, const std::string& text);
+
+  /// Ends the search for good: every site runs its default from now on (or what it is pinned to).
+  void stop(FallbackReason reason, const std::string& text);
+
+  [[nodiscard]] bool finished() const noexcept { return finished_.load(std::memory_order_acquire); }
+  /// The same, whatever sites have come that are not looked at yet.
+  [[nodiscard]] bool is_tuned() const {
+    const std::lock_guard lock(mutex_);
+    return !stopped_ && !sites_.empty() && tuning_->finished();
+  }
+  /// Whether one of the site's own is known, now or of an earlier run.
+  [[nodiscard]] bool has_winner(const Site& site) const {
+    const std::lock_guard lock(mutex_);
+    return results_.has_winner(site.index);
+  }
+  [[nodiscard]] Watch watch() const noexcept { return watch_.load(std::memory_order_acquire); }
+
+  /// Tag for one launch (or one tunable call) of the pass under way.
+  [[nodiscard]] std::uint64_t tag(SiteIndex site) const noexcept;
+
+  /// In a Span pass, around each launch: before (`issued` false) and after.
+  void touch(StreamHandle stream, bool issued) noexcept;
+
+  /// Work of the pass was issued. `calls` count as launches of the site; `records` are what the
+  /// timer will deliver for them. no_site: work that only the region's time depends on.
+  void launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls, std::uint32_t records);
+  /// The site's config could not be launched in this pass; the default ran.
+  void failed(std::uint64_t tag, SiteIndex site);
+  /// NCCL took so many bytes for the connections that it needs, which is more than it may.
+  void took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes);
+  /// Those of the configs that the site was added without are not tried in this run only.
+  void leave_out(const Site& site, std::span<const std::uint32_t> configs);
+  /// One that the site was added without computes something else than the default.
+  void was_wrong(const Site& site, std::uint32_t config);
+
+  /// It did in that pass what it does once only, as a collective connects.
+  /// @param seconds that the program was in the call
+  void was_held_up(std::uint64_t tag, SiteIndex site, double seconds);
+  /// Another config than was planned ran in that pass: it is no sample of either.
+  void ran_another(std::uint64_t tag, SiteIndex site);
+
+  /// Collective sites are told through `port`, as RegionTuning says.
+  [[nodiscard]] bool keep_in_step(DecisionPort& port);
+  /// A decision is due that the port's hold() forbids, as RegionTuning says.
+  [[nodiscard]] bool settle(double now);
+
+  /// The config computes something else than the default: it is never run again. Between entries.
+  void reject(const Site& site, std::uint32_t config);
+
+  /// What was measured of the configs of a site whose calls are spans; in order of the samples.
+  [[nodiscard]] std::vector<double> samples(const Site& site, std::uint32_t config) const;
+  /// What the run has measured whose winner a site started with. Absent: nothing.
+  [[nodiscard]] std::optional<StoredTrial> stored_trial(const Site& site,
+                                                        std::uint32_t config) const;
+
+  /// A launch of a settled site failed: it runs its default from now on.
+  void drop_winner(Site& site, const std::string& text);
+
+  /// A call begins that is timed as a span. Gives the tag of all its work.
+  [[nodiscard]] std::uint64_t begin_call(SiteIndex site);
+  /// A graph is about to be launched in the pass under way. Gives the launch's tag.
+  [[nodiscard]] std::uint64_t begin_graph(const std::shared_ptr<const GraphWork>& work);
+  /// It was launched. `apart`: the timer delivers each of its kernels with its shape; else
+  /// `records` for the whole.
+  void graph_launched(std::uint64_t tag, const GraphWork& work, bool apart, std::uint32_t records);
+
+  /// The program destroys a stream or a context that a span may depend on.
+  void forget_stream(StreamHandle stream) noexcept;
+  void forget_context(CUcontext context) noexcept;
+
+  /// Whether the entry under way is judged by the region's time.
+  [[nodiscard]] bool compares_regions() const;
+
+  [[nodiscard]] SearchFigures figures() const;
+  /// Writes the `summary` line, unless nothing has changed since it was last written.
+  void write_summary();
+  [[nodiscard]] const std::string& region() const noexcept { return region_; }
+
+ private:
+  /// What is known of a site's configs beside their times.
+  struct Prospect {
+    std::optional<StoredWinner> stored;
+    Suspicions suspicions;
+    std::vector<bool> survived;  ///< by config: it was tried, and the process is still there
+  };
+
+  /// An entry that is watched only to know when its work has ended, and what ran in it.
+  struct Probe {
+    std::uint64_t tag = 0;
+    bool open = true;
+    Trials used;
+  };
+
+  void leave(std::string why);
+  void note_failed(const Site& site, std::uint32_t config, TrialStatus why);
+  [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
+                                  const std::function<bool()>& interrupted);
+  [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
+  /// Where configs differ in how many launches they make, each of which CUPTI makes dearer for as
+  /// long as it is there.
+  void compare_without_cupti();
+  void settle_all();
+  void note_tried();
+  void note_survived(const Trials& trials);
+  void note_in_flight();
+  /// Has what was measured so far stored, from time to time or at once.
+  void keep_so_far(double now, bool at_once);
+  /// What is waited for has not ended in time, so the search ends.
+  void overrun();
+  [[nodiscard]] bool is_used(SiteIndex site) const;
+  void note_used(SiteIndex site);
+  void note_used();
+  [[nodiscard]] bool open_probe();
+  void drop_open_entry();
+  void report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
+                   std::span<const SiteIndex> failed);
+  void begin_probe(double now);
+  bool end_probe(const PassRecord& record);
+  [[nodiscard]] bool close_probe(std::uint64_t tag, double seconds);
+  [[nodiscard]] bool nothing_to_do() const {
+    return stopped_ ||
+           (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
+  }
+  /// False: it is no pass.
+  bool skip_entry() noexcept {
+    skip();
+    return false;
+  }
+  void take_arrivals();
+  void drain(bool everything, double now);
+  void collect_spans(double now);
+  void after_change();
+  void lose_everything(double now);
+  void summarise();
+  /// The same if more happened since than entries: a program may bring something new for ever.
+  void summarise_new();
+  [[nodiscard]] SearchFigures figures_locked() const;
+  [[nodiscard]] PassRecord* find_record(std::uint32_t pass);
+
+  const std::string region_;
+  const RegionClock clock_;
+  bool only_region_time_ = false;
+  Measurement& measurement_;
+  EventLog& log_;
+  std::uint16_t id_;
+  mutable std::mutex mutex_;
+  log::TuningLog observer_;
+  ProcessStore& store_;
+  SearchResults results_;
+  TrialTimes times_;
+  const std::unique_ptr<RegionTuning> tuning_;
+  std::vector<Site*> sites_;
+  std::vector<Prospect> prospects_;  ///< by site
+  Trials screened_;                  ///< of the run between entries that goes on
+  Trials used_;                      ///< winners on probation
+  Trials stuck_;                     ///< were in flight when the GPU did not get through
+  double in_flight_since_ = 0;       ///< those that are; 0: none are, or it was said that they hang
+  double begun_ = 0;                 ///< the entry before this one
+  Stage kept_stage_ = Stage::Table;  ///< of the pass before
+  double keep_next_ = 0;     ///< when what was measured is stored next; 0: nothing was begun
+  double quiet_period_ = 0;  ///< from one entry with nothing in flight to the next
+  std::optional<Probe> probe_;
+  std::uint64_t probes_ = 0;
+  std::atomic<bool> finished_{false};
+  std::atomic<Watch> watch_{Watch::Nothing};
+  std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
+  bool stopped_ = false;
+  bool saving_ = false;             ///< winners are being written
+  std::atomic<bool> notes_{false};  ///< of what was found out are being written
+  std::atomic<bool> on_probation_{false};
+  std::atomic<bool> was_entered_{false};
+  std::atomic<bool> has_run_winners_{false};
+  bool agreed_ = false;                   ///< the entry under way: all ranks make it
+  std::unique_ptr<PassBarrier> barrier_;  ///< once ranks have waited before a pass
+  std::unique_ptr<PassRecord> open_;      ///< of the entry under way, while it is watched
+  std::deque<PassRecord> pending_;        ///< passes whose results have not all come
+  std::unique_ptr<SpanTimer> spans_;
+  std::vector<StreamHandle> touched_;
+  int release_tries_ = 0;            ///< of CUPTI, since it was last wanted
+  std::size_t unread_launches_ = 0;  ///< of this entry, whose records have not been asked for
+  std::vector<TimedWork> work_;
+  std::vector<SpanTimer::Span> span_results_;
+  std::optional<SearchFigures> summarised_;
+  std::uint64_t losses_seen_ = 0;
+  std::atomic<std::uint64_t> skipped_{0};  ///< entries of which the tuning was not told yet
+  std::size_t sites_when_finished_ = 0;
+  bool ever_finished_ = false;
+  int idle_entries_ = 0;  ///< with nothing to do, while sites may still come
+};
+
+}  // namespace contextune::intercept

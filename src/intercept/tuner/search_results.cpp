@@ -1,0 +1,482 @@
+#include "intercept/tuner/search_results.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "core/search/grown_space.hpp"
+#include "core/search/statistics.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+constexpr double none = std::numeric_limits<double>::quiet_NaN();
+
+// Where nothing is tuned, nothing is confirmed or compared either.
+Judging judging_for(Judging judging, bool tunes) {
+  judging.confirm = judging.confirm && tunes;
+  judging.compares = judging.compares && tunes;
+  return judging;
+}
+
+}  // namespace
+
+SearchResults::SearchResults(ProcessStore& store, const std::string& region, const StoredAs& as,
+                             Judging judging, TuningObserver& next)
+    : store_(store),
+      region_(region),
+      entry_(store.entry_of(region, as)),
+      judging_(judging_for(std::move(judging), store.tunes())),
+      next_(next),
+      is_complete_(!entry_.sites.empty() && !suspects_stored() &&
+                   std::none_of(entry_.sites.begin(), entry_.sites.end(),
+                                [this](const auto& site) { return is_open_here(site); })) {}
+
+bool SearchResults::suspects_stored() const {
+  return std::any_of(entry_.sites.begin(), entry_.sites.end(), [this](const StoredSite& site) {
+    return suspicion(site.name, site.key, site.winner) == store::TrialJournal::Suspicion::Suspect;
+  });
+}
+
+bool SearchResults::is_blamed(const std::string& name, const Key& stored_key,
+                              const Config& config) const {
+  return suspicion(name, stored_key, config) == store::TrialJournal::Suspicion::Blamed;
+}
+
+bool SearchResults::is_open_here(const StoredSite& stored) const {
+  return is_open(stored, judging_) ||
+         std::any_of(stored.trials.begin(), stored.trials.end(), [&](const StoredTrial& trial) {
+           return trial.status == TrialStatus::Crashed &&
+                  !is_blamed(stored.name, stored.key, trial.config);
+         });
+}
+
+Key SearchResults::stored_key(const Key& key) const {
+  if (entry_.keeps_devices_apart) return key;
+  // Which of several equal devices it was does not matter.
+  Key stored;
+  for (const Key::Entry& part : key.entries())
+    if (part.first != "device") stored.add(part.first, part.second);
+  return stored;
+}
+
+SearchResults::Code SearchResults::compare_code(const StoredSite& stored, const SiteCode& code) {
+  if (!is_same_declaration(stored.declaration, code.declaration)) return Code::Redeclared;
+  // The next run finds what was read.
+  const auto note = [&] {
+    StoredSite seen = note_of(stored.name, stored.key);
+    store_.save(entry_.identity, {{std::move(seen), code, {}, true}}, std::nullopt);
+    has_noted_ = true;
+  };
+  if (stored.declaration.empty() && !code.declaration.empty()) note();
+  if (code.image == nullptr) {
+    const bool is_known = !stored.image.empty() && !code.build.empty();
+    return is_known && stored.image != code.build ? Code::Untold : Code::Same;
+  }
+  const bool is_stamped = !stored.image.empty() && stored.image == code.stamp();
+  if (!stored.code.empty() && is_stamped) return Code::Same;
+  const bool reads_now = code.is_quick();
+  const std::string here = reads_now ? code.read() : std::string();
+  if (reads_now && here.empty()) return Code::Same;  // nor is there anything to note
+  if (reads_now && here == stored.code && stored.image == code.stamp()) return Code::Same;
+  note();
+  if (stored.code.empty() || (reads_now && here == stored.code)) return Code::Same;
+  return reads_now ? Code::Other : Code::Untold;
+}
+
+const StoredSite* SearchResults::find_stored(const std::string& name, const Key& stored_key,
+                                             std::span<const Config> configs) const {
+  const StoredSite* known = store_.find(entry_, name, stored_key);
+  const bool is_only_seen =
+      known == nullptr ||
+      (known->reason == WinnerReason::NoSamples &&
+       std::all_of(known->trials.begin(), known->trials.end(),
+                   [](const StoredTrial& trial) { return trial.status == TrialStatus::Untried; }));
+  if (!is_only_seen) return known;
+  const StoredSite* before = find_before_growth(entry_.sites, name, stored_key, configs);
+  return before != nullptr ? before : known;
+}
+
+std::optional<StoredWinner> SearchResults::find(const SiteSpec& spec, const Key& key,
+                                                const SiteCode& code) {
+  is_outdated_ = false;
+  if (spec.configs.size() < 2 || spec.pinned) return std::nullopt;
+  const std::string then = store_.tunes() ? "so it is tuned again." : "so it runs its default.";
+  std::optional<StoredWinner> winner;
+  const StoredSite* stored = find_stored(spec.name, stored_key(key), spec.configs);
+  if (stored != nullptr) winner = stored_winner(*stored, spec.configs, judging_);
+  if (winner && is_loose(*stored, judging_)) {
+    winner.reset();
+    next_.fallback(FallbackReason::LooseTolerance, no_site,
+                   "The stored winner of '" + spec.name + "' was found with the tolerance '" +
+                       stored->terms->tolerance + "', which is none of this run's, " + then);
+  }
+  if (winner && lacks_comparison(*stored, judging_)) {
+    next_.fallback(
+        FallbackReason::NotCompared, no_site,
+        "The stored winner of '" + spec.name +
+            "' was never compared with the default, so it is compared before it counts.");
+  }
+  if (winner) {
+    std::erase_if(winner->untried, [&](std::uint32_t config) {
+      return is_blamed(stored->name, stored->key, spec.configs[config]);
+    });
+    const Code known = compare_code(*stored, code);
+    is_outdated_ = known == Code::Redeclared || known == Code::Other;
+    if (known == Code::Untold) winner->needs_confirm = winner->config != 0;
+    if (known == Code::Redeclared) {
+      winner.reset();
+      next_.fallback(FallbackReason::OtherDeclaration, no_site,
+                     "'" + spec.name + "' is declared in another way than when its stored winner " +
+                         "was found, " + then);
+    }
+    if (known == Code::Other) {
+      winner.reset();
+      next_.fallback(FallbackReason::OtherCode, no_site,
+                     "'" + spec.name + "' was built anew: its instructions are others than those " +
+                         "that its stored winner was found with, " + then);
+    }
+  }
+  if (!store_.tunes()) {
+    if (!winner) winner.emplace().is_found = false;
+    winner->untried.clear();
+  }
+  if (winner) winner->environment = entry_.environment;
+  return winner;
+}
+
+store::TrialJournal::Suspicion SearchResults::suspicion(const std::string& name,
+                                                        const Key& stored_key,
+                                                        const Config& config) const {
+  return store_.journal().suspicion(
+      store::tried_config(region_, name, stored_key.to_string(), config.to_string()));
+}
+
+Suspicions SearchResults::suspicions(const SiteSpec& spec, const Key& key) const {
+  Suspicions found;
+  const Key known_as = stored_key(key);
+  for (std::uint32_t config = 1; config < spec.configs.size(); ++config) {
+    switch (suspicion(spec.name, known_as, spec.configs[config])) {
+      case store::TrialJournal::Suspicion::None:
+        break;
+      case store::TrialJournal::Suspicion::Suspect:
+        found.suspects.push_back(config);
+        break;
+      case store::TrialJournal::Suspicion::Blamed:
+        found.blamed.push_back(config);
+        break;
+    }
+  }
+  return found;
+}
+
+void SearchResults::exclude(SiteIndex site, std::uint32_t config, TrialStatus why) {
+  if (site >= sites_.size() || config >= sites_[site].trials.size()) return;
+  sites_[site].trials[config] = {why, {}};
+  has_new_trials_ = true;
+}
+
+void SearchResults::leave_out(SiteIndex site, std::span<const std::uint32_t> configs) {
+  if (site >= sites_.size()) return;
+  std::vector<Samples>& trials = sites_[site].trials;
+  for (const std::uint32_t config : configs)
+    if (config < trials.size() && trials[config].status == TrialStatus::LaunchFailed)
+      trials[config] = {TrialStatus::Untried, {}, true};
+}
+
+void SearchResults::leave_out(SiteIndex site, std::uint32_t config) {
+  if (site < sites_.size() && config < sites_[site].trials.size())
+    sites_[site].trials[config] = {TrialStatus::Untried, {}, true};
+}
+
+bool SearchResults::set_in_flight(const Trials& trials) {
+  if (trials == in_flight_) return false;
+  in_flight_ = trials;
+  std::vector<store::TrialJournal::Trial> all;
+  for (const auto& [index, config] : trials) {
+    if (index >= sites_.size() || config >= sites_[index].configs.size()) continue;
+    all.push_back(named(sites_[index], config));
+  }
+  store_.journal().set(this, std::move(all));
+  return true;
+}
+
+void SearchResults::add_in_flight(SiteIndex index, std::uint32_t config) {
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return;
+  in_flight_.emplace_back(index, config);
+  store_.journal().add(this, named(sites_[index], config));
+}
+
+void SearchResults::note_compared(SiteIndex index, std::uint32_t config) {
+  if (index < sites_.size() && config < sites_[index].trials.size())
+    sites_[index].trials[config].is_compared = true;
+}
+
+store::TrialJournal::Trial SearchResults::named(const Site& site, std::uint32_t config) const {
+  return store::TrialJournal::trial_of(region_, site.name, site.key.to_string(),
+                                       site.configs[config].to_string());
+}
+
+void SearchResults::add_site(SiteIndex index, const SiteSpec& spec, const SiteCode& code,
+                             const std::string& default_choice) {
+  if (sites_.size() <= index) sites_.resize(index + 1U);
+  Site& site = sites_[index];
+  site = {};
+  site.name = spec.name;
+  site.key = stored_key(spec.key);
+  site.configs = spec.configs;
+  site.code = code;
+  site.trials.resize(spec.configs.size());
+  site.objective = spec.objective;
+  site.default_choice = default_choice;
+  site.is_pinned = spec.pinned.has_value();
+  site.needs_confirm = spec.stored && spec.stored->needs_confirm;
+  if (spec.stored) {
+    site.stored = spec.stored->config;
+    site.is_stored_found = spec.stored->is_found;
+    site.untried = spec.stored->untried;
+  }
+}
+
+void SearchResults::note_untuned(FallbackReason reason, const std::string& text) {
+  const bool is_of_ranks =
+      reason == FallbackReason::NoAgreement || reason == FallbackReason::NoRendezvous;
+  if (!is_of_ranks || !why_untuned_.empty()) return;
+  why_untuned_ = text;
+  if (why_untuned_.ends_with('.')) why_untuned_.pop_back();
+}
+
+void SearchResults::trial(const TrialEvent& event) {
+  next_.trial(event);
+  if (event.site >= sites_.size() || event.config >= sites_[event.site].trials.size()) return;
+  has_new_trials_ = true;
+  Samples& samples = sites_[event.site].trials[event.config];
+  // Whatever rank has seen it, all have stored the same.
+  if (event.status == TrialStatus::TooMuchMemory && samples.status != event.status)
+    (void)note_failed(event.site, event.config, event.status);
+  samples.status = event.status;
+  if (event.status == TrialStatus::Measured && event.iteration >= 0 && !event.throttled)
+    samples.seconds.push_back(event.seconds);
+}
+
+void SearchResults::winner(const WinnerEvent& heard) {
+  if (heard.site >= sites_.size()) return next_.winner(heard);
+  Site& site = sites_[heard.site];
+  WinnerEvent event = heard;
+  if (event.reason == WinnerReason::Stored && !site.is_stored_found)
+    event.reason = WinnerReason::NoSamples;
+  next_.winner(event);
+  site.winner = event;
+  const bool is_found =
+      event.reason != WinnerReason::Only && event.reason != WinnerReason::Pinned &&
+      event.reason != WinnerReason::NoSamples && !event.cut_short &&
+      // Of what was stored it is noted that it failed: the next run tunes the site.
+      !(event.reason == WinnerReason::Failed && site.stored);
+  // What came from the store is there already, unless it had to be shown again.
+  bool was_tried = false;
+  for (std::size_t config = 0; config < site.trials.size(); ++config) {
+    const Samples& one = site.trials[config];
+    if (one.status == TrialStatus::Untried || one.status == TrialStatus::Known) continue;
+    // What is left out in every run, and is stored so, is none either.
+    const StoredTrial* const before = one.seconds.empty() ? known_trial(site, config) : nullptr;
+    was_tried = was_tried || before == nullptr || before->status != one.status;
+  }
+  const bool is_news = event.reason != WinnerReason::Stored || site.needs_confirm || was_tried;
+  site.saved = !is_found || !is_news || site.is_pinned;
+}
+
+std::string SearchResults::with_values(SiteIndex site, const std::string& text) const {
+  constexpr std::string_view subject = "Config ";
+  const std::size_t end = text.find(" of '");
+  std::uint32_t config = 0;
+  if (site >= sites_.size() || !text.starts_with(subject) || end == text.npos) return text;
+  const auto read = std::from_chars(text.data() + subject.size(), text.data() + end, config);
+  if (read.ptr != text.data() + end || config >= sites_[site].configs.size()) return text;
+  return text.substr(0, end) + " (" + sites_[site].configs[config].to_string() + ")" +
+         text.substr(end);
+}
+
+bool SearchResults::has_winner(SiteIndex site) const noexcept {
+  if (site >= sites_.size() || !sites_[site].winner) return false;
+  const WinnerReason reason = sites_[site].winner->reason;
+  return reason != WinnerReason::Only && reason != WinnerReason::Pinned &&
+         reason != WinnerReason::Nearest && reason != WinnerReason::NoSamples;
+}
+
+void SearchResults::confirm(const ConfirmEvent& event) {
+  next_.confirm(event);
+  StoredConfirm kept;
+  kept.verdict = event.verdict;
+  kept.before_seconds = event.before_seconds;
+  kept.after_seconds = event.after_seconds;
+  kept.gain = event.gain;
+  kept.bound = event.bound;
+  kept.pairs = event.pairs;
+  confirm_ = kept;
+}
+
+bool SearchResults::was_confirmed(const Site& site, const StoredSite* before) const {
+  if (site.winner->config == 0) return true;
+  if (confirm_ && confirm_->pairs > 0) return true;  // it was not dropped
+  // What runs unchanged is no news to a confirmation.
+  return site.stored == site.winner->config && !site.needs_confirm && before != nullptr &&
+         (!before->terms || before->terms->confirmed);
+}
+
+bool SearchResults::was_compared(const Site& site, const StoredSite* before) const {
+  const std::uint32_t winner = site.winner->config;
+  if (winner == 0 || site.trials[winner].is_compared) return true;
+  return site.stored == winner && before != nullptr && before->same_software && before->terms &&
+         before->terms->compared;
+}
+
+StoredSite SearchResults::stored(const Site& site) const {
+  StoredSite out;
+  out.name = site.name;
+  out.key = site.key;
+  out.winner = site.configs[site.winner->config];
+  out.reason = site.winner->reason;
+  out.seconds = site.winner->seconds;
+  out.default_seconds = site.winner->default_seconds;
+  out.default_choice = site.default_choice;
+  const StoredSite* before = find_stored(site.name, site.key, site.configs);
+  out.terms = {judging_.tolerance,          judging_.trial_timeout, judging_.cutoff,
+               was_confirmed(site, before), judging_.comm_memory,   was_compared(site, before)};
+  if (before != nullptr && out.reason == WinnerReason::Stored)
+    out.reason = before->reason == WinnerReason::SoFar ? WinnerReason::Fastest : before->reason;
+  for (std::size_t config = 0; config < site.configs.size(); ++config) {
+    const Samples& samples = site.trials[config];
+    if (samples.is_left_out) continue;
+    StoredTrial trial;
+    trial.config = site.configs[config];
+    trial.status = samples.status;
+    trial.samples = static_cast<std::uint32_t>(samples.seconds.size());
+    trial.seconds = cost_of(samples.seconds, judging_.selection);
+    trial.low_seconds = trial.high_seconds = none;
+    if (!samples.seconds.empty()) {
+      const auto [low, high] = std::minmax_element(samples.seconds.begin(), samples.seconds.end());
+      trial.low_seconds = *low;
+      trial.high_seconds = *high;
+    }
+    // A cost that was not reached in time is none.
+    if (trial.status == TrialStatus::TimedOut) {
+      trial.samples = 0;
+      trial.seconds = trial.low_seconds = trial.high_seconds = none;
+    }
+    if (trial.status == TrialStatus::Untried || trial.status == TrialStatus::Known) {
+      const bool judged_by_region =
+          site.objective == Objective::Region && site.winner->reason != WinnerReason::Stored;
+      const StoredTrial* const known = known_trial(site, config);
+      // What failed under stricter terms has not failed under these.
+      if (known != nullptr &&
+          (known->status == TrialStatus::Crashed || counts_as_tried(*known, *before, judging_))) {
+        trial = *known;
+      } else if (judged_by_region) {
+        trial.status = TrialStatus::Measured;  // on the region's time: it has none of its own
+      } else {
+        continue;
+      }
+    }
+    out.trials.push_back(std::move(trial));
+  }
+  return out;
+}
+
+StoredSite SearchResults::note_of(const std::string& name, const Key& key) {
+  StoredSite note;
+  note.name = name;
+  note.key = key;
+  note.reason = WinnerReason::NoSamples;
+  note.seconds = note.default_seconds = none;
+  return note;
+}
+
+StoredSite SearchResults::note_of(const Site& site) {
+  StoredSite note = note_of(site.name, site.key);
+  note.winner = site.configs.front();
+  note.default_choice = site.default_choice;
+  return note;
+}
+
+bool SearchResults::note_failed(SiteIndex index, std::uint32_t config, TrialStatus why) {
+  if (index >= sites_.size() || config >= sites_[index].configs.size()) return false;
+  Site& site = sites_[index];
+  const bool is_found = site.winner && site.winner->config == config;
+  if (config == 0 || site.is_pinned || (site.stored != config && !is_found)) return false;
+  if (is_found) site.saved = true;
+  const auto ranks = site.winner ? site.winner->ranks : std::vector<std::uint32_t>();
+  StoredSite note = note_of(site);
+  note.trials.push_back({site.configs[config], why, 0, none, none, none});
+  store_.save(entry_.identity, {{std::move(note), site.code, ranks}}, std::nullopt);
+  return true;
+}
+
+bool SearchResults::note_unfinished() {
+  std::vector<ProcessStore::Saved> sites;
+  for (const Site& site : sites_) {
+    const bool is_known = site.stored && site.untried.empty();
+    if (site.configs.size() < 2 || site.is_pinned || is_known) continue;
+    sites.push_back({note_of(site), site.code});
+    StoredSite& note = sites.back().site;
+    for (const std::uint32_t config : site.untried)
+      note.trials.push_back({site.configs[config], TrialStatus::Untried, 0, none, none, none});
+  }
+  if (sites.empty()) return false;
+  store_.save(entry_.identity, std::move(sites), std::nullopt);
+  return true;
+}
+
+std::optional<SearchResults::Site> SearchResults::so_far(SiteIndex index, const Site& site,
+                                                         Selection selection) {
+  const std::size_t due = site.trials.front().seconds.size();
+  if (site.winner || site.is_pinned || site.objective == Objective::Region || due == 0)
+    return std::nullopt;
+  Site known = site;
+  std::vector<double> costs;
+  for (Samples& one : known.trials) {
+    const bool is_measured = one.status == TrialStatus::Measured && one.seconds.size() >= due;
+    costs.push_back(is_measured ? cost_of(one.seconds, selection)
+                                : std::numeric_limits<double>::infinity());
+    if (one.status == TrialStatus::NoSample ||
+        (one.status == TrialStatus::Measured && !is_measured))
+      one = {};
+  }
+  const auto best = static_cast<std::uint32_t>(std::ranges::min_element(costs) - costs.begin());
+  const bool any_other =
+      std::any_of(known.trials.begin() + 1, known.trials.end(), [](const auto& t) {
+        return t.status != TrialStatus::Untried && t.status != TrialStatus::Known;
+      });
+  if (!any_other || !std::isfinite(costs.front())) return std::nullopt;
+  known.winner = WinnerEvent{index, best, costs[best], costs.front(), WinnerReason::SoFar};
+  return known;
+}
+
+void SearchResults::save_so_far() {
+  if (!std::exchange(has_new_trials_, false)) return;
+  std::vector<ProcessStore::Saved> sites;
+  for (SiteIndex index = 0; index < sites_.size(); ++index) {
+    if (sites_[index].trials.empty()) continue;
+    if (const auto known = so_far(index, sites_[index], judging_.selection))
+      sites.push_back({.site = stored(*known), .code = known->code});
+  }
+  if (!sites.empty()) store_.save(entry_.identity, std::move(sites), std::nullopt);
+}
+
+bool SearchResults::save() {
+  std::vector<ProcessStore::Saved> sites;
+  for (Site& site : sites_) {
+    if (!site.winner || site.saved) continue;
+    sites.push_back({stored(site), site.code, site.winner->ranks});
+    site.saved = true;
+  }
+  if (sites.empty()) return false;
+  // An entry with many keys has no time of the whole; and what was not compared is no news.
+  const bool is_region = entry_.identity.kind == StoredKind::Region && !is_site_alone_;
+  const bool says_whole = is_region && confirm_ && confirm_->pairs > 0;
+  store_.save(entry_.identity, std::move(sites), says_whole ? confirm_ : std::nullopt);
+  return true;
+}
+
+}  // namespace contextune::intercept

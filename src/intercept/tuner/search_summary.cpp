@@ -1,0 +1,66 @@
+// How far a search has come, for the log.
+#include <algorithm>
+
+#include "intercept/tuner/search.hpp"
+#include "log/events.hpp"
+
+namespace contextune::intercept {
+
+std::vector<double> Search::samples(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(mutex_);
+  return times_.samples(site.index, config);
+}
+
+std::optional<StoredTrial> Search::stored_trial(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(mutex_);
+  const StoredTrial* const found = results_.stored_trial(site.index, config);
+  return found == nullptr ? std::nullopt : std::optional(*found);
+}
+
+SearchFigures Search::figures() const {
+  const std::lock_guard lock(mutex_);
+  return figures_locked();
+}
+
+SearchFigures Search::figures_locked() const {
+  SearchFigures figures;
+  figures.passes = tuning_->passes();
+  figures.entries = tuning_->entries();
+  figures.tuning_seconds = tuning_->tuning_seconds();
+  figures.stage = stopped_ ? Stage::Finished : tuning_->stage();
+  figures.sites = sites_.size();
+  figures.tuned = static_cast<std::uint64_t>(
+      std::count_if(sites_.begin(), sites_.end(), [](const Site* s) { return s->settled() != 0; }));
+  return figures;
+}
+
+void Search::write_summary() {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->explain_unfinished();
+  summarise();
+}
+
+void Search::summarise_new() {
+  SearchFigures figures = figures_locked();
+  if (summarised_) figures.entries = summarised_->entries;
+  if (figures != summarised_) summarise();
+}
+
+void Search::summarise() {
+  const SearchFigures figures = figures_locked();
+  observer_.end_runs();
+  if (figures == summarised_) return;
+  summarised_ = figures;
+  log::SummaryEvent event;
+  event.region = region_;
+  event.passes = figures.passes;
+  event.entries = figures.entries;
+  event.tuning_seconds = figures.tuning_seconds;
+  event.stage = to_string(figures.stage);
+  event.sites = figures.sites;
+  event.tuned = figures.tuned;
+  event.simulated = log_.simulated();
+  log::write_summary(log_.lines(), event);
+}
+
+}  // namespace contextune::intercept

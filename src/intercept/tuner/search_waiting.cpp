@@ -1,0 +1,237 @@
+// Entries of a body or a replay, where other ranks are waited for, and how a search ends early.
+#include <utility>
+
+#include "core/value/fallback_reason.hpp"
+#include "intercept/host/clock.hpp"
+#include "intercept/tuner/search.hpp"
+
+namespace contextune::intercept {
+namespace {
+
+// For winners that were found in the program's time to be safely written: it stands still anyway.
+constexpr double most_saving_seconds = 1;
+// The same where it runs on: a few milliseconds, but for a disk that is busy.
+constexpr double most_noting_seconds = 0.1;
+// That may come without a pass, in one entry.
+constexpr int most_agreements = 64;
+
+}  // namespace
+
+bool Search::begin_waiting(const std::function<bool()>& synchronise,
+                           const std::function<bool()>& interrupted) {
+  const bool counted = begin_waited(synchronise, interrupted);
+  bool saving = false;
+  {
+    const std::lock_guard lock(mutex_);
+    saving = std::exchange(saving_, false);
+  }
+  if (saving) store_.wait(most_saving_seconds);
+  return counted;
+}
+
+void Search::note_unfinished() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || tuning_->finished() || !results_.note_unfinished()) return;
+  }
+  store_.wait(most_saving_seconds);
+}
+
+void Search::note_failed(const Site& site, std::uint32_t config, TrialStatus why) {
+  if (results_.note_failed(site.index, config, why)) notes_.store(true, std::memory_order_relaxed);
+}
+
+void Search::await_notes() {
+  if (!notes_.load(std::memory_order_relaxed)) return;
+  if (notes_.exchange(false, std::memory_order_relaxed)) store_.wait(most_noting_seconds);
+}
+
+bool Search::begin_waited(const std::function<bool()>& synchronise,
+                          const std::function<bool()>& interrupted) {
+  // Each round brings everything that is under way, so the next one goes on; the bound is for an
+  // engine that waits for something else.
+  int agreements = 0;
+  for (int round = 0; round < 8;) {
+    bool waits_for_ranks = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (nothing_to_do()) return false;
+      if (round == 0) {
+        measurement_.poll(false);
+        drain(false, now_seconds());
+      }
+      const PassPlan plan = plan_entry(now_seconds(), false);
+      after_change();
+      if (plan.counted) return true;
+      waits_for_ranks = plan.waiting == Waiting::Ranks;
+      drop_open_entry();
+      // Whoever is to wait for the others does so, though it may be for nothing: see leave().
+      if (plan.waiting == Waiting::Pause || (nothing_to_do() && !waits_for_ranks)) return false;
+    }
+    // Each agreement brings a pass or a reason why there is none.
+    if (waits_for_ranks) {
+      tuning_->await_ranks(interrupted);
+      if (interrupted && interrupted()) return false;
+      if (++agreements < most_agreements) continue;
+    }
+    ++round;
+    const bool idle = synchronise();
+    if (idle) measurement_.poll(true);
+    const std::lock_guard lock(mutex_);
+    if (idle) {
+      note_survived(used_);
+      drain(true, now_seconds());
+    } else {
+      overrun();
+    }
+    after_change();
+  }
+  return false;
+}
+
+bool Search::begin_together(const std::function<bool()>& is_ready, double patience) {
+  bool is_alone = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_ || open_ == nullptr) return true;
+    auto lockstep = agreed_ && barrier_ == nullptr ? tuning_->lockstep() : nullptr;
+    if (lockstep != nullptr)
+      barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
+    is_alone = !agreed_ || barrier_ == nullptr;
+  }
+  using Outcome = PassBarrier::Outcome;
+  const Outcome outcome = !is_alone    ? barrier_->arrive(is_ready)
+                          : is_ready() ? Outcome::Begins
+                                       : Outcome::Overran;
+  if (outcome == Outcome::Begins) return true;
+  if (outcome == Outcome::Lost) {
+    const std::string why = "before a pass, " + barrier_->why();
+    std::unique_lock lock(mutex_);
+    if (tuning_->go_on_alone(why)) {
+      drop_open_entry();
+      barrier_.reset();
+      after_change();
+      return false;
+    }
+    lock.unlock();
+    stop(FallbackReason::NoAgreement, "All sites run their default: " + why + ".");
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  drop_open_entry();
+  if (outcome == Outcome::Overran) {
+    overrun();
+  } else {
+    tuning_->cut_short();
+  }
+  after_change();
+  return false;
+}
+
+Region::Answer Search::ask_ranks(const std::function<bool()>& is_ready, double patience,
+                                 std::string& why) {
+  using Answer = Region::Answer;
+  bool says_yes = false;
+  const auto answer = [&] { return says_yes = is_ready(); };
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) {
+      why = "its search has ended";
+      return Answer::Lost;
+    }
+    const bool is_alone = tuning_->is_alone();
+    auto lockstep = is_alone || barrier_ != nullptr ? nullptr : tuning_->lockstep();
+    if (lockstep != nullptr)
+      barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
+    if (!is_alone && barrier_ == nullptr) {
+      why = "other ranks may tune it as well, and cannot be asked";
+      return Answer::Lost;
+    }
+    if (is_alone) barrier_.reset();
+  }
+  if (barrier_ == nullptr) return answer() ? Answer::All : Answer::NotThis;
+  switch (barrier_->arrive(answer)) {
+    case PassBarrier::Outcome::Begins:
+      return Answer::All;
+    case PassBarrier::Outcome::Overran:
+      return Answer::NotThis;
+    case PassBarrier::Outcome::CutShort:
+      return Answer::NotAll;
+    case PassBarrier::Outcome::Lost:
+      break;
+  }
+  const std::lock_guard lock(mutex_);
+  why = barrier_->why();
+  barrier_.reset();
+  if (!tuning_->go_on_alone("before a second run, " + why)) return Answer::Lost;
+  after_change();
+  return says_yes ? Answer::All : Answer::NotThis;
+}
+
+void Search::leave_passes(const std::string& why) {
+  if (barrier_ != nullptr) barrier_->leave(why);
+}
+
+void Search::pause() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return;
+    tuning_->pause();
+    keep_so_far(now_seconds(), true);
+  }
+  // A signal that waits for this may be the program's last.
+  store_.wait(most_noting_seconds);
+  log_.lines().flush();
+}
+
+void Search::repeat_together(std::span<const std::uint32_t> ranks) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->repeat_together(ranks);
+}
+
+void Search::limit_to(std::span<const std::uint32_t> ranks) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->limit_to(ranks);
+}
+
+void Search::say_untuned(FallbackReason reason, const std::string& text) {
+  log_.fallback(reason, region_, {}, text);
+  const std::lock_guard lock(mutex_);
+  results_.note_untuned(reason, text);
+}
+
+std::string Search::why_untuned() const {
+  const std::lock_guard lock(mutex_);
+  return results_.why_untuned();
+}
+
+void Search::occupied(double seconds, const std::string& why) {
+  const std::lock_guard lock(mutex_);
+  if (!stopped_) tuning_->occupied(seconds, why);
+}
+
+void Search::spoil(FallbackReason reason, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (open_ != nullptr && open_->counted) open_->spoiled = true;
+  log_.fallback(reason, region_, {}, text);
+}
+
+void Search::stop(FallbackReason reason, const std::string& text) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return;
+  log_.fallback(reason, region_, {}, text);
+  results_.note_untuned(reason, text);
+  leave(text.empty() ? std::string(fallback_info(reason).sentence) : text);
+  drop_open_entry();
+  pending_.clear();
+  settle_all();
+  after_change();
+}
+
+void Search::leave(std::string why) {
+  stopped_ = true;
+  if (why.ends_with('.')) why.pop_back();
+  tuning_->leave(why);
+}
+
+}  // namespace contextune::intercept
