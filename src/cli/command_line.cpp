@@ -321,8 +321,9 @@ Request parse_store(Words words) {
 
 Request parse_table(Words words, std::string_view command, std::string (*table)()) {
   bool markdown = false;
-  Parser parser("contextune " + std::string(command) +
-                " --markdown\n\nPrints the table that the README holds, made from the code.\n");
+  Parser parser(
+      "contextune " + std::string(command) +
+      " --markdown\n\nPrints the table of the page that documents them, made from the code.\n");
   parser.app().add_flag("--markdown", markdown);
   if (auto other = parser.parse(std::move(words), command, 2)) return *other;
   return TextRequest{table()};
@@ -335,7 +336,7 @@ Request parse_reasons(Words words) {
       "contextune reasons [REASON...] [--markdown]\n\n"
       "  contextune reasons replay_memory\n\n"
       "What a reason in the rank log means, what causes it and what to do; of all if none is "
-      "named.\n--markdown prints the table that the README holds.\n");
+      "named.\n--markdown prints the table of the page that documents them.\n");
   parser.app().add_flag("--markdown", markdown);
   parser.app().add_option("reason", named);
   if (auto other = parser.parse(std::move(words), "reasons", 2)) return *other;

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-/// The texts of --help, and the tables of the README that are made from the code.
+/// The texts of --help, and the tables of OPTIONS.md and REASONS.md, which are made from the code.
 namespace contextune::cli {
 
 [[nodiscard]] std::string main_help();

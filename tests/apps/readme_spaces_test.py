@@ -1,5 +1,5 @@
-"""The README's space files do what it says of them, and so does the command beside them: unmodified
-programs on the simulated driver and the simulated NCCL, under `contextune run`."""
+"""The space files of the pages do what these say of them, and so does the command of README.md:
+unmodified programs on the simulated driver and the simulated NCCL, under `contextune run`."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""The README's transcripts are what the commands that it shows print, on the simulated driver: between
+"""The transcripts of README.md and of the pages behind it are what the commands that it shows print, on the simulated driver: between
 <!-- transcript NAME --> and <!-- /transcript --> stands what this test gets, but for the figures and for
 which config wins. With --write it is put there."""
 
@@ -12,7 +12,8 @@ import tempfile
 import unittest
 
 BUILD = pathlib.Path(os.environ["CONTEXTUNE_TEST_BUILD"])
-README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PAGES = [ROOT / "README.md", *sorted(page for folder in ("include", "src") for page in (ROOT / folder).rglob("*.md"))]
 DEMO = BUILD / "demo"
 PATIENCE = 100
 AUTO = "contextune run -- ./contextune_demo --rows 8 --steps 5000"
@@ -98,12 +99,15 @@ class Transcripts:
         return text.replace(str(self.folder), ".").replace(str(DEMO), ".").rstrip()
 
 
-def block_of(text, name):
+def block_of(name):
+    """The page with that transcript, its text, and where in it the transcript begins and ends."""
     begin, end = f"<!-- transcript {name} -->\n```\n", "\n```\n<!-- /transcript -->"
-    if text.count(begin) != 1:
-        raise AssertionError(f"{README}: there must be one {begin}")
+    found = [(page, text) for page in PAGES for text in [page.read_text()] if begin in text]
+    if len(found) != 1 or found[0][1].count(begin) != 1:
+        raise AssertionError(f"there must be one {begin} in all pages")
+    (page, text), = found
     start = text.index(begin) + len(begin)
-    return start, text.index(end, start)
+    return page, text, start, text.index(end, start)
 
 
 class ReadmeTranscripts(unittest.TestCase):
@@ -112,20 +116,19 @@ class ReadmeTranscripts(unittest.TestCase):
     def test_every_transcript_is_what_the_command_prints(self):
         folder = pathlib.Path(tempfile.mkdtemp(prefix="contextune-readme-"))
         self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
-        text = README.read_text()
         for name, printed in Transcripts(folder).all().items():
-            start, end = block_of(text, name)
+            page, text, start, end = block_of(name)
             if "--write" in sys.argv:
-                text = text[:start] + printed + text[end:]
-                README.write_text(text)
+                page.write_text(text[:start] + printed + text[end:])
             with self.subTest(name):
-                start, end = block_of(text, name)
+                _, text, start, end = block_of(name)
                 self.assertEqual(shape(text[start:end]), shape(printed), "run this test with --write")
 
     def test_no_transcript_is_made_by_hand(self):
-        text = re.sub(r"<!-- transcript .*?<!-- /transcript -->", "", README.read_text(), flags=re.DOTALL)
-        for block in re.findall(r"^```(.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-            self.assertIn(block[0], ("sh", "cpp", "lua", "cmake"), block[1])
+        for page in PAGES:
+            text = re.sub(r"<!-- transcript .*?<!-- /transcript -->", "", page.read_text(), flags=re.DOTALL)
+            for block in re.findall(r"^```(.*?)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+                self.assertIn(block[0], ("sh", "cpp", "lua", "cmake"), f"{page}: {block[1]}")
 
 
 if __name__ == "__main__":

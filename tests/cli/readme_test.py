@@ -1,49 +1,88 @@
-"""The README's tables are those that the code has: between <!-- options --> and <!-- /options -->
-stands the output of `contextune options --markdown`, and the same for reasons. Between
-<!-- example FILE --> and <!-- /example --> stands what that file has below the line that says so. With
---write they are put there. The iteration table is the one that `contextune logs --passes` is tested with."""
+"""The pages' tables and examples are those that the code has, and their links lead somewhere. Between
+<!-- options --> and <!-- /options --> stands the output of `contextune options --markdown`, and the same
+for reasons. Between <!-- example FILE --> and <!-- /example --> stands what that file has below the line
+that says so. With --write they are put there. The iteration table is the one that `contextune logs
+--passes` is tested with."""
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 from harness import GOLDEN_TABLE
 
 readme = pathlib.Path(sys.argv[1])
-text = readme.read_text()
+root = readme.parent
+pages = [readme] + sorted(page for folder in ("include", "src", "tools") for page in (root / folder).rglob("*.md"))
 failed = False
-for table in ("options", "reasons"):
-    begin, end = f"<!-- {table} -->", f"<!-- /{table} -->"
-    if text.count(begin) != 1 or text.count(end) != 1:
-        print(f"{readme}: there must be one {begin} and one {end}")
-        failed = True
-        continue
-    there = text.split(begin)[1].split(end)[0].strip()
-    wanted = subprocess.run([os.environ["CONTEXTUNE_COMMAND"], table, "--markdown"],
-                            capture_output=True, text=True, check=True).stdout.strip()
-    if "--write" in sys.argv:
+
+
+def fail(text):
+    global failed
+    print(text)
+    failed = True
+
+
+def put_tables(page, text):
+    for table in ("options", "reasons"):
+        begin, end = f"<!-- {table} -->", f"<!-- /{table} -->"
+        if begin not in text:
+            continue
+        tables.append(table)
+        wanted = subprocess.run([os.environ["CONTEXTUNE_COMMAND"], table, "--markdown"],
+                                capture_output=True, text=True, check=True).stdout.strip()
         before, after = text.split(begin)[0], text.split(end)[1]
+        if "--write" not in sys.argv and text.split(begin)[1].split(end)[0].strip() != wanted:
+            fail(f"{page}: what stands between {begin} and {end} is not what `contextune {table} "
+                 "--markdown` prints; run this script with --write")
         text = f"{before}{begin}\n{wanted}\n{end}{after}"
-        readme.write_text(text)
-    elif there != wanted:
-        print(f"{readme}: what stands between {begin} and {end} is not what `contextune {table} "
-              "--markdown` prints; run this script with --write")
-        failed = True
-for part in text.split("<!-- example ")[1:]:
-    name, there = part.split("<!-- /example -->")[0].split(" -->", 1)
-    source = (readme.parent / name).read_text().split(" The README shows what follows", 1)[1]
-    language = "lua" if name.endswith(".lua") else "cpp"
-    wanted = f"```{language}\n{source.split(chr(10), 1)[1].strip()}\n```"
+    return text
+
+
+def put_examples(page, text):
+    for part in text.split("<!-- example ")[1:]:
+        name, there = part.split("<!-- /example -->")[0].split(" -->", 1)
+        source = (root / name).read_text().split(" The README shows what follows", 1)[1]
+        language = "lua" if name.endswith(".lua") else "cpp"
+        wanted = f"```{language}\n{source.split(chr(10), 1)[1].strip()}\n```"
+        if "--write" not in sys.argv and there.strip() != wanted:
+            fail(f"{page}: the example of {name} is not what the file has; run this script with --write")
+        text = text.replace(there.strip(), wanted)
+    return text
+
+
+def anchors(page):
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def follow_links(page, text):
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^)\s]+)\)", prose):
+        name, _, anchor = link.partition("#")
+        target = page.parent / name if name else page
+        if "://" in link:
+            continue
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            fail(f"{page}: ({link}) leads nowhere")
+
+
+tables = []
+for page in pages:
+    text = page.read_text()
+    written = put_examples(page, put_tables(page, text))
     if "--write" in sys.argv:
-        readme.write_text(readme.read_text().replace(there.strip(), wanted))
-    elif there.strip() != wanted:
-        print(f"{readme}: the example of {name} is not what the file has; run this script with --write")
-        failed = True
+        page.write_text(written)
+    follow_links(page, text)
+if sorted(tables) != ["options", "reasons"]:
+    fail(f"there must be one page with the options and one with the reasons: {tables}")
 words = lambda table: [[cell.strip() for cell in row.split("|")] for row in table.splitlines() if "--" not in row]
 golden = words(GOLDEN_TABLE)
-if not any(words("\n".join(text.splitlines()[i:i + len(golden) + 1])) == golden
-           for i, line in enumerate(text.splitlines()) if line.startswith("| pass |")):
-    print(f"{readme}: the iteration table is not that of the tests")
-    failed = True
+lines = readme.read_text().splitlines()
+if not any(words("\n".join(lines[i:i + len(golden) + 1])) == golden
+           for i, line in enumerate(lines) if line.startswith("| pass |")):
+    fail(f"{readme}: the iteration table is not that of the tests")
+if len(lines) > 200:
+    fail(f"{readme}: {len(lines)} lines; the front page has at most 200")
 sys.exit(1 if failed else 0)

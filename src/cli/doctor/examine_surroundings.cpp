@@ -134,7 +134,7 @@ void examine_filter(Findings& findings) {
     findings.push_back({Verdict::Note, "seccomp",
                         "a filter of system calls is in force here, as in a container: what it "
                         "refuses with an error is done without, and where it kills or traps, the "
-                        "README's limits say what it has to let pass"});
+                        "limits (src/intercept/LIMITS.md) say what it has to let pass"});
   }
 }
 
