@@ -12,7 +12,7 @@
 
 #include <contextune/error.hpp>
 
-#include "api/choice/communicator_group.hpp"
+#include "api/communicator_group.hpp"
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "api/region_table.hpp"

@@ -10,7 +10,7 @@
 #include <contextune/error.hpp>
 
 #include "gpu/memory/block_store.hpp"
-#include "intercept/host/idle_wait.hpp"
+#include "intercept/program/idle_wait.hpp"
 
 namespace contextune::api {
 namespace {

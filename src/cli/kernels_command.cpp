@@ -9,7 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "gpu/image/code_images.hpp"
 #include "gpu/image/entry_wait.hpp"
 #include "gpu/image/kernel_name.hpp"

@@ -2,12 +2,12 @@
 #include <iostream>
 
 #include "cli/build_command.hpp"
-#include "cli/command_line.hpp"
 #include "cli/doctor/doctor_command.hpp"
 #include "cli/kernels_command.hpp"
 #include "cli/logs/logs_command.hpp"
 #include "cli/run/run_command.hpp"
 #include "cli/store/store_command.hpp"
+#include "cli/words/command_line.hpp"
 
 namespace {
 

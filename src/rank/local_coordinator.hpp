@@ -2,7 +2,7 @@
 
 #include <mutex>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
 
 namespace contextune::rank {

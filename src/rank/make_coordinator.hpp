@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
 #include "rank/rendezvous.hpp"
 

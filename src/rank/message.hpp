@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "rank/frame.hpp"
 
 namespace contextune::rank {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "rank/agreement_hub.hpp"
 #include "rank/listener.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "api/choice/choice_record.hpp"
-#include "core/agreement/engagement.hpp"
+#include "core/coordination/engagement.hpp"
 #include "intercept/runtime/runtime.hpp"
 
 namespace contextune::api {

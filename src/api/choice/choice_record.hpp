@@ -17,7 +17,7 @@
 #include <contextune/key.hpp>
 
 #include "api/tunable_record.hpp"
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "core/value/result_tolerance.hpp"
 #include "intercept/ranks/rank_group.hpp"
 #include "intercept/runtime/runtime.hpp"

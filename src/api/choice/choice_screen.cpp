@@ -13,10 +13,10 @@
 #include "api/process.hpp"
 #include "api/watchdog.hpp"
 #include "gpu/memory/memory_fill.hpp"
-#include "intercept/host/idle_wait.hpp"
 #include "intercept/host/own_arithmetic.hpp"
+#include "intercept/program/idle_wait.hpp"
+#include "intercept/program/trial_watch.hpp"
 #include "intercept/site/region.hpp"
-#include "intercept/tuner/trial_watch.hpp"
 
 namespace contextune::api {
 namespace {

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/doctor/findings.hpp"
 #include "cli/doctor/needed_libraries.hpp"
-#include "cli/doctor/program_file.hpp"
-#include "cli/run/space_files.hpp"
-#include "cli/text.hpp"
+#include "cli/setup/findings.hpp"
+#include "cli/setup/program_file.hpp"
+#include "cli/setup/space_files.hpp"
+#include "cli/words/text.hpp"
 
 namespace contextune::cli {
 namespace {

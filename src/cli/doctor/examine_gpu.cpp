@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "cli/doctor/findings.hpp"
-#include "cli/text.hpp"
+#include "cli/setup/findings.hpp"
+#include "cli/words/text.hpp"
 #include "gpu/clock/cupti_library.hpp"
 #include "gpu/clock/nvml_library.hpp"
 #include "gpu/driver/device_facts.hpp"

@@ -11,10 +11,10 @@
 #include <fstream>
 #include <string_view>
 
-#include "cli/doctor/findings.hpp"
-#include "cli/run/environment.hpp"
-#include "cli/run/memory_limits.hpp"
-#include "cli/run/run_setup.hpp"
+#include "cli/setup/environment.hpp"
+#include "cli/setup/findings.hpp"
+#include "cli/setup/memory_limits.hpp"
+#include "cli/setup/run_setup.hpp"
 #include "cli/store/store_folder.hpp"
 #include "core/value/option_table.hpp"
 #include "gpu/clock/cupti_library.hpp"

@@ -12,12 +12,12 @@
 #include <set>
 
 #include "cli/logs/log_json.hpp"
-#include "cli/logs/nccl_csv.hpp"
 #include "cli/report/iteration_table.hpp"
+#include "cli/report/nccl_csv.hpp"
 #include "cli/report/rank_comparison.hpp"
 #include "cli/report/rank_differences.hpp"
 #include "cli/report/summary.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/log_reader.hpp"
 #include "log/run_report.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/run_report.hpp"
 
 namespace contextune::cli {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cli/report/summary.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 
 namespace contextune::cli {
 namespace {

@@ -3,7 +3,7 @@
 #include <unordered_map>
 
 #include "cli/report/rank_comparison.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {

@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "cli/report/config_times.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "core/submission/submission.hpp"
 #include "log/logfmt.hpp"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/space_files.hpp"
+#include "cli/setup/space_files.hpp"
 
 namespace contextune::cli {
 

@@ -4,12 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/environment.hpp"
+#include "cli/setup/environment.hpp"
 
 namespace contextune::cli {
-
-/// More local ranks than that are taken for a mistake.
-inline constexpr int most_local_ranks = 1024;
 
 /// What each of so many ranks on this host is started with: its number, how many there are, where
 /// they meet, and the secret, as contextune's own variables. RANK, WORLD_SIZE and LOCAL_RANK too,

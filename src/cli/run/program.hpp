@@ -13,8 +13,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/run/environment.hpp"
 #include "cli/run/group_witness.hpp"
+#include "cli/setup/environment.hpp"
 
 namespace contextune::cli {
 

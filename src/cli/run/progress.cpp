@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 
 namespace contextune::cli {

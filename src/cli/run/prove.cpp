@@ -18,7 +18,7 @@
 #include "cli/run/program.hpp"
 #include "cli/run/prove_text.hpp"
 #include "cli/run/run_watch.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/run_id.hpp"
 
 namespace contextune::cli {

@@ -1,8 +1,8 @@
 #pragma once
 
-#include "cli/command_line.hpp"
 #include "cli/run/reporter.hpp"
-#include "cli/run/run_setup.hpp"
+#include "cli/setup/run_setup.hpp"
+#include "cli/words/command_line.hpp"
 
 namespace contextune::cli {
 

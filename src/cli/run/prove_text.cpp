@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "core/search/statistics.hpp"
 
 namespace contextune::cli {

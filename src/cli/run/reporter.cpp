@@ -12,7 +12,7 @@
 #include <contextune/error.hpp>
 #include <cstring>
 
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 
 namespace contextune::cli {
 namespace {

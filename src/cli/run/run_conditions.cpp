@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cli/run/forced_pins.hpp"
-#include "cli/run/space_files.hpp"
+#include "cli/setup/space_files.hpp"
 #include "collective/collective.hpp"
 #include "intercept/program/region_mark.hpp"
 #include "space/kernel_name.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/run/run_setup.hpp"
+#include "cli/setup/run_setup.hpp"
 
 namespace contextune::cli {
 

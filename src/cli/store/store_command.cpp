@@ -9,12 +9,12 @@
 #include <fstream>
 #include <iostream>
 
-#include "cli/run/environment.hpp"
+#include "cli/setup/environment.hpp"
 #include "cli/store/store_diff.hpp"
 #include "cli/store/store_export.hpp"
 #include "cli/store/store_folder.hpp"
 #include "cli/store/store_text.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 #include "store/listing.hpp"
 #include "store/merge.hpp"

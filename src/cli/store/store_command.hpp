@@ -1,6 +1,6 @@
 #pragma once
 
-#include "cli/command_line.hpp"
+#include "cli/words/command_line.hpp"
 
 namespace contextune::cli {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/store/store_text.hpp"
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 #include "store/entry_json.hpp"
 #include "store/json_text.hpp"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "cli/logs/nccl_csv.hpp"
+#include "cli/report/nccl_csv.hpp"
 #include "core/search/stored_winner.hpp"
 #include "store/json_text.hpp"
 

@@ -1,6 +1,6 @@
 #include "cli/store/store_folder.hpp"
 
-#include "cli/run/run_setup.hpp"
+#include "cli/setup/run_setup.hpp"
 #include "store/cache_folder.hpp"
 
 namespace contextune::cli {

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "cli/run/environment.hpp"
+#include "cli/setup/environment.hpp"
 
 namespace contextune::cli {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 #include "core/search/stored_winner.hpp"
 #include "core/submission/submission_stored.hpp"
 #include "log/logfmt.hpp"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/agreement/batch.hpp"
-#include "core/agreement/coordinator.hpp"
 #include "core/agreement/lease_planner.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "core/search/tuning.hpp"
 
 namespace contextune {

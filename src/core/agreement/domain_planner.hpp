@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 
 namespace contextune {
 

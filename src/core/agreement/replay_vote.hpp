@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 
 namespace contextune {
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "core/agreement/batch.hpp"
-#include "core/agreement/coordinator.hpp"
-#include "core/agreement/engagement.hpp"
+#include "core/coordination/coordinator.hpp"
+#include "core/coordination/engagement.hpp"
 #include "core/search/region_tuning.hpp"
 
 namespace contextune {

@@ -11,7 +11,7 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "core/search/decision_port.hpp"
 #include "core/search/stored_winner.hpp"
 #include "core/search/tuning_observer.hpp"

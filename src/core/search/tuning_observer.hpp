@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "core/search/trial.hpp"
 #include "core/value/fallback_reason.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
 #include "core/agreement/domain_planner.hpp"
+#include "core/coordination/coordinator.hpp"
 
 namespace contextune::intercept {
 

@@ -14,7 +14,7 @@
 #include <contextune/options.hpp>
 
 #include "core/agreement/companions.hpp"
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/ranks/communicator_members.hpp"
 #include "intercept/ranks/rank_group.hpp"

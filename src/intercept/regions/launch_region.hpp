@@ -17,16 +17,16 @@
 #include "intercept/program/allocation_map.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/launch.hpp"
-#include "intercept/program/launcher.hpp"
 #include "intercept/program/open_regions.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 #include "intercept/replay/recorder.hpp"
+#include "intercept/site/launcher.hpp"
+#include "intercept/site/process_store.hpp"
 #include "intercept/site/region.hpp"
 #include "intercept/site/site_table.hpp"
 #include "intercept/tuner/measurement.hpp"
-#include "intercept/tuner/process_store.hpp"
 
 namespace contextune::intercept {
 

@@ -8,8 +8,8 @@
 #include "gpu/memory/l2_flush.hpp"
 #include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/host/clock.hpp"
-#include "intercept/host/idle_wait.hpp"
 #include "intercept/host/own_arithmetic.hpp"
+#include "intercept/program/idle_wait.hpp"
 #include "intercept/regions/tunable_launch.hpp"
 #include "log/events.hpp"
 

@@ -15,8 +15,8 @@
 #include "intercept/program/allocation_map.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/kernel_table.hpp"
-#include "intercept/program/launcher.hpp"
 #include "intercept/replay/recording.hpp"
+#include "intercept/site/launcher.hpp"
 
 namespace contextune::intercept {
 

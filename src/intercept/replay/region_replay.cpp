@@ -8,7 +8,7 @@
 
 #include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/host/clock.hpp"
-#include "intercept/host/idle_wait.hpp"
+#include "intercept/program/idle_wait.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "intercept/program/program_memory.hpp"
+#include "intercept/replay/program_memory.hpp"
 #include "intercept/replay/region_replay.hpp"
 
 namespace contextune::intercept {

@@ -6,7 +6,7 @@
 
 #include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/host/clock.hpp"
-#include "intercept/host/idle_wait.hpp"
+#include "intercept/program/idle_wait.hpp"
 #include "intercept/replay/region_replay.hpp"
 
 namespace contextune::intercept {

@@ -9,8 +9,8 @@
 
 #include <contextune/error.hpp>
 
-#include "core/agreement/lockstep.hpp"
 #include "core/agreement/replay_vote.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "intercept/replay/recording.hpp"
 #include "intercept/tuner/start_line.hpp"
 

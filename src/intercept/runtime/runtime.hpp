@@ -7,7 +7,7 @@
 #include <contextune/error.hpp>
 #include <contextune/options.hpp>
 
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "core/search/store.hpp"
 #include "core/value/fallback_reason.hpp"
 #include "core/value/kernel_rule.hpp"

@@ -6,7 +6,7 @@
 #include <contextune/key.hpp>
 
 #include "core/search/store.hpp"
-#include "intercept/tuner/process_store.hpp"
+#include "intercept/site/process_store.hpp"
 
 namespace contextune::intercept {
 

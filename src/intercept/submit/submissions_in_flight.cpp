@@ -4,8 +4,8 @@
 #include <exception>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/host/idle_wait.hpp"
-#include "intercept/tuner/trial_watch.hpp"
+#include "intercept/program/idle_wait.hpp"
+#include "intercept/program/trial_watch.hpp"
 
 namespace contextune::intercept {
 

@@ -13,7 +13,7 @@
 #include "core/submission/submission.hpp"
 #include "gpu/driver/driver.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/program/launcher.hpp"
+#include "intercept/site/launcher.hpp"
 #include "intercept/submit/batch_graphs.hpp"
 #include "intercept/submit/launch_batch.hpp"
 #include "intercept/submit/outside_memory.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "intercept/tuner/start_line.hpp"
 
 namespace contextune::intercept {

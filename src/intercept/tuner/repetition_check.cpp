@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "intercept/host/idle_wait.hpp"
-#include "intercept/program/program_memory.hpp"
+#include "intercept/program/idle_wait.hpp"
+#include "intercept/replay/program_memory.hpp"
 #include "intercept/tuner/measurement.hpp"
 
 namespace contextune::intercept {

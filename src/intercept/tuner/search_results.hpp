@@ -9,7 +9,7 @@
 #include "core/search/region_tuning.hpp"
 #include "core/search/store.hpp"
 #include "core/search/tuning_observer.hpp"
-#include "intercept/tuner/process_store.hpp"
+#include "intercept/site/process_store.hpp"
 
 namespace contextune::intercept {
 

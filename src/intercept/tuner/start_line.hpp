@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 
 namespace contextune::intercept {
 

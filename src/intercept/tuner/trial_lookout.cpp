@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/host/idle_wait.hpp"
+#include "intercept/program/idle_wait.hpp"
 
 namespace contextune::intercept {
 

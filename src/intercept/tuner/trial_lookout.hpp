@@ -2,9 +2,9 @@
 
 #include <atomic>
 
+#include "intercept/program/trial_watch.hpp"
 #include "intercept/regions/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
-#include "intercept/tuner/trial_watch.hpp"
 
 namespace contextune::intercept {
 

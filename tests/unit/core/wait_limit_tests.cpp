@@ -1,7 +1,7 @@
 // For how long a rank waits for others that say nothing.
 #include "catch.hpp"
-#include "core/agreement/lockstep.hpp"
 #include "core/agreement/shared_tuning.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "recorder.hpp"
 
 namespace contextune::tests {

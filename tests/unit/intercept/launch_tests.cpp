@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "intercept/program/launcher.hpp"
 #include "intercept/site/launch_cache.hpp"
+#include "intercept/site/launcher.hpp"
 
 using namespace contextune::intercept;
 

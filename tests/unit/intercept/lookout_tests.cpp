@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "fixture.hpp"
-#include "intercept/tuner/trial_watch.hpp"
+#include "intercept/program/trial_watch.hpp"
 
 using namespace contextune;
 

@@ -1,4 +1,4 @@
-#include "intercept/tuner/process_store.hpp"
+#include "intercept/site/process_store.hpp"
 
 #include <stdlib.h>
 

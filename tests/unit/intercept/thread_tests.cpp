@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "fixture.hpp"
-#include "intercept/host/idle_wait.hpp"
+#include "intercept/program/idle_wait.hpp"
 
 using namespace contextune;
 

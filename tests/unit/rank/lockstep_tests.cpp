@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "mentions.hpp"
 #include "rank/local_coordinator.hpp"
 #include "several_ranks.hpp"

@@ -6,8 +6,8 @@
 #include <span>
 #include <stdexcept>
 
-#include "core/agreement/coordinator.hpp"
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/coordinator.hpp"
+#include "core/coordination/lockstep.hpp"
 #include "rank/gathered_rendezvous.hpp"
 
 using contextune::Payload;

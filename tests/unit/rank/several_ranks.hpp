@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 #include "rank/socket_coordinator.hpp"
 
 /// Kinds of questions that tests ask.

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
+#include "core/coordination/coordinator.hpp"
 
 namespace contextune {
 

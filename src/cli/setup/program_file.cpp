@@ -1,4 +1,4 @@
-#include "cli/doctor/program_file.hpp"
+#include "cli/setup/program_file.hpp"
 
 #include <elf.h>
 #include <sys/stat.h>

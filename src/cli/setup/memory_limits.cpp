@@ -1,4 +1,4 @@
-#include "cli/run/memory_limits.hpp"
+#include "cli/setup/memory_limits.hpp"
 
 #include <sys/resource.h>
 

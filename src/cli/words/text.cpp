@@ -1,4 +1,4 @@
-#include "cli/text.hpp"
+#include "cli/words/text.hpp"
 
 #include <algorithm>
 #include <array>

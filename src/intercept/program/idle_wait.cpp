@@ -1,4 +1,4 @@
-#include "intercept/host/idle_wait.hpp"
+#include "intercept/program/idle_wait.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "intercept/program/region_access.hpp"
+#include "intercept/replay/region_access.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -8,6 +8,9 @@
 
 namespace contextune::cli {
 
+/// More local ranks than that are taken for a mistake.
+inline constexpr int most_local_ranks = 1024;
+
 struct RunRequest {
   /// Options that were given, by name in the options table, with their text.
   std::vector<std::pair<std::string, std::string>> options;

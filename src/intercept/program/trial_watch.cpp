@@ -1,4 +1,4 @@
-#include "intercept/tuner/trial_watch.hpp"
+#include "intercept/program/trial_watch.hpp"
 
 #include <algorithm>
 #include <exception>

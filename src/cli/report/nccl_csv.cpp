@@ -1,4 +1,4 @@
-#include "cli/logs/nccl_csv.hpp"
+#include "cli/report/nccl_csv.hpp"
 
 #include <algorithm>
 #include <charconv>

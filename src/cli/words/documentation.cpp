@@ -1,11 +1,10 @@
-#include "cli/documentation.hpp"
+#include "cli/words/documentation.hpp"
 
 #include <contextune/error.hpp>
 #include <contextune/version.hpp>
 #include <string_view>
 
-#include "cli/command_line.hpp"
-#include "cli/run/local_ranks.hpp"
+#include "cli/words/command_line.hpp"
 #include "core/value/fallback_reason.hpp"
 #include "core/value/option_table.hpp"
 #include "gpu/image/entry_wait.hpp"

@@ -1,4 +1,4 @@
-#include "intercept/program/kernel_marks.hpp"
+#include "intercept/site/kernel_marks.hpp"
 
 namespace contextune::intercept {
 

@@ -1,4 +1,4 @@
-#include "intercept/program/launcher.hpp"
+#include "intercept/site/launcher.hpp"
 
 #include <array>
 

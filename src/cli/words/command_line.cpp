@@ -1,4 +1,4 @@
-#include "cli/command_line.hpp"
+#include "cli/words/command_line.hpp"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -8,8 +8,7 @@
 #include <optional>
 #include <span>
 
-#include "cli/documentation.hpp"
-#include "cli/run/local_ranks.hpp"
+#include "cli/words/documentation.hpp"
 #include "core/value/option_table.hpp"
 #include "space/nearest_name.hpp"
 

@@ -1,4 +1,4 @@
-#include "api/choice/communicator_group.hpp"
+#include "api/communicator_group.hpp"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "cli/run/run_setup.hpp"
+#include "cli/setup/run_setup.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

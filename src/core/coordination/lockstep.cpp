@@ -1,4 +1,4 @@
-#include "core/agreement/lockstep.hpp"
+#include "core/coordination/lockstep.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "cli/run/space_files.hpp"
+#include "cli/setup/space_files.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -12,8 +12,8 @@
 #include <string_view>
 #include <utility>
 
-#include "cli/doctor/findings.hpp"
-#include "cli/text.hpp"
+#include "cli/setup/findings.hpp"
+#include "cli/words/text.hpp"
 #include "log/logfmt.hpp"
 #include "space/starter_file.hpp"
 

@@ -1,4 +1,4 @@
-#include "intercept/program/program_memory.hpp"
+#include "intercept/replay/program_memory.hpp"
 
 #include <utility>
 

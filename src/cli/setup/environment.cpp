@@ -1,4 +1,4 @@
-#include "cli/run/environment.hpp"
+#include "cli/setup/environment.hpp"
 
 #include <unistd.h>
 

@@ -4,8 +4,8 @@
 
 #include <contextune/options.hpp>
 
-#include "cli/command_line.hpp"
-#include "cli/run/environment.hpp"
+#include "cli/setup/environment.hpp"
+#include "cli/words/command_line.hpp"
 
 namespace contextune::cli {
 

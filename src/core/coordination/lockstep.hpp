@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "core/agreement/coordinator.hpp"
-#include "core/agreement/engagement.hpp"
+#include "core/coordination/coordinator.hpp"
+#include "core/coordination/engagement.hpp"
 
 namespace contextune {
 

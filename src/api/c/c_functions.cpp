@@ -5,7 +5,7 @@
 
 #include "api/api_table.h"
 #include "api/choice/choice_registry.hpp"
-#include "api/choice/communicator_group.hpp"
+#include "api/communicator_group.hpp"
 #include "api/declared_kernel.hpp"
 #include "api/entry.hpp"
 #include "api/failure_text.hpp"
