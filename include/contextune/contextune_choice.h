@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <contextune/export.hpp>
+#include <contextune/contextune.h> /* contextune_unseen */
 
 #ifdef __cplusplus
 extern "C" {
