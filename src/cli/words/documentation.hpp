@@ -18,7 +18,7 @@ namespace contextune::cli {
 /// Every option: flag, variable, default, meaning.
 [[nodiscard]] std::string options_markdown();
 
-/// "When it does not tune": reason, meaning, cause, remedy.
+/// The table of REASONS.md: reason, meaning, cause, remedy.
 [[nodiscard]] std::string reasons_markdown();
 
 /// The same to be read on a terminal, of those named, or of all. @throws Error for one that there
