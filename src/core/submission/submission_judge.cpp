@@ -60,6 +60,7 @@ class Judge {
       : state_(state), choices_(choices), limits_(limits), unmeasurable_(unmeasurable) {}
 
   [[nodiscard]] SubmissionJudgement judge();
+  [[nodiscard]] SubmissionJudgement judge_winner_again();
 
  private:
   void judge_all(const std::vector<Submission>& first);
@@ -290,6 +291,17 @@ SubmissionJudgement Judge::judge() {
   return std::move(result_);
 }
 
+SubmissionJudgement Judge::judge_winner_again() {
+  const Submission& winner = state_.verdict.winner;
+  const Judged with = judged(winner, {});
+  if (!compare(winner, {}, with)) {
+    if (is_kept(with)) keep(winner, with);
+    settle(is_kept(with) ? "" : "the winner of an earlier run is not faster now");
+  }
+  if (result_.step.kind != SubmissionStep::Kind::Settled) result_.verdict = state_.verdict;
+  return std::move(result_);
+}
+
 Submission Judge::usual(const std::vector<Submission>& kinds) {
   for (const Submission& kind : kinds)
     if (!kind.chained) return kind;
@@ -495,6 +507,11 @@ SubmissionJudgement judge_submissions(const SubmissionState& state,
                                       const SubmissionLimits& limits,
                                       std::span<const Submission> unmeasurable) {
   return Judge(state, choices, limits, unmeasurable).judge();
+}
+
+SubmissionJudgement judge_winner_again(const SubmissionState& state, const SubmissionLimits& limits,
+                                       std::span<const Submission> unmeasurable) {
+  return Judge(state, state.choices, limits, unmeasurable).judge_winner_again();
 }
 
 }  // namespace contextune

@@ -47,6 +47,12 @@ inline constexpr double gathers_in_vain = 4;
                                                     const SubmissionLimits& limits,
                                                     std::span<const Submission> unmeasurable = {});
 
+/// Whether the winner is faster than as written now as well: its pairs say so, or more are asked
+/// for. Kind::Settled: its winner is the same, or as written where that was not shown. Pure.
+[[nodiscard]] SubmissionJudgement judge_winner_again(const SubmissionState& state,
+                                                     const SubmissionLimits& limits,
+                                                     std::span<const Submission> unmeasurable = {});
+
 /// What all that was measured says where a run ends without an answer: ratios of the screen and
 /// pairs count alike. Programs that use the GPU for a few milliseconds come to no comparison.
 /// Empty: no submission is shown to be faster.

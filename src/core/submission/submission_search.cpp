@@ -60,10 +60,11 @@ SubmissionSearch::SubmissionSearch(const SubmissionChoices& choices, const Submi
   if (state_.choices != choices_) {
     state_.choices = choices_;
     state_.verdict = {};
+    state_.doubted = false;
     state_.runs = 0;
   }
   limits_.few_blocks = limits_.few_blocks || had_few_blocks(state_);
-  if (state_.verdict.settled) {
+  if (settled()) {
     step_.kind = SubmissionStep::Kind::Settled;
   } else {
     advance();
@@ -75,7 +76,7 @@ Submission SubmissionSearch::plan(std::uint64_t block) {
   assert(!last_block_ || block > *last_block_);
   last_block_ = block;
   if (settled()) return state_.verdict.winner;
-  if (!rechecking_) count_run();
+  count_run();
   while (!planned_.empty() && planned_.begin()->first + lost_after <= block)
     spoiled(planned_.begin()->first);
   if (half_pair_) {
@@ -157,7 +158,7 @@ bool SubmissionSearch::may_run(const Submission& submission) const {
 
 int SubmissionSearch::missing_warm_ups(const Submission& submission) const {
   // A check begins with the program's first blocks, which are slower however they go out.
-  if (submission.gathered == 0 && !rechecking_) return 0;
+  if (submission.gathered == 0 && !state_.doubted && !takes_turns()) return 0;
   // Where blocks are short, graphs take longer than one. The pair begins with the third then.
   const int wanted = limits_.warm_up_blocks + (limits_.few_blocks ? 1 : 0);
   for (const Use& use : uses_)
@@ -194,7 +195,7 @@ Submission SubmissionSearch::plan_screened(std::uint64_t block) {
 Submission SubmissionSearch::plan_pair(std::uint64_t block) {
   // Results are late: pairs of the look after the next are begun rather than none.
   const std::size_t most =
-      rechecking_ ? step_.pairs : std::min(2 * step_.pairs, even_pairs(limits_.max_pairs));
+      takes_turns() ? step_.pairs : std::min(2 * step_.pairs, even_pairs(limits_.max_pairs));
   if (!may_run(step_.candidate) || !may_run(step_.against)) return idle(block);
   for (const Submission& one : {step_.candidate, step_.against})
     if (missing_warm_ups(one) > 0) {
@@ -304,11 +305,7 @@ void SubmissionSearch::complete_pair(std::uint64_t first_block, Role role, doubl
       pair.against != step_.against)
     return;
   if (std::min(pairs.candidate_first.size(), pairs.against_first.size()) < step_.pairs / 2) return;
-  if (rechecking_) {
-    end_recheck();
-  } else {
-    advance();
-  }
+  advance();
 }
 
 void SubmissionSearch::charge(const Planned& planned, std::uint64_t block, double seconds,
@@ -324,12 +321,7 @@ void SubmissionSearch::charge(const Planned& planned, std::uint64_t block, doubl
 
 void SubmissionSearch::fail(const Submission& submission) {
   if (takes_turns() || ++use_of(submission).failures < most_failures) return;
-  if (rechecking_) {
-    rechecking_ = false;
-    step_.kind = SubmissionStep::Kind::Settled;
-  } else if (step_.kind == SubmissionStep::Kind::Compare) {
-    advance();
-  }
+  if (step_.kind == SubmissionStep::Kind::Compare) advance();
 }
 
 void SubmissionSearch::give_up_half_pair() {
@@ -348,7 +340,7 @@ void SubmissionSearch::advance() {
   std::vector<Submission> unmeasurable;
   for (const Use& use : uses_)
     if (use.failures >= most_failures) unmeasurable.push_back(use.submission);
-  SubmissionJudgement judgement = judge_submissions(state_, choices_, limits_, unmeasurable);
+  SubmissionJudgement judgement = judge(unmeasurable);
   state_.verdict = std::move(judgement.verdict);
   if (judgement.step.candidate != step_.candidate || judgement.step.against != step_.against)
     give_up_half_pair();
@@ -380,65 +372,60 @@ void SubmissionSearch::queue_screen() {
   queue_.push_back({});
 }
 
-void SubmissionSearch::recheck() {
-  if (settled() && !state_.verdict.winner.is_as_written())
-    begin_recheck(even_pairs(limits_.min_pairs));
+SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasurable) {
+  if (state_.doubted) {
+    SubmissionJudgement judgement = judge_winner_again(state_, limits_, unmeasurable);
+    if (judgement.step.kind != SubmissionStep::Kind::Settled) return judgement;
+    state_.doubted = false;
+    if (!judgement.verdict.winner.is_as_written()) return judgement;
+    // Only the pairs of now say anything of it.
+    const SubmissionPairs failed = pairs_of(state_.verdict.winner, {});
+    state_.screened.clear();
+    state_.pairs = {failed};
+    state_.runs = 1;
+  }
+  return judge_submissions(state_, choices_, limits_, unmeasurable);
 }
 
-void SubmissionSearch::begin_recheck(std::size_t pairs) {
-  rechecking_ = true;
-  recheck_ = {state_.verdict.winner, {}, {}, {}};
+void SubmissionSearch::doubt_winner() {
+  if (!settled() || state_.verdict.winner.is_as_written()) return;
+  state_.doubted = true;
+  state_.runs = 0;
+  pairs_of(state_.verdict.winner, {}) = {state_.verdict.winner, {}, {}, {}};
+  advance();
+}
+
+void SubmissionSearch::take_turns(const Submission& submission, std::size_t most) {
+  most_turns_ = most;
+  state_ = {};
+  state_.verdict.winner = submission;
   step_ = {};
   step_.kind = SubmissionStep::Kind::Compare;
-  step_.candidate = recheck_.candidate;
-  step_.pairs = pairs;
+  step_.candidate = submission;
+  step_.pairs = std::numeric_limits<std::size_t>::max();
 }
 
-SubmissionVerdict SubmissionSearch::verdict_of_recheck(double tail) const {
-  std::vector<double> gains = recheck_.against_first;
-  gains.insert(gains.end(), recheck_.candidate_first.begin(), recheck_.candidate_first.end());
-  const Bound bound = paired_bound(gains, tail);
+void SubmissionSearch::forget_old_turns() {
+  // Both together, as which of them comes next goes by how many there are of each.
+  SubmissionPairs& turns = pairs_of(state_.verdict.winner, {});
+  if (std::min(turns.against_first.size(), turns.candidate_first.size()) < most_turns_ / 2) return;
+  const auto half = static_cast<std::ptrdiff_t>(most_turns_ / 4);
+  for (std::vector<double>* gains : {&turns.against_first, &turns.candidate_first})
+    gains->erase(gains->begin(), gains->begin() + half);
+}
+
+SubmissionVerdict SubmissionSearch::verdict_of_turns() const {
   SubmissionVerdict verdict = state_.verdict;
+  if (state_.pairs.empty()) return verdict;
+  const SubmissionPairs& turns = state_.pairs.front();
+  std::vector<double> gains = turns.against_first;
+  gains.insert(gains.end(), turns.candidate_first.begin(), turns.candidate_first.end());
+  const Bound bound = paired_bound(gains, 0.025);
   verdict.gain = -std::expm1(-bound.mean);
   verdict.low = -std::expm1(-bound.low);
   verdict.high = -std::expm1(bound.low - 2 * bound.mean);
   verdict.pairs = static_cast<int>(gains.size());
   return verdict;
-}
-
-void SubmissionSearch::take_turns(const Submission& submission, std::size_t most) {
-  most_turns_ = most;
-  state_.verdict = {};
-  state_.verdict.winner = submission;
-  begin_recheck(std::numeric_limits<std::size_t>::max());
-}
-
-void SubmissionSearch::forget_old_turns() {
-  // Both together, as which of them comes next goes by how many there are of each.
-  std::vector<double>& against_first = recheck_.against_first;
-  std::vector<double>& candidate_first = recheck_.candidate_first;
-  if (std::min(against_first.size(), candidate_first.size()) < most_turns_ / 2) return;
-  const auto half = static_cast<std::ptrdiff_t>(most_turns_ / 4);
-  for (std::vector<double>* gains : {&against_first, &candidate_first})
-    gains->erase(gains->begin(), gains->begin() + half);
-}
-
-SubmissionVerdict SubmissionSearch::verdict_of_turns() const {
-  return verdict_of_recheck(0.025);
-}
-
-void SubmissionSearch::end_recheck() {
-  rechecking_ = false;
-  step_.kind = SubmissionStep::Kind::Settled;
-  const SubmissionVerdict verdict = verdict_of_recheck(0.05);
-  if (verdict.gain > 0) {
-    state_.verdict = verdict;  // what was chained may be more than when it was shown
-    return;
-  }
-  pairs_of(recheck_.candidate, recheck_.against) = std::move(recheck_);
-  state_.runs = 1;
-  counted_ = true;
-  advance();
 }
 
 double SubmissionSearch::as_written_near(std::uint64_t block, std::uint64_t reach) const {
@@ -471,6 +458,13 @@ void SubmissionSearch::add_ratios(SubmissionState& state) const {
 SubmissionState SubmissionSearch::state() const {
   SubmissionState state = state_;
   add_ratios(state);
+  if (state.doubted && state.runs >= limits_.max_runs) {
+    state.doubted = false;
+    state.verdict = {};
+    state.verdict.settled = true;
+    state.verdict.why =
+        "the winner of earlier runs was not shown again in " + std::to_string(state.runs) + " runs";
+  }
   if (state.verdict.settled) return state;
   // By then all else has been decided.
   const bool chooses_kernels = wants_kernels() || (step_.kind == SubmissionStep::Kind::Compare &&
@@ -496,7 +490,6 @@ SubmissionState SubmissionSearch::state() const {
 
 SubmissionPairs& SubmissionSearch::pairs_of(const Submission& candidate,
                                             const Submission& against) {
-  if (rechecking_) return recheck_;
   for (SubmissionPairs& pairs : state_.pairs)
     if (pairs.candidate == candidate && pairs.against == against) return pairs;
   return state_.pairs.emplace_back(SubmissionPairs{candidate, against, {}, {}});

@@ -60,9 +60,9 @@ class SubmissionSearch {
   /// Since the first launch.
   void elapsed(double seconds) { budget_.elapsed(seconds); }
 
-  /// Compares a settled winner with launches as written again, by min_pairs; searches on where it
-  /// is no longer faster. Does nothing otherwise.
-  void recheck();
+  /// Compares a settled winner with launches as written again, in as many runs as a search may
+  /// take; searches anew where it is not shown to be faster. Does nothing otherwise.
+  void doubt_winner();
 
   /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
   /// launches as written, whatever that costs: somebody has asked for it. Never settled.
@@ -78,7 +78,9 @@ class SubmissionSearch {
   /// What runs while nothing is tried, and once settled. A winner that is confirmed may come before
   /// the search is settled.
   [[nodiscard]] const SubmissionVerdict& verdict() const { return state_.verdict; }
-  [[nodiscard]] bool settled() const { return state_.verdict.settled && !rechecking_; }
+  [[nodiscard]] bool settled() const {
+    return state_.verdict.settled && !state_.doubted && !takes_turns();
+  }
 
   /// Numbered, in this run or an earlier one.
   [[nodiscard]] std::vector<std::uint64_t> kernels() const {
@@ -132,10 +134,7 @@ class SubmissionSearch {
   /// Asks for the next step when something has been found out.
   void advance();
   void queue_screen();
-  void begin_recheck(std::size_t pairs);
-  void end_recheck();
-  /// @param tail of the bound, on one side
-  [[nodiscard]] SubmissionVerdict verdict_of_recheck(double tail) const;
+  [[nodiscard]] SubmissionJudgement judge(std::span<const Submission> unmeasurable);
   void give_up_half_pair();
 
   [[nodiscard]] Submission plan_screened(std::uint64_t block);
@@ -171,10 +170,8 @@ class SubmissionSearch {
   SubmissionState state_;
   SubmissionBudget budget_;
   SubmissionStep step_;
-  bool counted_ = false;  ///< this run, among the runs
-  bool rechecking_ = false;
+  bool counted_ = false;        ///< this run, among the runs
   std::size_t most_turns_ = 0;  ///< 0: none are taken
-  SubmissionPairs recheck_;
 
   std::map<std::uint64_t, Planned> planned_;    ///< blocks without a result
   std::map<std::uint64_t, Pair> open_pairs_;    ///< by their first block

@@ -73,7 +73,7 @@ struct SubmissionVerdict {
 
 /// All that is known about a region's submissions, over runs: plain, for the store.
 struct SubmissionState {
-  int runs = 0;               ///< that have searched
+  int runs = 0;               ///< that have searched, or doubted the winner
   SubmissionChoices choices;  ///< of the last run
   /// Hashes of the names of kernels whose launches were chained, the most frequent ones first;
   /// absent: not numbered yet.
@@ -81,6 +81,8 @@ struct SubmissionState {
   std::vector<ScreenedSubmission> screened;
   std::vector<SubmissionPairs> pairs;
   SubmissionVerdict verdict;
+  /// The winner was shown under other conditions, and pairs of now are to show it again.
+  bool doubted = false;
   double block_seconds = 0;  ///< of a block as written; 0: not known
   double run_seconds = 0;    ///< of the last run, from its first launch on; 0: not known
   /// Keys of the images whose kernels were launched where launches may be chained; empty: not

@@ -67,6 +67,7 @@ std::string written(const SubmissionState& state) {
   if (state.kernels) text += " kernels=" + words_of(*state.kernels);
   if (!state.images.empty()) text += " images=" + words_of(state.images);
   if (state.lacks_images) text += " lacking";
+  if (state.doubted) text += " doubted";
   for (const ScreenedSubmission& one : state.screened)
     text += " screen=" + submission_word(one.submission) + ':' + words_of(one.ratios);
   for (const SubmissionPairs& one : state.pairs)
@@ -93,6 +94,7 @@ class SubmissionReader {
     if (word(" kernels=") && !numbers(read.kernels.emplace(), most_numbered_kernels)) return false;
     if (word(" images=") && !numbers(read.images, most_needed_images)) return false;
     read.lacks_images = word(" lacking");
+    read.doubted = word(" doubted");
     while (word(" screen=")) {
       if (read.screened.size() == most_submissions) return false;
       ScreenedSubmission& one = read.screened.emplace_back();
@@ -205,6 +207,7 @@ bool is_possible(const SubmissionState& state) {
   // The search runs the winner without asking.
   if (!state.choices.allow(state.verdict.winner)) return false;
   if (!is_numbered(state, state.verdict.winner)) return false;
+  if (state.doubted && state.verdict.winner.is_as_written()) return false;
   for (const ScreenedSubmission& one : state.screened)
     if (!is_possible(one) || !is_numbered(state, one.submission)) return false;
   for (const SubmissionPairs& one : state.pairs)

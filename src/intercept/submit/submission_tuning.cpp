@@ -86,17 +86,18 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     }
     in_flight_.begin(*stored_);
     bool same_software = true;
-    const auto earlier = stored_->load(same_software);
+    auto earlier = stored_->load(same_software);
+    if (earlier && !stored_->tunes()) earlier->doubted = false;
     if (!stored_->tunes() && !(earlier && earlier->verdict.settled)) return;
     search_ =
         std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
-    if (!same_software && stored_->tunes()) search_->recheck();
+    if (!same_software && stored_->tunes()) search_->doubt_winner();
     if (earlier) {
       // The same program with the same arguments takes as long again, or half as long at least.
       expected_seconds_ = earlier->run_seconds / 2;
       loads_.read_only(earlier->images);
       // Chained as a part of it was shown to be faster.
-      if (earlier->lacks_images && stored_->tunes()) search_->recheck();
+      if (earlier->lacks_images && stored_->tunes()) search_->doubt_winner();
     }
     is_settled_ = search_->settled();
     put_in_use(search_->verdict().winner);
@@ -714,8 +715,11 @@ void SubmissionTuning::finish() noexcept {
                         : is_fatal_ ? "fatal"
                                     : "settled";
     if (is_open) state = leader_ == 0 ? "nothing" : "open";
-    const Submission& shown = search_ == nullptr ? in_use_ : search_->verdict().winner;
-    const int run = is_open ? std::max(1, search_->state().runs) : 0;
+    const SubmissionState found = search_ == nullptr ? SubmissionState{} : search_->state();
+    const Submission shown = search_ == nullptr      ? in_use_
+                             : found.verdict.settled ? found.verdict.winner
+                                                     : search_->verdict().winner;
+    const int run = is_open ? std::max(1, found.runs) : 0;
     log::write_submission(log_.lines(), region_name,
                           {text_of(shown),
                            state,

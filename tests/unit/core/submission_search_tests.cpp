@@ -337,7 +337,7 @@ TEST_CASE("A winner that is still faster passes its check, another one is given 
   const SubmissionState settled = run_program(program, 1).state;
   for (const bool still : {true, false}) {
     SubmissionSearch search(program.choices, program.limits, settled);
-    search.recheck();
+    search.doubt_winner();
     CHECK_FALSE(search.settled());
     std::uint64_t block = 0;
     std::uint64_t as_written = 0;
@@ -364,6 +364,51 @@ TEST_CASE("A winner that is still faster passes its check, another one is given 
       CHECK(search.verdict().winner.is_as_written());
     }
   }
+}
+
+/// What a settled search of the program is where its winner is in doubt in the next run.
+SubmissionState doubted(const SimulatedProgram& program) {
+  SubmissionSearch search(program.choices, program.limits, run_program(program, 1).state);
+  REQUIRE(search.settled());
+  search.doubt_winner();
+  return search.state();
+}
+
+TEST_CASE("A doubted winner is kept only where a gain is shown again", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  const SubmissionState in_doubt = doubted(program);
+  program.ratio = [](const Submission&) { return 1; };
+  program.noise = 0.05;
+  int kept = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    const SubmissionVerdict verdict = run_program(program, seed, in_doubt).state.verdict;
+    CHECK(verdict.settled);
+    CHECK((verdict.winner.is_as_written() || verdict.low > 0));
+    kept += !verdict.winner.is_as_written();
+  }
+  CHECK(kept <= 4);
+}
+
+TEST_CASE("Short runs show a doubted winner again together, or leave it", "[submission]") {
+  SimulatedProgram program = gaining_program();
+  SubmissionState state = doubted(program);
+  const Submission winner = state.verdict.winner;
+  program.blocks = 8;  // some of them to warm up
+  int runs = 0;
+  for (; state.doubted && runs < 10; ++runs)
+    state = run_program(program, static_cast<std::uint64_t>(runs), state).state;
+  CHECK(runs > 1);
+  CHECK(state.verdict.winner == winner);
+  CHECK(state.verdict.low > 0);
+
+  state = doubted(program = gaining_program());
+  program.blocks = 2;  // no pair
+  for (runs = 0; state.doubted && runs < 10; ++runs)
+    state = run_program(program, static_cast<std::uint64_t>(runs), state).state;
+  CHECK(runs == program.limits.max_runs);
+  CHECK(state.verdict.settled);
+  CHECK(state.verdict.winner.is_as_written());
+  CHECK(state.verdict.why == "the winner of earlier runs was not shown again in 4 runs");
 }
 
 TEST_CASE("Turns go on until the process ends, whatever they cost, and are judged by all of them",

@@ -22,6 +22,7 @@ SubmissionState full_state() {
           {{{true, 16}, {0.8, 0.7}}, {{false, 8}, {}}},
           {{{true, 16}, {}, {0.25, -0.5}, {0.125}}, {{true, 16, 2}, {true, 0}, {}, {}}},
           {true, {true, 16}, 0.2, 0.1, 0.3, 4, "50 % \xc3\xa9\n"},
+          true,
           0.001,
           1.5,
           {5, 6},
@@ -30,7 +31,7 @@ SubmissionState full_state() {
 
 const std::string full_text =
     "1 runs=2 chain=1 gather=8,16 block=0.001 settled=1 winner=c16 gain=0.2 low=0.1 high=0.3 "
-    "pairs=4 seconds=1.5 kernels=77,78 images=5,6 lacking screen=c16:0.8,0.7 screen=8: "
+    "pairs=4 seconds=1.5 kernels=77,78 images=5,6 lacking doubted screen=c16:0.8,0.7 screen=8: "
     "pair=c16/0:0.25,-0.5/0.125 "
     "pair=c16-2/c0:/ "
     "why=50 %25 %c3%a9%0a";
@@ -132,6 +133,7 @@ TEST_CASE("A text that no search wrote is no state", "[submission]") {
            {"c16-2", "c16-4"},
            {"c16-2", "c16-0"},
            {"c16-2", "16-2"},
+           {"winner=c16", "winner=0"},  // there is none to be in doubt of
            {"kernels=77,78 ", ""},
            {"kernels=77,78", "kernels=77"},
            {"0.125", "0.125/"},
