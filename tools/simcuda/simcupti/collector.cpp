@@ -310,6 +310,7 @@ void Collector::finalize() {
     opened_ = false;
     driver_api_.reset();
     delivered_.wait(lock, [this] { return deliveries_ == own_deliveries; });
+    dropped_count_ = 0;
   }
   if (DriverLink::instance().usable()) listen();
 }
