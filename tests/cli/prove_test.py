@@ -44,7 +44,7 @@ class Prove(CommandTest):
         result = self.prove(rounds="3")
         self.assertEqual(self.notes.read_text(), "bt" + "bt" + "tb" + "bt")
         self.assertEqual(result.stdout, "sum 42\n")
-        self.assertRegex(result.stderr, r"search +settled after 1 run\n")
+        self.assertRegex(result.stderr, r"search +settled after 1 run of [\d.]+ m?s\n")
         self.assertRegex(result.stderr, r"output +the same in every byte\n +end +status 0 each time\n")
         self.assertRegex(result.stderr,
                          r"wall time +[\d.]+ m?s bare, [\d.]+ m?s tuned \(medians\): [\d.]+ times as fast "
@@ -53,7 +53,7 @@ class Prove(CommandTest):
     def test_what_is_measured_is_settled(self):
         result = self.prove(OPEN_RUNS="2")
         self.assertEqual(self.notes.read_text(), "b" + "ttt" + "bt" + "tb")
-        self.assertRegex(result.stderr, r"search +settled after 3 runs\n")
+        self.assertRegex(result.stderr, r"search +settled after 3 runs of [\d.]+ m?s, [\d.]+ m?s, [\d.]+ m?s\n")
         result = self.prove(OPEN_RUNS="9")
         self.assertEqual(self.notes.read_text(), "b" + "ttttt" + "bt" + "tb")
         self.assertRegex(result.stderr, r"search +not settled after 5 runs")
@@ -78,6 +78,22 @@ class Prove(CommandTest):
         result = self.prove(status=1, THEN="sys.exit(0 if bare else 3)")
         self.assertIn("DIFFERS: status 0 in the first bare run, status 3 in a tuned one", result.stderr)
         self.assertIn("status 7 each time", self.prove(status=7, THEN="sys.exit(7)").stderr)
+
+    def test_a_program_is_compared_by_its_own_clock_too(self):
+        timed = {"THEN": "print('warm-up took 9 us')\nprint(f'took {1200 if bare else 1000:,} us')"}
+        result = self.prove("--clock", r"took ([\d,.]+) us", rounds="3", **timed)
+        self.assertRegex(result.stderr, r"wall time .*\n +own clock +1200 bare, 1000 tuned \(medians\): 1\.200 times as "
+                         r"fast \(median of 3 pairs, 95 % interval 1\.200 to 1\.200\): tuned is faster\n")
+        without = self.prove("--clock", r"took ([\d,.]+) us", THEN="print('took 1 us' if bare else 'sum')", status=1)
+        self.assertNotIn("own clock", without.stderr)
+
+    def test_a_clock_that_cannot_be_read_is_refused(self):
+        for clock, why in (("(", "--clock (: "), ("took", "there is no group in it"),
+                           ("(sum)", "no line of the output has a time there")):
+            self.assertIn(why, self.prove("--clock", clock, status=125).stderr)
+        result = self.contextune("run", "--clock", "(x)", "--", "true")
+        self.assertEqual(result.returncode, 125)
+        self.assertIn("--clock is read by --prove", result.stderr)
 
     def test_each_run_reads_the_input_anew(self):
         (self.work / "input").write_text("hello\n")

@@ -14,6 +14,8 @@
 #include <contextune/error.hpp>
 #include <csignal>
 #include <cstring>
+#include <optional>
+#include <regex>
 
 #include "cli/run/program.hpp"
 #include "cli/run/prove_text.hpp"
@@ -164,11 +166,22 @@ class Prover {
         bare_(Environment::of_this_process()),
         runner_(request.command) {
     bare_.set("CONTEXTUNE_DISABLE", "1");
+    if (request.clock.empty()) return;
+    try {
+      clock_.emplace(request.clock);
+    } catch (const std::regex_error& error) {
+      throw Error("--clock " + request.clock + ": " + error.what());
+    }
+    if (clock_->mark_count() == 0)
+      throw Error("--clock " + request.clock +
+                  ": there is no group in it, as in 'Total time: ([0-9.]+)'");
   }
 
   int prove() {
     std::vector<ProvedRun> runs;
     runs.push_back(run_bare(Shown::Yes));
+    if (clock_ && !(runs.front().own_time > 0))
+      throw Error("--clock " + request_.clock + ": no line of the output has a time there");
     settle();
     for (int i = 0; i < request_.prove; ++i) {
       const bool bare_first = i % 2 == 0;
@@ -196,22 +209,29 @@ class Prover {
   }
 
  private:
-  ProvedRun run_bare(Shown shown) { return runner_.run(bare_, false, shown); }
+  ProvedRun run_bare(Shown shown) { return timed(runner_.run(bare_, false, shown)); }
 
   ProvedRun run_tuned() {
     setup_.environment.set("CONTEXTUNE_RUN_ID", log::run_id_or_random(""));
-    return runner_.run(setup_.environment, true, Shown::No);
+    return timed(runner_.run(setup_.environment, true, Shown::No));
+  }
+
+  ProvedRun timed(ProvedRun run) const {
+    if (clock_) run.own_time = own_time(run.output, *clock_);
+    return run;
   }
 
   // What is still searched is no result yet.
   void settle() {
+    std::string took;
     for (int i = 1; i <= most_settling_runs; ++i) {
       progress("tuned run " + std::to_string(i) + " of at most " +
                std::to_string(most_settling_runs) + ", until the search is settled");
       const std::string run = log::run_id_or_random("");
       setup_.environment.set("CONTEXTUNE_RUN_ID", run);
       RunWatch watch(setup_.log_folder, run);
-      (void)runner_.run(setup_.environment, true, Shown::No);
+      took += (i == 1 ? "" : ", ") +
+              time_text(runner_.run(setup_.environment, true, Shown::No).seconds);
       watch.finish();
       if (watch.num_lines() == 0) {
         settled_ = "NONE: the rank log has no line of the program, so nothing was tuned";
@@ -220,11 +240,12 @@ class Prover {
       if (says(watch, "not_settled")) continue;
       settled_ = says(watch, "nothing_repeats")
                      ? "nothing was found that repeats"
-                     : "settled after " + count_text(static_cast<unsigned>(i), "run", "runs");
+                     : "settled after " + count_text(static_cast<unsigned>(i), "run", "runs") +
+                           " of " + took;
       return;
     }
-    settled_ = "not settled after " + std::to_string(most_settling_runs) +
-               " runs: what follows is not its last word";
+    settled_ = "not settled after " + std::to_string(most_settling_runs) + " runs of " + took +
+               ": what follows is not its last word";
   }
 
   void progress(const std::string& text) {
@@ -238,6 +259,7 @@ class Prover {
   Reporter& reporter_;
   Environment bare_;
   Runner runner_;
+  std::optional<std::regex> clock_;
   std::string settled_;
 };
 

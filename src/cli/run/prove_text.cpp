@@ -3,7 +3,11 @@
 #include <sys/wait.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 
 #include "cli/words/text.hpp"
 #include "core/search/statistics.hpp"
@@ -72,9 +76,34 @@ std::string output_line(const Proof& proof) {
                                               : "; bare runs differ among themselves as well");
 }
 
-std::string verdict_of(const Proof& proof) {
-  if (proof.low > 1) return "tuned is faster";
-  return proof.high < 1 ? "tuned is SLOWER" : "no difference is shown";
+// " 1.21 times as fast (...): tuned is faster"
+std::string speedup_text(const Speedup& speedup, std::size_t pairs) {
+  const char* const verdict = speedup.low > 1    ? "tuned is faster"
+                              : speedup.high < 1 ? "tuned is SLOWER"
+                                                 : "no difference is shown";
+  return " (medians): " + ratio_text(speedup.ratio) + " times as fast (median of " +
+         count_text(pairs, "pair", "pairs") + ", 95 % interval " + ratio_text(speedup.low) +
+         " to " + ratio_text(speedup.high) + "): " + verdict + "\n";
+}
+
+Speedup speedup_of(const std::vector<double>& bare, const std::vector<double>& tuned) {
+  std::vector<double> logarithms;
+  for (std::size_t i = 0; i < std::min(bare.size(), tuned.size()); ++i)
+    logarithms.push_back(std::log(bare[i] / tuned[i]));
+  constexpr double tail = 0.025;  // at either end
+  const Bound bound = paired_bound(logarithms, tail);
+  return {median(bare), median(tuned), std::exp(median(logarithms)), std::exp(bound.low),
+          std::exp(2 * bound.mean - bound.low)};
+}
+
+// Of text that is a number as people write it: 1,024.5 or 3e-05. NaN: it is none, or not positive.
+double number_of(std::string text) {
+  std::erase(text, ',');
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc{} && end == text.data() + text.size() && number > 0
+             ? number
+             : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace
@@ -88,26 +117,36 @@ bool Proof::holds() const {
   return same_status && (tuned != Likeness::Different || bare == Likeness::Different);
 }
 
+double own_time(const std::string& output, const std::regex& clock) {
+  // The library's matcher needs stack for each character.
+  constexpr std::ptrdiff_t longest_line = 4096;
+  double time = std::numeric_limits<double>::quiet_NaN();
+  for (auto line = output.begin(); line != output.end();) {
+    const auto end = std::find(line, output.end(), '\n');
+    std::smatch match;
+    if (end - line <= longest_line && std::regex_search(line, end, match, clock))
+      time = number_of(match.str(1));
+    line = end == output.end() ? end : end + 1;
+  }
+  return time;
+}
+
 Proof proof_of(const std::vector<ProvedRun>& runs) {
   Proof proof;
   std::vector<double> bare;
   std::vector<double> tuned;
+  std::vector<double> own_bare;
+  std::vector<double> own_tuned;
   for (const ProvedRun& run : runs) {
     (run.tuned ? tuned : bare).push_back(run.seconds);
+    if (run.own_time > 0) (run.tuned ? own_tuned : own_bare).push_back(run.own_time);
     Likeness& least = run.tuned ? proof.tuned : proof.bare;
     least = std::max(least, likeness(runs.front().output, run.output));
     proof.same_status = proof.same_status && run.wait_status == runs.front().wait_status;
   }
-  std::vector<double> logarithms;
-  for (std::size_t i = 0; i < std::min(bare.size(), tuned.size()); ++i)
-    logarithms.push_back(std::log(bare[i] / tuned[i]));
-  constexpr double tail = 0.025;  // at either end
-  const Bound bound = paired_bound(logarithms, tail);
-  proof.bare_seconds = median(bare);
-  proof.tuned_seconds = median(tuned);
-  proof.ratio = std::exp(median(logarithms));
-  proof.low = std::exp(bound.low);
-  proof.high = std::exp(2 * bound.mean - bound.low);
+  proof.wall = speedup_of(bare, tuned);
+  if (own_bare.size() + own_tuned.size() == runs.size())
+    proof.own = speedup_of(own_bare, own_tuned);
   return proof;
 }
 
@@ -122,11 +161,13 @@ std::string proof_text(const Proof& proof, const std::vector<ProvedRun>& runs) {
     text += "DIFFERS: " + end_text(runs.front().wait_status) + " in the first bare run, " +
             end_text(other->wait_status) + " in a " + (other->tuned ? "tuned" : "bare") + " one\n";
   }
-  return text + "  wall time  " + time_text(proof.bare_seconds) + " bare, " +
-         time_text(proof.tuned_seconds) + " tuned (medians): " + ratio_text(proof.ratio) +
-         " times as fast (median of " + count_text(runs.size() / 2, "pair", "pairs") +
-         ", 95 % interval " + ratio_text(proof.low) + " to " + ratio_text(proof.high) +
-         "): " + verdict_of(proof) + "\n";
+  text += "  wall time  " + time_text(proof.wall.bare) + " bare, " + time_text(proof.wall.tuned) +
+          " tuned" + speedup_text(proof.wall, runs.size() / 2);
+  if (!proof.own) return text;
+  std::array<char, 64> medians{};
+  (void)std::snprintf(medians.data(), medians.size(), "%.5g bare, %.5g tuned", proof.own->bare,
+                      proof.own->tuned);
+  return text + "  own clock  " + medians.data() + speedup_text(*proof.own, runs.size() / 2);
 }
 
 }  // namespace contextune::cli

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <optional>
+#include <regex>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +14,11 @@ struct ProvedRun {
   double seconds = 0;
   int wait_status = 0;
   std::string output;
+  double own_time = 0;  ///< in whatever unit it prints; NaN: it printed none
 };
+
+/// The number in the expression's first group, in the last line that matches; NaN: there is none.
+[[nodiscard]] double own_time(const std::string& output, const std::regex& clock);
 
 /// How an output is like another.
 enum class Likeness { Same, SameButNumbers, Different };
@@ -20,16 +26,22 @@ enum class Likeness { Same, SameButNumbers, Different };
 /// Numbers may be times; blanks before them may be there to align them.
 [[nodiscard]] Likeness likeness(std::string_view one, std::string_view other);
 
+/// How much longer bare runs take than tuned ones.
+struct Speedup {
+  double bare = 0;  ///< medians
+  double tuned = 0;
+  double ratio = 0;  ///< bare over tuned: median of the pairs
+  double low = 0;    ///< its 95 % interval
+  double high = 0;
+};
+
 /// What the runs show together, the first of them bare.
 struct Proof {
   Likeness tuned = Likeness::Same;  ///< the least like of the tuned runs, to the first bare one
   Likeness bare = Likeness::Same;   ///< of the other bare runs
   bool same_status = true;
-  double bare_seconds = 0;  ///< medians
-  double tuned_seconds = 0;
-  double ratio = 0;  ///< of wall times, bare over tuned: median of the pairs
-  double low = 0;    ///< its 95 % interval
-  double high = 0;
+  Speedup wall;                ///< in seconds
+  std::optional<Speedup> own;  ///< by the program's own clock, where all runs have one
 
   /// Whether the tuned runs did what bare ones do.
   [[nodiscard]] bool holds() const;

@@ -31,8 +31,9 @@ std::string joined(const Words& words, std::string_view separator) {
 }
 
 bool takes_value(std::string_view flag) {
-  if (flag == "--space-out" || flag == "-n" || flag == "--num-ranks" || flag == "--prove")
-    return true;
+  constexpr std::array<std::string_view, 5> flags{"--space-out", "-n", "--num-ranks", "--prove",
+                                                  "--clock"};
+  if (std::ranges::find(flags, flag) != flags.end()) return true;
   return std::ranges::any_of(option_table(), [&](const OptionInfo& option) {
     return option.flag == flag && !option.is_switch;
   });
@@ -172,6 +173,7 @@ Request parse_run(Words words) {
       ->check(CLI::Range(1, most_local_ranks));
   parser.app().add_flag("--kill-on-failure", request.kill_on_failure);
   parser.app().add_option("--prove", request.prove)->check(CLI::Range(2, most_proving_rounds));
+  parser.app().add_option("--clock", request.clock);
   if (auto other = parser.parse(std::move(words), "run", run_failed)) return *other;
   for (const OptionInfo& option : option_table()) {
     const std::string name(option.name);
@@ -193,6 +195,10 @@ Request parse_run(Words words) {
     return UsageError{
         "contextune run: --prove runs one process again and again, and -n starts several at once",
         run_failed};
+  }
+  if (!request.clock.empty() && request.prove == 0) {
+    return UsageError{"contextune run: --clock is read by --prove, and there is no --prove",
+                      run_failed};
   }
   if (request.command.empty()) {
     return UsageError{

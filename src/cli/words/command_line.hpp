@@ -18,6 +18,8 @@ struct RunRequest {
   int num_ranks = 0;      ///< 0: the program is started once, as whatever rank it is
   bool kill_on_failure = false;
   int prove = 0;  ///< rounds of a bare and a tuned run; 0: the program is run once, tuned
+  /// For --prove: whose first group is the program's own time; empty: the wall clock alone.
+  std::string clock;
   std::vector<std::string> command;
 };
 

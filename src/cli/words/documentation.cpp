@@ -173,8 +173,10 @@ why, and `contextune reasons` what to do. --mode live repeats nothing.
 --prove N shows what tuning is worth: the program runs once as it is, with its output shown, then tuned
 until its search is settled (5 runs at most), then N times as it is and N times tuned, in turns. The outputs
 are compared in every byte, and if these differ without their numbers, as lines with times may; then the ends
-and the wall times, by pairs. Each run reads the standard input anew if that is a file, else nothing. The
-status is that of the first run, or 1 where tuned runs did something else.
+and the wall times, by pairs. A program that times itself is compared by its own clock as well:
+--clock 'Total time: ([0-9.]+)' reads the first group from the last line of each output that matches. Each run
+reads the standard input anew if that is a file, else nothing. The status is that of the first run, or 1 where
+tuned runs did something else.
 
 -n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
 another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0
@@ -210,6 +212,11 @@ Options
                       ") as it is and N times tuned, in turns, once its search is settled; compare "
                       "outputs, ends and wall times",
                   6);
+  text += "  --clock REGEX\n" +
+          wrapped(
+              "With --prove: compare what the program measures itself, the number in the "
+              "expression's first group, in the last line of its output that matches",
+              6);
   text += "  --space-out FILE\n" +
           wrapped(
               "Where --discover writes its space file; a file that is there already is never "
