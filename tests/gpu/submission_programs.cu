@@ -148,21 +148,28 @@ class Order {
   std::vector<unsigned> add(unsigned stream, bool is_work, const std::vector<unsigned>& reads,
                             const std::vector<unsigned>& writes) {
     if (is_work) begins(stream);
-    std::array<unsigned, num_streams> needed{};
-    const auto need = [&](const std::array<unsigned, num_streams>& places) {
-      for (unsigned s = 0; s < num_streams; ++s) needed[s] = std::max(needed[s], places[s]);
+    std::array<Places, num_rules> needed{};
+    const auto need = [&](unsigned resource, const Places& places) {
+      // Host functions write this. A copy in a stream that follows the legacy one by its rules
+      // alone may read what a host function of the latter has not written yet (driver 580, H100).
+      Places& of = needed[resource == pinned ? said : implied];
+      for (unsigned s = 0; s < num_streams; ++s) of[s] = std::max(of[s], places[s]);
     };
-    for (unsigned r : reads) need(writers_[r]);
-    for (unsigned r : writes) need(writers_[r]), need(readers_[r]);
+    for (unsigned r : reads) need(r, writers_[r]);
+    for (unsigned r : writes) need(r, writers_[r]), need(r, readers_[r]);
     std::vector<unsigned> waits;
     for (unsigned other = 0; other < num_streams; ++other) {
-      if (other == stream || needed[other] <= known_[stream][other]) continue;
+      if (other == stream || (needed[said][other] <= known_[said][stream][other] &&
+                              needed[implied][other] <= known_[implied][stream][other])) {
+        continue;
+      }
       waits.push_back(other);
       ++done_[other];
-      learn(stream, other);
+      learn(said, stream, other);
+      learn(implied, stream, other);
     }
     ++done_[stream];
-    known_[stream][stream] = done_[stream];
+    for (auto& known : known_) known[stream][stream] = done_[stream];
     for (unsigned r : reads) readers_[r][stream] = done_[stream];
     for (unsigned r : writes) writers_[r][stream] = done_[stream];
     return waits;
@@ -170,30 +177,36 @@ class Order {
 
   /// The host waits for this stream: whatever is launched from now on comes later.
   void host_waits(unsigned stream) {
-    for (unsigned other = 0; other < num_streams; ++other) learn(other, stream);
+    for (unsigned other = 0; other < num_streams; ++other) {
+      learn(said, other, stream);
+      learn(implied, other, stream);
+    }
   }
 
  private:
-  /// What the default stream's rules say.
+  /// By events and waits of the host, and by the default stream's rules as well.
+  enum Rules { said, implied, num_rules };
+  using Places = std::array<unsigned, num_streams>;
+
   void begins(unsigned stream) {
     if (stream == legacy) {
       for (unsigned other = 0; other < num_streams; ++other) {
-        if (follows_legacy(other)) learn(legacy, other);
+        if (follows_legacy(other)) learn(implied, legacy, other);
       }
     } else if (follows_legacy(stream)) {
-      learn(stream, legacy);
+      learn(implied, stream, legacy);
     }
   }
-  void learn(unsigned stream, unsigned other) {
-    known_[other][other] = done_[other];
+  void learn(Rules rules, unsigned stream, unsigned other) {
+    auto& known = known_[rules];
+    known[other][other] = done_[other];
     for (unsigned s = 0; s < num_streams; ++s) {
-      known_[stream][s] = std::max(known_[stream][s], known_[other][s]);
+      known[stream][s] = std::max(known[stream][s], known[other][s]);
     }
   }
 
-  using Places = std::array<unsigned, num_streams>;
   Places done_{};
-  std::array<Places, num_streams> known_{};
+  std::array<std::array<Places, num_streams>, num_rules> known_{};
   std::array<Places, num_resources> writers_{}, readers_{};
 };
 
