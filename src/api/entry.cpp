@@ -21,7 +21,7 @@
 #include "api/tunable_record.hpp"
 #include "core/agreement/rank_list.hpp"
 #include "core/value/option_table.hpp"
-#include "intercept/tuner/repetition_check.hpp"
+#include "intercept/replay/repetition_check.hpp"
 
 namespace contextune::api {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "collective/apply_decision.hpp"
 #include "collective/lease_table.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/runtime/collective_hooks.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/program/thread_state.hpp"
 

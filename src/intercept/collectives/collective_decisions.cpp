@@ -3,10 +3,10 @@
 #include <thread>
 
 #include "collective/apply_decision.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/collectives/thread_collectives.hpp"
 #include "intercept/host/clock.hpp"
+#include "intercept/program/collective_calls.hpp"
 
 namespace contextune::intercept {
 namespace {

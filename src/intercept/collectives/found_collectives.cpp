@@ -6,7 +6,7 @@
 
 #include "core/value/stable_hash.hpp"
 #include "intercept/host/uncancelled.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/submission/period_finder.hpp"
-#include "intercept/submit/unanswered_runs.hpp"
+#include "intercept/submission/unanswered_runs.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::intercept {

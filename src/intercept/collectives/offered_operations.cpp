@@ -1,4 +1,5 @@
 #include "intercept/collectives/offered_operations.hpp"
+#include "intercept/program/nccl_function.hpp"
 
 #include <algorithm>
 
@@ -17,24 +18,6 @@ std::uint8_t kind_of_call(Function function, const contextune_nccl_call& call) n
 }
 
 }  // namespace
-
-std::optional<Function> function_of(contextune_nccl_fn fn) noexcept {
-  switch (fn) {
-    case contextune_fn_ncclAllReduce:
-      return Function::AllReduce;
-    case contextune_fn_ncclAllGather:
-      return Function::AllGather;
-    case contextune_fn_ncclReduceScatter:
-      return Function::ReduceScatter;
-    case contextune_fn_ncclBroadcast:
-    case contextune_fn_ncclBcast:
-      return Function::Broadcast;
-    case contextune_fn_ncclReduce:
-      return Function::Reduce;
-    default:
-      return std::nullopt;
-  }
-}
 
 void OfferedOperations::clear() noexcept {
   count_ = num_kept_ = 0;

@@ -23,9 +23,6 @@ struct OfferedOperation {
   [[nodiscard]] bool operator==(const OfferedOperation& other) const = default;
 };
 
-/// The collective that the function asks for and NCCL asks a tuner about; absent: it is none.
-[[nodiscard]] std::optional<collective::Function> function_of(contextune_nccl_fn fn) noexcept;
-
 /// The operations of the group that a thread has open, or the one that it is in. Allocates nothing
 /// and needs no destructor.
 class OfferedOperations {

@@ -1,16 +1,17 @@
 #include "intercept/collectives/process_collectives.hpp"
+#include "intercept/program/nccl_function.hpp"
 
 #include <algorithm>
 #include <new>
 
-#include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/collectives/thread_collectives.hpp"
 #include "intercept/host/clock.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/nccl_library.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
 

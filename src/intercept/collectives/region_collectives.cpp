@@ -5,8 +5,8 @@
 #include <set>
 #include <thread>
 
-#include "intercept/collectives/nccl_function.hpp"
 #include "intercept/host/clock.hpp"
+#include "intercept/program/nccl_function.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "intercept/collectives/offered_operations.hpp"
 #include "intercept/collectives/process_collectives.hpp"
-#include "intercept/collectives/settled_collectives.hpp"
+#include "intercept/program/settled_collectives.hpp"
 
 namespace contextune::intercept {
 

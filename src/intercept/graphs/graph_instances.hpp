@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "intercept/graphs/graph_nodes.hpp"
-#include "intercept/site/variant.hpp"
+#include "intercept/program/graph_nodes.hpp"
+#include "intercept/program/variant.hpp"
 #include "intercept/tuner/graph_work.hpp"
 
 namespace contextune::intercept {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "intercept/graphs/graph_table.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {

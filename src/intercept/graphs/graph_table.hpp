@@ -9,11 +9,11 @@
 #include <unordered_map>
 #include <vector>
 
-#include "intercept/graphs/graph_call.hpp"
+#include "intercept/graphs/chained_graph.hpp"
 #include "intercept/graphs/graph_instances.hpp"
 #include "intercept/graphs/graph_order.hpp"
 #include "intercept/host/event_log.hpp"
-#include "intercept/submit/chained_graph.hpp"
+#include "intercept/program/graph_call.hpp"
 
 namespace contextune::intercept {
 

@@ -7,7 +7,7 @@
 
 #include "intercept/host/hot_words.hpp"
 #include "intercept/program/launch.hpp"
-#include "intercept/site/variant.hpp"
+#include "intercept/program/variant.hpp"
 
 namespace contextune::intercept {
 

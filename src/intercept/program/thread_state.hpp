@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "intercept/collectives/settled_collectives.hpp"
+#include "intercept/program/settled_collectives.hpp"
 #include "intercept/program/settled_launches.hpp"
-#include "intercept/submit/submitted_kernels.hpp"
+#include "intercept/program/submitted_kernel_cache.hpp"
 
 namespace contextune::intercept {
 

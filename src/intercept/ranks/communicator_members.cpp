@@ -4,7 +4,7 @@
 
 #include "core/agreement/domain_planner.hpp"
 #include "core/value/stable_hash.hpp"
-#include "intercept/collectives/domain_question.hpp"
+#include "intercept/ranks/domain_question.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 
 namespace contextune::intercept {

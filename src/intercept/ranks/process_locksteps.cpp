@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "core/value/stable_hash.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
-#include "intercept/collectives/domain_question.hpp"
+#include "intercept/program/collective_calls.hpp"
+#include "intercept/ranks/domain_question.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 
 namespace contextune::intercept {

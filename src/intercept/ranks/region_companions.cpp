@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/value/stable_hash.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/program/collective_calls.hpp"
 
 namespace contextune::intercept {
 namespace {

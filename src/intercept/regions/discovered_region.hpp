@@ -4,7 +4,8 @@
 #include <mutex>
 #include <vector>
 
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/graphs/graph_table.hpp"
+#include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
 
@@ -16,6 +17,14 @@ class DiscoveredRegion final : public LaunchRegion, private SiteOwner {
 
   [[nodiscard]] bool finished() const noexcept override { return true; }
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;
+  CUresult launch_graph(const GraphCall& call, bool) noexcept override {
+    return services().graphs.as_written(call);
+  }
+  CUresult launch_graph_with(const GraphCall& call,
+                             const std::function<std::uint32_t(const Site&)>&,
+                             std::vector<const Site*>&) noexcept override {
+    return services().graphs.as_written(call);
+  }
   void write_summary() noexcept override;
   void stop(FallbackReason reason, const std::string& text) noexcept override;
   void synchronised() noexcept override;

@@ -5,6 +5,8 @@
 
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/clock.hpp"
+#include "intercept/program/capture_watch.hpp"
+#include "intercept/site/launcher.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {

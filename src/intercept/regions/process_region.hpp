@@ -6,7 +6,8 @@
 #include <mutex>
 
 #include "core/search/tuning.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/graphs/graph_table.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 #include "intercept/tuner/trial_launch.hpp"
 #include "intercept/tuner/trial_lookout.hpp"
@@ -22,6 +23,14 @@ class ProcessRegion final : public LaunchRegion, private SiteOwner {
 
   [[nodiscard]] bool finished() const noexcept override;
   CUresult launch(const contextune_launch& call, bool counts) noexcept override;
+  CUresult launch_graph(const GraphCall& call, bool) noexcept override {
+    return services().graphs.as_written(call);
+  }
+  CUresult launch_graph_with(const GraphCall& call,
+                             const std::function<std::uint32_t(const Site&)>&,
+                             std::vector<const Site*>&) noexcept override {
+    return services().graphs.as_written(call);
+  }
   [[nodiscard]] bool leaves_graphs() const noexcept override { return true; }
   void saw_collective() noexcept override;
   void check_probation() noexcept override;

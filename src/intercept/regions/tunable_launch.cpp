@@ -4,7 +4,11 @@
 #include <optional>
 #include <utility>
 
+#include "intercept/program/capture_watch.hpp"
+#include "intercept/program/open_regions.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/program/transfer.hpp"
+#include "intercept/site/launcher.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {

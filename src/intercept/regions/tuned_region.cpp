@@ -6,9 +6,10 @@
 
 #include "core/agreement/rank_list.hpp"
 #include "gpu/memory/l2_flush.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/host/own_arithmetic.hpp"
+#include "intercept/host/uncancelled.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/regions/tunable_launch.hpp"
 #include "log/events.hpp"

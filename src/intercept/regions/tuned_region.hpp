@@ -5,8 +5,8 @@
 
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/graphs/graph_launches.hpp"
-#include "intercept/regions/launch_region.hpp"
 #include "intercept/replay/region_replay.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 #include "intercept/tuner/trial_launch.hpp"
 #include "intercept/tuner/trial_lookout.hpp"
@@ -60,6 +60,9 @@ class TunedRegion final : public LaunchRegion, private SiteOwner {
   void close_entry(bool is_visited, bool has_looked) noexcept;
   void abandoned() noexcept override;
   [[nodiscard]] bool is_tuned() const override { return search_.is_tuned(); }
+  [[nodiscard]] bool has_winner(const Site& site) const override {
+    return search_.has_winner(site);
+  }
   void adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts,
              std::span<const std::uint32_t> unusable) override;
   void ready(Site& site, std::span<const std::uint32_t> unusable) override;

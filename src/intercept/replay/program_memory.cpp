@@ -3,6 +3,8 @@
 #include <utility>
 
 #include "gpu/memory/host_memory.hpp"
+#include "intercept/host/context_table.hpp"
+#include "intercept/program/allocation_map.hpp"
 
 namespace contextune::intercept {
 namespace {

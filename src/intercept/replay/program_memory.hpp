@@ -6,7 +6,7 @@
 #include "core/value/fallback_reason.hpp"
 #include "gpu/memory/block_store.hpp"
 #include "gpu/memory/footprint.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
 

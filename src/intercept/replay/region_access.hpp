@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "gpu/memory/footprint.hpp"
-#include "intercept/regions/launch_region.hpp"
 #include "intercept/replay/recording.hpp"
+#include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
 

@@ -6,9 +6,10 @@
 #include <thread>
 #include <utility>
 
-#include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/host/clock.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/idle_wait.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {

@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "intercept/collectives/region_collectives.hpp"
-#include "intercept/regions/launch_region.hpp"
 #include "intercept/replay/host_watch.hpp"
 #include "intercept/replay/recorder.hpp"
 #include "intercept/replay/region_access.hpp"
 #include "intercept/replay/replay_memory.hpp"
 #include "intercept/replay/replay_ranks.hpp"
 #include "intercept/replay/replayer.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 #include "intercept/tuner/trial_launch.hpp"
 

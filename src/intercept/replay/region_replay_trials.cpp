@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "intercept/host/clock.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/region_replay.hpp"
 
 namespace contextune::intercept {

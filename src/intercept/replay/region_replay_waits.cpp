@@ -4,9 +4,10 @@
 #include <exception>
 #include <thread>
 
-#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/program/idle_wait.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/region_replay.hpp"
 
 namespace contextune::intercept {

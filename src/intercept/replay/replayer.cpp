@@ -9,6 +9,7 @@
 
 #include "intercept/host/clock.hpp"
 #include "intercept/program/nccl_library.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
 
 namespace contextune::intercept {

@@ -1,13 +1,15 @@
 #include "intercept/runtime/hooks.hpp"
 
 #include "gpu/driver/process_exit.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/host/hook_arguments.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
 #include "intercept/program/code_load.hpp"
 #include "intercept/program/memory_hooks.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/regions/tunable_launch.hpp"
+#include "intercept/replay/recorder.hpp"
+#include "intercept/runtime/collective_hooks.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 
 namespace contextune::intercept {

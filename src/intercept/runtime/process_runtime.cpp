@@ -10,18 +10,18 @@
 #include "gpu/clock/clock_monitor.hpp"
 #include "gpu/clock/span_timer.hpp"
 #include "gpu/driver/context_idle.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/environment_options.hpp"
 #include "intercept/host/link_fault.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/program_name.hpp"
 #include "intercept/host/uncancelled.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/nccl_caller.hpp"
 #include "intercept/regions/discovered_region.hpp"
 #include "intercept/regions/process_region.hpp"
 #include "intercept/regions/tuned_region.hpp"
-#include "intercept/tuner/repetition_check.hpp"
+#include "intercept/replay/repetition_check.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"
 #include "store/cache_folder.hpp"
@@ -184,6 +184,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   process_collectives().set_gate(&gate_);
   // A copy to the host waits for the GPU as well.
   store_.set_on_probation([this](bool begins) { gate_.show_copies(begins); });
+  set_driver_of_calls(driver_);
   collective_calls().set_decider(&process_collectives());
   std::vector<std::string> marked;
   if (frontend_ != nullptr) {

@@ -19,13 +19,17 @@
 #include "intercept/program/nccl_threads.hpp"
 #include "intercept/program/program_attributes.hpp"
 #include "intercept/program/region_mark.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/program/seen_ranges.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/ranks/process_ranks.hpp"
+#include "intercept/replay/recorder.hpp"
 #include "intercept/runtime/runtime.hpp"
 #include "intercept/site/kernel_marks.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/site/rule_book.hpp"
-#include "intercept/submit/discovered_periods.hpp"
-#include "intercept/submit/submission_tuning.hpp"
+#include "intercept/submission/discovered_periods.hpp"
+#include "intercept/submission/submission_tuning.hpp"
+#include "intercept/tuner/measurement.hpp"
 
 namespace contextune::intercept {
 

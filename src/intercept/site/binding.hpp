@@ -9,9 +9,9 @@
 
 #include "intercept/program/arguments.hpp"
 #include "intercept/program/kernel_table.hpp"
+#include "intercept/program/variant.hpp"
 #include "intercept/site/launch_cache.hpp"
 #include "intercept/site/site.hpp"
-#include "intercept/site/variant.hpp"
 
 namespace contextune::intercept {
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "intercept/program/launch.hpp"
-#include "intercept/site/variant.hpp"
+#include "intercept/program/variant.hpp"
 
 namespace contextune::intercept {
 

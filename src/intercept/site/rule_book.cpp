@@ -3,8 +3,8 @@
 #include <contextune/buckets.hpp>
 #include <contextune/error.hpp>
 
-#include "intercept/collectives/nccl_function.hpp"
 #include "intercept/host/roomy_stack.hpp"
+#include "intercept/program/nccl_function.hpp"
 #include "space/kernel_name.hpp"
 #include "space/space_file.hpp"
 

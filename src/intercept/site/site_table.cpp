@@ -9,7 +9,7 @@
 #include <contextune/buckets.hpp>
 
 #include "intercept/site/launch_context.hpp"
-#include "intercept/tuner/search.hpp"
+#include "intercept/site/make_variant.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -275,7 +275,7 @@ std::optional<std::uint32_t> SiteTable::config_by_size(const Site& site) const {
     if (&other == &site || other.name != site.name || other.pinned) continue;
     const auto measured = size_in(other.key);
     if (!size || !measured || !are_within(*measured, *size, near_times)) continue;
-    if (!differ_in_size_only(other.key, site.key) || !other.search->has_winner(other)) continue;
+    if (!differ_in_size_only(other.key, site.key) || !owner_.has_winner(other)) continue;
     if (nearest != nullptr && !is_nearer(*measured, nearest_size, *size)) continue;
     nearest = &other;
     nearest_size = *measured;

@@ -14,6 +14,7 @@
 #include "gpu/image/spliced_image.hpp"
 #include "intercept/program/kernel_table.hpp"
 #include "intercept/program/launch.hpp"
+#include "intercept/program/submitted_kernel_cache.hpp"
 #include "intercept/submit/spliced_loads.hpp"
 
 namespace contextune::intercept {
@@ -65,21 +66,6 @@ struct SubmittedKernel {
   /// Whether the launch after it may be chained.
   [[nodiscard]] bool may_be_followed() const noexcept {
     return order_known && !order.triggers && !order.launches;
-  }
-};
-
-/// What one thread's launches asked for last. Trivially destructible; not thread-safe.
-struct SubmittedKernelCache {
-  struct Entry {
-    CUfunction handle = nullptr;
-    CUcontext context = nullptr;
-    std::uint64_t epoch = 0;
-    SubmittedKernel* kernel = nullptr;
-  };
-  std::array<Entry, 16> entries{};
-
-  [[nodiscard]] Entry& of(CUfunction handle) noexcept {
-    return entries[(reinterpret_cast<std::uintptr_t>(handle) * 0x9e3779b97f4a7c15ULL) >> 60U];
   }
 };
 

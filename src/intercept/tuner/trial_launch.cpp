@@ -1,4 +1,8 @@
 #include "intercept/tuner/trial_launch.hpp"
+#include "intercept/site/launcher.hpp"
+
+#include "intercept/program/capture_watch.hpp"
+#include "intercept/program/open_regions.hpp"
 
 #include <exception>
 

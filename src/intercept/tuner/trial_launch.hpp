@@ -1,6 +1,6 @@
 #pragma once
 
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {

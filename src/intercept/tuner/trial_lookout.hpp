@@ -3,7 +3,7 @@
 #include <atomic>
 
 #include "intercept/program/trial_watch.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {

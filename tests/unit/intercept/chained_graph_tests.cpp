@@ -4,7 +4,7 @@
 
 #include <simcuda/cubin.hpp>
 
-#include "intercept/submit/chained_graph.hpp"
+#include "intercept/graphs/chained_graph.hpp"
 #include "submit_fixture.hpp"
 
 using namespace contextune;

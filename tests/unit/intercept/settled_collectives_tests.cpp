@@ -3,7 +3,7 @@
 #include <array>
 
 #include "catch.hpp"
-#include "intercept/collectives/collective_hooks.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/program/thread_state.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fixture.hpp"
-#include "intercept/submit/submission_tuning.hpp"
+#include "intercept/submission/submission_tuning.hpp"
 #include "intercept/submit/submitter.hpp"
 
 /// A call of the driver that a Submission's parts made in the program's place.

@@ -1,6 +1,6 @@
 #include "catch.hpp"
 #include "intercept/program/thread_state.hpp"
-#include "intercept/submit/program_steps.hpp"
+#include "intercept/submission/program_steps.hpp"
 
 using namespace contextune::intercept;
 

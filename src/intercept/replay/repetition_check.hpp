@@ -10,7 +10,7 @@
 #include "gpu/memory/block_hash.hpp"
 #include "gpu/memory/block_store.hpp"
 #include "gpu/memory/footprint.hpp"
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 
 namespace contextune::intercept {
 

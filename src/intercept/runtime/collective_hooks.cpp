@@ -1,33 +1,14 @@
-#include "intercept/collectives/collective_hooks.hpp"
-
-#include <cstddef>
-#include <new>
+#include "intercept/runtime/collective_hooks.hpp"
 
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/runtime/hooks.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 
 namespace contextune::intercept {
-namespace {
-
-int current_device() {
-  const ProcessRuntime* runtime = running_runtime();
-  CUdevice device = -1;
-  if (runtime == nullptr || runtime->driver().cuCtxGetDevice(&device) != CUDA_SUCCESS) return -1;
-  return device;
-}
-
-}  // namespace
-
-collective::CollectiveCalls& collective_calls() noexcept {
-  alignas(collective::CollectiveCalls) static std::byte place[sizeof(collective::CollectiveCalls)];
-  static auto* const calls = new (place) collective::CollectiveCalls(&current_device);
-  return *calls;
-}
-
 void on_nccl_before(const contextune_nccl_call* call) noexcept {
   ProcessRuntime* const runtime = running_runtime();
   if (runtime == nullptr) return;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/graphs/graph_nodes.hpp"
+#include "intercept/program/graph_nodes.hpp"
 #include "intercept/submit/graph_memory.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 #include "preload/contextune_abi.h"

@@ -1,4 +1,4 @@
-#include "intercept/submit/submissions_in_flight.hpp"
+#include "intercept/submission/submissions_in_flight.hpp"
 
 #include <algorithm>
 #include <exception>

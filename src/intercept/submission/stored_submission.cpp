@@ -1,4 +1,4 @@
-#include "intercept/submit/stored_submission.hpp"
+#include "intercept/submission/stored_submission.hpp"
 
 #include <utility>
 #include <vector>

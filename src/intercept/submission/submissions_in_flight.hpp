@@ -12,7 +12,7 @@
 #include "gpu/driver/driver.hpp"
 #include "intercept/host/event_log.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/submit/stored_submission.hpp"
+#include "intercept/submission/stored_submission.hpp"
 
 namespace contextune::intercept {
 

@@ -1,4 +1,4 @@
-#include "intercept/site/variant.hpp"
+#include "intercept/site/make_variant.hpp"
 
 #include "gpu/image/launch_limits.hpp"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "intercept/submit/stored_program.hpp"
+#include "intercept/submission/stored_program.hpp"
 
 namespace contextune::intercept {
 

@@ -1,4 +1,4 @@
-#include "intercept/regions/launch_region.hpp"
+#include "intercept/site/launch_region.hpp"
 
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "intercept/host/own_arithmetic.hpp"
+#include "intercept/host/uncancelled.hpp"
+#include "intercept/program/capture_watch.hpp"
+#include "intercept/program/open_regions.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -20,16 +23,6 @@ pid_t thread_id() noexcept {
 }
 
 }  // namespace
-
-CUresult LaunchRegion::launch_graph(const GraphCall& call, bool) noexcept {
-  return services_.graphs.as_written(call);
-}
-
-CUresult LaunchRegion::launch_graph_with(const GraphCall& call,
-                                         const std::function<std::uint32_t(const Site&)>&,
-                                         std::vector<const Site*>&) noexcept {
-  return services_.graphs.as_written(call);
-}
 
 Launch LaunchRegion::launch_of(const contextune_launch& call) const noexcept {
   Launch launch(call);

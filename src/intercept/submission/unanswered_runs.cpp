@@ -1,4 +1,4 @@
-#include "intercept/submit/unanswered_runs.hpp"
+#include "intercept/submission/unanswered_runs.hpp"
 
 #include <charconv>
 #include <limits>

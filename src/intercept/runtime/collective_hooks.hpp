@@ -1,11 +1,10 @@
 #pragma once
 
-#include "collective/collective_calls.hpp"
+#include <cstdint>
+
+#include "preload/contextune_abi.h"
 
 namespace contextune::intercept {
-
-/// The collective calls of this process. Never destroyed.
-[[nodiscard]] collective::CollectiveCalls& collective_calls() noexcept;
 
 // What the frontend calls about NCCL: see preload/contextune_abi.h.
 void on_nccl_before(const contextune_nccl_call* call) noexcept;

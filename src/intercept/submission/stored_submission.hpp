@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/submission/submission_state.hpp"
-#include "intercept/submit/stored_program.hpp"
+#include "intercept/submission/stored_program.hpp"
 
 namespace contextune::intercept {
 

@@ -1,9 +1,12 @@
-#include "intercept/tuner/repetition_check.hpp"
+#include "intercept/replay/repetition_check.hpp"
 
 #include <algorithm>
 #include <utility>
 
+#include "intercept/host/context_table.hpp"
+#include "intercept/program/allocation_map.hpp"
 #include "intercept/program/idle_wait.hpp"
+#include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/program_memory.hpp"
 #include "intercept/tuner/measurement.hpp"
 

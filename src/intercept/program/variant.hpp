@@ -4,12 +4,10 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
-#include <optional>
 #include <string>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/site/build_queue.hpp"
-#include "intercept/site/knob_provider.hpp"
+#include "intercept/program/launch.hpp"
 
 namespace contextune::intercept {
 
@@ -40,15 +38,5 @@ struct Variant {
     return a.id == b.id && std::memcmp(&a.value, &b.value, sizeof a.value) == 0;
   }
 };
-
-/// Whether the config leaves the launch as the program wrote it.
-[[nodiscard]] bool is_as_written(const VariantSpec& spec, const KernelLaunch& launch);
-
-/// Makes the variant: finds or builds its function, checks that it takes the same arguments, raises
-/// its limit of dynamic shared memory. What is not possible gives a variant that is not usable.
-/// Absent: the build is under way; ask again later.
-[[nodiscard]] std::optional<Variant> make_variant(const VariantSpec& spec,
-                                                  const KernelLaunch& launch,
-                                                  const gpu::Driver& driver, BuildQueue& builds);
 
 }  // namespace contextune::intercept

@@ -10,7 +10,7 @@
 #include "core/submission/found_region.hpp"
 #include "gpu/driver/driver.hpp"
 #include "intercept/program/kernel_table.hpp"
-#include "intercept/submit/program_steps.hpp"
+#include "intercept/submission/program_steps.hpp"
 
 namespace contextune::intercept {
 

@@ -1,9 +1,8 @@
-#include "intercept/collectives/nccl_function.hpp"
+#include "intercept/program/nccl_function.hpp"
 
 #include <array>
 
-#include "intercept/collectives/collective_hooks.hpp"
-#include "intercept/collectives/offered_operations.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/nccl_caller.hpp"
 
 namespace contextune::intercept {
@@ -23,6 +22,25 @@ constexpr std::array<NcclFunction, contextune_nccl_count> functions = {{
 
 const NcclFunction& nccl_function(contextune_nccl_fn fn) noexcept {
   return functions[fn];
+}
+
+std::optional<collective::Function> function_of(contextune_nccl_fn fn) noexcept {
+  using collective::Function;
+  switch (fn) {
+    case contextune_fn_ncclAllReduce:
+      return Function::AllReduce;
+    case contextune_fn_ncclAllGather:
+      return Function::AllGather;
+    case contextune_fn_ncclReduceScatter:
+      return Function::ReduceScatter;
+    case contextune_fn_ncclBroadcast:
+    case contextune_fn_ncclBcast:
+      return Function::Broadcast;
+    case contextune_fn_ncclReduce:
+      return Function::Reduce;
+    default:
+      return std::nullopt;
+  }
 }
 
 std::vector<std::string> names_of(collective::Function function) {

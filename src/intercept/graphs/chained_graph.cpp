@@ -1,4 +1,4 @@
-#include "intercept/submit/chained_graph.hpp"
+#include "intercept/graphs/chained_graph.hpp"
 
 #include <contextune/error.hpp>
 

@@ -1,4 +1,4 @@
-#include "intercept/submit/chained_graphs.hpp"
+#include "intercept/graphs/chained_graphs.hpp"
 
 #include <chrono>
 #include <exception>

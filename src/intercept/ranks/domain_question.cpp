@@ -1,4 +1,4 @@
-#include "intercept/collectives/domain_question.hpp"
+#include "intercept/ranks/domain_question.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "intercept/collectives/settled_collectives.hpp"
+#include "intercept/program/settled_collectives.hpp"
 
 namespace contextune::intercept {
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +18,9 @@ struct NcclFunction {
 
 /// @param fn one of those that there are
 [[nodiscard]] const NcclFunction& nccl_function(contextune_nccl_fn fn) noexcept;
+
+/// The collective that the function asks for and NCCL asks a tuner about; absent: it is none.
+[[nodiscard]] std::optional<collective::Function> function_of(contextune_nccl_fn fn) noexcept;
 
 /// All names of a collective: that of its sites, such as "all_reduce", then NCCL's.
 [[nodiscard]] std::vector<std::string> names_of(collective::Function function);

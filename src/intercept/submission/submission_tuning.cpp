@@ -1,4 +1,4 @@
-#include "intercept/submit/submission_tuning.hpp"
+#include "intercept/submission/submission_tuning.hpp"
 
 #include <time.h>
 

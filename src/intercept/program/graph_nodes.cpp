@@ -1,4 +1,4 @@
-#include "intercept/graphs/graph_nodes.hpp"
+#include "intercept/program/graph_nodes.hpp"
 
 #include <contextune/error.hpp>
 

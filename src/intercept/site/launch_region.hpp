@@ -8,60 +8,15 @@
 #include <mutex>
 #include <string>
 
-#include "gpu/driver/driver.hpp"
-#include "gpu/image/module_variables.hpp"
-#include "gpu/memory/block_kernels.hpp"
-#include "intercept/graphs/graph_table.hpp"
-#include "intercept/host/context_table.hpp"
-#include "intercept/host/uncancelled.hpp"
-#include "intercept/program/allocation_map.hpp"
-#include "intercept/program/capture_watch.hpp"
+#include "intercept/program/graph_call.hpp"
 #include "intercept/program/launch.hpp"
-#include "intercept/program/open_regions.hpp"
-#include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
-#include "intercept/ranks/process_ranks.hpp"
-#include "intercept/replay/recorder.hpp"
-#include "intercept/site/launcher.hpp"
-#include "intercept/site/process_store.hpp"
 #include "intercept/site/region.hpp"
-#include "intercept/site/site_table.hpp"
-#include "intercept/tuner/measurement.hpp"
+#include "intercept/site/region_services.hpp"
 
 namespace contextune::intercept {
 
 class RegionCollectives;
-
-/// What all regions of a process work with; lives as long as the process.
-struct RegionServices {
-  const gpu::Driver& driver;
-  const Launcher& launcher;
-  KernelTable& kernels;
-  KnobSource& knobs;
-  BuildQueue& builds;
-  ForcedConfigs& forced;
-  EventLog& log;
-  Measurement& measurement;
-  OpenRegions& open;
-  CaptureWatch& captures;
-  AllocationMap& allocations;
-  ContextTable& contexts;
-  gpu::ModuleVariables& variables;
-  Recorder& recorder;
-  ReplayGate& gate;
-  gpu::BlockKernels& block_kernels;
-  const contextune_frontend* frontend;  ///< null: launches are not seen
-  GraphTable& graphs;
-  ProcessRanks& ranks;
-  ProcessStore& store;
-  const std::atomic<bool>& stopped;     ///< nothing is tuned any more: exit(), or a broken context
-  std::function<void(CUresult)> broke;  ///< a launch found the context broken
-  bool several_devices = false;         ///< so a launch's context tells its device
-
-  [[nodiscard]] SiteTable::Services for_sites() const {
-    return {driver, kernels, variables, knobs, builds, forced, log};
-  }
-};
 
 /// A region as the hooks see it. The entries of all kinds of regions are kept here: whose entry is
 /// a pass, and what is nested in what.
@@ -96,13 +51,13 @@ class LaunchRegion : public Region, public std::enable_shared_from_this<LaunchRe
   /// @param counts it belongs to the entry that may be a pass
   virtual CUresult launch(const contextune_launch& call, bool counts) noexcept = 0;
 
-  /// The same for the launch of a graph. No region of kernels only: as the program wrote it.
-  virtual CUresult launch_graph(const GraphCall& call, bool counts) noexcept;
+  /// The same for the launch of a graph: as the program wrote it in a region of kernels only.
+  virtual CUresult launch_graph(const GraphCall& call, bool counts) noexcept = 0;
   /// The same under a plan of the caller's, reported to nobody.
   /// @param failed gets the sites whose config cannot be launched; they ran their default
   virtual CUresult launch_graph_with(const GraphCall& call,
                                      const std::function<std::uint32_t(const Site&)>& config_of,
-                                     std::vector<const Site*>& failed) noexcept;
+                                     std::vector<const Site*>& failed) noexcept = 0;
   /// Whether graphs launched in it have regions of their own.
   [[nodiscard]] virtual bool leaves_graphs() const noexcept { return false; }
 

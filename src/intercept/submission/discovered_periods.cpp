@@ -1,4 +1,4 @@
-#include "intercept/submit/discovered_periods.hpp"
+#include "intercept/submission/discovered_periods.hpp"
 
 #include <algorithm>
 #include <exception>

@@ -1,4 +1,4 @@
-#include "intercept/submit/stored_program.hpp"
+#include "intercept/submission/stored_program.hpp"
 
 #include <sys/auxv.h>
 

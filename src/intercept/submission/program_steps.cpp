@@ -1,4 +1,4 @@
-#include "intercept/submit/program_steps.hpp"
+#include "intercept/submission/program_steps.hpp"
 
 #include <bit>
 #include <string_view>
