@@ -30,12 +30,13 @@ enum contextune_fn {
 
 /* One intercepted kernel launch, in the form of the entry point that the program called. */
 struct contextune_launch {
-  enum contextune_fn fn;   /* cuLaunchKernel{,_ptsz}, cuLaunchKernelEx{,_ptsz}, cuLaunchCooperativeKernel{,_ptsz} */
-  CUfunction function;     /* may be a CUkernel in disguise */
+  enum contextune_fn
+      fn; /* cuLaunchKernel{,_ptsz}, cuLaunchKernelEx{,_ptsz}, cuLaunchCooperativeKernel{,_ptsz} */
+  CUfunction function; /* may be a CUkernel in disguise */
   unsigned int grid[3];
   unsigned int block[3];
   unsigned int shared_bytes;
-  CUstream stream;         /* as given; NULL means per-thread in the _ptsz forms, legacy otherwise */
+  CUstream stream; /* as given; NULL means per-thread in the _ptsz forms, legacy otherwise */
   void** kernel_params;
   void** extra;
   const CUlaunchConfig* config; /* the caller's, for the Ex forms (attributes); NULL otherwise */
@@ -83,8 +84,8 @@ enum contextune_tuner_state {
 struct contextune_nccl_call {
   enum contextune_nccl_fn fn;
   enum contextune_nccl_kind kind;
-  void* library;        /* a handle of the NCCL that it goes to: real_dlsym(library, "pnccl...") */
-  void* comm;           /* an ncclComm_t: what it works on, or the parent of what it makes */
+  void* library; /* a handle of the NCCL that it goes to: real_dlsym(library, "pnccl...") */
+  void* comm;    /* an ncclComm_t: what it works on, or the parent of what it makes */
   const void* sendbuff;
   void* recvbuff;
   uint64_t count;       /* elements, counted as the function does */
@@ -93,24 +94,24 @@ struct contextune_nccl_call {
   int32_t root;         /* or the peer; -1: none */
   uint32_t group_depth; /* groups that this thread has opened, as far as it was seen to */
   CUstream stream;
-  void** made;          /* places of the new communicators, filled in `after` */
+  void** made; /* places of the new communicators, filled in `after` */
   int32_t num_made;
-  int32_t nranks;       /* of what is made; 0: not said */
-  int32_t rank;         /* -1: not said */
-  int32_t color;        /* -1: none, or NCCL_SPLIT_NOCOLOR */
+  int32_t nranks; /* of what is made; 0: not said */
+  int32_t rank;   /* -1: not said */
+  int32_t color;  /* -1: none, or NCCL_SPLIT_NOCOLOR */
   int32_t key;
-  uint64_t unique_id;   /* hash of the bytes of all ids, the same on all ranks; 0: none */
-  const void* first_id; /* the first of these, an ncclUniqueId; NULL: none */
+  uint64_t unique_id;     /* hash of the bytes of all ids, the same on all ranks; 0: none */
+  const void* first_id;   /* the first of these, an ncclUniqueId; NULL: none */
   const int32_t* devices; /* ncclCommInitAll's, `nranks` of them; NULL: 0, 1, ... */
   const void* made_id;    /* where ncclGetUniqueId leaves its id; `after` has its hash above */
   const void* config;     /* an ncclConfig_t, which differs from version to version; NULL: none */
   enum contextune_tuner_state tuner;
-  int32_t result;       /* an ncclResult_t; -1 in `before`. 7, in progress, is no failure */
+  int32_t result; /* an ncclResult_t; -1 in `before`. 7, in progress, is no failure */
 };
 
 /* A communicator, as NCCL shows it to a tuner plugin. */
 struct contextune_tuner_comm {
-  uint64_t id;      /* the same on all ranks, another in each run; 0 before NCCL 2.28 */
+  uint64_t id; /* the same on all ranks, another in each run; 0 before NCCL 2.28 */
   uint64_t nranks;
   uint64_t nnodes;
   uint32_t version; /* of the plugin interface, 3 to 6 */
@@ -122,14 +123,14 @@ struct contextune_tuner_comm {
 struct contextune_frontend {
   uint32_t version;
   uint32_t size;
-  void* libcuda;                                        /* handle of the loaded driver */
-  void* (*real_dlsym)(void* handle, const char* name);  /* never routed */
-  void* (*real)(enum contextune_fn fn);                 /* driver's own entry point; NULL if it has none */
+  void* libcuda;                                       /* handle of the loaded driver */
+  void* (*real_dlsym)(void* handle, const char* name); /* never routed */
+  void* (*real)(enum contextune_fn fn); /* driver's own entry point; NULL if it has none */
   const char* (*name)(enum contextune_fn fn);
-  uint32_t* armed;      /* atomic; 0: launches go straight to the driver and are only counted */
+  uint32_t* armed; /* atomic; 0: launches go straight to the driver and are only counted */
   uint64_t (*launches_passed)(void); /* launches that were counted but not shown to the core */
-  int* (*depth)(void);  /* this thread's re-entry depth; while it is not 0 every wrapper forwards */
-  uint32_t* recording;  /* atomic; 0: entries of the kind `recorded` go straight to the driver */
+  int* (*depth)(void); /* this thread's re-entry depth; while it is not 0 every wrapper forwards */
+  uint32_t* recording; /* atomic; 0: entries of the kind `recorded` go straight to the driver */
   const uint32_t* missed; /* atomic; not 0: memory may have come and gone unseen by the core */
   /* A hook that waits is not inside the call meanwhile, so that nobody waits for it. `leave_call`
    * answers whether it was; then `enter_call` is due, and another look at what it waited for. */
@@ -139,10 +140,10 @@ struct contextune_frontend {
    * called; 0: it has not within that time. Calls that come later have seen what the core wrote
    * before. */
   int (*calls_ended)(uint64_t nanoseconds);
-  /* Makes a call of a collective or about a group once more, after `nccl_can_repeat` has found it and
-   * its kind fit for that. It is shown like a call of the program, with all that NCCL does in it,
-   * whatever this thread's depth is. Returns its ncclResult_t. Asks nothing of the loader, whose
-   * lock another thread may hold that waits for us. */
+  /* Makes a call of a collective or about a group once more, after `nccl_can_repeat` has found it
+   * and its kind fit for that. It is shown like a call of the program, with all that NCCL does in
+   * it, whatever this thread's depth is. Returns its ncclResult_t. Asks nothing of the loader,
+   * whose lock another thread may hold that waits for us. */
   int (*nccl_repeat)(const struct contextune_nccl_call* call);
   int (*nccl_can_repeat)(const struct contextune_nccl_call* call);
   void** (*thread)(void); /* this thread's word of the core's own, as contextune_launch.thread */
@@ -182,16 +183,16 @@ struct contextune_core {
    * answers the number under which the other two know the communicator, or a negative one: then
    * they are not called for it. */
   int64_t (*tuner_begin)(const struct contextune_tuner_comm* comm);
-  /* Not 0: it has decided, by setting one cell of `table` to 0 and perhaps *num_channels; otherwise it
-   * has changed neither. `table` is a matrix [num_algorithms][num_protocols] of microseconds, -1 where
-   * there is no choice, and with *num_channels as the user's own plugin has left it. May take no lock
-   * and wait for nothing. */
+  /* Not 0: it has decided, by setting one cell of `table` to 0 and perhaps *num_channels; otherwise
+   * it has changed neither. `table` is a matrix [num_algorithms][num_protocols] of microseconds, -1
+   * where there is no choice, and with *num_channels as the user's own plugin has left it. May take
+   * no lock and wait for nothing. */
   int (*tuner_decide)(int64_t comm, int function, uint64_t bytes, int num_pipelined, float* table,
                       int num_algorithms, int num_protocols, int registered, int* num_channels);
   void (*tuner_end)(int64_t comm);
   /* The program has called exit(), or main has returned, on this thread and at whatever depth; no
-   * handler of it has run. Returns when nothing of ours is in the middle of what crashes at the end,
-   * or after 2 s. */
+   * handler of it has run. Returns when nothing of ours is in the middle of what crashes at the
+   * end, or after 2 s. */
   void (*exiting)(void);
   /* Submits all launches that are held back, each in the context in which the program made it, and
    * leaves this thread's current context as it was. Called while *held is not 0, before every call

@@ -177,12 +177,12 @@ void contextune_keep_variables(void);
 
 /* ---- the loaded driver (driver.c) ---- */
 
-extern void* contextune_libcuda;                    /* our handle; NULL until it was seen loaded */
+extern void* contextune_libcuda; /* our handle; NULL until it was seen loaded */
 /* What a launch reads, in one cache line: the driver evicts all of ours at every launch. */
 struct contextune_hot {
-  uint32_t armed;                  /* launches are shown to the core */
-  uint32_t recording;              /* entries of the kind `recorded` are shown to the core */
-  uint32_t held;                   /* the core holds launches back: see contextune_frontend */
+  uint32_t armed;     /* launches are shown to the core */
+  uint32_t recording; /* entries of the kind `recorded` are shown to the core */
+  uint32_t held;      /* the core holds launches back: see contextune_frontend */
   CUresult (*launch)(const struct contextune_launch*); /* the core's; NULL: there is none */
   void* real[contextune_fn_count]; /* libcuda's own entry points, or a stub; launches come first */
 };
@@ -239,8 +239,8 @@ void* contextune_guard(void* address, unsigned int other);
 
 /* ---- names (names.c) ---- */
 
-/* For names that are looked up, instead of libc's functions: a sanitizer puts its own in their place,
- * which crash until it has looked up libc's, and that begins here. */
+/* For names that are looked up, instead of libc's functions: a sanitizer puts its own in their
+ * place, which crash until it has looked up libc's, and that begins here. */
 static inline bool contextune_begins(const char* text, const char* with) {
   while (*with != '\0' && *text == *with) {
     ++text;

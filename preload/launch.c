@@ -17,8 +17,8 @@ static inline __attribute__((always_inline)) CUresult show(const struct contextu
     contextune_count_launch();
     return contextune_launch_forward(launch);
   }
-  /* Only beside the launch that belongs to it: a range that the core learned of before a launch that
-   * it did not would be a region with a piece missing. */
+  /* Only beside the launch that belongs to it: a range that the core learned of before a launch
+   * that it did not would be a region with a piece missing. */
   const bool tells = CONTEXTUNE_UNLIKELY(contextune_thread.early != NULL) &&
                      launch_by_core != contextune_undecided_launch;
   const int error = contextune_enter(tells ? contextune_load_core() : &contextune_core_undecided);
@@ -36,27 +36,25 @@ static inline __attribute__((always_inline)) CUresult show(const struct contextu
 
 /* What is seldom is out of line, so that the rest needs few registers; but not `cold`, which is
  * made small rather than fast. */
-#define DEFINE_LAUNCH(name, pointer_type, passes_too, params, args, ...)                  \
-  static __attribute__((noinline)) CUresult show_##name params {                          \
-    const struct contextune_launch launch = {                                             \
-        .fn = contextune_fn_##name,                                                       \
-        .function = f,                                                                    \
-        .thread = &contextune_thread.of_core,                                             \
-        __VA_ARGS__};                                                                     \
-    return show(&launch);                                                                 \
-  }                                                                                       \
-  CUresult contextune_inner_##name params;                                                \
-  CUresult contextune_inner_##name params {                                               \
-    const struct contextune_call call = contextune_begin_call();                          \
-    const CUresult result =                                                               \
-        CONTEXTUNE_LIKELY(passes()) || (passes_too)                                       \
-            ? ((pointer_type)contextune_hot.real[contextune_fn_##name])args               \
-            : show_##name args;                                                           \
-    contextune_end_call(call);                                                            \
-    return result;                                                                        \
+#define DEFINE_LAUNCH(name, pointer_type, passes_too, params, args, ...)                        \
+  static __attribute__((noinline)) CUresult show_##name params {                                \
+    const struct contextune_launch launch = {.fn = contextune_fn_##name,                        \
+                                             .function = f,                                     \
+                                             .thread = &contextune_thread.of_core,              \
+                                             __VA_ARGS__};                                      \
+    return show(&launch);                                                                       \
+  }                                                                                             \
+  CUresult contextune_inner_##name params;                                                      \
+  CUresult contextune_inner_##name params {                                                     \
+    const struct contextune_call call = contextune_begin_call();                                \
+    const CUresult result = CONTEXTUNE_LIKELY(passes()) || (passes_too)                         \
+                                ? ((pointer_type)contextune_hot.real[contextune_fn_##name])args \
+                                : show_##name args;                                             \
+    contextune_end_call(call);                                                                  \
+    return result;                                                                              \
   }
 
-#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)                       \
+#define DEFINE_PLAIN(name, pointer_type, extra_value, params, args)                        \
   DEFINE_LAUNCH(name, pointer_type, false, params, args, .grid = {grid_x, grid_y, grid_z}, \
                 .block = {block_x, block_y, block_z}, .shared_bytes = shared_bytes,        \
                 .stream = stream, .kernel_params = kernel_params, .extra = extra_value)
@@ -71,15 +69,14 @@ DEFINE_PLAIN(cuLaunchCooperativeKernel_ptsz, PFN_cuLaunchCooperativeKernel_v9000
              (PLAIN_PARAMS), (PLAIN_ARGS))
 
 /* Without a config there is nothing to look at, and the driver says so. */
-#define DEFINE_EX(name, pointer_type)                                                        \
-  DEFINE_LAUNCH(                                                                             \
-      name, pointer_type, config == NULL,                                                    \
-      (const CUlaunchConfig* config, CUfunction f, void** kernel_params, void** extra),      \
-      (config, f, kernel_params, extra),                                                     \
-      .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                        \
-      .block = {config->blockDimX, config->blockDimY, config->blockDimZ},                    \
-      .shared_bytes = config->sharedMemBytes, .stream = config->hStream,                     \
-      .kernel_params = kernel_params, .extra = extra, .config = config)
+#define DEFINE_EX(name, pointer_type)                                                             \
+  DEFINE_LAUNCH(name, pointer_type, config == NULL,                                               \
+                (const CUlaunchConfig* config, CUfunction f, void** kernel_params, void** extra), \
+                (config, f, kernel_params, extra),                                                \
+                .grid = {config->gridDimX, config->gridDimY, config->gridDimZ},                   \
+                .block = {config->blockDimX, config->blockDimY, config->blockDimZ},               \
+                .shared_bytes = config->sharedMemBytes, .stream = config->hStream,                \
+                .kernel_params = kernel_params, .extra = extra, .config = config)
 
 DEFINE_EX(cuLaunchKernelEx, PFN_cuLaunchKernelEx_v11060)
 DEFINE_EX(cuLaunchKernelEx_ptsz, PFN_cuLaunchKernelEx_v11060_ptsz)

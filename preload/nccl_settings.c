@@ -1,7 +1,7 @@
-/* NCCL's settings as the user made them: variables, as they were when the core was attached, and for
- * what they do not say the files that NCCL reads as it is first used. Ranks need not use it first
- * with the same call, so one may have read them before its first communicator is made and another
- * not; all have to see the same. */
+/* NCCL's settings as the user made them: variables, as they were when the core was attached, and
+ * for what they do not say the files that NCCL reads as it is first used. Ranks need not use it
+ * first with the same call, so one may have read them before its first communicator is made and
+ * another not; all have to see the same. */
 #include "nccl_wrappers.h"
 
 #include <limits.h>

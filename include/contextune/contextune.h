@@ -40,24 +40,24 @@ CONTEXTUNE_EXPORT const char* contextune_state_reason(void);
  * Tunes the regions of this process together with those of the other ranks of an NCCL communicator
  * (an ncclComm_t). For programs whose launcher does not say which ranks there are, or whose ranks
  * are on several hosts. Each rank calls it once, before its first region, as it would call
- * ncclCommSplit: nothing else is under way on the communicator, no group is open, no stream is being
- * captured. A rank on which contextune is switched off must call it as well, and says so.
+ * ncclCommSplit: nothing else is under way on the communicator, no group is open, no stream is
+ * being captured. A rank on which contextune is switched off must call it as well, and says so.
  *
  * NCCL carries a few bytes of each rank, over a communicator that is split off and ended again;
- * from then on the ranks talk through sockets. Waits at most `seconds` (30 is plenty) for the others.
- * Succeeds where the very same ranks are tuned together already, and fails where others are, which
- * stay so. Fails on all ranks that can still be told; unless they had been joined before, no region
- * is then tuned, and the program goes on. Where it fails because a rank did not come in time, NCCL
- * may still wait for that rank in the background: the communicator must be neither split nor
- * destroyed any more. */
+ * from then on the ranks talk through sockets. Waits at most `seconds` (30 is plenty) for the
+ * others. Succeeds where the very same ranks are tuned together already, and fails where others
+ * are, which stay so. Fails on all ranks that can still be told; unless they had been joined
+ * before, no region is then tuned, and the program goes on. Where it fails because a rank did not
+ * come in time, NCCL may still wait for that rank in the background: the communicator must be
+ * neither split nor destroyed any more. */
 CONTEXTUNE_EXPORT int contextune_join(void* communicator, double seconds);
 
 /* Which ranks of the job an NCCL communicator has, "0-3+6": they tune by themselves what they alone
- * do. `text` gets at most `size` bytes with the zero byte: "" where they are the whole job, or nothing
- * is tuned here. Each of them calls it, as it would contextune_join, which is done first, once, where
- * the ranks do not know one another yet. Waits for the others up to presync_timeout, and up to 30 s
- * where it joins them; a communicator that was asked for is known at once.
- * Fails where they are not found: what they would do together runs its default. */
+ * do. `text` gets at most `size` bytes with the zero byte: "" where they are the whole job, or
+ * nothing is tuned here. Each of them calls it, as it would contextune_join, which is done first,
+ * once, where the ranks do not know one another yet. Waits for the others up to presync_timeout,
+ * and up to 30 s where it joins them; a communicator that was asked for is known at once. Fails
+ * where they are not found: what they would do together runs its default. */
 CONTEXTUNE_EXPORT int contextune_communicator_ranks(void* communicator, char* text, size_t size);
 
 /* --- Regions ------------------------------------------------------------------------------------
@@ -88,8 +88,8 @@ CONTEXTUNE_EXPORT int contextune_region_option(contextune_entry* entry, const ch
 /* Device memory that the body changes: copied aside before the first pass, copied back before each
  * further one. Between begin and the first next; may be called several times; makes the region
  * repeatable for this entry. */
-CONTEXTUNE_EXPORT int contextune_region_restore_buffer(contextune_entry* entry, void* device_pointer,
-                                                       size_t size_bytes);
+CONTEXTUNE_EXPORT int contextune_region_restore_buffer(contextune_entry* entry,
+                                                       void* device_pointer, size_t size_bytes);
 
 /* Called on this thread before each further pass, to undo what the body did. Makes the region
  * repeatable for this entry. `restore` returns 0, or anything else when it could not restore:
@@ -97,22 +97,23 @@ CONTEXTUNE_EXPORT int contextune_region_restore_buffer(contextune_entry* entry, 
 CONTEXTUNE_EXPORT int contextune_region_restore_call(contextune_entry* entry,
                                                      int (*restore)(void* user), void* user);
 
-/* The body is done by the ranks of an NCCL communicator, one a process, which tune it by themselves and
- * wait for nobody else; see contextune_communicator_ranks. Some of the job have winners of their own in
- * it, as "decode{group=0-1}". Between begin and the first next, at each entry. Fails where they are not
- * found: the body then runs once, as it is. */
+/* The body is done by the ranks of an NCCL communicator, one a process, which tune it by themselves
+ * and wait for nobody else; see contextune_communicator_ranks. Some of the job have winners of
+ * their own in it, as "decode{group=0-1}". Between begin and the first next, at each entry. Fails
+ * where they are not found: the body then runs once, as it is. */
 CONTEXTUNE_EXPORT int contextune_region_communicator(contextune_entry* entry, void* communicator);
 
 /* 1: this entry was to find out what is best, and no agreement was reached with the other ranks, so
  * that defaults run; contextune_error() then says why. Between the last next and end. */
 CONTEXTUNE_EXPORT int contextune_region_untuned(const contextune_entry* entry);
 
-/* Not 0: run the body (again). 0: done; what the body has left is the result. 2: run it again as it is,
- * to see whether that leaves the same; where it does not, that run is undone, and the next answer is 0. */
+/* Not 0: run the body (again). 0: done; what the body has left is the result. 2: run it again as it
+ * is, to see whether that leaves the same; where it does not, that run is undone, and the next
+ * answer is 0. */
 CONTEXTUNE_EXPORT int contextune_region_next(contextune_entry* entry);
 
-/* Leaves the region. When the last next returned 1 the body was left early: the search of this entry
- * ends without winners, and memory is restored. Calling it again does nothing. */
+/* Leaves the region. When the last next returned 1 the body was left early: the search of this
+ * entry ends without winners, and memory is restored. Calling it again does nothing. */
 CONTEXTUNE_EXPORT void contextune_region_end(contextune_entry* entry);
 
 /* --- Tunables -----------------------------------------------------------------------------------
@@ -128,8 +129,8 @@ CONTEXTUNE_EXPORT contextune_tunable* contextune_tunable_create(const char* name
                                                                 const char* const* configs,
                                                                 size_t num_configs);
 
-/* Passes of each of its configs that do not count, and that do; -1: as the region. Counts for problems
- * that are first met from now on. Fails if one is out of range. */
+/* Passes of each of its configs that do not count, and that do; -1: as the region. Counts for
+ * problems that are first met from now on. Fails if one is out of range. */
 CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int n_warmup,
                                                 int n_repeat);
 
@@ -140,10 +141,11 @@ CONTEXTUNE_EXPORT int contextune_tunable_passes(contextune_tunable* tunable, int
  * themselves. */
 CONTEXTUNE_EXPORT int contextune_tunable_span(contextune_tunable* tunable);
 
-/* Names one problem of the tunable, as "n=4096 type=f32"; equal text gives the equal number. NULL or
- * "" is problem 0. Fails for text that is no key, and beyond some ten thousand problems, with
- * CONTEXTUNE_UNTUNED, the number of none: what takes a problem's number takes that too, tunes
- * nothing and answers config 0, but for contextune_tunable_keep, which fails. */
+/* Names one problem of the tunable, as "n=4096 type=f32"; equal text gives the equal number. Null,
+ * or text that is empty, is problem 0. Fails for text that is no key, and beyond some ten
+ * thousand problems, with CONTEXTUNE_UNTUNED, the number of none: what takes a problem's number
+ * takes that too, tunes nothing and answers config 0, but for contextune_tunable_keep, which
+ * fails. */
 #define CONTEXTUNE_UNTUNED 0xffffffffu
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_key(contextune_tunable* tunable, const char* key);
 
@@ -190,8 +192,9 @@ CONTEXTUNE_EXPORT int contextune_tunable_keep(contextune_tunable* tunable, uint3
 CONTEXTUNE_EXPORT uint32_t contextune_tunable_settled(contextune_tunable* tunable, uint32_t key);
 
 /* Enters the region in which that one problem is tuned by itself, "gemm{n=4096}"; from here on it
- * is as any other region, but that it is repeated too where nothing was said of repeating it and two
- * runs of its default leave the same in device memory; contextune_region_next then answers 2 once. */
+ * is as any other region, but that it is repeated too where nothing was said of repeating it and
+ * two runs of its default leave the same in device memory; contextune_region_next then answers 2
+ * once. */
 CONTEXTUNE_EXPORT void contextune_tunable_region_begin(contextune_entry* entry,
                                                        contextune_tunable* tunable, uint32_t key);
 
@@ -239,18 +242,18 @@ CONTEXTUNE_EXPORT int contextune_limits_of_kernel(const void* kernel,
 
 /* The launch as the program wrote it. Valid during the callback only. */
 typedef struct contextune_launch_view {
-  size_t size;                   /* of this struct; it may grow at the end */
-  const char* kernel;            /* demangled, without parameters */
+  size_t size;        /* of this struct; it may grow at the end */
+  const char* kernel; /* demangled, without parameters */
   uint32_t grid[3];
   uint32_t block[3];
-  uint32_t cluster[3];           /* 0: none asked for */
-  uint32_t shared_bytes;         /* dynamic shared memory */
+  uint32_t cluster[3];   /* 0: none asked for */
+  uint32_t shared_bytes; /* dynamic shared memory */
   size_t num_arguments;
-  const void* const* arguments;  /* host memory, one pointer an argument */
+  const void* const* arguments; /* host memory, one pointer an argument */
   const size_t* argument_bytes;
   /* The device it goes to; 0 where it is not known. */
   int num_sms;
-  int compute_capability;        /* 90 for 9.0 */
+  int compute_capability; /* 90 for 9.0 */
   int max_threads_per_block;
   size_t max_shared_bytes;
   /* What the callback looked at, so that its answer can be kept for launches that agree in it.
@@ -284,22 +287,24 @@ typedef struct contextune_launch_change {
 
 /* What is done at a size in whose bucket nothing was measured yet. */
 enum contextune_unseen {
-  contextune_unseen_tune = 0,    /* it is measured when it comes */
-  contextune_unseen_nearest = 1, /* what the nearest size runs that was; where none is near, as `tune` */
-  contextune_unseen_default = 2  /* the default */
+  contextune_unseen_tune = 0, /* it is measured when it comes */
+  contextune_unseen_nearest =
+      1, /* what the nearest size runs that was; where none is near, as `tune` */
+  contextune_unseen_default = 2 /* the default */
 };
 
 /* Callbacks return 0 for success. Otherwise the kernel keeps its own launch, and `error` (of
  * `error_bytes` bytes, "" on entry) goes into the log. They run on the thread that launches, never
  * two at a time for one kernel, and must not call CUDA. */
 typedef struct contextune_kernel {
-  size_t size;          /* sizeof(contextune_kernel) */
-  const char* kernel;   /* demangled name without parameters, or the symbol */
-  const char* origin;   /* for messages, "file.c:12"; may be NULL */
-  const char* const* configs; /* as for tunables; without the default, which is the program's own launch */
+  size_t size;        /* sizeof(contextune_kernel) */
+  const char* kernel; /* demangled name without parameters, or the symbol */
+  const char* origin; /* for messages, "file.c:12"; may be NULL */
+  const char* const*
+      configs; /* as for tunables; without the default, which is the program's own launch */
   size_t num_configs;
-  int n_warmup;         /* -1: as the region */
-  int n_repeat;         /* -1: as the region */
+  int n_warmup; /* -1: as the region */
+  int n_repeat; /* -1: as the region */
   void* user;
   /* Writes the key, as "n=4096", into `key` of `key_bytes` bytes. May be NULL: no further key. */
   int (*key)(void* user, contextune_launch_view* launch, char* key, size_t key_bytes, char* error,

@@ -1,4 +1,5 @@
-/* Choices as C functions; a part of contextune.h, whose words on threads, text and failures hold. */
+/* Choices as C functions; a part of contextune.h, whose words on threads, text and failures hold.
+ */
 #pragma once
 
 #include <stddef.h>
@@ -20,7 +21,8 @@ extern "C" {
 typedef struct contextune_choice contextune_choice;
 
 enum contextune_select {
-  contextune_select_deferred = 0, /* in the passes of the region around it; outside of one, at once */
+  contextune_select_deferred =
+      0, /* in the passes of the region around it; outside of one, at once */
   contextune_select_immediate = 1 /* at once and alone, wherever it is */
 };
 
@@ -36,23 +38,23 @@ typedef struct contextune_choice_options {
   size_t size;
   enum contextune_select select;
   enum contextune_fusion fusion;
-  int ranks;             /* processes that do the operation together, waiting for one another: all of
-                            the job, unless there is a communicator. 0 or 1: this one alone */
+  int ranks; /* processes that do the operation together, waiting for one another: all of
+                the job, unless there is a communicator. 0 or 1: this one alone */
   const char* tolerance; /* by how much outputs may differ, "f32:1e-5"; NULL: not in a bit */
   int repeatable;        /* 1: doing it again changes nothing but its outputs */
   int n_warmup;          /* calls of each config that do not count; 0: as the region */
   int n_repeat;          /* and that do; 0: as the region */
-  void* communicator;    /* an ncclComm_t whose ranks do it, some of the job or all, one a process; as
-                            many as it has where `ranks` is 0; may be NULL. Rank 0 of the job leads
-                            their talks: it has to have a choice over ranks too, or a shared region */
-  const char* buckets;   /* which sizes are one problem: "pow2", "exact", or upper edges in bytes,
-                            "4K,64K,1M"; NULL: pow2 */
+  void* communicator;  /* an ncclComm_t whose ranks do it, some of the job or all, one a process; as
+                          many as it has where `ranks` is 0; may be NULL. Rank 0 of the job leads
+                          their talks: it has to have a choice over ranks too, or a shared region */
+  const char* buckets; /* which sizes are one problem: "pow2", "exact", or upper edges in bytes,
+                          "4K,64K,1M"; NULL: pow2 */
   enum contextune_unseen unseen; /* outside of regions. The nearest size's is compared with the
                                     default once before; contextune_choice_measure searches */
   uint32_t nearest_within; /* how many times smaller or larger the nearest size may be; 0: 4 */
-  int calls_per_pass;      /* one after the other, where it is searched alone: what it takes in a row
-                              and not by itself. More than 1 only with `repeatable`; 0: 1.
-                              One more, untimed, leads in where passes are compared as a whole */
+  int calls_per_pass; /* one after the other, where it is searched alone: what it takes in a row
+                         and not by itself. More than 1 only with `repeatable`; 0: 1.
+                         One more, untimed, leads in where passes are compared as a whole */
   const char* implementations; /* names of those that may run, "nccl,ring"; NULL: all */
 } contextune_choice_options;
 
@@ -74,10 +76,12 @@ typedef struct contextune_implementation {
   enum contextune_fusion fusion; /* auto: the option `fusion` does not concern it */
   void* user;
   /* Whether it can do the problem, on all ranks alike. Asked once a problem, for its smallest and
-   * its largest size, once CUDA is initialised. NULL: it can do all. That of the default is not asked. */
+   * its largest size, once CUDA is initialised. NULL: it can do all. That of the default is not
+   * asked. */
   int (*supports)(void* user, const contextune_problem* problem);
-  /* Makes its call return and what it has on the GPU come to its end: another rank failed, for which
-   * it may wait. Perhaps from another thread, while `run` is under way. NULL: never needed. */
+  /* Makes its call return and what it has on the GPU come to its end: another rank failed, for
+   * which it may wait. Perhaps from another thread, while `run` is under way. NULL: never needed.
+   */
   void (*abandon)(void* user);
 } contextune_implementation;
 
@@ -86,7 +90,8 @@ typedef struct contextune_memory {
   void* pointer;
   size_t size_bytes;
   /* 1: what is left there is the result; it is filled with other numbers before results are
-   * compared, unless the same memory is given once more with 0: it is read, or changed on the way */
+   * compared, unless the same memory is given once more with 0: it is read, or changed on the way
+   */
   int is_output;
 } contextune_memory;
 
@@ -140,8 +145,8 @@ CONTEXTUNE_EXPORT enum contextune_choice_want contextune_choice_wants(contextune
 CONTEXTUNE_EXPORT int contextune_choice_measure(contextune_choice* choice, uint32_t problem,
                                                 const contextune_choice_run* alone);
 
-/* What is known of one way to do a problem: measured in this run, or in the earlier one whose winner
- * it started with. */
+/* What is known of one way to do a problem: measured in this run, or in the earlier one whose
+ * winner it started with. */
 enum contextune_timing_state {
   contextune_timing_measured = 0,
   contextune_timing_missing = 1,     /* not measured, or not yet */

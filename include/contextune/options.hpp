@@ -35,10 +35,10 @@ enum class Splice { Off, Own, All };
 
 /// What is tried without a declaration, because it cannot change a result; see the option auto.
 struct AutoKnobs {
-  bool chained = true;       ///< launches that are prepared while the kernel before them ends
-  bool gathered = true;      ///< launches that are handed over as one graph
-  bool collectives = true;   ///< how NCCL does collectives
-  bool attributes = false;   ///< launch attributes of kernels
+  bool chained = true;      ///< launches that are prepared while the kernel before them ends
+  bool gathered = true;     ///< launches that are handed over as one graph
+  bool collectives = true;  ///< how NCCL does collectives
+  bool attributes = false;  ///< launch attributes of kernels
   bool operator==(const AutoKnobs&) const = default;
 };
 

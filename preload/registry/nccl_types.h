@@ -1,6 +1,6 @@
-/* The types in the signatures of nccl.def's wrapped entries, as far as calling needs them: the frontend
- * is built without nccl.h, and one build serves every NCCL. A test compares the signatures with the
- * machine's nccl.h. */
+/* The types in the signatures of nccl.def's wrapped entries, as far as calling needs them: the
+ * frontend is built without nccl.h, and one build serves every NCCL. A test compares the signatures
+ * with the machine's nccl.h. */
 #pragma once
 
 #include <cuda.h>

@@ -143,8 +143,7 @@ void LineWriter::flush(std::chrono::milliseconds most) {
   std::unique_lock lock(state_->mutex);
   if (state_->stalls) return;
   const std::uint64_t number = state_->queued;
-  state_->stalls =
-      !state_->changed.wait_for(lock, most, [&] { return state_->written >= number; });
+  state_->stalls = !state_->changed.wait_for(lock, most, [&] { return state_->written >= number; });
 }
 
 }  // namespace contextune::log

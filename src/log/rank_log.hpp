@@ -64,7 +64,8 @@ class RankLog {
   /// before it. What is said by other threads meanwhile may go to either.
   void become(int rank) noexcept;
 
-  /// Waits until the lines so far are written: two seconds at most, once while the disk stands still.
+  /// Waits until the lines so far are written: two seconds at most, once while the disk stands
+  /// still.
   void flush() const noexcept;
 
   /// Whether a line of this level would be written.

@@ -48,14 +48,10 @@ std::string joined(std::initializer_list<std::string_view> parts) {
 }
 
 ConfirmReport confirm_of(const Record& record) {
-  return {std::string(record.text("verdict")),
-          std::string(record.text("site")),
-          seconds_of(record, "before_us"),
-          seconds_of(record, "after_us"),
-          record.number("gain").value_or(not_known),
-          record.number("bound").value_or(not_known),
-          record.count("pairs").value_or(0),
-          record.count("tries").value_or(0)};
+  return {std::string(record.text("verdict")),       std::string(record.text("site")),
+          seconds_of(record, "before_us"),           seconds_of(record, "after_us"),
+          record.number("gain").value_or(not_known), record.number("bound").value_or(not_known),
+          record.count("pairs").value_or(0),         record.count("tries").value_or(0)};
 }
 
 std::string fallback_key(const FallbackReport& fallback) {
@@ -67,24 +63,15 @@ std::string fallback_key(const FallbackReport& fallback) {
 std::string ReportBuilder::add(const Record& record) {
   using Handler = std::string (ReportBuilder::*)(const Record&);
   static constexpr std::array<std::pair<std::string_view, Handler>, 19> handlers = {{
-      {"start", &ReportBuilder::add_start},
-      {"rank", &ReportBuilder::add_rank},
-      {"region", &ReportBuilder::add_region},
-      {"site", &ReportBuilder::add_site},
-      {"stage", &ReportBuilder::add_stage},
-      {"trial", &ReportBuilder::add_trial},
-      {"passes", &ReportBuilder::add_passes},
-      {"winner", &ReportBuilder::add_winner},
-      {"confirm", &ReportBuilder::add_confirm},
-      {"store", &ReportBuilder::add_store},
-      {"fallback", &ReportBuilder::add_fallback},
-      {"fault", &ReportBuilder::add_fault},
-      {"kernel", &ReportBuilder::add_kernel},
-      {"period", &ReportBuilder::add_period},
-      {"ranges", &ReportBuilder::add_ranges},
-      {"replay", &ReportBuilder::add_replay},
-      {"sync", &ReportBuilder::add_sync},
-      {"submission", &ReportBuilder::add_submission},
+      {"start", &ReportBuilder::add_start},       {"rank", &ReportBuilder::add_rank},
+      {"region", &ReportBuilder::add_region},     {"site", &ReportBuilder::add_site},
+      {"stage", &ReportBuilder::add_stage},       {"trial", &ReportBuilder::add_trial},
+      {"passes", &ReportBuilder::add_passes},     {"winner", &ReportBuilder::add_winner},
+      {"confirm", &ReportBuilder::add_confirm},   {"store", &ReportBuilder::add_store},
+      {"fallback", &ReportBuilder::add_fallback}, {"fault", &ReportBuilder::add_fault},
+      {"kernel", &ReportBuilder::add_kernel},     {"period", &ReportBuilder::add_period},
+      {"ranges", &ReportBuilder::add_ranges},     {"replay", &ReportBuilder::add_replay},
+      {"sync", &ReportBuilder::add_sync},         {"submission", &ReportBuilder::add_submission},
       {"summary", &ReportBuilder::add_summary},
   }};
   for (const auto& [event, handler] : handlers) {

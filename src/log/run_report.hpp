@@ -27,7 +27,7 @@ struct TrialReport {
   double seconds = not_known;
   double sm_clock_hz = not_known;
   std::string timer;
-  std::string status;  ///< empty, "failed", "missing", "throttled", "cutoff" or "wrong_result"
+  std::string status;   ///< empty, "failed", "missing", "throttled", "cutoff" or "wrong_result"
   bool agreed = false;  ///< all ranks made the pass: those are numbered apart from the others
 };
 
@@ -64,7 +64,7 @@ struct SiteReport {
 struct LeftOutReport {
   std::string site;
   std::string key;
-  std::string verdict;  ///< kept, or dropped
+  std::string verdict;                ///< kept, or dropped
   double before_seconds = not_known;  ///< the region without this winner
   double after_seconds = not_known;   ///< with all of them
   double gain = not_known;            ///< share of the time before
@@ -117,27 +117,27 @@ struct ReplayReport {
 
 /// How the launches of a region that was found reached the driver.
 struct SubmissionReport {
-  std::string launches;         ///< "chained gathered=16"
-  std::string state;            ///< as SubmissionEvent has it
-  std::uint64_t run = 0;        ///< that searches, counted from 1; 0: none does
+  std::string launches;   ///< "chained gathered=16"
+  std::string state;      ///< as SubmissionEvent has it
+  std::uint64_t run = 0;  ///< that searches, counted from 1; 0: none does
   std::uint64_t most_runs = 0;
-  std::uint64_t chained = 0;    ///< launches in the stream
+  std::uint64_t chained = 0;  ///< launches in the stream
   std::uint64_t held = 0;
   std::uint64_t batches = 0;
-  std::uint64_t late = 0;       ///< batches after the deadline
+  std::uint64_t late = 0;  ///< batches after the deadline
   std::uint64_t graph_launches = 0;
-  std::uint64_t in_graphs = 0;  ///< launches
-  std::uint64_t graphs = 0;     ///< that were built
+  std::uint64_t in_graphs = 0;       ///< launches
+  std::uint64_t graphs = 0;          ///< that were built
   std::uint64_t chained_graphs = 0;  ///< of the program's, instantiated once more
   std::uint64_t chained_graph_launches = 0;
-  std::uint64_t images = 0;     ///< that were given waits
-  std::uint64_t kernels = 0;    ///< in them
+  std::uint64_t images = 0;   ///< that were given waits
+  std::uint64_t kernels = 0;  ///< in them
   std::uint64_t images_left = 0;
   std::uint64_t images_unneeded = 0;
   std::uint64_t kept_bytes = 0;  ///< of host memory
   double load_seconds = not_known;
   std::uint64_t graph_bytes = 0;  ///< of device memory
-  std::string ordinary;  ///< names of kernels
+  std::string ordinary;           ///< names of kernels
 };
 
 struct RegionReport {
@@ -145,15 +145,15 @@ struct RegionReport {
   std::string found;  ///< because it repeats, in words; empty: it was marked
   std::optional<SubmissionReport> submission;
   std::vector<SiteReport> sites;
-  std::vector<ReplayReport> replays;    ///< more than one where new sites came later
-  std::vector<ConfirmReport> confirms;  ///< one a generation
+  std::vector<ReplayReport> replays;            ///< more than one where new sites came later
+  std::vector<ConfirmReport> confirms;          ///< one a generation
   std::optional<ConfirmReport> stored_confirm;  ///< of the run that found what this one starts with
   std::vector<LeftOutReport> left_out;
-  std::vector<KernelReport> kernels;    ///< from --discover
-  std::vector<std::string> periods;     ///< the same: what repeats, in words
-  std::string ranges;                   ///< the same: NVTX ranges that are no regions
-  std::string stage;                    ///< the last one that was reported
-  bool is_in_table = false;             ///< then not all that sites ran is written yet
+  std::vector<KernelReport> kernels;  ///< from --discover
+  std::vector<std::string> periods;   ///< the same: what repeats, in words
+  std::string ranges;                 ///< the same: NVTX ranges that are no regions
+  std::string stage;                  ///< the last one that was reported
+  bool is_in_table = false;           ///< then not all that sites ran is written yet
   std::uint64_t passes = 0;
   std::uint64_t entries = 0;  ///< 0: the log does not say
   double tuning_seconds = not_known;

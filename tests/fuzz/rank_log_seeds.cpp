@@ -53,15 +53,30 @@ FuzzInputs fuzz_inputs() {
   for (std::size_t at = 0; (at = other.find("pid=4242 rank=0", at)) != std::string::npos;)
     other.replace(at, 15, "pid=4243 rank=1");
   inputs.seeds.push_back(inputs.seeds.front() + other);
-  for (const char* word :
-       {"event=",     "region=",      "site=",    "key=",        "config=", "iter=",
-        "warmup=",    "pass=",        "time_us=", "default_us=", "reason=", "stage=",
-        "verdict=",   "level=",       "rank=",    "pid=",        "run=",    "hash=",
-        "start",      "trial",        "winner",   "confirm",     "summary", "fallback",
-        "sync",       "kernel",       "finished", "\"",          "\\\"",    "\\n",
-        "\\u001b",    "\x1b[31m",     "\xc2\x9b", "\xff",        "\t",      "\r",
-        " \n",        "nan",          "inf",      "1e308",       "-1",      "18446744073709551616",
-        "4294967295", "launch_failed", "passes", "last_pass=", "agreed=yes"})
+  for (const char* word : {"event=",     "region=",
+                           "site=",      "key=",
+                           "config=",    "iter=",
+                           "warmup=",    "pass=",
+                           "time_us=",   "default_us=",
+                           "reason=",    "stage=",
+                           "verdict=",   "level=",
+                           "rank=",      "pid=",
+                           "run=",       "hash=",
+                           "start",      "trial",
+                           "winner",     "confirm",
+                           "summary",    "fallback",
+                           "sync",       "kernel",
+                           "finished",   "\"",
+                           "\\\"",       "\\n",
+                           "\\u001b",    "\x1b[31m",
+                           "\xc2\x9b",   "\xff",
+                           "\t",         "\r",
+                           " \n",        "nan",
+                           "inf",        "1e308",
+                           "-1",         "18446744073709551616",
+                           "4294967295", "launch_failed",
+                           "passes",     "last_pass=",
+                           "agreed=yes"})
     inputs.words.emplace_back(word);
   return inputs;
 }

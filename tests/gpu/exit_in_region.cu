@@ -1,7 +1,7 @@
 // A program that another of its threads ends, by exit or by the return of main, with status 5, so
 // many ms after its region first began, at a moment in which the thread that was in it does nothing
-// of its own with CUDA: it leaves the region, which takes long while that is replayed, and waits from
-// then on.
+// of its own with CUDA: it leaves the region, which takes long while that is replayed, and waits
+// from then on.
 //   exit_in_region --after MS [--by exit|return]
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // A program with three kernels, each on memory of its own, in a region that it repeats between NVTX
-// marks, or, built with FAULT_SITES_BODY for contextune, as a body that is repeated until it is tuned.
-// FAULT_SITES="KIND:KERNEL:BLOCK" breaks one of them in blocks of that size: it never ends
+// marks, or, built with FAULT_SITES_BODY for contextune, as a body that is repeated until it is
+// tuned. FAULT_SITES="KIND:KERNEL:BLOCK" breaks one of them in blocks of that size: it never ends
 // (hang), traps (abort) or writes where nothing is (sticky). Prints a hash of all that is left.
 // tests/apps/fault_runs_test.py runs it, as it runs fault_sites.cpp on the simulated driver.
 #ifdef FAULT_SITES_BODY

@@ -1,6 +1,6 @@
-// A libcuda.so.1 in front of the driver's, which notes the block of every launch that is handed to it.
-// It needs the driver under the name driver_behind_spy.so: whatever it does not define itself is found
-// there by whoever looks things up in this library.
+// A libcuda.so.1 in front of the driver's, which notes the block of every launch that is handed to
+// it. It needs the driver under the name driver_behind_spy.so: whatever it does not define itself
+// is found there by whoever looks things up in this library.
 #include <elf.h>
 #include <link.h>
 
@@ -108,7 +108,8 @@ EXPORT CUresult cuGetProcAddress_v2(const char* name, void** function, int versi
                                     cuuint64_t flags, CUdriverProcAddressQueryResult* status) {
   static const auto real = in_driver<decltype(cuGetProcAddress)>("cuGetProcAddress_v2");
   const CUresult result = real(name, function, version, flags, status);
-  // The program uses the legacy stream only, so those for a stream of each thread stay the driver's.
+  // The program uses the legacy stream only, so those for a stream of each thread stay the
+  // driver's.
   if (result == CUDA_SUCCESS && function != nullptr &&
       (flags & CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM) == 0) {
     *function = spy_on(name, *function);

@@ -1,6 +1,6 @@
-// Three kernels in an NVTX range that is entered again and again: one that strides over a grid of any
-// size, one with template variants that compute the same, one that depends on its launch shape. Built
-// with static and shared cudart and with per-thread default streams.
+// Three kernels in an NVTX range that is entered again and again: one that strides over a grid of
+// any size, one with template variants that compute the same, one that depends on its launch shape.
+// Built with static and shared cudart and with per-thread default streams.
 //   regions [--steps N] [--sync N] [--time FILE]
 #include <vector>
 
@@ -17,14 +17,16 @@ constexpr int elements = rows * columns;
 
 // Each block covers Width x Height elements, each thread one.
 template <int Width, int Height>
-__global__ void smooth(float* __restrict__ out, const float* __restrict__ in, int width, int height) {
+__global__ void smooth(float* __restrict__ out, const float* __restrict__ in, int width,
+                       int height) {
   const int x = blockIdx.x * Width + threadIdx.x;
   const int y = blockIdx.y * Height + threadIdx.y;
   if (x >= width || y >= height) return;
   const auto at = [&](int i, int j) {
     return in[min(max(j, 0), height - 1) * width + min(max(i, 0), width - 1)];
   };
-  out[y * width + x] = 0.5f * at(x, y) + 0.125f * (at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1));
+  out[y * width + x] =
+      0.5f * at(x, y) + 0.125f * (at(x - 1, y) + at(x + 1, y) + at(x, y - 1) + at(x, y + 1));
 }
 template __global__ void smooth<8, 8>(float*, const float*, int, int);
 template __global__ void smooth<16, 16>(float*, const float*, int, int);

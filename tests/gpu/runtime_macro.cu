@@ -1,5 +1,5 @@
-// CONTEXTUAL_AUTOTUNE around kernels of the CUDA runtime API: a tunable, and a raw <<<>>> launch of a
-// kernel that is declared in C++. Prints what was chosen; fails if a result is wrong.
+// CONTEXTUAL_AUTOTUNE around kernels of the CUDA runtime API: a tunable, and a raw <<<>>> launch of
+// a kernel that is declared in C++. Prints what was chosen; fails if a result is wrong.
 #include <cuda_runtime.h>
 
 #include <contextune/contextune.hpp>
@@ -10,18 +10,19 @@
 
 namespace {
 
-#define CUDA_CHECK(call)                                                                       \
-  do {                                                                                         \
-    const cudaError_t result = (call);                                                         \
-    if (result != cudaSuccess) {                                                               \
-      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call,                       \
-                   cudaGetErrorString(result));                                                \
-      std::exit(1);                                                                            \
-    }                                                                                          \
+#define CUDA_CHECK(call)                                                 \
+  do {                                                                   \
+    const cudaError_t result = (call);                                   \
+    if (result != cudaSuccess) {                                         \
+      std::fprintf(stderr, "%s:%d: %s: %s\n", __FILE__, __LINE__, #call, \
+                   cudaGetErrorString(result));                          \
+      std::exit(1);                                                      \
+    }                                                                    \
   } while (0)
 
 __global__ void scale(float* x, float factor, int n) {
-  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) x[i] *= factor;
+  for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x)
+    x[i] *= factor;
 }
 
 template <int unroll>
@@ -72,8 +73,8 @@ int main(int argc, char** argv) {
       })
       .apply([](const contextune::Config& config, contextune::LaunchEdit& launch) {
         launch.set_block({static_cast<std::uint32_t>(config.get_int("block"))});
-        launch.set_grid({static_cast<std::uint32_t>(config.get_int("per_sm") *
-                                                    launch.device().num_sms)});
+        launch.set_grid(
+            {static_cast<std::uint32_t>(config.get_int("per_sm") * launch.device().num_sms)});
       })
       .declare();
 
@@ -88,12 +89,16 @@ int main(int argc, char** argv) {
   contextune::Tunable add_to(
       "add",
       contextune::ConfigSpace().parameter("unroll", {1, 4}).parameter("block", {64, 256, 4096}),
-      [](float*, const float*, int count) { return contextune::Key{{"n", count}}; },
+      [](float*, const float*, int count) {
+        return contextune::Key{{"n", count}};
+      },
       [](const contextune::Config& config, float* to, const float* from, int count) {
         const int block = static_cast<int>(config.get_int("block"));
         const int grid = (count + block - 1) / block / static_cast<int>(config.get_int("unroll"));
-        if (config.get_int("unroll") == 1) add<1><<<grid, block>>>(to, from, count);
-        else add<4><<<grid, block>>>(to, from, count);
+        if (config.get_int("unroll") == 1)
+          add<1><<<grid, block>>>(to, from, count);
+        else
+          add<4><<<grid, block>>>(to, from, count);
         return cudaGetLastError();
       });
 

@@ -1,5 +1,5 @@
-// A region whose winners are kept from run to run. With --fault, a block of 512 threads writes to an
-// illegal address: a mistake in a declaration that only one config shows.
+// A region whose winners are kept from run to run. With --fault, a block of 512 threads writes to
+// an illegal address: a mistake in a declaration that only one config shows.
 //   stored_region [--steps N] [--fault 1] [--first FILE]
 // The file gets what the first entry took of the host, in us: from its begin to its end, without
 // waiting for the GPU.

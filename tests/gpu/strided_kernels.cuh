@@ -8,7 +8,8 @@ __global__ void advance(float* data, float factor, int n) {
   }
 }
 
-__global__ void accumulate(float* __restrict__ sum, const float* __restrict__ term, float factor, int n) {
+__global__ void accumulate(float* __restrict__ sum, const float* __restrict__ term, float factor,
+                           int n) {
   const int stride = gridDim.x * blockDim.x;
   for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += stride) {
     sum[i] = fmaf(factor, term[i], sum[i]);

@@ -418,8 +418,8 @@ Program draw_program(std::uint64_t seed, std::uint64_t number) {
     }
   }
   // A kernel that starts before the one before it has left finds stale constants, wait or not.
-  const bool has_constants = std::any_of(
-      program.operations.begin(), program.operations.end(), [](const Operation& one) {
+  const bool has_constants =
+      std::any_of(program.operations.begin(), program.operations.end(), [](const Operation& one) {
         return one.kind == Kind::MixConstants || one.kind == Kind::WriteConstants;
       });
   for (Operation& one : program.operations) {

@@ -29,7 +29,8 @@ int main(int argc, char** argv) {
     nvtxRangePushA("step");
     for (int device = 0; device < devices; ++device) {
       CUDA_CHECK(cudaSetDevice(device));
-      accumulate<<<132, 128>>>(sums[device], terms[device], 1.0f / static_cast<float>(step + device + 1), elements);
+      accumulate<<<132, 128>>>(sums[device], terms[device],
+                               1.0f / static_cast<float>(step + device + 1), elements);
     }
     nvtxRangePop();
     if (step % 8 != 7) continue;
@@ -41,7 +42,8 @@ int main(int argc, char** argv) {
   Checksum checksum;
   for (int device = 0; device < devices; ++device) {
     CUDA_CHECK(cudaSetDevice(device));
-    CUDA_CHECK(cudaMemcpy(values.data(), sums[device], elements * sizeof(float), cudaMemcpyDeviceToHost));
+    CUDA_CHECK(
+        cudaMemcpy(values.data(), sums[device], elements * sizeof(float), cudaMemcpyDeviceToHost));
     checksum.add(values.data(), elements * sizeof(float));
   }
   checksum.print("two_gpus");

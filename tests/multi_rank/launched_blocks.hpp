@@ -1,6 +1,7 @@
 #pragma once
 
-// How launched_configs gets its kernels and hears of their launches, on the simulated driver and on a GPU.
+// How launched_configs gets its kernels and hears of their launches, on the simulated driver and on
+// a GPU.
 #include <cuda.h>
 
 #include <cstddef>
@@ -10,5 +11,6 @@
 /// Arguments: the number of elements, a value, an int buffer.
 CUmodule load_kernels(std::size_t num_kernels);
 
-/// Threads of the block of each launch of these kernels, in the order in which they came to the driver.
+/// Threads of the block of each launch of these kernels, in the order in which they came to the
+/// driver.
 std::vector<unsigned> launched_blocks(const std::vector<CUfunction>& kernels);

@@ -1,8 +1,8 @@
-// A program that tells with which blocks its kernels were really launched: one kernel for each number
-// of configs, all in one region. Config c of a kernel has blocks of 32 * (c + 1) threads, and the last
-// one is the fastest. Writes a line an entry of the region to FILE: the config of each kernel. The
-// region is a `body` that is repeated until it is tuned, or is entered until there is a file of that
-// name.
+// A program that tells with which blocks its kernels were really launched: one kernel for each
+// number of configs, all in one region. Config c of a kernel has blocks of 32 * (c + 1) threads,
+// and the last one is the fastest. Writes a line an entry of the region to FILE: the config of each
+// kernel. The region is a `body` that is repeated until it is tuned, or is entered until there is a
+// file of that name.
 #include <cuda.h>
 #include <nvtx3/nvToolsExt.h>
 

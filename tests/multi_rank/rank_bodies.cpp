@@ -218,7 +218,8 @@ int main(int argc, char** argv) {
   Arguments wanted;
   if (argc < 4) {
     std::fputs(
-        "usage: rank_bodies KERNELS COLLECTIVES PATH [slow | function | unsaid | pairs | part | late | "
+        "usage: rank_bodies KERNELS COLLECTIVES PATH [slow | function | unsaid | pairs | part | "
+        "late | "
         "leave RANK]\n",
         stderr);
     return 2;

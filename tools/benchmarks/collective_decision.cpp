@@ -12,9 +12,9 @@
 
 #include "collective/apply_decision.hpp"
 #include "collective/lease_table.hpp"
-#include "intercept/runtime/collective_hooks.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/program/thread_state.hpp"
+#include "intercept/runtime/collective_hooks.hpp"
 
 using namespace contextune::collective;
 

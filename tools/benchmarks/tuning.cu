@@ -56,7 +56,8 @@ class Cuda final : public tuning_bench::Gpu {
     require(cudaGetDeviceProperties(&properties, 0));
     num_sms_ = properties.multiProcessorCount;
     std::vector<float> values(n);
-    for (int i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = static_cast<float>(i % 97) / 97.0F;
+    for (int i = 0; i < n; ++i)
+      values[static_cast<std::size_t>(i)] = static_cast<float>(i % 97) / 97.0F;
     for (float** buffer : {&x_, &y_, &z_, &out_}) require(cudaMalloc(buffer, n * sizeof(float)));
     require(cudaMemcpy(x_, values.data(), n * sizeof(float), cudaMemcpyHostToDevice));
     require(cudaMemcpy(y_, values.data(), n * sizeof(float), cudaMemcpyHostToDevice));
@@ -105,7 +106,8 @@ class Cuda final : public tuning_bench::Gpu {
       double sum = 0;
       double expected_sum = 0;
       for (std::size_t i = 0; i < row.size(); ++i)
-        expected_sum += std::exp(3.0 * ((number * tuning_bench::columns + static_cast<int>(i)) % 97) / 97.0);
+        expected_sum +=
+            std::exp(3.0 * ((number * tuning_bench::columns + static_cast<int>(i)) % 97) / 97.0);
       for (std::size_t i = 0; i < row.size(); ++i) {
         const double z = 3.0 * ((number * tuning_bench::columns + static_cast<int>(i)) % 97) / 97.0;
         if (std::abs(row[i] - std::exp(z) / expected_sum) > 1e-6) return false;

@@ -1,5 +1,20 @@
 # What contextune is built from. CUDA and CUPTI are headers only: libraries are opened at run time.
 find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(Catch2 3 QUIET)
+if(NOT Catch2_FOUND)
+  find_package(Catch2 2 REQUIRED)
+endif()
+
+find_path(CONTEXTUNE_LUA_INCLUDE_DIR lua.h PATH_SUFFIXES lua5.4 REQUIRED DOC "Folder of lua.h (5.4)")
+find_library(CONTEXTUNE_LUA_ARCHIVE NAMES liblua5.4.a REQUIRED DOC "Static Lua 5.4 library")
+
+if(CONTEXTUNE_HOST_ONLY)
+  return()
+endif()
+find_package(CLI11 REQUIRED)
 
 find_path(CONTEXTUNE_CUDA_INCLUDE_DIR cudaTypedefs.h
   HINTS ENV CUDA_HOME ENV CUDA_PATH
@@ -20,18 +35,6 @@ endif()
 add_library(contextune_cuda_headers INTERFACE)
 target_include_directories(contextune_cuda_headers SYSTEM INTERFACE
   ${CONTEXTUNE_CUDA_INCLUDE_DIR} ${CONTEXTUNE_CUPTI_INCLUDE_DIR})
-
-find_package(fmt REQUIRED)
-find_package(spdlog REQUIRED)
-find_package(nlohmann_json REQUIRED)
-find_package(CLI11 REQUIRED)
-find_package(Catch2 3 QUIET)
-if(NOT Catch2_FOUND)
-  find_package(Catch2 2 REQUIRED)
-endif()
-
-find_path(CONTEXTUNE_LUA_INCLUDE_DIR lua.h PATH_SUFFIXES lua5.4 REQUIRED DOC "Folder of lua.h (5.4)")
-find_library(CONTEXTUNE_LUA_ARCHIVE NAMES liblua5.4.a REQUIRED DOC "Static Lua 5.4 library")
 
 # Fatbins are compressed with one or the other. Linked statically, so that what is preloaded into a
 # program brings its own; libcontextune.so hides them.

@@ -39,14 +39,23 @@ class NvrtcLibrary {
  private:
   [[nodiscard]] bool knows(int compute_capability) const;
 
-#define CONTEXTUNE_NVRTC_FUNCTIONS(X)                                                            \
-  X(nvrtcCreateProgram)                                                                          \
-  X(nvrtcDestroyProgram)                                                                         \
-  X(nvrtcAddNameExpression)                                                                      \
-  X(nvrtcCompileProgram)                                                                         \
-  X(nvrtcGetLoweredName) X(nvrtcGetCUBINSize) X(nvrtcGetCUBIN) X(nvrtcGetPTXSize) X(nvrtcGetPTX) \
-      X(nvrtcGetProgramLogSize) X(nvrtcGetProgramLog) X(nvrtcGetErrorString)                     \
-          X(nvrtcGetNumSupportedArchs) X(nvrtcGetSupportedArchs)
+// clang-format off
+#define CONTEXTUNE_NVRTC_FUNCTIONS(X) \
+  X(nvrtcCreateProgram) \
+  X(nvrtcDestroyProgram) \
+  X(nvrtcAddNameExpression) \
+  X(nvrtcCompileProgram) \
+  X(nvrtcGetLoweredName) \
+  X(nvrtcGetCUBINSize) \
+  X(nvrtcGetCUBIN) \
+  X(nvrtcGetPTXSize) \
+  X(nvrtcGetPTX) \
+  X(nvrtcGetProgramLogSize) \
+  X(nvrtcGetProgramLog) \
+  X(nvrtcGetErrorString) \
+  X(nvrtcGetNumSupportedArchs) \
+  X(nvrtcGetSupportedArchs)
+// clang-format on
 #define CONTEXTUNE_NVRTC_MEMBER(name) decltype(&::name) name##_ = nullptr;
   CONTEXTUNE_NVRTC_FUNCTIONS(CONTEXTUNE_NVRTC_MEMBER)
 #undef CONTEXTUNE_NVRTC_MEMBER

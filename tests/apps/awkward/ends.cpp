@@ -245,7 +245,8 @@ int main_returns_while_cupti_begins(Device& device) {
     }
     is_through = true;
     while (true) pause();
-  }).detach();
+  })
+      .detach();
   while (!is_through && !has_cupti()) std::this_thread::yield();
   std::this_thread::sleep_for(std::chrono::milliseconds(10));
   return 5;

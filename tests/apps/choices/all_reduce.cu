@@ -1,7 +1,9 @@
 // An all-reduce with four implementations: NCCL, a ring with chunks, a tree, and one step in which
-// every rank reads all inputs, the last three over peer memory. Which is best is found for each size.
+// every rank reads all inputs, the last three over peer memory. Which is best is found for each
+// size.
 //   contextune run -n 4 -- all_reduce --meet PATH [--least BYTES] [--most BYTES]
-// Whole numbers are added, so that no order of additions changes a bit. Prints a line for each size.
+// Whole numbers are added, so that no order of additions changes a bit. Prints a line for each
+// size.
 #include <contextune/contextune.hpp>
 
 #include "compared.cuh"
@@ -184,12 +186,11 @@ int main(int argc, char** argv) {
     CUDA_CHECK(cudaStreamSynchronize(stream));
     *memory.given_up = 0;
   };
-  contextune::Choice<cudaError_t(std::size_t)> all_reduce(
-      "all_reduce", {.ranks = ranks.place.ranks,
-                     .repeatable = true,
-                     .calls_per_pass = 10,
-                     .n_warmup = 2,
-                     .n_repeat = 5});
+  contextune::Choice<cudaError_t(std::size_t)> all_reduce("all_reduce", {.ranks = ranks.place.ranks,
+                                                                         .repeatable = true,
+                                                                         .calls_per_pass = 10,
+                                                                         .n_warmup = 2,
+                                                                         .n_repeat = 5});
   all_reduce.size([](std::size_t bytes) { return bytes; })
       .type([](std::size_t) { return "i32"; })
       .buffers([&](std::size_t bytes) {
@@ -233,8 +234,9 @@ int main(int argc, char** argv) {
     bool right = is_sum(ranks, memory, bytes / sizeof(int));
     const auto timings = all_reduce.timings({.bytes = bytes, .type = "i32"});
     ranks.meet();
-    compare(ranks, stream, bytes, timings, right, [&] { with_nccl(Config{}, bytes); },
-            [&] { CUDA_CHECK(all_reduce(bytes)); });
+    compare(
+        ranks, stream, bytes, timings, right, [&] { with_nccl(Config{}, bytes); },
+        [&] { CUDA_CHECK(all_reduce(bytes)); });
     right = right && is_sum(ranks, memory, bytes / sizeof(int));
     all_right = all_right && right;
   }

@@ -1,5 +1,6 @@
-// What ends a tensor-parallel layer: y = relu(all-reduce(x) + bias), by NCCL and an epilogue kernel,
-// or fused in one kernel over peer memory, in one step or in two. Which is best is found per size.
+// What ends a tensor-parallel layer: y = relu(all-reduce(x) + bias), by NCCL and an epilogue
+// kernel, or fused in one kernel over peer memory, in one step or in two. Which is best is found
+// per size.
 //   contextune run -n 4 -- fused_all_reduce --meet PATH [--least BYTES] [--most BYTES]
 // All numbers are whole, so that no order of additions changes a bit. Prints a line for each size.
 #include <contextune/contextune.hpp>
@@ -23,8 +24,7 @@ __device__ float4 finished(float4 sum, const float4* bias, long i) {
 
 __device__ float4 sum_of_all(const Peers& peers, long i) {
   float4 sum = peers.input<float4>(0)[i];
-  for (int peer = 1; peer < peers.ranks; ++peer)
-    sum = sum + __ldcg(peers.input<float4>(peer) + i);
+  for (int peer = 1; peer < peers.ranks; ++peer) sum = sum + __ldcg(peers.input<float4>(peer) + i);
   return sum;
 }
 
@@ -116,26 +116,25 @@ int main(int argc, char** argv) {
     CUDA_CHECK(cudaStreamSynchronize(stream));
     *memory.given_up = 0;
   };
-  contextune::Choice<cudaError_t(std::size_t)> layer_end(
-      "layer_end", {.ranks = ranks.place.ranks,
-                     .repeatable = true,
-                     .calls_per_pass = 10,
-                     .n_warmup = 2,
-                     .n_repeat = 5});
+  contextune::Choice<cudaError_t(std::size_t)> layer_end("layer_end", {.ranks = ranks.place.ranks,
+                                                                       .repeatable = true,
+                                                                       .calls_per_pass = 10,
+                                                                       .n_warmup = 2,
+                                                                       .n_repeat = 5});
   layer_end.size([](std::size_t bytes) { return bytes; })
       .type([](std::size_t) { return "f32"; })
       .buffers([&](std::size_t bytes) {
         return contextune::ChoiceMemory{{{memory.out(), bytes}}, {{memory.in(), bytes}}};
       })
       .add_unfused("nccl", with_nccl)
-      .add_fused("one_step", contextune::ConfigSpace().parameter("blocks", {4, 16, 64}),
-                 [&](const Config& config, std::size_t bytes) {
-                   in_one_step<<<blocks_of(config), threads, 0, stream>>>(peers, ++calls, bias,
-                                                                          vectors_of(bytes));
-                   return cudaGetLastError();
-                 },
-                 {.supports = [](const Problem& p) { return p.bytes <= 4U << 20; },
-                  .abandon = abandon})
+      .add_fused(
+          "one_step", contextune::ConfigSpace().parameter("blocks", {4, 16, 64}),
+          [&](const Config& config, std::size_t bytes) {
+            in_one_step<<<blocks_of(config), threads, 0, stream>>>(peers, ++calls, bias,
+                                                                   vectors_of(bytes));
+            return cudaGetLastError();
+          },
+          {.supports = [](const Problem& p) { return p.bytes <= 4U << 20; }, .abandon = abandon})
       .add_fused("two_steps", contextune::ConfigSpace().parameter("blocks", {8, 16, 32, 64}),
                  [&](const Config& config, std::size_t bytes) {
                    in_two_steps<<<blocks_of(config), threads, 0, stream>>>(peers, ++calls, bias,
@@ -152,8 +151,9 @@ int main(int argc, char** argv) {
     bool right = is_right(ranks, memory, bias_values, bytes / sizeof(float));
     const auto timings = layer_end.timings({.bytes = bytes, .type = "f32"});
     ranks.meet();
-    compare(ranks, stream, bytes, timings, right, [&] { with_nccl(Config{}, bytes); },
-            [&] { CUDA_CHECK(layer_end(bytes)); });
+    compare(
+        ranks, stream, bytes, timings, right, [&] { with_nccl(Config{}, bytes); },
+        [&] { CUDA_CHECK(layer_end(bytes)); });
     right = right && is_right(ranks, memory, bias_values, bytes / sizeof(float));
     all_right = all_right && right;
   }

@@ -22,8 +22,7 @@ struct Peer {
     return reinterpret_cast<Word*>(base) + (signal * most_ranks + from) * most_blocks + block;
   }
 };
-constexpr std::size_t signal_bytes =
-    sizeof(Peer::Word) * num_signals * most_ranks * most_blocks;
+constexpr std::size_t signal_bytes = sizeof(Peer::Word) * num_signals * most_ranks * most_blocks;
 
 /// All ranks of the job, for a kernel. Offsets are the same on all.
 struct Peers {
@@ -41,7 +40,8 @@ struct Peers {
   __device__ T* output(int peer) const {
     return reinterpret_cast<T*>(of[peer].base + out);
   }
-  /// Where a peer sends to; two for each, used by calls in turn: nobody is more than one call ahead.
+  /// Where a peer sends to; two for each, used by calls in turn: nobody is more than one call
+  /// ahead.
   template <class T>
   __device__ T* slot(int peer, int which, unsigned long long call) const {
     return reinterpret_cast<T*>(of[peer].base + slots + (which * 2 + call % 2) * slot_bytes);
@@ -49,7 +49,8 @@ struct Peers {
 };
 
 /// By one thread: everything that the block has written is seen by whoever sees the number.
-__device__ inline void tell(const Peers& peers, int peer, Signal signal, unsigned long long number) {
+__device__ inline void tell(const Peers& peers, int peer, Signal signal,
+                            unsigned long long number) {
   __threadfence_system();
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(
                    peers.of[peer].word(signal, peers.rank, static_cast<int>(blockIdx.x))),
@@ -139,8 +140,7 @@ struct PeerMemory {
         on_device(std::vector<char>(sizeof handle * static_cast<std::size_t>(ranks.place.ranks)));
     NCCL_CHECK(ncclAllGather(sent, received, sizeof handle, ncclChar, ranks.comm, nullptr));
     CUDA_CHECK(cudaDeviceSynchronize());
-    const auto all =
-        on_host(received, sizeof handle * static_cast<std::size_t>(ranks.place.ranks));
+    const auto all = on_host(received, sizeof handle * static_cast<std::size_t>(ranks.place.ranks));
     for (int peer = 0; peer < ranks.place.ranks; ++peer) {
       peers.of[peer].base = own;
       if (peer == ranks.place.rank) continue;

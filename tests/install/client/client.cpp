@@ -14,12 +14,12 @@ const simcuda_kernel paced = simcuda::whole_launch_kernel<int>("paced", nullptr,
 const simcuda_kernel* const kernels[] = {&paced};
 const simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 1};
 
-#define REQUIRE(what)                                        \
-  do {                                                       \
-    if (!(what)) {                                           \
+#define REQUIRE(what)                                         \
+  do {                                                        \
+    if (!(what)) {                                            \
       std::fprintf(stderr, "line %d: %s\n", __LINE__, #what); \
-      return 1;                                              \
-    }                                                        \
+      return 1;                                               \
+    }                                                         \
   } while (0)
 
 }  // namespace

@@ -9,12 +9,12 @@
 #include <string.h>
 
 static int failures;
-#define CHECK(what)                                          \
-  do {                                                       \
-    if (!(what)) {                                           \
-      ++failures;                                            \
+#define CHECK(what)                                              \
+  do {                                                           \
+    if (!(what)) {                                               \
+      ++failures;                                                \
       fprintf(stderr, "line %d: not so: %s\n", __LINE__, #what); \
-    }                                                        \
+    }                                                            \
   } while (0)
 
 static void describe(const struct simcuda_launch* launch, struct simcuda_work* work) {
@@ -22,7 +22,8 @@ static void describe(const struct simcuda_launch* launch, struct simcuda_work* w
 }
 static const struct simcuda_parameter parameters[] = {{4, 4}};
 static const struct simcuda_kernel tuned = {"tuned", NULL, describe, parameters, 1, 0, 0, 0, 0};
-static const struct simcuda_kernel declared = {"declared", NULL, describe, parameters, 1, 0, 0, 0, 0};
+static const struct simcuda_kernel declared = {"declared", NULL, describe, parameters, 1,
+                                               0,          0,    0,        0};
 static const struct simcuda_kernel* const kernels[] = {&tuned, &declared};
 static const struct simcuda_kernel_table table = {SIMCUDA_VERSION, kernels, 2};
 

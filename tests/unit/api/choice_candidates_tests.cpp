@@ -116,7 +116,9 @@ TEST_CASE("An implementation that fails is not chosen, and the default does the 
   add.buffers(memory_of)
       .add("slow", adding(ran, "slow", 256))
       .add("throws",
-           [](const Config&, CUdeviceptr, int) -> CUresult { throw std::runtime_error("no ring here"); })
+           [](const Config&, CUdeviceptr, int) -> CUresult {
+             throw std::runtime_error("no ring here");
+           })
       .add("too_large", adding(ran, "too_large", 4096));
   CHECK(add(y, 64) == CUDA_SUCCESS);
   CHECK(ran.back() == "slow");

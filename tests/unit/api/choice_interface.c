@@ -1,4 +1,5 @@
-/* A choice as a C program uses it, on the simulated driver. Ends with 0 if all is as it should be. */
+/* A choice as a C program uses it, on the simulated driver. Ends with 0 if all is as it should be.
+ */
 #include <contextune/contextune.h>
 
 #include <cuda.h>
@@ -9,12 +10,12 @@
 #include <string.h>
 
 static int failures;
-#define CHECK(what)                                          \
-  do {                                                       \
-    if (!(what)) {                                           \
-      ++failures;                                            \
+#define CHECK(what)                                              \
+  do {                                                           \
+    if (!(what)) {                                               \
+      ++failures;                                                \
       fprintf(stderr, "line %d: not so: %s\n", __LINE__, #what); \
-    }                                                        \
+    }                                                            \
   } while (0)
 
 /* Writes its value: what is compared. */

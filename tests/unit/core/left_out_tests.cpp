@@ -71,8 +71,8 @@ TEST_CASE("Winners that each help are kept, each after it was left out once, in 
   const Configs none{0, 0};
   const Configs much{1, 0};
   const Configs little{0, 1};
-  CHECK(ran == std::vector<Configs>{all,  none, all, all,  none,   none, all, all,   none,
-                                    much, all,  all, much, little, all,  all, little});
+  CHECK(ran == std::vector<Configs>{all, none, all, all, none, none, all, all, none, much, all, all,
+                                    much, little, all, all, little});
   CHECK(region.winner(0) == 1);
   CHECK(region.winner(1) == 1);
   REQUIRE(region.recorder.left_out_events.size() == 2);

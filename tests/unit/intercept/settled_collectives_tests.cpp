@@ -3,8 +3,8 @@
 #include <array>
 
 #include "catch.hpp"
-#include "intercept/program/collective_calls.hpp"
 #include "intercept/collectives/process_collectives.hpp"
+#include "intercept/program/collective_calls.hpp"
 #include "intercept/program/thread_state.hpp"
 
 using namespace contextune::intercept;

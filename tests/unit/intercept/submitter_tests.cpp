@@ -218,8 +218,9 @@ TEST_CASE("A kernel that is left out keeps its code and its way, and what follow
   program.synchronise();
 }
 
-TEST_CASE("Kernels that stay ordinary are told by numbers, those that were chained most often first",
-          "[submitter]") {
+TEST_CASE(
+    "Kernels that stay ordinary are told by numbers, those that were chained most often first",
+    "[submitter]") {
   Submitting program;
   const CUstream on = program.stream();
   program.submitter->use({.chained = true});

@@ -21,9 +21,9 @@ namespace simcupti {
 class Collector {
  public:
   static Collector& instance();
-  /// The same for a call of the client. Where SIMCUDA_EXIT is set, the first one registers a handler
-  /// and takes 20 ms, and one that begins after exit() has come to that handler, or is the first and
-  /// under way then, is told on the standard error: the real CUPTI may crash there.
+  /// The same for a call of the client. Where SIMCUDA_EXIT is set, the first one registers a
+  /// handler and takes 20 ms, and one that begins after exit() has come to that handler, or is the
+  /// first and under way then, is told on the standard error: the real CUPTI may crash there.
   static Collector& called();
 
   CUptiResult set_callbacks(CUpti_BuffersCallbackRequestFunc request,

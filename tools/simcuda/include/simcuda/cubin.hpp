@@ -23,8 +23,8 @@ struct Instruction {
 
 namespace instruction {
 inline constexpr Instruction load_stack_pointer{0x00000a00ff017b82, 0x000fe20000000800};
-inline constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};     // ACQBULK
-inline constexpr Instruction trigger{0x000000000000782d, 0x000fea0000000000};  // PREEXIT
+inline constexpr Instruction wait{0x000000000000782e, 0x000fe20000000000};         // ACQBULK
+inline constexpr Instruction trigger{0x000000000000782d, 0x000fea0000000000};      // PREEXIT
 inline constexpr Instruction copy_by_map{0x00000004080075b4, 0x0001d80008008000};  // UTMALDG.2D
 inline constexpr Instruction drop_map{0x00000000040079b9, 0x0001e40008000000};     // UTMACCTL.IV
 inline constexpr Instruction move_stack_pointer{0xfffffff001017810, 0x000fe20007ffe0ff};
@@ -37,9 +37,9 @@ inline constexpr Instruction nop{0x0000000000007918, 0x000fc00000000000};
 /// A kernel as its author compiled it.
 struct CompiledKernel {
   std::string name;
-  bool waits = false;       // for the kernel before, at its entry
-  bool triggers = false;    // lets the kernel behind it start, before it waits
-  bool maps = false;        // copies through a tensor map
+  bool waits = false;     // for the kernel before, at its entry
+  bool triggers = false;  // lets the kernel behind it start, before it waits
+  bool maps = false;      // copies through a tensor map
   bool fences_maps = false;
   bool uses_stack = false;  // its work moves the stack pointer
   unsigned registers = 32;  // as the image says; a launch has those of the registered kernel

@@ -57,7 +57,7 @@ struct simcuda_work {
   double block_cycles;    /* serial part of a block, such as barriers, in SM cycles */
   double bytes_in_flight; /* what one thread asks for before it waits; 0 means 16 */
   double instruction_parallelism; /* independent instructions of a thread; 0 means 2 */
-  double early_seconds;   /* that it takes longer where it was prepared while another one ended */
+  double early_seconds; /* that it takes longer where it was prepared while another one ended */
   struct simcuda_access accesses[SIMCUDA_MAX_ACCESSES];
   unsigned access_count;
 };
@@ -68,8 +68,8 @@ struct simcuda_parameter {
 };
 
 /* A launch that several processes do together, such as a collective. Its start waits for all of
-   them, and its end is that of all of them, so both are asked for. All callbacks run with the driver
-   locked, on any thread: they must neither block nor call the driver. */
+   them, and its end is that of all of them, so both are asked for. All callbacks run with the
+   driver locked, on any thread: they must neither block nor call the driver. */
 struct simcuda_joint_work {
   /* The virtual time at which the stream has come to it. Called once, perhaps after `post`. */
   void (*arrive)(void* data, double start);
