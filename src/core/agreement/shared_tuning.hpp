@@ -147,7 +147,7 @@ class SharedTuning final : public RegionTuning {
   [[nodiscard]] bool batch_is_through() const;
   [[nodiscard]] bool has_news() const;
 
-  // shared_decisions.cpp: collective sites
+  // shared_tuning_decisions.cpp: collective sites
   void count_decisions(bool entry_was_made);
   [[nodiscard]] bool has_new_streams() const;
   void note_untold();
@@ -156,12 +156,12 @@ class SharedTuning final : public RegionTuning {
   [[nodiscard]] bool settle_because(const char* why, double now);
   void commit_leases(const Batch& batch);
 
-  // shared_parts.cpp: what is said
+  // shared_tuning_parts.cpp: what is said
   void ask(double now, bool bounded);
   [[nodiscard]] BatchReport report(double now, bool bounded) const;
   void note_said(const BatchReport& report);
 
-  // shared_agreement.cpp: what is heard
+  // shared_tuning_agreement.cpp: what is heard
   void advance(double now, bool bounded);
   [[nodiscard]] Agreement take_back();
   [[nodiscard]] Agreement await_verdict(const std::function<bool()>& interrupted);

@@ -28,8 +28,8 @@ double measured_spread(std::span<const Trial> trials, std::uint32_t config) {
          std::sqrt(1 / static_cast<double>(base.size()) + 1 / static_cast<double>(samples.size()));
 }
 
-Choice select_winner(std::span<const double> costs, std::span<const double> spreads,
-                     double margin) {
+SelectedConfig select_winner(std::span<const double> costs, std::span<const double> spreads,
+                             double margin) {
   if (costs.size() == 1) return {0, WinnerReason::Only};
   // Without the default's cost there is nothing to be faster than.
   if (!std::isfinite(costs[0])) return {0, WinnerReason::NoSamples};

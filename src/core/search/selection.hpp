@@ -18,7 +18,8 @@ namespace contextune {
 /// 0 where too little was measured to tell.
 [[nodiscard]] double measured_spread(std::span<const Trial> trials, std::uint32_t config);
 
-struct Choice {
+/// A winner, and why it is.
+struct SelectedConfig {
   std::uint32_t config = 0;
   WinnerReason reason = WinnerReason::Fastest;
 };
@@ -26,7 +27,7 @@ struct Choice {
 /// The winner. The lowest cost wins; what is not faster than the default by more than the margin,
 /// or by more than its spread if that is larger, loses to the default; of equals the first wins.
 /// @param spreads as measured_spread, one a config; ignored where margin is 0
-[[nodiscard]] Choice select_winner(std::span<const double> costs, std::span<const double> spreads,
-                                   double margin);
+[[nodiscard]] SelectedConfig select_winner(std::span<const double> costs,
+                                           std::span<const double> spreads, double margin);
 
 }  // namespace contextune

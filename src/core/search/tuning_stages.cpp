@@ -173,7 +173,7 @@ void Tuning::Engine::settle_sites(bool even_unfinished) {
                                "' got no sample twice and counts as failed.");
       }
     }
-    const Choice choice = select_winner(costs, spreads, options_.margin);
+    const SelectedConfig choice = select_winner(costs, spreads, options_.margin);
     site.known = winners_[index] = choice.config;
     const bool beats_any = std::any_of(trials.begin(), trials.end(), [](const Trial& trial) {
       return trial.status == TrialStatus::CutOff;

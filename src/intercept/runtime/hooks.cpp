@@ -1,9 +1,8 @@
 #include "intercept/runtime/hooks.hpp"
 
 #include "gpu/driver/process_exit.hpp"
+#include "intercept/host/guarded.hpp"
 #include "intercept/host/hook_arguments.hpp"
-#include "intercept/host/own_arithmetic.hpp"
-#include "intercept/host/uncancelled.hpp"
 #include "intercept/program/code_load.hpp"
 #include "intercept/program/memory_hooks.hpp"
 #include "intercept/program/replay_gate.hpp"
@@ -23,8 +22,6 @@ CUresult on_launch(const contextune_launch* call) noexcept {
 }
 
 CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   const GraphCall call(fn, exec, stream);
   if (ProcessRuntime* runtime = running_runtime()) return runtime->launch_graph(call);
   return reinterpret_cast<decltype(&cuGraphLaunch)>(attached->real(fn))(exec, stream);
@@ -41,8 +38,6 @@ CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
 }
 
 void on_before(contextune_fn fn, void* const* args) noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   runtime->gate().pass();
@@ -231,8 +226,6 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
 }
 
 void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   if (is_sticky_error(result)) runtime->broke(result);
@@ -278,28 +271,20 @@ void on_range(contextune_range_kind kind, const char* domain, const char* name,
 }
 
 void on_program_uses_cupti(contextune_fn fn) noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   if (ProcessRuntime* runtime = running_runtime()) {
     runtime->program_uses_cupti(attached->name(fn));
   }
 }
 
 void on_exiting() noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   gpu::begin_exit();
 }
 
 void on_hand_over(contextune_fn fn) noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   if (ProcessRuntime* runtime = running_runtime()) runtime->hand_over(fn);
 }
 
 CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
   const auto load = [](contextune_fn with, void* const* arguments) {
     return load_code(*attached, with, arguments);
   };
@@ -307,22 +292,23 @@ CUresult on_code_load(contextune_fn fn, void* const* args) noexcept {
   return runtime == nullptr ? load(fn, args) : runtime->loads().load(fn, args, load);
 }
 
+// Those that are not guarded look first whether there is anything to be done.
 constexpr contextune_core table{CONTEXTUNE_ABI_VERSION,
                                 sizeof(contextune_core),
                                 on_launch,
-                                on_before,
-                                on_after,
+                                guarded<on_before>,
+                                guarded<on_after>,
                                 on_range,
-                                on_program_uses_cupti,
-                                on_graph_launch,
+                                guarded<on_program_uses_cupti>,
+                                guarded<on_graph_launch>,
                                 on_nccl_before,
                                 on_nccl_after,
                                 on_tuner_begin,
                                 on_tuner_decide,
                                 on_tuner_end,
-                                on_exiting,
-                                on_hand_over,
-                                on_code_load};
+                                guarded<on_exiting>,
+                                guarded<on_hand_over>,
+                                guarded<on_code_load>};
 
 }  // namespace
 

@@ -17,7 +17,7 @@ std::vector<double> no_spread(std::size_t count) {
   return std::vector<double>(count, 0.0);
 }
 
-Choice select(std::vector<double> costs, double margin = 0.01) {
+SelectedConfig select(std::vector<double> costs, double margin = 0.01) {
   return select_winner(costs, no_spread(costs.size()), margin);
 }
 
