@@ -12,6 +12,7 @@
 #include "api/repetition_rule.hpp"
 #include "core/value/stable_hash.hpp"
 #include "intercept/site/site.hpp"
+#include "intercept/tuner/screening.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::api {
@@ -41,7 +42,7 @@ TunableSite* add_site(const contextune_choice& choice, ChoiceProblem& problem, R
   if (site != nullptr && site->configs != spec.configs) site = nullptr;
   if (site != nullptr) {
     for (std::uint32_t i = 0; i < problem.candidates.size(); ++i)
-      if (problem.candidates[i].is_right) site->search->were_right({{site, i}});
+      if (problem.candidates[i].is_right) site->search->screening().were_right({{site, i}});
     for (const std::uint32_t i : spec.unusable)
       if (problem.candidates[i].state == ChoiceCandidate::State::Wrong)
         site->search->was_wrong(*site, i);

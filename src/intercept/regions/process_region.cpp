@@ -7,6 +7,7 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/site/launcher.hpp"
+#include "intercept/tuner/screening.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -46,7 +47,7 @@ void ProcessRegion::adopt(Site& site, SiteSpec spec, const log::SiteFacts& facts
   site.region = this;
   site.window = window;
   (void)window->search.add_site(site, std::move(spec), facts, unusable);
-  if (!window->search.has_suspects()) return;
+  if (!window->search.screening().has_suspects()) return;
   window->suspected.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   queue(*window, now_seconds());
@@ -125,8 +126,8 @@ bool ProcessRegion::may_begin(Window& window, double now) {
   const auto is_here = [&](const Window& one) { return now - one.seen < most_absent_seconds; };
   while (!suspected_.empty()) {
     Window& first = *suspected_.front();
-    const bool awaits = first.search.awaits_trials(now);
-    if (!first.search.has_suspects()) {
+    const bool awaits = first.search.screening().awaits_trials(now);
+    if (!first.search.screening().has_suspects()) {
       first.suspected.store(false, std::memory_order_relaxed);
     } else if (awaits || is_here(first)) {
       break;
@@ -137,7 +138,7 @@ bool ProcessRegion::may_begin(Window& window, double now) {
   if (suspected_.front() != &window) return false;
   if (now - turn_began_ > trial_timeout_) return true;  // of the others it is said that they hang
   return std::none_of(windows_.begin(), windows_.end(), [&](Window& other) {
-    return &other != &window && is_here(other) && other.search.awaits_trials(now);
+    return &other != &window && is_here(other) && other.search.screening().awaits_trials(now);
   });
 }
 

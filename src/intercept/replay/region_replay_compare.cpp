@@ -10,6 +10,7 @@
 
 #include "gpu/memory/memory_fill.hpp"
 #include "intercept/replay/region_replay.hpp"
+#include "intercept/tuner/screening.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -85,7 +86,7 @@ void RegionReplay::judge(Replayer& replayer, const Trials& tried, std::uint32_t 
     Looks& looks = looks_[one];
     ++looks.number;
     if (change != 0) looks.changes.insert(change);
-    if (looks.changes.size() >= least_changes) search_.were_right({one});
+    if (looks.changes.size() >= least_changes) search_.screening().were_right({one});
   }
 }
 
@@ -96,7 +97,7 @@ void RegionReplay::judge_known(Replayer& replayer, const Trials& right, std::uin
   if (!together_ && known.empty()) return;
   if (!are_right_when_filled(replayer, known, free_, number)) return;
   std::erase_if(known, [this](const Config& one) { return !is_covered(*one.first, free_); });
-  search_.were_right(known);
+  search_.screening().were_right(known);
 }
 
 // A function whose code nobody can read computes what the default does, or is wrong. Where it does,
@@ -111,7 +112,8 @@ void RegionReplay::judge_unknown(Replayer& replayer, const Trials& right, std::u
     const auto filled = copied(found->second.never_read);
     if (filled.empty() || !is_covered(*one.first, filled)) continue;
     Trials alone{one};
-    if (are_right_when_filled(replayer, alone, filled, number)) search_.were_right(alone);
+    if (are_right_when_filled(replayer, alone, filled, number))
+      search_.screening().were_right(alone);
   }
 }
 
@@ -164,8 +166,10 @@ RegionReplay::Trials RegionReplay::unjudged(const Replayer& replayer) const {
   for (const Site* site : replayer.sites()) {
     if (site->pinned) continue;
     for (std::uint32_t config = 1; config < site->configs.size(); ++config) {
-      const bool is_open = search_.may_try(*site, config) && !wrong_.contains({site, config});
-      if (is_open && !search_.was_right(*site, config)) found.emplace_back(site, config);
+      const bool is_open =
+          search_.screening().may_try(*site, config) && !wrong_.contains({site, config});
+      if (is_open && !search_.screening().was_right(*site, config))
+        found.emplace_back(site, config);
     }
   }
   return found;
@@ -177,7 +181,8 @@ bool RegionReplay::has_judged(const Replayer& replayer) const {
     if (site->pinned) return false;
     for (std::uint32_t config = 1; config < site->configs.size(); ++config) {
       const bool is_out = wrong_.contains({site, config});
-      if (!is_out && search_.has_to_time(*site, config) && search_.was_right(*site, config))
+      if (!is_out && search_.screening().has_to_time(*site, config) &&
+          search_.screening().was_right(*site, config))
         return true;
     }
     return false;
@@ -205,7 +210,7 @@ bool RegionReplay::waits_for_other_contents(const Replayer& replayer) {
     const std::string begin =
         "Config " + std::to_string(config) + " (" + site->configs[config].to_string() + ") ";
     const bool may_later = looks_[one].number < most_looks;
-    search_.leave_uncompared(
+    search_.screening().leave_uncompared(
         *site, config,
         begin +
             (may_later

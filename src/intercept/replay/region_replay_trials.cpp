@@ -5,6 +5,7 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/region_replay.hpp"
+#include "intercept/tuner/screening.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -133,17 +134,18 @@ bool RegionReplay::is_right_here(Replayer& replayer, const Trials& trials) {
   memory_->restore_initial();
   if (filled_) memory_->fill(*filled_, fill_seed_);
   await_ranks(ReplayRanks::Run::Trial);
-  search_.begin_screening(trials);
+  search_.screening().begin(trials);
   run_with(replayer, trials);
   const bool right = filled_ ? is_right_on_filled(replayer) : is_right(replayer);
-  search_.end_screening();
+  search_.screening().end();
   return right;
 }
 
 void RegionReplay::screen_suspects(Replayer& replayer) {
   Trials suspects;
   for (const Site* site : replayer.sites())
-    for (const std::uint32_t config : search_.suspects(*site)) suspects.emplace_back(site, config);
+    for (const std::uint32_t config : search_.screening().suspects(*site))
+      suspects.emplace_back(site, config);
   // One config of one rank at a time.
   const auto by_rank = exchange(true, static_cast<std::uint32_t>(suspects.size())).numbers;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
@@ -167,7 +169,8 @@ void RegionReplay::screen(Replayer& replayer) {
   for (std::uint32_t config = 1; config < most_configs && !must_stop(); ++config) {
     Trials tried;
     for (const Site* site : replayer.sites()) {
-      if (site->pinned || config >= site->configs.size() || !search_.may_try(*site, config))
+      if (site->pinned || config >= site->configs.size() ||
+          !search_.screening().may_try(*site, config))
         continue;
       if (screened_.emplace(site, config).second) tried.emplace_back(site, config);
     }

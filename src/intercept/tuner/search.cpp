@@ -36,6 +36,7 @@ Search::Search(std::string region, const MakeTuning& make_tuning, RegionClock cl
       observer_(log.lines(), region_, measurement.timer_name(), log.simulated()),
       store_(store),
       results_(store, region_, as, std::move(judging), observer_),
+      probation_(results_, store),
       times_(results_),
       tuning_(make_tuning(times_, results_.store_knows())),
       losses_seen_(measurement.losses()) {
@@ -77,14 +78,13 @@ bool Search::add_site(Site& site, SiteSpec spec, const log::SiteFacts& facts,
     note_failed(site, config, TrialStatus::Crashed);
   }
   sites_.push_back(&site);
-  prospects_.push_back(
-      {named.stored, std::move(suspicions), std::vector<bool>(named.configs.size(), false)});
+  probation_.add_site(site, named.configs.size(), named.stored, std::move(suspicions));
   if (named.stored) {
     // What is known runs from this launch on.
     site.set_planned(tuning_->winners()[site.index]);
     site.set_settled(tuning_->winners()[site.index]);
   }
-  note_used(site.index);
+  probation_.note_winner(site.index);
   finished_.store(false, std::memory_order_release);
   settled_changed();
   return true;
@@ -115,7 +115,7 @@ void Search::settle_all() {
     sites_[i]->set_settled(config);
     sites_[i]->set_planned(config);
   }
-  note_used();
+  note_winners();
 }
 
 bool Search::looks_first() const noexcept {
@@ -123,7 +123,7 @@ bool Search::looks_first() const noexcept {
 }
 
 PassPlan Search::plan_entry(double now, bool bounded) {
-  if (probe_ && probe_->open) probe_.reset();  // of an entry that has not ended
+  probation_.drop_probe();
   was_entered_.store(true, std::memory_order_relaxed);
   const PassPlan plan = tuning_->begin_pass(now, bounded);
   settle_all();
@@ -167,9 +167,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (watch == Watch::Count && open_probe()) watch = Watch::Span;
   watch_.store(watch, std::memory_order_release);
   settled_changed();
-  if (begun_ != 0 && results_.in_flight().empty())
-    quiet_period_ = std::max(quiet_period_, now - begun_);
-  begun_ = now;
+  probation_.entry_begins(now);
   // The findings of a stage are kept when it is over.
   const bool is_next_stage = std::exchange(kept_stage_, plan.stage) != plan.stage;
   keep_so_far(now, is_next_stage && keep_next_ != 0);
@@ -228,7 +226,7 @@ void Search::end(double now) {
   watch_.store(Watch::Nothing, std::memory_order_release);
   std::unique_ptr<PassRecord> record = std::move(open_);
   if (record->span_open) spans_->end();
-  if (end_probe(*record)) return;
+  if (probation_.end_probe(record->pass, record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   for (const SiteIndex index : failed)
@@ -305,14 +303,14 @@ void Search::touch(StreamHandle stream, bool issued) noexcept {
   const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
   if (issued && !per_thread) return;
   const std::lock_guard lock(mutex_);
-  const bool probes = probe_ && probe_->open;
+  const bool probes = probation_.is_probing();
   if (open_ == nullptr || (!open_->counted && !probes) || spans_ == nullptr) return;
   // The legacy stream is another one on each device, and only the timer knows which is meant.
   const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
   const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
   if (!open_->span_open) {
     open_->span_open = true;
-    spans_->begin(probes ? probe_->tag : open_->pass, stream);
+    spans_->begin(probes ? probation_.probe() : open_->pass, stream);
   } else if (per_thread ? issued : !known) {
     spans_->touch(stream);
   } else {
@@ -408,7 +406,7 @@ void Search::drop_winner(Site& site, const std::string& text) {
   site.dropped = true;
   site.set_settled(0);
   site.set_planned(0);
-  note_used();
+  note_winners();
   log_.fallback(FallbackReason::WinnerFailed, region_, site.label(), text);
 }
 

@@ -19,6 +19,7 @@
 #include "intercept/tuner/measurement.hpp"
 #include "intercept/tuner/pass_barrier.hpp"
 #include "intercept/tuner/pass_record.hpp"
+#include "intercept/tuner/probation.hpp"
 #include "intercept/tuner/search_results.hpp"
 #include "intercept/tuner/trial_times.hpp"
 #include "log/tuning_log.hpp"
@@ -50,6 +51,8 @@ struct SearchFigures {
 
   bool operator==(const SearchFigures&) const = default;
 };
+
+class Screening;
 
 /// One tuning in a running program: makes passes of entries, counts what was launched in them, and
 /// hands the times that come in later to core's RegionTuning. Any thread; one entry at a time,
@@ -142,38 +145,15 @@ class Search {
 
   /// Winners run of which it is not known yet that this process survives them: those of earlier
   /// runs, and of other ranks.
-  [[nodiscard]] bool on_probation() const noexcept {
-    return on_probation_.load(std::memory_order_relaxed);
-  }
+  [[nodiscard]] bool on_probation() const noexcept { return probation_.has_winners(); }
   /// The program has waited for the GPU: they may have been survived. Nothing is asked of the
   /// driver but whether events have come; not during a capture.
   void check_probation();
 
-  // Runs between entries, which only look at what configs compute.
-  using Trials = SearchResults::Trials;
-  /// Whether the config may be among what this search tries: it is not known from earlier runs.
-  [[nodiscard]] bool may_try(const Site& site, std::uint32_t config) const;
-  /// The same, but for the winner of an earlier run that holds.
-  [[nodiscard]] bool has_to_time(const Site& site, std::uint32_t config) const;
-  /// Those that are to be tried alone before anything else is.
-  [[nodiscard]] std::vector<std::uint32_t> suspects(const Site& site) const;
-  /// Some of those are not tried yet, and will be.
-  [[nodiscard]] bool has_suspects() const;
-  /// Takes in what has come of trials. True: the GPU has not ended all of them.
-  [[nodiscard]] bool awaits_trials(double now);
-  /// It is never run: nobody has compared what it computes. Between entries.
-  void leave_uncompared(const Site& site, std::uint32_t config, const std::string& text);
-  /// Whether this process or an earlier one has compared it, and it was right.
-  [[nodiscard]] bool was_right(const Site& site, std::uint32_t config) const;
-  /// These compute what the defaults do: a run of them was compared.
-  void were_right(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
-  /// Such a run is about to be made with these configs.
-  void begin_screening(const std::vector<std::pair<const Site*, std::uint32_t>>& trials);
-  /// It has ended.
-  void end_screening();
+  /// Runs between entries, which only look at what configs compute.
+  [[nodiscard]] Screening screening() noexcept;
 
-  /// In how many seconds what is in flight has been so for longer than `timeout` and twice what an
-  /// entry takes with nothing new in flight. Absent: nothing is, or its hanging was said.
+  /// As Probation says.
   [[nodiscard]] std::optional<double> overdue_in(double timeout, double now) const;
   /// The GPU is not through with it, and perhaps never will be: says so, and what later runs make
   /// of it.
@@ -260,19 +240,7 @@ class Search {
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
-  /// What is known of a site's configs beside their times.
-  struct Prospect {
-    std::optional<StoredWinner> stored;
-    Suspicions suspicions;
-    std::vector<bool> survived;  ///< by config: it was tried, and the process is still there
-  };
-
-  /// An entry that is watched only to know when its work has ended, and what ran in it.
-  struct Probe {
-    std::uint64_t tag = 0;
-    bool open = true;
-    Trials used;
-  };
+  friend class Screening;
 
   void leave(std::string why);
   void note_failed(const Site& site, std::uint32_t config, TrialStatus why);
@@ -284,22 +252,19 @@ class Search {
   void compare_without_cupti();
   void settle_all();
   void note_tried();
-  void note_survived(const Trials& trials);
+  void note_survived(const Probation::Trials& trials);
   void note_in_flight();
   /// Has what was measured so far stored, from time to time or at once.
   void keep_so_far(double now, bool at_once);
   /// What is waited for has not ended in time, so the search ends.
   void overrun();
-  [[nodiscard]] bool is_used(SiteIndex site) const;
-  void note_used(SiteIndex site);
-  void note_used();
+  void note_winners();
   [[nodiscard]] bool open_probe();
   void drop_open_entry();
   void report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
                    std::span<const SiteIndex> failed);
   void begin_probe(double now);
-  bool end_probe(const PassRecord& record);
-  [[nodiscard]] bool close_probe(std::uint64_t tag, double seconds);
+  [[nodiscard]] bool close_probe(std::uint64_t number, double seconds);
   [[nodiscard]] bool nothing_to_do() const {
     return stopped_ ||
            (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
@@ -330,27 +295,18 @@ class Search {
   log::TuningLog observer_;
   ProcessStore& store_;
   SearchResults results_;
+  Probation probation_;
   TrialTimes times_;
   const std::unique_ptr<RegionTuning> tuning_;
   std::vector<Site*> sites_;
-  std::vector<Prospect> prospects_;  ///< by site
-  Trials screened_;                  ///< of the run between entries that goes on
-  Trials used_;                      ///< winners on probation
-  Trials stuck_;                     ///< were in flight when the GPU did not get through
-  double in_flight_since_ = 0;       ///< those that are; 0: none are, or it was said that they hang
-  double begun_ = 0;                 ///< the entry before this one
   Stage kept_stage_ = Stage::Table;  ///< of the pass before
-  double keep_next_ = 0;     ///< when what was measured is stored next; 0: nothing was begun
-  double quiet_period_ = 0;  ///< from one entry with nothing in flight to the next
-  std::optional<Probe> probe_;
-  std::uint64_t probes_ = 0;
+  double keep_next_ = 0;  ///< when what was measured is stored next; 0: nothing was begun
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};
   std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
   bool stopped_ = false;
   bool saving_ = false;             ///< winners are being written
   std::atomic<bool> notes_{false};  ///< of what was found out are being written
-  std::atomic<bool> on_probation_{false};
   std::atomic<bool> was_entered_{false};
   std::atomic<bool> has_run_winners_{false};
   bool agreed_ = false;                   ///< the entry under way: all ranks make it

@@ -79,7 +79,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
     if (idle) measurement_.poll(true);
     const std::lock_guard lock(mutex_);
     if (idle) {
-      note_survived(used_);
+      note_survived(probation_.winners());
       drain(true, now_seconds());
     } else {
       overrun();
@@ -230,6 +230,7 @@ void Search::stop(FallbackReason reason, const std::string& text) {
 
 void Search::leave(std::string why) {
   stopped_ = true;
+  probation_.stop();
   if (why.ends_with('.')) why.pop_back();
   tuning_->leave(why);
 }

@@ -1,0 +1,78 @@
+#include "intercept/tuner/screening.hpp"
+
+#include <mutex>
+
+namespace contextune::intercept {
+
+Screening Search::screening() noexcept {
+  return Screening(*this);
+}
+
+bool Screening::may_try(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.probation_.may_try(site.index, config);
+}
+
+bool Screening::has_to_time(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.probation_.has_to_time(site.index, config);
+}
+
+std::vector<std::uint32_t> Screening::suspects(const Site& site) const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.probation_.suspects(site.index);
+}
+
+bool Screening::has_suspects() const {
+  const std::lock_guard lock(search_.mutex_);
+  return !search_.stopped_ && !search_.finished() && search_.probation_.has_suspects();
+}
+
+bool Screening::awaits_trials(double now) {
+  const std::lock_guard lock(search_.mutex_);
+  if (search_.results_.in_flight().empty()) return false;
+  search_.measurement_.poll(false);
+  search_.drain(false, now);
+  search_.note_in_flight();
+  return !search_.results_.in_flight().empty();
+}
+
+bool Screening::was_right(const Site& site, std::uint32_t config) const {
+  const std::lock_guard lock(search_.mutex_);
+  return search_.probation_.was_right(site.index, config);
+}
+
+void Screening::were_right(const Trials& trials) {
+  const std::lock_guard lock(search_.mutex_);
+  for (const auto& [site, config] : trials)
+    if (site->index != no_site) search_.results_.note_compared(site->index, config);
+}
+
+void Screening::leave_uncompared(const Site& site, std::uint32_t config, const std::string& text) {
+  const std::lock_guard lock(search_.mutex_);
+  if (search_.stopped_ || site.index == no_site) return;
+  search_.results_.leave_out(site.index, config);
+  search_.tuning_->reject_config(site.index, config, text, Rejection::NotCompared);
+  search_.settle_all();
+  search_.after_change();
+}
+
+void Screening::begin(const Trials& trials) {
+  const std::lock_guard lock(search_.mutex_);
+  Probation& probation = search_.probation_;
+  Probation::Trials screened;
+  for (const auto& [site, config] : trials)
+    if (site->index < probation.num_sites() && !probation.survived(site->index, config))
+      screened.emplace_back(site->index, config);
+  probation.screen(screened);
+  search_.note_in_flight();
+}
+
+void Screening::end() {
+  const std::lock_guard lock(search_.mutex_);
+  search_.note_survived(search_.probation_.screened());
+  search_.probation_.screen({});
+  search_.note_in_flight();
+}
+
+}  // namespace contextune::intercept
