@@ -12,6 +12,7 @@
 #include "api/repetition_rule.hpp"
 #include "core/value/stable_hash.hpp"
 #include "intercept/site/site.hpp"
+#include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/screening.hpp"
 #include "intercept/tuner/search.hpp"
 
@@ -95,7 +96,7 @@ void set_up(contextune_entry& entry, const contextune_choice& choice,
 /// the host long would pay for that once a pass, which it never does in a loop.
 void lead_in(const ChoiceProblem& problem, const Region* region, const contextune_choice_run& run) {
   const TunableSite* at = region == nullptr ? nullptr : problem.find(region, current_device());
-  if (at == nullptr || at->site == nullptr || !at->site->search->compares_regions()) return;
+  if (at == nullptr || at->site == nullptr || !at->site->search->pass().compares_regions()) return;
   const std::uint32_t config = at->site->planned();
   if (config >= problem.candidates.size()) return;
   const TunableCall aside{TunableCall::Aside{}};

@@ -7,6 +7,7 @@
 
 #include "intercept/host/clock.hpp"
 #include "intercept/program/nccl_function.hpp"
+#include "intercept/tuner/open_pass.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -163,16 +164,17 @@ void RegionCollectives::made(std::span<const DecisionMade> all, bool counts,
 }
 
 void RegionCollectives::count(const DecisionMade& made, const Site& site, double seconds) {
-  const std::uint64_t tag = search_.tag(site.index);
-  search_.launched(tag, site.index, 1, 0);
-  if (made.was_refused) search_.failed(tag, site.index);
+  const std::uint64_t tag = search_.pass().tag(site.index);
+  search_.pass().launched(tag, site.index, 1, 0);
+  if (made.was_refused) search_.pass().failed(tag, site.index);
   if (const std::uint64_t bytes = too_many_bytes(made))
-    search_.took_too_much(tag, site.index, bytes);
+    search_.pass().took_too_much(tag, site.index, bytes);
   if (site.configs.size() == 1) return;
   // What connects on its way is no sample of what it takes; by itself the program connects anyway.
-  if (made.is_first_use && made.grant.config != 0) search_.was_held_up(tag, site.index, seconds);
+  if (made.is_first_use && made.grant.config != 0)
+    search_.pass().was_held_up(tag, site.index, seconds);
   const bool is_sample = made.grant.config == site.planned() && !made.is_first_use;
-  if (!is_sample) search_.ran_another(tag, site.index);
+  if (!is_sample) search_.pass().ran_another(tag, site.index);
 }
 
 std::uint64_t RegionCollectives::too_many_bytes(const DecisionMade& made) {

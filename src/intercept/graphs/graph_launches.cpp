@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "intercept/graphs/graph_sites.hpp"
+#include "intercept/tuner/open_pass.hpp"
 
 namespace contextune::intercept {
 
@@ -190,8 +191,8 @@ void GraphLaunches::report(const Sites& sites, const Choice& choice, Watch watch
     }
     services_.log.fallback(FallbackReason::LaunchFailed, region_.name(), site.label(),
                            why(sites, failed));
-    search_.failed(tag, site.index);
-    search_.launched(tag, site.index, 1, 0);
+    search_.pass().failed(tag, site.index);
+    search_.pass().launched(tag, site.index, 1, 0);
   }
 }
 
@@ -199,19 +200,20 @@ void GraphLaunches::issue_once(KnownGraph& graph, const GraphCall& call, const S
                                const Choice& choice, Watch watch, std::optional<CUresult>& made) {
   LaunchTimer* timer = watch == Watch::Activity ? services_.measurement.timer() : nullptr;
   const bool apart = timer != nullptr && timer->tells_graph_kernels_apart();
-  const std::uint64_t tag = apart ? search_.begin_graph(choice.work) : search_.tag(no_site);
-  if (watch == Watch::Span) search_.touch(call.stream, false);
+  const std::uint64_t tag =
+      apart ? search_.pass().begin_graph(choice.work) : search_.pass().tag(no_site);
+  if (watch == Watch::Span) search_.pass().touch(call.stream, false);
   const bool may_change = !search_.finished() && !sites.sites.empty();
   CUgraphExec launched = nullptr;
   if (timer != nullptr) timer->launch_begin(tag, call.stream);
   made = graph.launch(services_.graphs.real(call.fn), call, choice.exec, may_change, launched);
   if (timer != nullptr) timer->launch_end(tag, call.stream);
   if (made != CUDA_SUCCESS || watch == Watch::Nothing) return;
-  if (launched != choice.exec) search_.spoil(FallbackReason::GraphOrder, {});
+  if (launched != choice.exec) search_.pass().spoil(FallbackReason::GraphOrder, {});
   const std::size_t records = apart ? choice.work->kernels.size() : 1;
-  search_.graph_launched(tag, *choice.work, apart,
-                         timer == nullptr ? 0 : static_cast<std::uint32_t>(records));
-  if (watch == Watch::Span) search_.touch(call.stream, true);
+  search_.pass().graph_launched(tag, *choice.work, apart,
+                                timer == nullptr ? 0 : static_cast<std::uint32_t>(records));
+  if (watch == Watch::Span) search_.pass().touch(call.stream, true);
 }
 
 void GraphLaunches::issue(KnownGraph& graph, const GraphCall& call, Sites& sites, Choice& choice,
@@ -251,7 +253,7 @@ CUresult GraphLaunches::launch(const GraphCall& call, Watch watch) noexcept {
         return watch != Watch::Nothing ? site.planned() : site.settled();
       }));
       issue(*graph, call, *sites, choice, watch, made);
-      if (made == CUDA_SUCCESS) report(*sites, choice, watch, search_.tag(no_site));
+      if (made == CUDA_SUCCESS) report(*sites, choice, watch, search_.pass().tag(no_site));
       if (watch == Watch::Nothing && search_.finished() && !sites->trimmed) {
         sites->trimmed = true;
         graph->instances.keep_only(sites, graph->last());
@@ -266,9 +268,9 @@ CUresult GraphLaunches::launch(const GraphCall& call, Watch watch) noexcept {
 }
 
 CUresult GraphLaunches::unknown(const GraphCall& call, Watch watch) noexcept {
-  if (watch == Watch::Span) search_.touch(call.stream, false);
+  if (watch == Watch::Span) search_.pass().touch(call.stream, false);
   const CUresult result = services_.graphs.as_written(call);
-  if (watch == Watch::Span && result == CUDA_SUCCESS) search_.touch(call.stream, true);
+  if (watch == Watch::Span && result == CUDA_SUCCESS) search_.pass().touch(call.stream, true);
   return result;
 }
 

@@ -7,6 +7,7 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/site/launcher.hpp"
+#include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/screening.hpp"
 #include "log/events.hpp"
 
@@ -152,7 +153,7 @@ CUresult ProcessRegion::launch_in_window(const contextune_launch& call, const La
       window.left = 1;
     } else if (window.left == 0) {
       search.begin(now);
-      window.left = search.compares_regions() ? window_launches : 1;
+      window.left = search.pass().compares_regions() ? window_launches : 1;
     }
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());

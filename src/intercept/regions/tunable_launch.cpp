@@ -9,6 +9,7 @@
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/program/transfer.hpp"
 #include "intercept/site/launcher.hpp"
+#include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::intercept {
@@ -87,18 +88,18 @@ CUresult TunableLaunch::issue(TunableCall& tunable, const contextune_launch& cal
   Search& search = *tunable.site_->search;
   const Watch watch = search.watch();
   LaunchTimer* timer = watch == Watch::Activity ? services.measurement.timer() : nullptr;
-  if (watch == Watch::Span) search.touch(launch.stream, false);
+  if (watch == Watch::Span) search.pass().touch(launch.stream, false);
   if (timer != nullptr) timer->launch_begin(tunable.tag_, launch.stream);
   const CUresult result = services.launcher.as_written(call);
   if (timer != nullptr) timer->launch_end(tunable.tag_, launch.stream);
   if (is_sticky_error(result)) services.broke(result);
   if (result != CUDA_SUCCESS) return result;
   try {
-    search.launched(tunable.tag_, tunable.site_->index, 0, timer != nullptr ? 1 : 0);
+    search.pass().launched(tunable.tag_, tunable.site_->index, 0, timer != nullptr ? 1 : 0);
   } catch (const std::exception&) {
     // No memory to count it: the pass will miss a record.
   }
-  if (watch == Watch::Span) search.touch(launch.stream, true);
+  if (watch == Watch::Span) search.pass().touch(launch.stream, true);
   return result;
 }
 
@@ -112,7 +113,7 @@ void TunableLaunch::transfer_begins(TunableCall& tunable, contextune_fn fn,
   Search& search = *tunable.site_->search;
   tunable.in_transfer_ = true;
   tunable.timer_ = search.watch() == Watch::Activity ? services.measurement.timer() : nullptr;
-  if (search.watch() == Watch::Span) search.touch(*stream, false);
+  if (search.watch() == Watch::Span) search.pass().touch(*stream, false);
   if (tunable.timer_ != nullptr) tunable.timer_->launch_begin(tunable.tag_, *stream);
 }
 
@@ -126,17 +127,17 @@ void TunableLaunch::transfer_ended(TunableCall& tunable, contextune_fn fn, void*
   if (timer != nullptr) timer->launch_end(tunable.tag_, *stream);
   if (!made) return;
   try {
-    search.launched(tunable.tag_, tunable.site_->index, 0, timer != nullptr ? 1 : 0);
+    search.pass().launched(tunable.tag_, tunable.site_->index, 0, timer != nullptr ? 1 : 0);
   } catch (const std::exception&) {
     // No memory to count it: the pass will miss a record.
   }
-  if (search.watch() == Watch::Span) search.touch(*stream, true);
+  if (search.watch() == Watch::Span) search.pass().touch(*stream, true);
 }
 
 void TunableLaunch::cannot_time(TunableCall& tunable) noexcept {
   if (!tunable.watched_) return;
   try {
-    tunable.site_->search->ran_another(tunable.tag_, tunable.site_->index);
+    tunable.site_->search->pass().ran_another(tunable.tag_, tunable.site_->index);
   } catch (const std::exception&) {
     // No memory to note it: its time lacks a part.
   }
@@ -169,8 +170,8 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
   if (!watched_) return;
   config_ = site->planned();
   try {
-    tag_ = site->timed_as_span && watch == Watch::Activity ? search.begin_call(site->index)
-                                                           : search.tag(site->index);
+    tag_ = site->timed_as_span && watch == Watch::Activity ? search.pass().begin_call(site->index)
+                                                           : search.pass().tag(site->index);
   } catch (const std::exception&) {
     watched_ = false;  // no memory to time it: the site has one call less
     return;
@@ -182,7 +183,7 @@ TunableCall::TunableCall(Site* site, StreamHandle stream) noexcept : site_(site)
     return;
   }
   if (stream_ == nullptr) stream_ = CU_STREAM_LEGACY;
-  if (watch == Watch::Span) search.touch(stream_, false);
+  if (watch == Watch::Span) search.pass().touch(stream_, false);
   if (watch == Watch::Activity) timer_ = services.measurement.timer();
   if (timer_ != nullptr) timer_->launch_begin(tag_, stream_);
 }
@@ -208,9 +209,9 @@ bool TunableCall::end(bool launched, std::string_view why) noexcept {
         search.drop_winner(*site_, "Config " + std::to_string(config_) + " could not be launched.");
       }
     } else if (launched || config_ != 0) {
-      if (!launched) search.failed(tag_, site_->index);
-      search.launched(tag_, site_->index, 1, timer_ != nullptr && launched ? 1 : 0);
-      if (stream_ != nullptr && search.watch() == Watch::Span) search.touch(stream_, true);
+      if (!launched) search.pass().failed(tag_, site_->index);
+      search.pass().launched(tag_, site_->index, 1, timer_ != nullptr && launched ? 1 : 0);
+      if (stream_ != nullptr && search.watch() == Watch::Span) search.pass().touch(stream_, true);
     }
   } catch (const std::exception&) {
     // No memory to count it: the pass will miss a record.

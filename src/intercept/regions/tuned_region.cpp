@@ -12,6 +12,7 @@
 #include "intercept/program/collective_calls.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/regions/tunable_launch.hpp"
+#include "intercept/tuner/open_pass.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {
@@ -140,7 +141,7 @@ void TunedRegion::abandoned() noexcept {
     return replay_->end_visit();
   }
   try {
-    search_.spoil(FallbackReason::ThreadEnded, {});
+    search_.pass().spoil(FallbackReason::ThreadEnded, {});
     search_.end(now_seconds());
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
@@ -403,20 +404,20 @@ CUresult TunedRegion::launch_in_collective(const contextune_launch& call, const 
   }
   const Site* const site = collectives_->site_of(ProcessCollectives::made());
   const SiteIndex index = site == nullptr ? no_site : site->index;
-  const std::uint64_t tag = search_.tag(index);
+  const std::uint64_t tag = search_.pass().tag(index);
   LaunchTimer* timer = watch == Watch::Activity ? services().measurement.timer() : nullptr;
-  if (watch == Watch::Span) search_.touch(launch.stream, false);
+  if (watch == Watch::Span) search_.pass().touch(launch.stream, false);
   if (timer != nullptr) timer->launch_begin(tag, launch.stream);
   const CUresult result = services().launcher.as_written(call);
   if (timer != nullptr) timer->launch_end(tag, launch.stream);
   if (is_sticky_error(result)) services().broke(result);
   if (result != CUDA_SUCCESS) return result;
   try {
-    search_.launched(tag, index, 0, timer != nullptr ? 1 : 0);
+    search_.pass().launched(tag, index, 0, timer != nullptr ? 1 : 0);
   } catch (const std::exception&) {
     // No memory to count it: the pass will miss a record.
   }
-  if (watch == Watch::Span) search_.touch(launch.stream, true);
+  if (watch == Watch::Span) search_.pass().touch(launch.stream, true);
   return result;
 }
 
@@ -425,7 +426,7 @@ CUresult TunedRegion::launch_captured(const contextune_launch& call, const Launc
   // A graph keeps what is captured into it: only what is sure goes there.
   if (!search_.finished()) {
     try {
-      search_.spoil(FallbackReason::Capture, {});
+      search_.pass().spoil(FallbackReason::Capture, {});
     } catch (const std::exception&) {
       // Not said, then.
     }

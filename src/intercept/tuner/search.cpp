@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "gpu/clock/span_timer.hpp"
-#include "gpu/driver/launch_log.hpp"
 #include "intercept/host/clock.hpp"
 #include "log/events.hpp"
 
@@ -292,63 +291,6 @@ void Search::after_change() {
   if (clock_ == RegionClock::Entry) summarise_new();
 }
 
-std::uint64_t Search::tag(SiteIndex site) const noexcept {
-  const auto slot =
-      site + 1U < WorkTag::first_graph ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
-  return WorkTag{id_, pass_.load(std::memory_order_relaxed), slot}.pack();
-}
-
-void Search::touch(StreamHandle stream, bool issued) noexcept {
-  // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
-  const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
-  if (issued && !per_thread) return;
-  const std::lock_guard lock(mutex_);
-  const bool probes = probation_.is_probing();
-  if (open_ == nullptr || (!open_->counted && !probes) || spans_ == nullptr) return;
-  // The legacy stream is another one on each device, and only the timer knows which is meant.
-  const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
-  const bool known = std::find(touched_.begin(), touched_.end(), stream) != touched_.end();
-  if (!open_->span_open) {
-    open_->span_open = true;
-    spans_->begin(probes ? probation_.probe() : open_->pass, stream);
-  } else if (per_thread ? issued : !known) {
-    spans_->touch(stream);
-  } else {
-    return;
-  }
-  if (!per_thread && !legacy && !known) touched_.push_back(stream);
-}
-
-void Search::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
-                      std::uint32_t records) {
-  const std::lock_guard lock(mutex_);
-  // The entry may have ended on another thread meanwhile; then nobody asks for this launch.
-  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
-    return;
-  open_->launched(site, calls, records);
-  if (records != 0 && ++unread_launches_ >= gpu::LaunchLog::capacity / 2) {
-    unread_launches_ = 0;
-    measurement_.make_room();
-    take_arrivals();
-  }
-}
-
-void Search::failed(std::uint64_t tag, SiteIndex site) {
-  const std::lock_guard lock(mutex_);
-  if (open_ == nullptr || site == no_site ||
-      static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass) {
-    return;
-  }
-  open_->failed(site);
-}
-
-void Search::took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes) {
-  const std::lock_guard lock(mutex_);
-  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
-    return;
-  open_->took_too_much(site, bytes);
-}
-
 void Search::leave_out(const Site& site, std::span<const std::uint32_t> configs) {
   const std::lock_guard lock(mutex_);
   if (!stopped_ && site.index != no_site) results_.leave_out(site.index, configs);
@@ -358,21 +300,6 @@ void Search::was_wrong(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (!stopped_ && site.index != no_site)
     results_.exclude(site.index, config, TrialStatus::WrongResult);
-}
-
-void Search::ran_another(std::uint64_t tag, SiteIndex site) {
-  const std::lock_guard lock(mutex_);
-  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
-    return;
-  open_->run_another(site);
-}
-
-void Search::was_held_up(std::uint64_t tag, SiteIndex site, double seconds) {
-  const std::lock_guard lock(mutex_);
-  if (open_ == nullptr || static_cast<std::uint32_t>(open_->pass) != WorkTag::unpack(tag).pass)
-    return;
-  open_->hold_up(site);
-  tuning_->charge(open_->pass, seconds);
 }
 
 bool Search::keep_in_step(DecisionPort& port) {
@@ -408,11 +335,6 @@ void Search::drop_winner(Site& site, const std::string& text) {
   site.set_planned(0);
   note_winners();
   log_.fallback(FallbackReason::WinnerFailed, region_, site.label(), text);
-}
-
-bool Search::compares_regions() const {
-  const std::lock_guard lock(mutex_);
-  return open_ != nullptr && open_->counted && open_->measure == Measure::Span;
 }
 
 void Search::forget_stream(StreamHandle stream) noexcept {

@@ -52,6 +52,7 @@ struct SearchFigures {
   bool operator==(const SearchFigures&) const = default;
 };
 
+class OpenPass;
 class Screening;
 
 /// One tuning in a running program: makes passes of entries, counts what was launched in them, and
@@ -159,9 +160,6 @@ class Search {
   /// of it.
   void hangs();
 
-  /// Makes no pass of the entry under way, for that reason.
-  void spoil(FallbackReason reason, const std::string& text);
-
   /// Ends the search for good: every site runs its default from now on (or what it is pinned to).
   void stop(FallbackReason reason, const std::string& text);
 
@@ -177,30 +175,13 @@ class Search {
     return results_.has_winner(site.index);
   }
   [[nodiscard]] Watch watch() const noexcept { return watch_.load(std::memory_order_acquire); }
+  /// The entry under way.
+  [[nodiscard]] OpenPass pass() noexcept;
 
-  /// Tag for one launch (or one tunable call) of the pass under way.
-  [[nodiscard]] std::uint64_t tag(SiteIndex site) const noexcept;
-
-  /// In a Span pass, around each launch: before (`issued` false) and after.
-  void touch(StreamHandle stream, bool issued) noexcept;
-
-  /// Work of the pass was issued. `calls` count as launches of the site; `records` are what the
-  /// timer will deliver for them. no_site: work that only the region's time depends on.
-  void launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls, std::uint32_t records);
-  /// The site's config could not be launched in this pass; the default ran.
-  void failed(std::uint64_t tag, SiteIndex site);
-  /// NCCL took so many bytes for the connections that it needs, which is more than it may.
-  void took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes);
   /// Those of the configs that the site was added without are not tried in this run only.
   void leave_out(const Site& site, std::span<const std::uint32_t> configs);
   /// One that the site was added without computes something else than the default.
   void was_wrong(const Site& site, std::uint32_t config);
-
-  /// It did in that pass what it does once only, as a collective connects.
-  /// @param seconds that the program was in the call
-  void was_held_up(std::uint64_t tag, SiteIndex site, double seconds);
-  /// Another config than was planned ran in that pass: it is no sample of either.
-  void ran_another(std::uint64_t tag, SiteIndex site);
 
   /// Collective sites are told through `port`, as RegionTuning says.
   [[nodiscard]] bool keep_in_step(DecisionPort& port);
@@ -219,20 +200,9 @@ class Search {
   /// A launch of a settled site failed: it runs its default from now on.
   void drop_winner(Site& site, const std::string& text);
 
-  /// A call begins that is timed as a span. Gives the tag of all its work.
-  [[nodiscard]] std::uint64_t begin_call(SiteIndex site);
-  /// A graph is about to be launched in the pass under way. Gives the launch's tag.
-  [[nodiscard]] std::uint64_t begin_graph(const std::shared_ptr<const GraphWork>& work);
-  /// It was launched. `apart`: the timer delivers each of its kernels with its shape; else
-  /// `records` for the whole.
-  void graph_launched(std::uint64_t tag, const GraphWork& work, bool apart, std::uint32_t records);
-
   /// The program destroys a stream or a context that a span may depend on.
   void forget_stream(StreamHandle stream) noexcept;
   void forget_context(CUcontext context) noexcept;
-
-  /// Whether the entry under way is judged by the region's time.
-  [[nodiscard]] bool compares_regions() const;
 
   [[nodiscard]] SearchFigures figures() const;
   /// Writes the `summary` line, unless nothing has changed since it was last written.
@@ -240,6 +210,7 @@ class Search {
   [[nodiscard]] const std::string& region() const noexcept { return region_; }
 
  private:
+  friend class OpenPass;
   friend class Screening;
 
   void leave(std::string why);

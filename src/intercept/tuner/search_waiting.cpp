@@ -210,12 +210,6 @@ void Search::occupied(double seconds, const std::string& why) {
   if (!stopped_) tuning_->occupied(seconds, why);
 }
 
-void Search::spoil(FallbackReason reason, const std::string& text) {
-  const std::lock_guard lock(mutex_);
-  if (open_ != nullptr && open_->counted) open_->spoiled = true;
-  log_.fallback(reason, region_, {}, text);
-}
-
 void Search::stop(FallbackReason reason, const std::string& text) {
   const std::lock_guard lock(mutex_);
   if (stopped_) return;

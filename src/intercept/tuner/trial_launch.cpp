@@ -3,6 +3,7 @@
 
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/open_regions.hpp"
+#include "intercept/tuner/open_pass.hpp"
 
 #include <exception>
 
@@ -82,31 +83,31 @@ CUresult TrialLaunch::watched(const contextune_launch& call, const Launch& launc
                               const SiteTable::Found& found, std::uint32_t config, Search& search,
                               Watch watch) noexcept {
   const SiteIndex site = found.resolved == nullptr ? no_site : found.resolved->site().index;
-  const std::uint64_t tag = search.tag(site);
+  const std::uint64_t tag = search.pass().tag(site);
   const bool timed = watch == Watch::Activity;
   const bool wants_variant = config != 0 && found.resolved != nullptr;
   const Variant* variant = wants_variant ? find_variant(found, config, launch) : nullptr;
   bool failed = wants_variant && variant == nullptr;
-  if (watch == Watch::Span) search.touch(launch.stream, false);
-  Timed one = issue(call, launch, variant, failed ? search.tag(no_site) : tag, timed);
+  if (watch == Watch::Span) search.pass().touch(launch.stream, false);
+  Timed one = issue(call, launch, variant, failed ? search.pass().tag(no_site) : tag, timed);
   try {
     if (variant != nullptr && is_launch_config_error(one.result)) {
       failed = true;
       services_.log.fallback(FallbackReason::LaunchFailed, search.region(),
                              found.resolved->site().label(),
                              why(found.resolved->site(), config, one.result));
-      one = issue(call, launch, nullptr, search.tag(no_site), timed);
+      one = issue(call, launch, nullptr, search.pass().tag(no_site), timed);
     }
     if (is_sticky_error(one.result)) services_.broke(one.result);
     if (one.result != CUDA_SUCCESS) return one.result;
     if (failed) {
-      search.failed(tag, site);
-      search.launched(tag, site, 1, 0);
-      search.launched(tag, no_site, 0, one.records);
+      search.pass().failed(tag, site);
+      search.pass().launched(tag, site, 1, 0);
+      search.pass().launched(tag, no_site, 0, one.records);
     } else {
-      search.launched(tag, site, 1, one.records);
+      search.pass().launched(tag, site, 1, one.records);
     }
-    if (watch == Watch::Span) search.touch(launch.stream, true);
+    if (watch == Watch::Span) search.pass().touch(launch.stream, true);
   } catch (const std::exception&) {
     // No memory to count the launch: its pass will miss a record and be lost.
   }

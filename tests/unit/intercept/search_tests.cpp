@@ -12,6 +12,7 @@
 #include "core/agreement/batch_planner.hpp"
 #include "core/agreement/shared_tuning.hpp"
 #include "intercept/host/clock.hpp"
+#include "intercept/tuner/open_pass.hpp"
 
 using namespace contextune;
 using namespace contextune::intercept;
@@ -129,7 +130,7 @@ TEST_CASE("While an entry waits for a verdict, no other thread of the program wa
     });
     others.await_withdrawal();
     // Any launch on this thread needs as much.
-    search.launched(search.tag(0), 0, 1, 1);
+    search.pass().launched(search.pass().tag(0), 0, 1, 1);
     CHECK(search.figures().sites == 1);
     others.answer_now();
     entering.join();

@@ -1,0 +1,122 @@
+#include "intercept/tuner/open_pass.hpp"
+
+#include <algorithm>
+#include <mutex>
+
+#include "gpu/clock/span_timer.hpp"
+#include "gpu/driver/launch_log.hpp"
+
+namespace contextune::intercept {
+
+OpenPass Search::pass() noexcept {
+  return OpenPass(*this);
+}
+
+PassRecord* OpenPass::record_of(std::uint64_t tag) const noexcept {
+  PassRecord* const open = search_.open_.get();
+  if (open == nullptr || static_cast<std::uint32_t>(open->pass) != WorkTag::unpack(tag).pass)
+    return nullptr;
+  return open;
+}
+
+std::uint64_t OpenPass::tag(SiteIndex site) const noexcept {
+  const auto slot =
+      site + 1U < WorkTag::first_graph ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
+  return WorkTag{search_.id_, search_.pass_.load(std::memory_order_relaxed), slot}.pack();
+}
+
+std::uint64_t OpenPass::begin_call(SiteIndex site) {
+  const std::lock_guard lock(search_.mutex_);
+  WorkTag tag = WorkTag::unpack(this->tag(no_site));
+  if (PassRecord* const record = record_of(tag.pack())) tag.slot = record->begin_call(site);
+  return tag.pack();
+}
+
+std::uint64_t OpenPass::begin_graph(const std::shared_ptr<const GraphWork>& work) {
+  const std::lock_guard lock(search_.mutex_);
+  WorkTag tag = WorkTag::unpack(this->tag(no_site));
+  if (PassRecord* const record = record_of(tag.pack())) tag.slot = record->begin_graph(work);
+  return tag.pack();
+}
+
+void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
+  // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
+  const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
+  if (issued && !per_thread) return;
+  const std::lock_guard lock(search_.mutex_);
+  const bool probes = search_.probation_.is_probing();
+  PassRecord* const open = search_.open_.get();
+  if (open == nullptr || (!open->counted && !probes) || search_.spans_ == nullptr) return;
+  // The legacy stream is another one on each device, and only the timer knows which is meant.
+  const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
+  auto& touched = search_.touched_;
+  const bool known = std::find(touched.begin(), touched.end(), stream) != touched.end();
+  if (!open->span_open) {
+    open->span_open = true;
+    search_.spans_->begin(probes ? search_.probation_.probe() : open->pass, stream);
+  } else if (per_thread ? issued : !known) {
+    search_.spans_->touch(stream);
+  } else {
+    return;
+  }
+  if (!per_thread && !legacy && !known) touched.push_back(stream);
+}
+
+void OpenPass::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,
+                        std::uint32_t records) {
+  const std::lock_guard lock(search_.mutex_);
+  PassRecord* const record = record_of(tag);
+  if (record == nullptr) return;
+  record->launched(site, calls, records);
+  if (records != 0 && ++search_.unread_launches_ >= gpu::LaunchLog::capacity / 2) {
+    search_.unread_launches_ = 0;
+    search_.measurement_.make_room();
+    search_.take_arrivals();
+  }
+}
+
+void OpenPass::graph_launched(std::uint64_t tag, const GraphWork& work, bool apart,
+                              std::uint32_t records) {
+  const std::lock_guard lock(search_.mutex_);
+  if (PassRecord* const record = record_of(tag))
+    record->graph_launched(WorkTag::unpack(tag).slot, work, apart, records);
+}
+
+void OpenPass::failed(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(search_.mutex_);
+  PassRecord* const record = record_of(tag);
+  if (record != nullptr && site != no_site) record->failed(site);
+}
+
+void OpenPass::took_too_much(std::uint64_t tag, SiteIndex site, std::uint64_t bytes) {
+  const std::lock_guard lock(search_.mutex_);
+  if (PassRecord* const record = record_of(tag)) record->took_too_much(site, bytes);
+}
+
+void OpenPass::was_held_up(std::uint64_t tag, SiteIndex site, double seconds) {
+  const std::lock_guard lock(search_.mutex_);
+  PassRecord* const record = record_of(tag);
+  if (record == nullptr) return;
+  record->hold_up(site);
+  search_.tuning_->charge(record->pass, seconds);
+}
+
+void OpenPass::ran_another(std::uint64_t tag, SiteIndex site) {
+  const std::lock_guard lock(search_.mutex_);
+  if (PassRecord* const record = record_of(tag)) record->run_another(site);
+}
+
+void OpenPass::spoil(FallbackReason reason, const std::string& text) {
+  const std::lock_guard lock(search_.mutex_);
+  PassRecord* const open = search_.open_.get();
+  if (open != nullptr && open->counted) open->spoiled = true;
+  search_.log_.fallback(reason, search_.region_, {}, text);
+}
+
+bool OpenPass::compares_regions() const {
+  const std::lock_guard lock(search_.mutex_);
+  const PassRecord* const open = search_.open_.get();
+  return open != nullptr && open->counted && open->measure == Measure::Span;
+}
+
+}  // namespace contextune::intercept
