@@ -31,7 +31,8 @@ void examine_sandbox(const std::string& program, Findings& findings) {
   findings.push_back(
       {Verdict::Note, "seccomp",
        program + " uses libseccomp: where its filter kills or traps, let pass what the limits "
-                 "(src/intercept/LIMITS.md) name, let it refuse with an error, or set "
+                 "(src/intercept/LIMITS.md of its documentation) name, let it refuse with an "
+                 "error, or set "
                  "CONTEXTUNE_DISABLE=1"});
 }
 

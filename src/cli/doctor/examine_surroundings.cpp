@@ -131,10 +131,11 @@ void examine_filter(Findings& findings) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (!line.starts_with("Seccomp:") || line.ends_with("\t0")) continue;
-    findings.push_back({Verdict::Note, "seccomp",
-                        "a filter of system calls is in force here, as in a container: what it "
-                        "refuses with an error is done without, and where it kills or traps, the "
-                        "limits (src/intercept/LIMITS.md) say what it has to let pass"});
+    findings.push_back(
+        {Verdict::Note, "seccomp",
+         "a filter of system calls is in force here, as in a container: what it "
+         "refuses with an error is done without, and where it kills or traps, the "
+         "limits (src/intercept/LIMITS.md of its documentation) say what it has to let pass"});
   }
 }
 
