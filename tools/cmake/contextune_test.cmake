@@ -22,6 +22,7 @@ add_executable(contextune_catch_header ${PROJECT_SOURCE_DIR}/tests/catch_header.
 target_link_libraries(contextune_catch_header PRIVATE contextune_build_flags contextune_catch)
 target_precompile_headers(contextune_catch_header PRIVATE ${PROJECT_SOURCE_DIR}/tests/catch.hpp)
 
+file(WRITE ${CMAKE_BINARY_DIR}/tested_sanitized.txt "") # names of those that this build leaves out
 function(contextune_add_test)
   cmake_parse_arguments(ARG "UNSANITIZED" "NAME;TIMEOUT;COST;PROCESSORS" "SOURCES;LIBRARIES;LABELS;ENVIRONMENT" ${ARGN})
   string(REPLACE "." "_" target "test_${ARG_NAME}")
@@ -29,6 +30,7 @@ function(contextune_add_test)
   target_link_libraries(${target} PRIVATE contextune_build_flags contextune_catch ${ARG_LIBRARIES})
   target_precompile_headers(${target} REUSE_FROM contextune_catch_header)
   if(CONTEXTUNE_TESTED_SANITIZED AND "unit" IN_LIST ARG_LABELS AND NOT ARG_UNSANITIZED)
+    file(APPEND ${CMAKE_BINARY_DIR}/tested_sanitized.txt "contextune.${ARG_NAME}\n")
     set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
     return()
   endif()
