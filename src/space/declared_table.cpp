@@ -51,6 +51,25 @@ std::size_t list_length(lua_State* lua, int index, const std::string& what, cons
   return length;
 }
 
+/// Puts each entry of a list on top of the stack, and calls `take` with its name in messages.
+/// @param entries what they are called, one and many: "value", "values"
+/// @throws as refuse() does
+template <typename Take>
+void for_each(lua_State* lua, int index, const std::string& what, const char* example,
+              std::pair<const char*, const char*> entries, bool may_be_empty, const Take& take) {
+  const int table = lua_absindex(lua, index);
+  const std::size_t length = list_length(lua, table, what, example);
+  if (length == 0 && !may_be_empty)
+    refuse(what + " is empty; give it at least one " + entries.first);
+  if (length > max_configs)
+    refuse(what + " has more than 10000 " + entries.second + "; give fewer");
+  for (std::size_t i = 1; i <= length; ++i) {
+    const StackHeight height(lua);
+    lua_rawgeti(lua, table, static_cast<lua_Integer>(i));
+    take(what + "[" + std::to_string(i) + "]");
+  }
+}
+
 std::string checked_text(std::string_view text, const std::string& what) {
   const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
     return static_cast<unsigned char>(c) >= 0x20 && c != 0x7f;
@@ -124,19 +143,14 @@ bool push_entry(lua_State* lua, int index, std::string_view name) {
 
 std::vector<Value> values_at(lua_State* lua, int index, const std::string& what) {
   const int table = lua_absindex(lua, index);
-  const std::size_t length = list_length(lua, table, what, "{64, 128, 256}");
-  if (length == 0) refuse(what + " is empty; give it at least one value");
-  if (length > max_configs) refuse(what + " has more than 10000 values; give fewer");
   std::vector<Value> values;
   std::set<std::string> seen;
-  for (std::size_t i = 1; i <= length; ++i) {
-    const StackHeight height(lua);
-    lua_rawgeti(lua, table, static_cast<lua_Integer>(i));
-    values.push_back(value_at(lua, -1, what + "[" + std::to_string(i) + "]"));
-    if (!seen.insert(to_string(values.back())).second) {
-      refuse(what + " lists " + to_string(values.back()) + " twice; take one away");
-    }
-  }
+  for_each(lua, table, what, "{64, 128, 256}", {"value", "values"}, false,
+           [&](const std::string& entry) {
+             values.push_back(value_at(lua, -1, entry));
+             if (!seen.insert(to_string(values.back())).second)
+               refuse(what + " lists " + to_string(values.back()) + " twice; take one away");
+           });
   return values;
 }
 
@@ -215,19 +229,12 @@ std::vector<std::string> DeclaredTable::texts(std::string_view name, bool may_be
   std::vector<std::string> result;
   if (!push(name)) return result;
   const std::string what(name);
-  const std::size_t length = list_length(lua_, -1, what, "{ \"a\", \"b\" }");
-  if (length == 0 && !may_be_empty) refuse(what + " is empty; give it at least one entry");
-  if (length > max_configs) refuse(what + " has more than 10000 entries; give fewer");
-  const int table = lua_gettop(lua_);
-  for (std::size_t i = 1; i <= length; ++i) {
-    const StackHeight entry_height(lua_);
-    lua_rawgeti(lua_, table, static_cast<lua_Integer>(i));
-    const std::string entry = what + "[" + std::to_string(i) + "]";
-    if (lua_type(lua_, -1) != LUA_TSTRING) {
-      refuse(entry + " is a " + luaL_typename(lua_, -1) + "; give it a text");
-    }
-    result.push_back(checked_text(text_at(lua_, -1), entry));
-  }
+  for_each(lua_, -1, what, "{ \"a\", \"b\" }", {"entry", "entries"}, may_be_empty,
+           [&](const std::string& entry) {
+             if (lua_type(lua_, -1) != LUA_TSTRING)
+               refuse(entry + " is a " + luaL_typename(lua_, -1) + "; give it a text");
+             result.push_back(checked_text(text_at(lua_, -1), entry));
+           });
   return result;
 }
 
@@ -236,24 +243,17 @@ std::vector<std::int64_t> DeclaredTable::ascending(std::string_view name) const 
   std::vector<std::int64_t> result;
   if (!push(name) || lua_type(lua_, -1) != LUA_TTABLE) return result;
   const std::string what(name);
-  const std::size_t length = list_length(lua_, -1, what, "{4096, 65536}");
-  if (length == 0) refuse(what + " is empty; give it at least one number");
-  if (length > max_configs) refuse(what + " has more than 10000 entries; give fewer");
-  const int table = lua_gettop(lua_);
-  for (std::size_t i = 1; i <= length; ++i) {
-    const StackHeight entry_height(lua_);
-    lua_rawgeti(lua_, table, static_cast<lua_Integer>(i));
-    const std::string entry = what + "[" + std::to_string(i) + "]";
-    int whole = 0;
-    const lua_Integer value =
-        lua_type(lua_, -1) == LUA_TNUMBER ? lua_tointegerx(lua_, -1, &whole) : 0;
-    if (whole == 0 || value < 1)
-      refuse(entry + " must be a whole number of at least 1; correct it");
-    if (!result.empty() && value <= result.back()) {
-      refuse(entry + " = " + std::to_string(value) + " is not larger than the entry before it");
-    }
-    result.push_back(value);
-  }
+  for_each(
+      lua_, -1, what, "{4096, 65536}", {"number", "entries"}, false, [&](const std::string& entry) {
+        int whole = 0;
+        const lua_Integer value =
+            lua_type(lua_, -1) == LUA_TNUMBER ? lua_tointegerx(lua_, -1, &whole) : 0;
+        if (whole == 0 || value < 1)
+          refuse(entry + " must be a whole number of at least 1; correct it");
+        if (!result.empty() && value <= result.back())
+          refuse(entry + " = " + std::to_string(value) + " is not larger than the entry before it");
+        result.push_back(value);
+      });
   return result;
 }
 

@@ -103,7 +103,7 @@ void on_attribute_set(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
   }
 }
 
-/// Code that the program loaded, and handles that it got of it.
+/// Code that the program loaded, and handles that it got of it; nothing else.
 void on_load(gpu::ModuleVariables& variables, contextune_fn fn, void* const* args) noexcept {
   switch (fn) {
     case contextune_fn_cuModuleLoad:
@@ -132,28 +132,17 @@ void on_load(gpu::ModuleVariables& variables, contextune_fn fn, void* const* arg
       return variables.used(argument<CUlibrary>(args, 2), *argument<CUkernel*>(args, 0));
     case contextune_fn_cuLibraryGetGlobal:
       return variables.used(argument<CUlibrary>(args, 2), nullptr);
-    default:
+    case contextune_fn_cuModuleLoadData:
+    case contextune_fn_cuModuleLoadDataEx:
+    case contextune_fn_cuModuleLoadFatBinary:
       return variables.loaded(*argument<CUmodule*>(args, 0), argument<const void*>(args, 1));
+    default:
+      return;
   }
 }
 
 void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
   switch (fn) {
-    case contextune_fn_cuModuleLoad:
-    case contextune_fn_cuModuleLoadData:
-    case contextune_fn_cuModuleLoadDataEx:
-    case contextune_fn_cuModuleLoadFatBinary:
-    case contextune_fn_cuLibraryLoadData:
-    case contextune_fn_cuLibraryLoadFromFile:
-    case contextune_fn_cuLibraryGetModule:
-    case contextune_fn_cuKernelGetFunction:
-    case contextune_fn_cuModuleGetFunction:
-    case contextune_fn_cuModuleEnumerateFunctions:
-    case contextune_fn_cuModuleGetGlobal_v2:
-    case contextune_fn_cuLibraryGetKernel:
-    case contextune_fn_cuLibraryEnumerateKernels:
-    case contextune_fn_cuLibraryGetGlobal:
-      return on_load(runtime.module_variables(), fn, args);
     case contextune_fn_cuFuncSetAttribute:
     case contextune_fn_cuKernelSetAttribute:
     case contextune_fn_cuFuncSetCacheConfig:
@@ -221,7 +210,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuLaunchCooperativeKernelMultiDevice:
       return runtime.unsupported_launch(attached->name(fn));
     default:
-      return;
+      return on_load(runtime.module_variables(), fn, args);
   }
 }
 
