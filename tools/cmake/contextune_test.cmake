@@ -48,8 +48,9 @@ function(contextune_add_test)
     string(REPLACE "," "+" sanitizers "${CONTEXTUNE_SANITIZE}")
     set(test "${test} (${sanitizers})")
     math(EXPR ARG_TIMEOUT "2 * ${ARG_TIMEOUT}")  # beside others, on a machine that is busy
-    # Each process sleeps at its end for a race to come; a second, where nothing is said.
-    list(APPEND ARG_ENVIRONMENT TSAN_OPTIONS=atexit_sleep_ms=50)
+    # Each process sleeps at its end for a race to come; a second, where nothing is said. A thread of
+    # the case before may still be about to end where the next one forks.
+    list(APPEND ARG_ENVIRONMENT TSAN_OPTIONS=atexit_sleep_ms=50:die_after_fork=0)
   endif()
   add_test(NAME "${test}" COMMAND ${target})
   set_tests_properties("${test}" PROPERTIES
