@@ -8,7 +8,7 @@
 #include "api/last_error.hpp"
 #include "api/process.hpp"
 #include "core/agreement/rank_list.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 
 namespace contextune::api {
 namespace {

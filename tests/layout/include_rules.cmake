@@ -32,7 +32,7 @@ endforeach()
 # The rooms of a part, from the ground up: each knows those before it.
 set(rooms_of_core value coordination search submission agreement)
 set(rooms_of_gpu driver memory image clock)
-set(rooms_of_intercept host program site submit tuner graphs submission ranks collectives replay regions runtime)
+set(rooms_of_intercept host memory nccl marks program site submit tuner graphs submission ranks collectives replay regions runtime)
 set(rooms_of_api choice c)
 set(rooms_of_cli words report logs setup store doctor run)
 foreach(part core gpu intercept api cli)

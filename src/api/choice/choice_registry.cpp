@@ -14,7 +14,7 @@
 #include "api/process.hpp"
 #include "core/search/statistics.hpp"
 #include "gpu/image/program_file.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/tuner/search.hpp"
 
 namespace contextune::api {

@@ -11,7 +11,7 @@
 #include "cli/run/forced_pins.hpp"
 #include "cli/setup/space_files.hpp"
 #include "collective/collective.hpp"
-#include "intercept/program/region_mark.hpp"
+#include "intercept/marks/region_mark.hpp"
 #include "space/kernel_name.hpp"
 
 namespace contextune::cli {

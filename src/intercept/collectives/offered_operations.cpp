@@ -1,5 +1,5 @@
 #include "intercept/collectives/offered_operations.hpp"
-#include "intercept/program/nccl_function.hpp"
+#include "intercept/nccl/nccl_function.hpp"
 
 #include <algorithm>
 

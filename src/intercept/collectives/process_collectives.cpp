@@ -1,5 +1,5 @@
 #include "intercept/collectives/process_collectives.hpp"
-#include "intercept/program/nccl_function.hpp"
+#include "intercept/nccl/nccl_function.hpp"
 
 #include <algorithm>
 #include <new>
@@ -7,8 +7,8 @@
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/collectives/thread_collectives.hpp"
 #include "intercept/host/clock.hpp"
-#include "intercept/program/collective_calls.hpp"
-#include "intercept/program/nccl_library.hpp"
+#include "intercept/nccl/collective_calls.hpp"
+#include "intercept/nccl/nccl_library.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/site/launch_region.hpp"

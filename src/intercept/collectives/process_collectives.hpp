@@ -12,7 +12,7 @@
 #include "collective/collective_space.hpp"
 #include "collective/lease_table.hpp"
 #include "core/search/decision_port.hpp"
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 
 namespace contextune::intercept {
 

@@ -6,7 +6,7 @@
 #include "intercept/collectives/region_collectives.hpp"
 #include "intercept/collectives/thread_collectives.hpp"
 #include "intercept/host/clock.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/program/nccl_function.hpp"
+#include "intercept/nccl/nccl_function.hpp"
 #include "intercept/tuner/open_pass.hpp"
 
 namespace contextune::intercept {

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/program/nccl_caller.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/program/settled_launches.hpp"
 #include "intercept/program/thread_state.hpp"
 

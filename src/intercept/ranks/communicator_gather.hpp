@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/program/nccl_library.hpp"
+#include "intercept/nccl/nccl_library.hpp"
 
 namespace contextune::intercept {
 

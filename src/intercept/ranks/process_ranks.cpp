@@ -14,7 +14,7 @@
 #include "core/agreement/shared_tuning.hpp"
 #include "core/value/stable_hash.hpp"
 #include "environment/variables.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/ranks/region_companions.hpp"
 #include "log/rank_of_environment.hpp"
 #include "rank/make_coordinator.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/value/stable_hash.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/ranks/domain_question.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 

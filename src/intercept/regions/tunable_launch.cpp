@@ -4,10 +4,10 @@
 #include <optional>
 #include <utility>
 
+#include "intercept/marks/open_regions.hpp"
+#include "intercept/memory/transfer.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/program/open_regions.hpp"
 #include "intercept/program/replay_gate.hpp"
-#include "intercept/program/transfer.hpp"
 #include "intercept/site/launcher.hpp"
 #include "intercept/tuner/open_pass.hpp"
 #include "intercept/tuner/search.hpp"

@@ -9,7 +9,7 @@
 #include "intercept/host/clock.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/regions/tunable_launch.hpp"
 #include "intercept/tuner/open_pass.hpp"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 #include "intercept/replay/recording.hpp"
 
 namespace contextune::intercept {

@@ -4,7 +4,7 @@
 
 #include "gpu/memory/host_memory.hpp"
 #include "intercept/host/context_table.hpp"
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 
 namespace contextune::intercept {
 namespace {

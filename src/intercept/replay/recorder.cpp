@@ -7,11 +7,11 @@
 
 #include <contextune/error.hpp>
 
+#include "intercept/memory/transfer.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/program/arguments.hpp"
-#include "intercept/program/nccl_caller.hpp"
 #include "intercept/program/settled_launches.hpp"
 #include "intercept/program/thread_state.hpp"
-#include "intercept/program/transfer.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "intercept/graphs/graph_table.hpp"
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 #include "intercept/program/capture_watch.hpp"
 #include "intercept/program/kernel_table.hpp"
 #include "intercept/replay/recording.hpp"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "intercept/collectives/process_collectives.hpp"
-#include "intercept/program/transfer.hpp"
+#include "intercept/memory/transfer.hpp"
 #include "intercept/replay/recorder.hpp"
 
 namespace contextune::intercept {

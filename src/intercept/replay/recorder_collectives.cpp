@@ -2,8 +2,8 @@
 #include <exception>
 #include <string>
 
-#include "intercept/program/nccl_caller.hpp"
-#include "intercept/program/nccl_library.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
+#include "intercept/nccl/nccl_library.hpp"
 #include "intercept/replay/recorder.hpp"
 
 namespace contextune::intercept {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "intercept/graphs/graph_table.hpp"
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 #include "intercept/program/arguments.hpp"
 #include "intercept/tuner/measurement.hpp"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "log/events.hpp"

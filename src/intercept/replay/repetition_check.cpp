@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "intercept/host/context_table.hpp"
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 #include "intercept/program/idle_wait.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/replay/program_memory.hpp"

@@ -7,7 +7,7 @@
 
 #include "core/value/byte_stream.hpp"
 #include "core/value/stable_hash.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 
 namespace contextune::intercept {
 namespace {

@@ -8,7 +8,7 @@
 #include <contextune/error.hpp>
 
 #include "intercept/host/clock.hpp"
-#include "intercept/program/nccl_library.hpp"
+#include "intercept/nccl/nccl_library.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/program/thread_state.hpp"
 

@@ -3,7 +3,7 @@
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/runtime/hooks.hpp"
 #include "intercept/runtime/process_runtime.hpp"

@@ -10,7 +10,7 @@
 #include "environment/variables.hpp"
 #include "gpu/driver/device_facts.hpp"
 #include "gpu/driver/environment_facts.hpp"
-#include "intercept/program/nccl_caller.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 
 namespace contextune::intercept {

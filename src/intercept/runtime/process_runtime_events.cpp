@@ -6,7 +6,7 @@
 #include "gpu/driver/process_exit.hpp"
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/signal_frame.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/ranks/communicator_join.hpp"
 #include "intercept/runtime/process_runtime.hpp"
 #include "intercept/runtime/unmatched_names.hpp"

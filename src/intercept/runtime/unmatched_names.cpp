@@ -7,7 +7,7 @@
 
 #include "intercept/collectives/process_collectives.hpp"
 #include "intercept/host/name_pattern.hpp"
-#include "intercept/program/nccl_function.hpp"
+#include "intercept/nccl/nccl_function.hpp"
 #include "space/kernel_name.hpp"
 #include "space/nearest_name.hpp"
 

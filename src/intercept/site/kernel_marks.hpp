@@ -5,8 +5,8 @@
 #include <mutex>
 #include <vector>
 
+#include "intercept/marks/region_mark.hpp"
 #include "intercept/program/kernel_table.hpp"
-#include "intercept/program/region_mark.hpp"
 #include "intercept/site/launch_cache.hpp"
 
 namespace contextune::intercept {

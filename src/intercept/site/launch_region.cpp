@@ -8,8 +8,8 @@
 
 #include "intercept/host/own_arithmetic.hpp"
 #include "intercept/host/uncancelled.hpp"
+#include "intercept/marks/open_regions.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/program/open_regions.hpp"
 #include "log/events.hpp"
 
 namespace contextune::intercept {

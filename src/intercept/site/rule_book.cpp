@@ -4,7 +4,7 @@
 #include <contextune/error.hpp>
 
 #include "intercept/host/roomy_stack.hpp"
-#include "intercept/program/nccl_function.hpp"
+#include "intercept/nccl/nccl_function.hpp"
 #include "space/kernel_name.hpp"
 #include "space/space_file.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 #include "intercept/submit/submitted_kernels.hpp"
 
 namespace contextune::intercept {

@@ -1,8 +1,8 @@
 #include "intercept/tuner/trial_launch.hpp"
 #include "intercept/site/launcher.hpp"
 
+#include "intercept/marks/open_regions.hpp"
 #include "intercept/program/capture_watch.hpp"
-#include "intercept/program/open_regions.hpp"
 #include "intercept/tuner/open_pass.hpp"
 
 #include <exception>

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "gpu/driver/driver.hpp"
-#include "intercept/program/allocation_map.hpp"
-#include "intercept/program/memory_hooks.hpp"
+#include "intercept/memory/allocation_map.hpp"
+#include "intercept/memory/memory_hooks.hpp"
 
 namespace allocation_calls {
 

@@ -1,5 +1,5 @@
 #include "catch.hpp"
-#include "intercept/program/region_mark.hpp"
+#include "intercept/marks/region_mark.hpp"
 
 using namespace contextune::intercept;
 

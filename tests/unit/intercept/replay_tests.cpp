@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "fixture.hpp"
-#include "intercept/program/memory_hooks.hpp"
+#include "intercept/memory/memory_hooks.hpp"
 
 using namespace contextune;
 

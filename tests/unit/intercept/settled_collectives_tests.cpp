@@ -4,7 +4,7 @@
 
 #include "catch.hpp"
 #include "intercept/collectives/process_collectives.hpp"
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/program/thread_state.hpp"
 
 using namespace contextune::intercept;

@@ -14,7 +14,7 @@
 #include "catch.hpp"
 #include "host/own_thread.hpp"
 #include "intercept/host/roomy_stack.hpp"
-#include "intercept/program/nccl_threads.hpp"
+#include "intercept/nccl/nccl_threads.hpp"
 #include "intercept/tuner/measurement.hpp"
 
 using namespace contextune::intercept;

@@ -1,4 +1,4 @@
-#include "intercept/program/open_regions.hpp"
+#include "intercept/marks/open_regions.hpp"
 
 #include <algorithm>
 

@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-#include "intercept/program/memory_handles.hpp"
+#include "intercept/memory/memory_handles.hpp"
 
 namespace contextune::intercept {
 

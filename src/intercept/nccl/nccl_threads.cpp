@@ -1,4 +1,4 @@
-#include "intercept/program/nccl_threads.hpp"
+#include "intercept/nccl/nccl_threads.hpp"
 
 #include <algorithm>
 #include <exception>

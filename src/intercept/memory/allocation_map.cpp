@@ -1,4 +1,4 @@
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 
 #include <algorithm>
 #include <utility>

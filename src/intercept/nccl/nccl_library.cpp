@@ -1,4 +1,4 @@
-#include "intercept/program/nccl_library.hpp"
+#include "intercept/nccl/nccl_library.hpp"
 
 #include <dlfcn.h>
 #include <link.h>

@@ -1,4 +1,4 @@
-#include "intercept/program/region_mark.hpp"
+#include "intercept/marks/region_mark.hpp"
 
 #include <contextune/error.hpp>
 

@@ -1,4 +1,4 @@
-#include "intercept/program/memory_hooks.hpp"
+#include "intercept/memory/memory_hooks.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "intercept/program/seen_ranges.hpp"
+#include "intercept/marks/seen_ranges.hpp"
 
 #include <exception>
 

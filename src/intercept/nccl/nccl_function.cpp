@@ -1,9 +1,9 @@
-#include "intercept/program/nccl_function.hpp"
+#include "intercept/nccl/nccl_function.hpp"
 
 #include <array>
 
-#include "intercept/program/collective_calls.hpp"
-#include "intercept/program/nccl_caller.hpp"
+#include "intercept/nccl/collective_calls.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
 
 namespace contextune::intercept {
 namespace {

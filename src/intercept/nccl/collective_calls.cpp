@@ -1,4 +1,4 @@
-#include "intercept/program/collective_calls.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 
 #include <atomic>
 #include <cstddef>

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "intercept/program/allocation_map.hpp"
+#include "intercept/memory/allocation_map.hpp"
 #include "preload/contextune_abi.h"
 
 namespace contextune::gpu {

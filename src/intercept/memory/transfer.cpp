@@ -1,4 +1,4 @@
-#include "intercept/program/transfer.hpp"
+#include "intercept/memory/transfer.hpp"
 
 namespace contextune::intercept {
 namespace {

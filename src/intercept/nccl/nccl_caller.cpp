@@ -1,4 +1,4 @@
-#include "intercept/program/nccl_caller.hpp"
+#include "intercept/nccl/nccl_caller.hpp"
 
 #include <dlfcn.h>
 #include <gnu/libc-version.h>
@@ -11,7 +11,7 @@
 #include <exception>
 #include <string_view>
 
-#include "intercept/program/nccl_library.hpp"
+#include "intercept/nccl/nccl_library.hpp"
 
 namespace contextune::intercept {
 namespace {
