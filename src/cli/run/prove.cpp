@@ -200,7 +200,8 @@ class Prover {
     const Proof proof = proof_of(runs);
     reporter_.say("contextune: " + log_name() + ", bare and tuned in turns, " +
                   std::to_string(request_.prove) + " times each\n  search     " + settled_ + "\n" +
-                  proof_text(proof, runs));
+                  proof_text(proof, runs) +
+                  (clock_ && !proof.own ? "  own clock  NOT in the output of every run\n" : ""));
     const bool holds = proof.holds() && runs.front().wait_status == status &&
                        (proof.bare == Likeness::Different ||
                         likeness(output, runs.front().output) != Likeness::Different);

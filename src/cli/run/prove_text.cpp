@@ -101,7 +101,8 @@ double number_of(std::string text) {
   std::erase(text, ',');
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc{} && end == text.data() + text.size() && number > 0
+  return error == std::errc{} && end == text.data() + text.size() && number > 0 &&
+                 std::isfinite(number)
              ? number
              : std::numeric_limits<double>::quiet_NaN();
 }
