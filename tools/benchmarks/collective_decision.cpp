@@ -13,6 +13,7 @@
 #include "collective/apply_decision.hpp"
 #include "collective/lease_table.hpp"
 #include "intercept/collectives/process_collectives.hpp"
+#include "intercept/nccl/collective_calls.hpp"
 #include "intercept/program/thread_state.hpp"
 #include "intercept/runtime/collective_hooks.hpp"
 
