@@ -87,6 +87,15 @@ class Prove(CommandTest):
         without = self.prove("--clock", r"took ([\d,.]+) us", THEN="print('took 1 us' if bare else 'sum')", status=1)
         self.assertIn("own clock  NOT in the output of every run", without.stderr)
 
+    def test_outputs_are_compared_in_all_but_the_clock(self):
+        says = "print(f'rate {len(runs)} GB/s\\nstep {len(runs)} us of {x}')"
+        clock = r"step ([\d.]+) us|rate .*"
+        same = self.prove("--clock", clock, THEN="x = 7; " + says)
+        self.assertIn("the same in every byte but for what --clock matches", same.stderr)
+        self.assertIn("step 1 us of 7", same.stdout)
+        other = self.prove("--clock", clock, THEN="x = 7 if bare else 8; " + says)
+        self.assertIn("the same but for numbers", other.stderr)
+
     def test_a_clock_that_cannot_be_read_is_refused(self):
         for clock, why in (("(", "--clock (: "), ("took", "there is no group in it"),
                            ("(sum)", "no line of the output has a time there")):

@@ -218,7 +218,7 @@ class Prover {
   }
 
   ProvedRun timed(ProvedRun run) const {
-    if (clock_) run.own_time = own_time(run.output, *clock_);
+    if (clock_) run.own_time = take_time(run.output, *clock_);
     return run;
   }
 

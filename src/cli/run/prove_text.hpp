@@ -17,8 +17,9 @@ struct ProvedRun {
   double own_time = 0;  ///< in whatever unit it prints; NaN: it printed none
 };
 
-/// The number in the expression's first group, in the last line that matches; NaN: there is none.
-[[nodiscard]] double own_time(const std::string& output, const std::regex& clock);
+/// The number in the expression's first group, in the last line that has one; NaN: there is none.
+/// @param output loses what the expression matches, once in each line: times are not compared
+[[nodiscard]] double take_time(std::string& output, const std::regex& clock);
 
 /// How an output is like another.
 enum class Likeness { Same, SameButNumbers, Different };

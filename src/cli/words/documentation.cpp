@@ -174,9 +174,10 @@ why, and `contextune reasons` what to do. --mode live repeats nothing.
 until its search is settled (5 runs at most), then N times as it is and N times tuned, in turns. The outputs
 are compared in every byte, and if these differ without their numbers, as lines with times may; then the ends
 and the wall times, by pairs. A program that times itself is compared by its own clock as well:
---clock 'Total time: ([0-9.]+)' reads the first group from the last line of each output that matches. Each run
-reads the standard input anew if that is a file, else nothing. The status is that of the first run, or 1 where
-tuned runs did something else.
+--clock 'Total time: ([0-9.]+)' reads the first group from the last line of each output that has one, and leaves
+what it matches out of the comparison of outputs, so that the rest can be the same in every byte; more is left
+out with alternatives, as in 'Total time: ([0-9.]+)|Bandwidth.*'. Each run reads the standard input anew if that
+is a file, else nothing. The status is that of the first run, or 1 where tuned runs did something else.
 
 -n N starts the program N times, as the ranks 0 to N-1 of one job on this host, which find one
 another by themselves; RANK, WORLD_SIZE and LOCAL_RANK are set as well, unless one of them is. Rank 0
@@ -215,7 +216,8 @@ Options
   text += "  --clock REGEX\n" +
           wrapped(
               "With --prove: compare what the program measures itself, the number in the "
-              "expression's first group, in the last line of its output that matches",
+              "expression's first group, in the last line of its output that has one; what "
+              "it matches is left out where outputs are compared",
               6);
   text += "  --space-out FILE\n" +
           wrapped(
