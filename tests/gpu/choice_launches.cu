@@ -1,8 +1,8 @@
 // A choice between one launch and several short ones, at many lengths of the one: what CUPTI makes
-// a launch cost must not decide it. Says how many times as fast the other way is, in turns and
-// without CUPTI, and whether it was taken, those that cost the most at the end; ends with 1 where
-// more than a tenth of the choices cost more than a tenth (a host's launches get faster and slower
-// for milliseconds).
+// a launch cost must not decide it. Says what both ways take later, in turns and without CUPTI, how
+// many times as fast the second is, and whether it was taken, those that cost the most at the end;
+// ends with 1 where more than a tenth of the choices cost more than a tenth (a host's launches get
+// faster and slower for milliseconds).
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -60,20 +60,9 @@ float time_of(Way way, int nanoseconds, int* out, cudaStream_t stream, cudaEvent
   return milliseconds;
 }
 
-/// Median of the ratios of pairs, one after the other.
-double ratio(Way first, Way second, int nanoseconds, int* out, cudaStream_t stream) {
-  cudaEvent_t before = nullptr, after = nullptr;
-  CUDA_CHECK(cudaEventCreate(&before));
-  CUDA_CHECK(cudaEventCreate(&after));
-  std::vector<double> all;
-  for (int i = 0; i < pairs; ++i) {
-    const double one = time_of(first, nanoseconds, out, stream, before, after);
-    all.push_back(one / time_of(second, nanoseconds, out, stream, before, after));
-  }
-  CUDA_CHECK(cudaEventDestroy(before));
-  CUDA_CHECK(cudaEventDestroy(after));
-  std::sort(all.begin(), all.end());
-  return all[all.size() / 2];
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
 }
 
 struct Found {
@@ -81,7 +70,8 @@ struct Found {
   int nanoseconds;
   bool keeps;           ///< the default won
   std::string timings;  ///< of both ways, when they were tuned
-  double gain = 0;      ///< how many times as fast the way is that is not the default
+  std::vector<double> firsts = {}, seconds = {}, ratios = {};  ///< later, in turns
+  double gain = 0;  ///< how many times as fast the way is that is not the default
   double reached() const { return std::min(1.0, keeps ? 1 / gain : gain); }
 };
 
@@ -121,19 +111,32 @@ int main() {
   // CUPTI stays for half a second, and leaves where a region begins.
   std::this_thread::sleep_for(std::chrono::milliseconds(600));
   CONTEXTUAL_AUTOTUNE("after", {.repeatable = true}) {}
-  for (Found& one : found) {
-    const Way first = one.whole_first ? &whole : &parts;
-    const Way second = one.whole_first ? &parts : &whole;
-    one.gain = ratio(first, second, one.nanoseconds, out, stream);
+  // The pairs of each are spread over the whole time, in which the host is in all its states.
+  cudaEvent_t before = nullptr, after = nullptr;
+  CUDA_CHECK(cudaEventCreate(&before));
+  CUDA_CHECK(cudaEventCreate(&after));
+  for (int i = 0; i < pairs; ++i) {
+    for (Found& one : found) {
+      const auto time = [&](Way way) {
+        return 1e3 * time_of(way, one.nanoseconds, out, stream, before, after);
+      };
+      one.firsts.push_back(time(one.whole_first ? &whole : &parts));
+      one.seconds.push_back(time(one.whole_first ? &parts : &whole));
+      one.ratios.push_back(one.firsts.back() / one.seconds.back());
+    }
   }
+  CUDA_CHECK(cudaEventDestroy(before));
+  CUDA_CHECK(cudaEventDestroy(after));
+  for (Found& one : found) one.gain = median(one.ratios);
   std::stable_sort(found.begin(), found.end(), [](const Found& one, const Found& other) {
     return one.reached() > other.reached();
   });
   std::size_t bad = 0;
   for (const Found& one : found) {
     bad += one.reached() < 0.9 ? 1 : 0;
-    std::printf("%s first, %5d ns:%s; the other is %.3f times as fast; %s\n",
-                one.whole_first ? "whole" : "parts", one.nanoseconds, one.timings.c_str(), one.gain,
+    std::printf("%s first, %5d ns:%s; later %.2f and %.2f us, %.3f times as fast; %s\n",
+                one.whole_first ? "whole" : "parts", one.nanoseconds, one.timings.c_str(),
+                median(one.firsts), median(one.seconds), one.gain,
                 one.keeps ? "not taken" : "taken");
   }
   std::printf(
