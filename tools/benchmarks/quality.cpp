@@ -73,7 +73,7 @@ Outcome tune(const Landscape& landscape, const TuningOptions& options, std::uint
   }
   double now = 0;
   while (!tuning.finished()) {
-    const PassPlan plan = tuning.begin_pass(now);
+    const PassPlan plan = tuning.begin_pass(PassId{tuning.entries()}, now);
     const std::vector<std::uint32_t> configs(plan.configs.begin(), plan.configs.end());
     now += landscape.region_seconds(configs);
     tuning.end_pass(plan.pass, launched, {}, now);

@@ -38,7 +38,7 @@ std::optional<PassResult> reduced(const Batch::Pass& pass,
                                   const CollectiveCost& cost_of_collective, bool least_wait,
                                   double timeout, std::string& culprit) {
   PassResult result;
-  result.pass = pass.number;
+  result.pass = PassId{pass.number};
   struct Reduced {
     SiteResult result;
     std::vector<SecondsOfRank> seconds;
@@ -218,10 +218,10 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
     const auto result = reduced(last_.passes[p], of_ranks, ranks, cost, least_wait,
                                 reports.front().options.trial_timeout, events_.culprit);
-    tuning_->charge(last_.passes[p].number, charged);
+    tuning_->charge(PassId{last_.passes[p].number}, charged);
     if (!result && overrun_on(p, ranks, reports)) continue;
     if (!result) {
-      tuning_->lose_result(last_.passes[p].number, now_);
+      tuning_->lose_result(PassId{last_.passes[p].number}, now_);
     } else {
       if (result->region_seconds > 0) {
         seconds += result->region_seconds;
@@ -268,9 +268,9 @@ void BatchPlanner::plan_passes(Batch& batch, bool bounded, std::size_t most) {
   // A site that appears late is admitted when it was there in two entries, which are none here.
   int idle_entries = 0;
   while (batch.passes.size() < most) {
-    const PassPlan plan = tuning_->begin_pass(now_, bounded);
+    const PassPlan plan = tuning_->begin_pass(PassId{tuning_->passes()}, now_, bounded);
     if (plan.counted) {
-      batch.passes.push_back({plan.pass, plan.stage, plan.measure,
+      batch.passes.push_back({plan.number, plan.stage, plan.measure,
                               std::vector(plan.configs.begin(), plan.configs.end())});
     }
     tuning_->end_pass(plan.pass, launched, {}, now_);

@@ -7,11 +7,6 @@
 namespace contextune {
 namespace {
 
-// Passes are told apart by their low 32 bits: those of the search alone come first, then entries
-// that only look, and then those of the shared search.
-constexpr std::uint64_t first_idle = std::uint64_t{1} << 29U;
-constexpr std::uint64_t first_shared = std::uint64_t{1} << 30U;
-
 /// As the search of this process alone may know it. Not ready until it is known that it stays so.
 SiteSpec alone(SiteSpec spec) {
   if (spec.collective && !spec.configs.empty()) {
@@ -66,7 +61,7 @@ void JoiningTuning::reject_config(SiteIndex index, std::uint32_t config, const s
   if (joined_ || !sites_[index].spec.collective) inner_->reject_config(index, config, detail, why);
 }
 
-PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
+PassPlan JoiningTuning::begin_pass(PassId pass, double now, bool bounded) {
   ++entries_;
   seeks_ = false;
   bounded_ = bounded;
@@ -77,18 +72,16 @@ PassPlan JoiningTuning::begin_pass(double now, bool bounded) {
     Companions found = source_->find(used, entries_ - sought_since_, bounded, now);
     if (found.state == Companions::State::Sought) {
       seeks_ = true;
-      return idle_entry(false);
+      return idle_entry(pass, false);
     }
     if (found.state == Companions::State::Known) join(std::move(found));
     // Alone, it would not repeat what others wait for in it as often as they do.
-    if (!joined_ && repeats_together_ && !bounded) return idle_entry(false);
+    if (!joined_ && repeats_together_ && !bounded) return idle_entry(pass, false);
     for (const SiteIndex index : std::exchange(undecided_, {}))
       if (!joined_) inner_->site_ready(index);
   }
-  if (!joined_ && entries_ == 1 && source_->may_be_any()) return idle_entry(true);
-  PassPlan plan = inner_->begin_pass(now, bounded);
-  if (joined_) plan.pass += first_shared;
-  return plan;
+  if (!joined_ && entries_ == 1 && source_->may_be_any()) return idle_entry(pass, true);
+  return inner_->begin_pass(pass, now, bounded);
 }
 
 bool JoiningTuning::needs_companions() const {
@@ -106,9 +99,9 @@ void JoiningTuning::leave(const std::string& why) {
   inner_->leave(why);
 }
 
-PassPlan JoiningTuning::idle_entry(bool counted) {
+PassPlan JoiningTuning::idle_entry(PassId pass, bool counted) {
   PassPlan plan;
-  plan.pass = first_idle + entries_;
+  plan.pass = pass;
   plan.stage = inner_->stage();
   plan.counted = counted;
   plan.waiting = counted ? Waiting::Nothing : Waiting::Ranks;
@@ -140,31 +133,10 @@ void JoiningTuning::join(Companions&& companions) {
   joined_ = true;
 }
 
-std::optional<std::uint64_t> JoiningTuning::inner_number(std::uint64_t pass) const {
-  if (joined_ ? pass < first_shared : pass >= first_idle) return std::nullopt;
-  return joined_ ? pass - first_shared : pass;
-}
-
-void JoiningTuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+void JoiningTuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
                              std::span<const SiteIndex> failed, double now) {
   if (has_collectives_) ++with_collectives_;
-  if (const auto number = inner_number(pass)) inner_->end_pass(*number, launched, failed, now);
-}
-
-void JoiningTuning::add_result(const PassResult& result, double now) {
-  const auto number = inner_number(result.pass);
-  if (!number) return;
-  PassResult own = result;
-  own.pass = *number;
-  inner_->add_result(own, now);
-}
-
-void JoiningTuning::charge(std::uint64_t pass, double seconds) {
-  if (const auto number = inner_number(pass)) inner_->charge(*number, seconds);
-}
-
-void JoiningTuning::lose_result(std::uint64_t pass, double now) {
-  if (const auto number = inner_number(pass)) inner_->lose_result(*number, now);
+  inner_->end_pass(pass, launched, failed, now);
 }
 
 void JoiningTuning::repeat_together(std::span<const std::uint32_t> ranks) {

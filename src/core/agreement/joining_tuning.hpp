@@ -29,12 +29,14 @@ class JoiningTuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                      Rejection why = Rejection::Wrong) override;
-  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
-  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
-                std::span<const SiteIndex> failed, double now) override;
-  void add_result(const PassResult& result, double now) override;
-  void charge(std::uint64_t pass, double seconds) override;
-  void lose_result(std::uint64_t pass, double now) override;
+  [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
+  void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
+                double now) override;
+  void add_result(const PassResult& result, double now) override {
+    inner_->add_result(result, now);
+  }
+  void charge(PassId pass, double seconds) override { inner_->charge(pass, seconds); }
+  void lose_result(PassId pass, double now) override { inner_->lose_result(pass, now); }
   void skip_entries(std::uint64_t entries) override {
     entries_ += entries;
     inner_->skip_entries(entries);
@@ -84,8 +86,7 @@ class JoiningTuning final : public RegionTuning {
 
   void join(Companions&& companions);
   [[nodiscard]] bool needs_companions() const;
-  [[nodiscard]] PassPlan idle_entry(bool counted);
-  [[nodiscard]] std::optional<std::uint64_t> inner_number(std::uint64_t pass) const;
+  [[nodiscard]] PassPlan idle_entry(PassId pass, bool counted);
 
   const TuningOptions options_;
   const std::unique_ptr<CompanionSource> source_;

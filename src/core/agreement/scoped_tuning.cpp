@@ -4,13 +4,6 @@
 #include <utility>
 
 namespace contextune {
-namespace {
-
-// Passes that are agreed on count from here, to be told from those that are not.
-constexpr std::uint64_t first_shared_pass = std::uint64_t{1} << 28U;
-
-}  // namespace
-
 SiteIndex ScopedTuning::Reports::outer(SiteIndex site) const {
   return site < half_.outer.size() ? half_.outer[site] : no_site;
 }
@@ -164,7 +157,7 @@ void ScopedTuning::reject_config(SiteIndex index, std::uint32_t config, const st
   half_of(sites_[index].shared).reject_config(sites_[index].inner, config, detail, why);
 }
 
-PassPlan ScopedTuning::begin_pass(double now, bool bounded) {
+PassPlan ScopedTuning::begin_pass(PassId pass, double now, bool bounded) {
   const auto collective = [](const Site& site) { return site.shared; };
   repeated_ = !bounded;
   if (is_to_part()) part();
@@ -176,11 +169,11 @@ PassPlan ScopedTuning::begin_pass(double now, bool bounded) {
   in_shared_ = together_ || (shared_open && (shared_begun_ || local_.finished()));
   shared_begun_ = in_shared_;
   if (!in_shared_) shared_.pass_by(now);
-  PassPlan plan = half_of(in_shared_).begin_pass(now, bounded);
+  PassPlan plan = half_of(in_shared_).begin_pass(pass, now, bounded);
   if (in_shared_ && is_to_part()) {
     part();
     in_shared_ = shared_begun_ = false;
-    plan = local_.begin_pass(now, bounded);
+    plan = local_.begin_pass(pass, now, bounded);
   }
   const auto winners = this->winners();
   plan_.assign(winners.begin(), winners.end());
@@ -188,7 +181,6 @@ PassPlan ScopedTuning::begin_pass(double now, bool bounded) {
   for (std::size_t inner = 0; inner < plan.configs.size() && inner < outer.size(); ++inner)
     if (sites_[outer[inner]].shared == in_shared_) plan_[outer[inner]] = plan.configs[inner];
   plan.configs = plan_;
-  if (in_shared_) plan.pass += first_shared_pass;
   return plan;
 }
 
@@ -200,35 +192,33 @@ std::vector<SiteIndex> ScopedTuning::inner_of(std::span<const SiteIndex> outer) 
   return inner;
 }
 
-void ScopedTuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+void ScopedTuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
                             std::span<const SiteIndex> failed, double now) {
-  if (in_shared_ && pass < first_shared_pass) return;
-  half_of(in_shared_)
-      .end_pass(in_shared_ ? pass - first_shared_pass : pass, inner_of(launched), inner_of(failed),
-                now);
+  half_of(in_shared_).end_pass(pass, inner_of(launched), inner_of(failed), now);
 }
 
+// Each half ignores the passes of the other.
 void ScopedTuning::add_result(const PassResult& result, double now) {
-  const bool shared = result.pass >= first_shared_pass;
-  PassResult own = result;
-  if (shared) own.pass -= first_shared_pass;
-  own.sites.clear();
-  for (SiteResult one : result.sites) {
-    if (one.site >= sites_.size() || sites_[one.site].shared != shared) continue;
-    one.site = sites_[one.site].inner;
-    own.sites.push_back(one);
+  for (const bool shared : {false, true}) {
+    PassResult own = result;
+    own.sites.clear();
+    for (SiteResult one : result.sites) {
+      if (one.site >= sites_.size() || sites_[one.site].shared != shared) continue;
+      one.site = sites_[one.site].inner;
+      own.sites.push_back(one);
+    }
+    half_of(shared).add_result(own, now);
   }
-  half_of(shared).add_result(own, now);
 }
 
-void ScopedTuning::charge(std::uint64_t pass, double seconds) {
-  const bool shared = pass >= first_shared_pass;
-  half_of(shared).charge(shared ? pass - first_shared_pass : pass, seconds);
+void ScopedTuning::charge(PassId pass, double seconds) {
+  local_.charge(pass, seconds);
+  shared_.charge(pass, seconds);
 }
 
-void ScopedTuning::lose_result(std::uint64_t pass, double now) {
-  const bool shared = pass >= first_shared_pass;
-  half_of(shared).lose_result(shared ? pass - first_shared_pass : pass, now);
+void ScopedTuning::lose_result(PassId pass, double now) {
+  local_.lose_result(pass, now);
+  shared_.lose_result(pass, now);
 }
 
 void ScopedTuning::overrun(double now) {

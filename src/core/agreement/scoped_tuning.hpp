@@ -36,16 +36,16 @@ class ScopedTuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                      Rejection why = Rejection::Wrong) override;
-  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
   void skip_entries(std::uint64_t entries) override { shared_.skip_entries(entries); }
   [[nodiscard]] bool wants_results() const override {
     return !in_shared_ || shared_.wants_results();
   }
-  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
-                std::span<const SiteIndex> failed, double now) override;
+  void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
+                double now) override;
   void add_result(const PassResult& result, double now) override;
-  void charge(std::uint64_t pass, double seconds) override;
-  void lose_result(std::uint64_t pass, double now) override;
+  void charge(PassId pass, double seconds) override;
+  void lose_result(PassId pass, double now) override;
   void overrun(double now) override;
   void cut_short() override { half_of(in_shared_).cut_short(); }
   [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return shared_.lockstep(); }

@@ -8,13 +8,6 @@
 #include "core/value/stable_hash.hpp"
 
 namespace contextune {
-namespace {
-
-// Numbers of entries before the first batch: they only show which sites there are.
-constexpr std::uint64_t observation_passes = std::uint64_t{1} << 31U;
-
-}  // namespace
-
 SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
                            Coordinator& coordinator, TuningObserver& observer)
     : options_(options),
@@ -156,7 +149,7 @@ void SharedTuning::pass_by(double now) {
   ++entries_;
 }
 
-PassPlan SharedTuning::begin_pass(double now, bool bounded) {
+PassPlan SharedTuning::begin_pass(PassId id, double now, bool bounded) {
   awaiting_ = false;
   count_decisions(!entered_);
   if (entered_) close_open_pass();
@@ -171,17 +164,11 @@ PassPlan SharedTuning::begin_pass(double now, bool bounded) {
   give_up_waiting(now);
   advance(now, bounded);
   plan_ = winners_;
-  PassPlan plan{batch_.passes.empty() ? 0 : batch_.passes.back().number + 1,
-                stage_,
-                Measure::Nothing,
-                false,
-                Waiting::Nothing,
-                {}};
+  PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
   if (next_pass_is_due(bounded)) {
     plan_pass(plan);
   } else if (sites_.empty() && !asked_ && !failed_ && (bounded ? batch_.number == 0 : !observed_)) {
     observed_ = true;
-    plan.pass = observation_passes + entries_;
     plan.counted = true;
   } else if (!finished()) {
     plan.waiting = asked_ || next_ < batch_.passes.size() ? Waiting::Ranks : batch_.waiting;
@@ -202,7 +189,8 @@ void SharedTuning::plan_pass(PassPlan& plan) {
     const SiteIndex here = local(index);
     if (here != no_site) plan_[here] = runnable(here, pass.configs[index]);
   }
-  plan.pass = plan.number = pass.number;
+  seen_[next_].pass = plan.pass;
+  plan.number = pass.number;
   plan.stage = pass.stage;
   plan.measure = pass.measure;
   plan.counted = true;
@@ -211,11 +199,11 @@ void SharedTuning::plan_pass(PassPlan& plan) {
   ++passes_;
 }
 
-void SharedTuning::end_pass(std::uint64_t number, std::span<const SiteIndex> launched,
+void SharedTuning::end_pass(PassId id, std::span<const SiteIndex> launched,
                             std::span<const SiteIndex> failed, double now) {
   if (!entered_) return;
   last_now_ = now;
-  if (open_ && batch_.passes[*open_].number != number) return;  // the end of another entry
+  if (open_ && seen_[*open_].pass != id) return;  // the end of another entry
   entered_ = false;
   if (!open_) return;
   Seen& seen = seen_[*open_];
@@ -234,9 +222,9 @@ void SharedTuning::end_pass(std::uint64_t number, std::span<const SiteIndex> lau
   }
 }
 
-SharedTuning::Seen* SharedTuning::seen_of(std::uint64_t number) {
-  for (std::size_t p = 0; p < seen_.size(); ++p)
-    if (batch_.passes[p].number == number && seen_[p].ended && !seen_[p].in) return &seen_[p];
+SharedTuning::Seen* SharedTuning::seen_of(PassId id) {
+  for (Seen& seen : seen_)
+    if (seen.pass == id && seen.ended && !seen.in) return &seen;
   return nullptr;
 }
 
@@ -266,16 +254,16 @@ void SharedTuning::add_result(const PassResult& result, double now) {
   }
 }
 
-void SharedTuning::charge(std::uint64_t number, double seconds) {
+void SharedTuning::charge(PassId id, double seconds) {
   if (!(seconds > 0)) return;
-  for (std::size_t p = 0; p < seen_.size(); ++p)
-    if (batch_.passes[p].number == number && !seen_[p].in)
-      seen_[p].report.region_seconds = std::min(0.0, seen_[p].report.region_seconds) - seconds;
+  for (Seen& seen : seen_)
+    if (seen.pass == id && !seen.in)
+      seen.report.region_seconds = std::min(0.0, seen.report.region_seconds) - seconds;
 }
 
-void SharedTuning::lose_result(std::uint64_t number, double now) {
+void SharedTuning::lose_result(PassId id, double now) {
   last_now_ = std::max(last_now_, now);
-  if (Seen* seen = seen_of(number)) {
+  if (Seen* seen = seen_of(id)) {
     seen->in = true;
     seen->report.lost = true;
   }

@@ -59,16 +59,16 @@ class SharedTuning final : public RegionTuning {
   void site_ready(SiteIndex site, std::span<const std::uint32_t> unusable = {}) override;
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                      Rejection why = Rejection::Wrong) override;
-  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
+  [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
   /// In place of begin_pass, and without an end: an entry in which nothing is to be done about this
   /// search. It counts as one all the same, since ranks name entries by their number.
   void pass_by(double now);
   void skip_entries(std::uint64_t entries) override { entries_ += entries; }
-  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
-                std::span<const SiteIndex> failed, double now) override;
+  void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
+                double now) override;
   void add_result(const PassResult& result, double now) override;
-  void charge(std::uint64_t pass, double seconds) override;
-  void lose_result(std::uint64_t pass, double now) override;
+  void charge(PassId pass, double seconds) override;
+  void lose_result(PassId pass, double now) override;
   /// Between batches only, where all ranks are at the same entry.
   [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }
   void overrun(double now) override;
@@ -123,6 +123,7 @@ class SharedTuning final : public RegionTuning {
   /// What this rank has of one pass of the batch.
   struct Seen {
     PassReport report;
+    std::optional<PassId> pass{};  ///< once it has begun
     bool ended = false;
     bool in = false;  ///< its result has come, or never will
   };
@@ -143,7 +144,7 @@ class SharedTuning final : public RegionTuning {
   void plan_pass(PassPlan& plan);
   void close_open_pass();
   void give_up_waiting(double now);
-  [[nodiscard]] Seen* seen_of(std::uint64_t pass);
+  [[nodiscard]] Seen* seen_of(PassId pass);
   [[nodiscard]] bool batch_is_through() const;
   [[nodiscard]] bool has_news() const;
 

@@ -67,10 +67,14 @@ enum class Waiting {
   Pause     ///< one of them goes on later: there is no pass before the region comes round again
 };
 
+/// Names an entry of a region for as long as its results may come. Whoever makes the entries gives
+/// each a greater one than all before, whatever tunes it then.
+enum class PassId : std::uint64_t {};
+
 /// What every site runs in one entry. `configs` is indexed by site; a site beyond its end runs
 /// config 0. It stays as it is until the next begin_pass, whatever else is called.
 struct PassPlan {
-  std::uint64_t pass = 0;  ///< number of this pass; of the next one if this entry is not counted
+  PassId pass{};  ///< as begin_pass was told
   Stage stage = Stage::Finished;
   Measure measure = Measure::Nothing;
   bool counted = false;
@@ -103,7 +107,7 @@ struct SiteResult {
 
 /// Everything measured in one pass.
 struct PassResult {
-  std::uint64_t pass = 0;
+  PassId pass{};
   std::vector<SiteResult> sites;  ///< after Measure::Span at most those that have failed
   double region_seconds = 0;      ///< not above 0: not known
   double sm_clock_hz = 0;         ///< 0: not known
@@ -140,9 +144,10 @@ class RegionTuning {
 
   /// An entry begins, which settle_entry() permits if it is bounded. If the one before never ended,
   /// it counts as abandoned.
+  /// @param pass which all calls about this entry name
   /// @param bounded the program makes the entries (`live`): what a trial costs is its time, and
   ///        it is never kept waiting for a rank that has not spoken
-  [[nodiscard]] virtual PassPlan begin_pass(double now, bool bounded = true) = 0;
+  [[nodiscard]] virtual PassPlan begin_pass(PassId pass, double now, bool bounded = true) = 0;
 
   /// So many entries came and went, with the winners, of which begin_pass was not told: ranks that
   /// found the winners in different ones mean the same one by a number all the same.
@@ -152,7 +157,7 @@ class RegionTuning {
   /// @param launched sites that were launched in it, each once
   /// @param failed those among them whose config could not be launched (and that ran the default
   ///        instead)
-  virtual void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+  virtual void end_pass(PassId pass, std::span<const SiteIndex> launched,
                         std::span<const SiteIndex> failed, double now) = 0;
 
   /// What was measured in a pass that has ended; once for each whose plan said so. May come entries
@@ -161,10 +166,10 @@ class RegionTuning {
 
   /// In that pass, whose results have not come, a trial did what it does once only, as a collective
   /// that connects. It has no time then, but what the program waited counts against max_slowdown.
-  virtual void charge(std::uint64_t pass, double seconds) = 0;
+  virtual void charge(PassId pass, double seconds) = 0;
 
   /// Nothing will come for that pass.
-  virtual void lose_result(std::uint64_t pass, double now) = 0;
+  virtual void lose_result(PassId pass, double now) = 0;
 
   /// Whether the next begin_pass may depend on results that have not come. To ask the GPU's clock
   /// for them halts the program a little, and with it every rank that is to meet it.

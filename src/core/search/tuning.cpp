@@ -68,27 +68,27 @@ void Tuning::reject_config(SiteIndex site, std::uint32_t config, const std::stri
 void Tuning::keep_default(SiteIndex site) {
   engine_->keep_default(site);
 }
-PassPlan Tuning::begin_pass(double now, bool bounded) {
-  return engine_->begin_pass(now, bounded);
+PassPlan Tuning::begin_pass(PassId pass, double now, bool bounded) {
+  return engine_->begin_pass(pass, now, bounded);
 }
-void Tuning::end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
+void Tuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
                       std::span<const SiteIndex> failed, double now) {
   engine_->end_pass(pass, launched, failed, now);
 }
 void Tuning::add_result(const PassResult& result, double now) {
   engine_->add_result(result, now);
 }
-void Tuning::charge(std::uint64_t /*pass*/, double seconds) {
-  engine_->charge(seconds);
+void Tuning::charge(PassId pass, double seconds) {
+  engine_->charge(pass, seconds);
 }
-void Tuning::lose_result(std::uint64_t pass, double now) {
+void Tuning::lose_result(PassId pass, double now) {
   engine_->lose_result(pass, now);
 }
 void Tuning::overrun(double now) {
   engine_->overrun(now);
 }
 void Tuning::spend(double seconds) {
-  engine_->charge(seconds);
+  engine_->spend(seconds);
 }
 bool Tuning::finished() const {
   return engine_->finished();

@@ -37,12 +37,12 @@ class Tuning final : public RegionTuning {
   /// A ready site's other configs cannot be run any more, for no fault of theirs: nothing more is
   /// said of them, and what is known of the site is no winner to be kept.
   void keep_default(SiteIndex site);
-  [[nodiscard]] PassPlan begin_pass(double now, bool bounded = true) override;
-  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
-                std::span<const SiteIndex> failed, double now) override;
+  [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
+  void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
+                double now) override;
   void add_result(const PassResult& result, double now) override;
-  void charge(std::uint64_t pass, double seconds) override;
-  void lose_result(std::uint64_t pass, double now) override;
+  void charge(PassId pass, double seconds) override;
+  void lose_result(PassId pass, double now) override;
   void overrun(double now) override;
   void spend(double seconds) override;
   [[nodiscard]] bool finished() const override;

@@ -10,7 +10,6 @@ namespace contextune {
 namespace {
 
 /// Number of an entry that only shows which sites there are.
-constexpr std::uint64_t observation_pass = std::uint64_t{1} << 28U;
 
 /// The same for the same sites in any order.
 std::uint64_t situation_of(std::span<const SiteIndex> launched) {
@@ -111,7 +110,7 @@ std::vector<std::uint32_t> Tuning::Engine::known_configs() const {
   return configs;
 }
 
-PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
+PassPlan Tuning::Engine::begin_pass(PassId id, double now, bool bounded) {
   if (entered_) abandon_open_pass();
   if (std::isnan(first_now_)) {
     first_now_ = now;
@@ -131,9 +130,8 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
   // What has to be shown again, or survived again, does not run before.
   for (SiteIndex index = 0; stage_ != Stage::Confirm && index < sites_.size(); ++index)
     if (sites_[index].holds_back()) plan_[index] = winners_[index];
-  PassPlan plan{passes_, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
+  PassPlan plan{id, stage_, Measure::Nothing, false, Waiting::Nothing, {}};
   if (options_.store_knows && entries_ == 1 && sites_.empty()) {
-    plan.pass = observation_pass;
     plan.counted = true;
     return plan;
   }
@@ -171,9 +169,9 @@ PassPlan Tuning::Engine::begin_pass(double now, bool bounded) {
     waited_ = 0;
     pass.configs = plan_;
     pass.measure = plan.measure;
-    plan.number = passes_;
-    open_ = passes_++;
-    pending_.emplace(*open_, std::move(pass));
+    plan.number = pass.number = passes_++;
+    open_ = id;
+    pending_.emplace(id, std::move(pass));
   } else if (plan.waiting == Waiting::Nothing && stage_ != Stage::Finished) {
     plan.waiting = Waiting::Results;
     if (waited_++ == 0) waiting_since_ = now;
@@ -193,11 +191,11 @@ void Tuning::Engine::plan_trials(PendingPass& pass) {
   }
 }
 
-void Tuning::Engine::end_pass(std::uint64_t number, std::span<const SiteIndex> launched,
+void Tuning::Engine::end_pass(PassId id, std::span<const SiteIndex> launched,
                               std::span<const SiteIndex> failed, double now) {
   if (!entered_) return;
   last_now_ = now;
-  PendingPass* pass = open_ == number ? &pending_.at(number) : nullptr;
+  PendingPass* pass = open_ == id ? &pending_.at(id) : nullptr;
   if (open_ && pass == nullptr) return;  // the end of another entry
   entered_ = false;
   open_.reset();
@@ -243,7 +241,7 @@ void Tuning::Engine::end_pass(std::uint64_t number, std::span<const SiteIndex> l
     if (pass->experiment == experiment_.number()) {
       experiment_.settle(pass->slot, {std::numeric_limits<double>::infinity(), pass->situation});
     }
-    pending_.erase(number);
+    pending_.erase(id);
   }
   advance();
 }
@@ -256,17 +254,15 @@ void Tuning::Engine::add_result(const PassResult& result, double now) {
   advance();
 }
 
-void Tuning::Engine::lose_result(std::uint64_t number, double now) {
+void Tuning::Engine::lose_result(PassId id, double now) {
   last_now_ = std::max(last_now_, now);
-  const auto at = pending_.find(number);
+  const auto at = pending_.find(id);
   if (at == pending_.end() || !at->second.ended) return;
   resolve(at, nullptr);
   advance();
 }
 
-void Tuning::Engine::resolve(std::map<std::uint64_t, PendingPass>::iterator at,
-                             const PassResult* result) {
-  const std::uint64_t number = at->first;
+void Tuning::Engine::resolve(std::map<PassId, PendingPass>::iterator at, const PassResult* result) {
   const PendingPass pass = std::move(at->second);
   pending_.erase(at);
   if (result != nullptr && !result->throttled) {
@@ -282,20 +278,19 @@ void Tuning::Engine::resolve(std::map<std::uint64_t, PendingPass>::iterator at,
   }
   if (pass.stage == Stage::Table) {
     if (pass.suspect) settle_suspect(pass);
-    settle_trials(pass, result, number);
+    settle_trials(pass, result);
   } else {
-    settle_experiment(pass, result, number);
+    settle_experiment(pass, result);
   }
 }
 
-void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* result,
-                                   std::uint64_t number) {
+void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* result) {
   const bool counts = result != nullptr && !result->throttled;
   for (const PlannedTrial& trial : pass.trials) {
     const SiteResult* seen = find_result(result, trial.site);
     TuningSite& site = sites_[trial.site];
     if (seen != nullptr && seen->has_failed() && !trial.failed)
-      fail_as_seen(*seen, trial.runs, trial.step.iteration, number);
+      fail_as_seen(*seen, trial.runs, trial.step.iteration, pass.number);
     if (seen != nullptr && seen->config == trial.runs && took_too_long(*seen))
       time_out(trial.site, trial.runs, trial.step.iteration, took(*seen));
     const bool tried = trial.runs == trial.step.config && !trial.failed;
@@ -303,7 +298,7 @@ void Tuning::Engine::settle_trials(const PendingPass& pass, const PassResult* re
     if (measured && seen->launches > 0) site.launches = seen->launches;
     site.in_pieces = site.in_pieces || (measured && seen->in_pieces);
     site.progress->result(trial.step, measured && counts ? seen->seconds : no_sample);
-    report_trial(trial, measured ? seen : nullptr, result, number, counts);
+    report_trial(trial, measured ? seen : nullptr, result, pass.number, counts);
   }
   if (!counts) return;
   for (const SiteIndex index : pass.launched) {
@@ -338,8 +333,7 @@ void Tuning::Engine::report_trial(const PlannedTrial& trial, const SiteResult* s
   observer_.trial(event);
 }
 
-void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult* result,
-                                       std::uint64_t number) {
+void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult* result) {
   if (pass.experiment != experiment_.number()) return;
   const bool counts = result != nullptr && !result->throttled;
   double seconds = counts ? region_seconds(*result) : no_sample;
@@ -353,7 +347,7 @@ void Tuning::Engine::settle_experiment(const PendingPass& pass, const PassResult
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {
     const SiteResult& seen = result->sites[i];
     if (!seen.has_failed() || seen.site >= pass.configs.size()) continue;
-    fail_as_seen(seen, pass.configs[seen.site], 0, number);
+    fail_as_seen(seen, pass.configs[seen.site], 0, pass.number);
     seconds = std::numeric_limits<double>::infinity();
   }
   for (std::size_t i = 0; result != nullptr && i < result->sites.size(); ++i) {

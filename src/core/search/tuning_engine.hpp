@@ -79,12 +79,15 @@ class Tuning::Engine {
   void reject_config(SiteIndex index, std::uint32_t config, const std::string& detail,
                      Rejection why);
   void keep_default(SiteIndex index);
-  PassPlan begin_pass(double now, bool bounded);
-  void end_pass(std::uint64_t pass, std::span<const SiteIndex> launched,
-                std::span<const SiteIndex> failed, double now);
+  PassPlan begin_pass(PassId id, double now, bool bounded);
+  void end_pass(PassId id, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
+                double now);
   void add_result(const PassResult& result, double now);
-  void charge(double seconds) { trials_cost_ += seconds; }
-  void lose_result(std::uint64_t pass, double now);
+  void charge(PassId id, double seconds) {
+    if (pending_.contains(id)) spend(seconds);
+  }
+  void spend(double seconds) { trials_cost_ += seconds; }
+  void lose_result(PassId id, double now);
   void overrun(double now);
 
   [[nodiscard]] bool finished() const;
@@ -110,6 +113,7 @@ class Tuning::Engine {
   };
   /// A counted pass whose result has not come.
   struct PendingPass {
+    std::uint64_t number = 0;  ///< among the counted ones
     Stage stage = Stage::Table;
     Measure measure = Measure::Nothing;
     bool ended = false;
@@ -124,11 +128,11 @@ class Tuning::Engine {
 
   // tuning_engine.cpp
   void plan_trials(PendingPass& pass);
-  void settle_trials(const PendingPass& pass, const PassResult* result, std::uint64_t number);
+  void settle_trials(const PendingPass& pass, const PassResult* result);
   void report_trial(const PlannedTrial& trial, const SiteResult* seen, const PassResult* result,
                     std::uint64_t number, bool counts);
-  void settle_experiment(const PendingPass& pass, const PassResult* result, std::uint64_t number);
-  void resolve(std::map<std::uint64_t, PendingPass>::iterator at, const PassResult* result);
+  void settle_experiment(const PendingPass& pass, const PassResult* result);
+  void resolve(std::map<PassId, PendingPass>::iterator at, const PassResult* result);
   void abandon_open_pass();
   [[nodiscard]] std::vector<std::uint32_t> known_configs() const;
 
@@ -230,9 +234,9 @@ class Tuning::Engine {
   bool overran_ = false;  ///< a pass did not end in time: nothing more is tried
 
   std::deque<Suspect> suspects_;  ///< of this generation, before its table
-  std::map<std::uint64_t, PendingPass> pending_;
-  std::optional<std::uint64_t> open_;  ///< the counted pass that is going on
-  bool entered_ = false;               ///< an entry is going on
+  std::map<PassId, PendingPass> pending_;
+  std::optional<PassId> open_;  ///< the counted pass that is going on
+  bool entered_ = false;        ///< an entry is going on
   std::vector<std::uint32_t> plan_;
   std::uint64_t passes_ = 0;
   std::uint64_t entries_ = 0;

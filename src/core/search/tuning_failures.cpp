@@ -92,7 +92,7 @@ void Tuning::Engine::overrun(double now) {
     const auto [index, config] = tried.front();
     time_out(index, config, 0, no_sample);
     TrialEvent event;
-    event.pass = pending_.begin()->first;
+    event.pass = pending_.begin()->second.number;
     event.site = index;
     event.config = config;
     event.seconds = no_sample;
@@ -115,7 +115,7 @@ void Tuning::Engine::overrun(double now) {
 
 std::vector<std::pair<SiteIndex, std::uint32_t>> Tuning::Engine::under_way() const {
   std::vector<std::pair<SiteIndex, std::uint32_t>> tried;
-  for (const auto& [number, pass] : pending_) {
+  for (const auto& [id, pass] : pending_) {
     for (SiteIndex index = 0; index < pass.configs.size(); ++index) {
       const TuningSite& site = sites_[index];
       const std::uint32_t config = pass.configs[index];

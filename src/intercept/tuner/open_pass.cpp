@@ -22,7 +22,8 @@ PassRecord* OpenPass::record_of(std::uint64_t tag) const noexcept {
 std::uint64_t OpenPass::tag(SiteIndex site) const noexcept {
   const auto slot =
       site + 1U < WorkTag::first_graph ? static_cast<std::uint16_t>(site + 1) : std::uint16_t{0};
-  return WorkTag{search_.id_, search_.pass_.load(std::memory_order_relaxed), slot}.pack();
+  const auto pass = static_cast<std::uint32_t>(search_.pass_.load(std::memory_order_relaxed));
+  return WorkTag{search_.id_, pass, slot}.pack();
 }
 
 std::uint64_t OpenPass::begin_call(SiteIndex site) {
@@ -44,16 +45,16 @@ void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
   const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
   if (issued && !per_thread) return;
   const std::lock_guard lock(search_.mutex_);
-  const bool probes = search_.probation_.is_probing();
   PassRecord* const open = search_.open_.get();
-  if (open == nullptr || (!open->counted && !probes) || search_.spans_ == nullptr) return;
+  const bool is_timed = open != nullptr && (open->counted || search_.probation_.is_probing());
+  if (!is_timed || search_.spans_ == nullptr) return;
   // The legacy stream is another one on each device, and only the timer knows which is meant.
   const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
   auto& touched = search_.touched_;
   const bool known = std::find(touched.begin(), touched.end(), stream) != touched.end();
   if (!open->span_open) {
     open->span_open = true;
-    search_.spans_->begin(probes ? search_.probation_.probe() : open->pass, stream);
+    search_.spans_->begin(static_cast<std::uint64_t>(open->pass), stream);
   } else if (per_thread ? issued : !known) {
     search_.spans_->touch(stream);
   } else {

@@ -6,8 +6,8 @@
 
 namespace contextune::intercept {
 
-PassRecord::PassRecord(std::uint64_t number, Measure what, std::span<const std::uint32_t> configs)
-    : pass(number), measure(what), counted(true), configs_(configs.begin(), configs.end()) {}
+PassRecord::PassRecord(PassId id, Measure what, std::span<const std::uint32_t> configs)
+    : pass(id), measure(what), counted(true), configs_(configs.begin(), configs.end()) {}
 
 PassRecord::SiteCount& PassRecord::count(SiteIndex site) {
   while (sites_.size() <= site) {

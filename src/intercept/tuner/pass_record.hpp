@@ -30,9 +30,9 @@ class PassRecord {
   };
 
   PassRecord() = default;
-  PassRecord(std::uint64_t pass, Measure measure, std::span<const std::uint32_t> configs);
+  PassRecord(PassId pass, Measure measure, std::span<const std::uint32_t> configs);
 
-  std::uint64_t pass = 0;
+  PassId pass{};
   Measure measure = Measure::Nothing;
   bool counted = false;
   std::optional<log::TableRow> row;  ///< of the table that it is

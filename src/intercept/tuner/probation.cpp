@@ -7,12 +7,6 @@
 #include "intercept/host/clock.hpp"
 
 namespace contextune::intercept {
-namespace {
-
-// Numbers of entries that are no passes.
-constexpr std::uint64_t first_probe = std::uint64_t{1} << 30U;
-
-}  // namespace
 
 void Probation::add_site(const Site& site, std::size_t num_configs,
                          std::optional<StoredWinner> stored, Suspicions suspicions) {
@@ -114,24 +108,25 @@ std::optional<double> Probation::overdue_in(double timeout, double now) const {
   return std::max(0.0, since_ + timeout + 2 * quiet_period_ - now);
 }
 
-std::optional<std::uint64_t> Probation::begin_probe() {
-  const bool expects = num_probes_ == 0 && results_.store_knows();
-  if (probe_ || (winners_.empty() && !expects)) return std::nullopt;
-  probe_ = Probe{first_probe + num_probes_++, true, {}};
-  return probe_->number;
+bool Probation::begin_probe(PassId pass, bool is_all) {
+  const bool expects = !has_probed_ && results_.store_knows();
+  if (probe_ || (winners_.empty() && !expects)) return false;
+  has_probed_ = true;
+  probe_ = Probe{pass, is_all, true, {}};
+  return true;
 }
 
-bool Probation::end_probe(std::uint64_t pass, bool has_span) {
+bool Probation::end_probe(bool has_span) {
   if (!is_probing()) return false;
-  const bool is_all = pass == probe_->number;  // the tuning knows nothing of that entry
+  const bool is_all = probe_->is_all;
   probe_->open = false;
   probe_->used = winners_;
   if (!has_span) probe_.reset();
   return is_all;
 }
 
-bool Probation::close_probe(std::uint64_t number, double seconds, Trials& survived) {
-  if (!probe_ || probe_->number != number) return false;
+bool Probation::close_probe(PassId pass, double seconds, Trials& survived) {
+  if (!probe_ || probe_->pass != pass) return false;
   survived = std::isfinite(seconds) ? std::move(probe_->used) : Trials{};
   probe_.reset();
   return true;

@@ -74,12 +74,11 @@ class Probation {
   [[nodiscard]] std::optional<double> overdue_in(double timeout, double now) const;
 
   // An entry that is watched only to know when its work has ended, and what ran in it: a probe.
-  /// Its number, which no pass has. Absent: there is nothing to find out, or another one's work
-  /// has not ended.
-  [[nodiscard]] std::optional<std::uint64_t> begin_probe();
+  /// @param is_all the tuning knows nothing of that entry
+  /// @return false: there is nothing to find out, or another one's work has not ended
+  [[nodiscard]] bool begin_probe(PassId pass, bool is_all);
   /// Its entry is under way.
   [[nodiscard]] bool is_probing() const noexcept { return probe_ && probe_->open; }
-  [[nodiscard]] std::uint64_t probe() const noexcept { return probe_->number; }
   /// Its entry is over, and its work is awaited.
   [[nodiscard]] bool awaits_probe() const noexcept { return probe_ && !probe_->open; }
   /// Its entry has not ended, and will not.
@@ -89,11 +88,11 @@ class Probation {
   /// An entry has ended.
   /// @param has_span its work is timed
   /// @return whether the entry was nothing but the probe
-  [[nodiscard]] bool end_probe(std::uint64_t pass, bool has_span);
+  [[nodiscard]] bool end_probe(bool has_span);
   /// A span's time has come; NaN: it is not known.
   /// @param survived gets what ran in it
   /// @return false: it is another one's
-  [[nodiscard]] bool close_probe(std::uint64_t number, double seconds, Trials& survived);
+  [[nodiscard]] bool close_probe(PassId pass, double seconds, Trials& survived);
 
  private:
   struct Prospect {
@@ -103,7 +102,8 @@ class Probation {
     std::vector<bool> survived;  ///< by config: it was tried, and the process is still there
   };
   struct Probe {
-    std::uint64_t number = 0;
+    PassId pass{};
+    bool is_all = false;
     bool open = true;
     Trials used;
   };
@@ -122,7 +122,7 @@ class Probation {
   double begun_ = 0;         ///< the entry before this one
   double quiet_period_ = 0;  ///< from one entry with nothing in flight to the next
   std::optional<Probe> probe_;
-  std::uint64_t num_probes_ = 0;
+  bool has_probed_ = false;
 };
 
 }  // namespace contextune::intercept

@@ -124,7 +124,7 @@ bool Search::looks_first() const noexcept {
 PassPlan Search::plan_entry(double now, bool bounded) {
   probation_.drop_probe();
   was_entered_.store(true, std::memory_order_relaxed);
-  const PassPlan plan = tuning_->begin_pass(now, bounded);
+  const PassPlan plan = tuning_->begin_pass(next_pass(), now, bounded);
   settle_all();
   for (std::size_t i = 0; i < sites_.size(); ++i) {
     if (i < plan.configs.size() && !sites_[i]->dropped) sites_[i]->set_planned(plan.configs[i]);
@@ -154,7 +154,6 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
     open_->row = log::TableRow{plan.number, plan.agreed};
   agreed_ = plan.agreed;
-  pass_.store(static_cast<std::uint32_t>(plan.pass), std::memory_order_relaxed);
   touched_.clear();
   unread_launches_ = 0;
   Watch watch = Watch::Count;
@@ -163,7 +162,7 @@ PassPlan Search::plan_entry(double now, bool bounded) {
     watch = Watch::Span;
     if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
   }
-  if (watch == Watch::Count && open_probe()) watch = Watch::Span;
+  if (watch == Watch::Count && open_probe(false)) watch = Watch::Span;
   watch_.store(watch, std::memory_order_release);
   settled_changed();
   probation_.entry_begins(now);
@@ -225,7 +224,7 @@ void Search::end(double now) {
   watch_.store(Watch::Nothing, std::memory_order_release);
   std::unique_ptr<PassRecord> record = std::move(open_);
   if (record->span_open) spans_->end();
-  if (probation_.end_probe(record->pass, record->span_open)) return;
+  if (probation_.end_probe(record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
   for (const SiteIndex index : failed)

@@ -217,6 +217,10 @@ class Search {
   void note_failed(const Site& site, std::uint32_t config, TrialStatus why);
   [[nodiscard]] bool begin_waited(const std::function<bool()>& synchronise,
                                   const std::function<bool()>& interrupted);
+  /// Names the entry that is about to begin.
+  [[nodiscard]] PassId next_pass() noexcept {
+    return PassId{pass_.fetch_add(1, std::memory_order_relaxed) + 1};
+  }
   [[nodiscard]] PassPlan plan_entry(double now, bool bounded);
   /// Where configs differ in how many launches they make, each of which CUPTI makes dearer for as
   /// long as it is there.
@@ -230,12 +234,12 @@ class Search {
   /// What is waited for has not ended in time, so the search ends.
   void overrun();
   void note_winners();
-  [[nodiscard]] bool open_probe();
+  [[nodiscard]] bool open_probe(bool is_all);
   void drop_open_entry();
   void report_runs(const PassRecord& record, std::span<const SiteIndex> launched,
                    std::span<const SiteIndex> failed);
   void begin_probe(double now);
-  [[nodiscard]] bool close_probe(std::uint64_t number, double seconds);
+  [[nodiscard]] bool close_probe(PassId pass, double seconds);
   [[nodiscard]] bool nothing_to_do() const {
     return stopped_ ||
            (finished_.load(std::memory_order_relaxed) && sites_.size() == sites_when_finished_);
@@ -274,7 +278,7 @@ class Search {
   double keep_next_ = 0;  ///< when what was measured is stored next; 0: nothing was begun
   std::atomic<bool> finished_{false};
   std::atomic<Watch> watch_{Watch::Nothing};
-  std::atomic<std::uint32_t> pass_{0};  ///< the low bits of the pass under way
+  std::atomic<std::uint64_t> pass_{0};  ///< of the entry under way, or of the last one
   bool stopped_ = false;
   bool saving_ = false;             ///< winners are being written
   std::atomic<bool> notes_{false};  ///< of what was found out are being written

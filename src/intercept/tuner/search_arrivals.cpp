@@ -22,7 +22,7 @@ void Search::collect_spans(double now) {
   span_results_.clear();
   spans_->collect(span_results_);
   for (const SpanTimer::Span& span : span_results_) {
-    if (close_probe(span.tag, span.seconds)) continue;
+    if (close_probe(PassId{span.tag}, span.seconds)) continue;
     PassRecord* record = find_record(static_cast<std::uint32_t>(span.tag));
     if (record == nullptr || record == open_.get()) continue;
     PassResult result;

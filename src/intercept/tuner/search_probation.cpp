@@ -40,8 +40,9 @@ void Search::note_in_flight() {
   probation_.note(tried);
 }
 
-bool Search::open_probe() {
-  if (!probation_.begin_probe()) return false;
+bool Search::open_probe(bool is_all) {
+  const PassId pass{pass_.load(std::memory_order_relaxed)};
+  if (!probation_.begin_probe(pass, is_all)) return false;
   if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
   return true;
 }
@@ -51,10 +52,11 @@ void Search::begin_probe(double now) {
   if (stopped_ || open_ != nullptr) return;
   collect_spans(now);
   note_in_flight();
-  if (probation_.winners().empty() || !open_probe()) return;
-  open_ = std::make_unique<PassRecord>(probation_.probe(), Measure::Nothing, tuning_->winners());
+  if (probation_.winners().empty()) return;
+  const PassId pass = next_pass();
+  if (!open_probe(true)) return;
+  open_ = std::make_unique<PassRecord>(pass, Measure::Nothing, tuning_->winners());
   open_->counted = false;
-  pass_.store(static_cast<std::uint32_t>(probation_.probe()), std::memory_order_relaxed);
   touched_.clear();
   watch_.store(Watch::Span, std::memory_order_release);
   settled_changed();
@@ -66,9 +68,9 @@ void Search::drop_open_entry() {
   watch_.store(Watch::Nothing, std::memory_order_release);
 }
 
-bool Search::close_probe(std::uint64_t number, double seconds) {
+bool Search::close_probe(PassId pass, double seconds) {
   Probation::Trials survived;
-  if (!probation_.close_probe(number, seconds, survived)) return false;
+  if (!probation_.close_probe(pass, seconds, survived)) return false;
   note_survived(survived);
   return true;
 }

@@ -298,7 +298,7 @@ TEST_CASE("a communicator with ranks that are not tuned together keeps its defau
   const SiteIndex site = rank.tuning.add_site(spec);
   double now = 0;
   for (int entry = 0; entry < 200 && !rank.tuning.finished(); ++entry) {
-    const PassPlan plan = rank.tuning.begin_pass(now, true);
+    const PassPlan plan = rank.tuning.begin_pass(next_pass(), now, true);
     (void)of_two.decide("all_gather", site, now);
     now += 1e-3;
     rank.tuning.end_pass(plan.pass, std::vector{site}, {}, now);

@@ -60,9 +60,12 @@ class FakeRegion {
     bool added = false;
   };
 
+  /// The first is 0: the number of a pass where each entry is one.
+  PassId next_pass() { return PassId{num_begun_++}; }
+
   /// One entry, as a program and its interception would do it.
   PassPlan entry() {
-    PassPlan plan = tuning.begin_pass(now, bounded);
+    PassPlan plan = tuning.begin_pass(next_pass(), now, bounded);
     configs_run.assign(plan.configs.begin(), plan.configs.end());
     std::vector<SiteIndex> launched;
     std::vector<SiteIndex> failed;
@@ -99,7 +102,8 @@ class FakeRegion {
       one.launches = site.launches;
       one.in_pieces = site.in_pieces;
       one.seconds = site.seconds[config] * (1 + noise * normal());
-      if (lost_samples.contains({plan.pass, site.index})) one.status = SiteResult::Status::Missing;
+      if (lost_samples.contains({plan.number, site.index}))
+        one.status = SiteResult::Status::Missing;
       result.sites.push_back(one);
     }
     double region = 0;
@@ -110,12 +114,12 @@ class FakeRegion {
     if (region_time) region = region_time(configs_run);
     now += region + gap;
     result.region_seconds = region * (1 + noise * normal());
-    result.throttled = throttled.contains(plan.pass);
+    result.throttled = throttled.contains(plan.number);
     tuning.end_pass(plan.pass, launched, failed, now);
     if (plan.measure == Measure::Span) result.sites.clear();
-    if (plan.counted) rows.emplace_back(plan.pass, configs_run);
+    if (plan.counted) rows.emplace_back(plan.number, configs_run);
     ++num_entries;
-    if (plan.measure != Measure::Nothing && !lost_passes.contains(plan.pass) && !lose_all) {
+    if (plan.measure != Measure::Nothing && !lost_passes.contains(plan.number) && !lose_all) {
       results.push_back(std::move(result));
     }
     while (results.size() > lag || (results.size() > 0 && !plan.counted && lag > 0)) {
@@ -168,6 +172,7 @@ class FakeRegion {
   std::mt19937_64 engine{1};
 
  private:
+  std::uint64_t num_begun_ = 0;
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i) sum += static_cast<double>(engine() >> 11) * 0x1p-53;

@@ -68,7 +68,7 @@ struct Region {
   double now = 0;
 
   PassPlan enter() {
-    const PassPlan plan = tuning.begin_pass(now += 1);
+    const PassPlan plan = tuning.begin_pass(tests::next_pass(), now += 1);
     tuning.end_pass(plan.pass, {}, {}, now);
     return plan;
   }
@@ -111,7 +111,7 @@ TEST_CASE("Alone, a collective keeps its default and kernels are tuned", "[joini
   const SiteIndex collective = region.tuning.add_site(site("collective", true));
   bool kernel_was_tried = false;
   for (int entry = 0; entry < 40; ++entry) {
-    const PassPlan plan = region.tuning.begin_pass(region.now += 1);
+    const PassPlan plan = region.tuning.begin_pass(tests::next_pass(), region.now += 1);
     if (kernel < plan.configs.size()) kernel_was_tried |= plan.configs[kernel] != 0;
     if (collective < plan.configs.size()) CHECK(plan.configs[collective] == 0);
     const SiteIndex launched[] = {kernel, collective};
@@ -126,7 +126,7 @@ TEST_CASE("Alone, a collective keeps its default and kernels are tuned", "[joini
 TEST_CASE("Where there may be others the first entry only shows what is there", "[joining]") {
   Region region;
   region.answers.any = true;
-  const PassPlan plan = region.tuning.begin_pass(1);
+  const PassPlan plan = region.tuning.begin_pass(tests::next_pass(), 1);
   CHECK(plan.counted);
   CHECK(plan.measure == Measure::Nothing);
   CHECK(plan.configs.empty());
@@ -149,18 +149,21 @@ TEST_CASE("A body that has something in common with others is not repeated alone
   region.tuning.repeat_together({});
   (void)region.tuning.add_site(site("kernel", false));
   for (int entry = 0; entry < 5; ++entry)
-    CHECK_FALSE(region.tuning.begin_pass(region.now += 1, false).counted);
+    CHECK_FALSE(region.tuning.begin_pass(tests::next_pass(), region.now += 1, false).counted);
   CHECK(region.answers.questions == 5);
   region.answers.state = Companions::State::Known;
-  CHECK(region.tuning.begin_pass(region.now += 1, false).waiting == Waiting::Ranks);
+  CHECK(region.tuning.begin_pass(tests::next_pass(), region.now += 1, false).waiting ==
+        Waiting::Ranks);
   CHECK(region.answers.coordinator.asked == 1);
 }
 
 TEST_CASE("A collective that comes when all is settled brings the others in", "[joining]") {
   Region region;
+  PassId alone{};
   const SiteIndex kernel = region.tuning.add_site(site("kernel", false));
   for (int entry = 0; entry < 200 && !region.tuning.finished(); ++entry) {
-    const PassPlan plan = region.tuning.begin_pass(region.now += 1);
+    const PassPlan plan = region.tuning.begin_pass(tests::next_pass(), region.now += 1);
+    alone = plan.pass;
     region.tuning.end_pass(plan.pass, std::array{kernel}, {}, region.now);
     const std::uint32_t config = plan.configs[kernel];
     region.tuning.add_result({plan.pass, {{kernel, config, 1, 1e-6}}, 1e-6}, region.now);
@@ -173,7 +176,7 @@ TEST_CASE("A collective that comes when all is settled brings the others in", "[
   CHECK_FALSE(last.counted);
   CHECK(region.answers.coordinator.asked == 1);
   // What comes in of the search alone now is about passes that are no more.
-  region.tuning.add_result({0, {{kernel, 0, 1, 1.0}}, 1.0}, region.now);
+  region.tuning.add_result({alone, {{kernel, 0, 1, 1.0}}, 1.0}, region.now);
   CHECK_FALSE(region.tuning.finished());
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -7,6 +8,12 @@
 #include "core/search/tuning.hpp"
 
 namespace contextune::tests {
+
+/// For entries of one tuning or of several.
+inline PassId next_pass() {
+  static std::uint64_t last = 0;
+  return PassId{++last};
+}
 
 /// Keeps everything that a tuning reports.
 class Recorder : public TuningObserver {

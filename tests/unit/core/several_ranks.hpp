@@ -177,7 +177,7 @@ class FakeRank {
   /// One entry. False: it was no pass.
   bool entry(bool live) {
     for (; live && !tuning.settle_entry(now); now += 1) ++awaited;
-    const PassPlan plan = tuning.begin_pass(now, live);
+    const PassPlan plan = tuning.begin_pass(next_pass(), now, live);
     waiting = plan.waiting;
     if (!live && !plan.counted) return false;
     std::vector<std::uint32_t> configs(plan.configs.begin(), plan.configs.end());
@@ -209,7 +209,7 @@ class FakeRank {
         config = decisions.decide(site.name, site.index, now);
       if (site.decisions > 0 && plan.counted && config != due) ++off_plan;
       if (planned && plan.counted && plan.measure != Measure::Nothing)
-        ran[plan.pass][site.name] = config;
+        ran[plan.number][site.name] = config;
       last[site.name] = config;
       SiteResult one;
       one.site = site.index;
@@ -221,12 +221,12 @@ class FakeRank {
       one.launches = 1;
       one.seconds = site.seconds[config];
       region += one.seconds;
-      if (missing.contains({plan.pass, site.name})) one.status = SiteResult::Status::Missing;
+      if (missing.contains({plan.number, site.name})) one.status = SiteResult::Status::Missing;
       result.sites.push_back(one);
     }
     if (region_time) region = region_time(configs);
     result.region_seconds = region;
-    result.throttled = throttled.contains(plan.pass);
+    result.throttled = throttled.contains(plan.number);
     now += region + 1e-6;
     if (plan.measure != Measure::Nothing) tuning.charge(plan.pass, std::exchange(held_up, 0));
     tuning.end_pass(plan.pass, launched, failed, now);

@@ -168,7 +168,7 @@ TEST_CASE("A pinned site runs its config from the first pass and is not tuned", 
   SiteSpec pinned{.name = "a", .key = {}, .configs = make_configs(3)};
   pinned.pinned = 2;
   const SiteIndex site = tuning.add_site(pinned);
-  const PassPlan plan = tuning.begin_pass(0);
+  const PassPlan plan = tuning.begin_pass(next_pass(), 0);
   CHECK(plan.configs[site] == 2);
   tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
   tuning.lose_result(plan.pass, 0);
@@ -192,7 +192,7 @@ TEST_CASE("The plan stays as it is while sites are added in mid-pass", "[admissi
   Recorder recorder;
   Tuning tuning(TuningOptions{}, &recorder);
   const SiteIndex first = tuning.add_site({.name = "a", .key = {}, .configs = make_configs(2)});
-  const PassPlan plan = tuning.begin_pass(0);
+  const PassPlan plan = tuning.begin_pass(next_pass(), 0);
   const std::uint32_t* data = plan.configs.data();
   for (int i = 0; i < 100; ++i)
     (void)tuning.add_site({.name = "b", .key = {}, .configs = make_configs(2)});

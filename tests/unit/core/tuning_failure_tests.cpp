@@ -107,7 +107,7 @@ TEST_CASE("A result for another config than the planned one is no sample", "[fai
   const SiteIndex site = tuning.add_site({.name = "a", .key = {}, .configs = make_configs(2)});
   std::uint64_t counted = 0;
   while (!tuning.finished()) {
-    const PassPlan plan = tuning.begin_pass(0);
+    const PassPlan plan = tuning.begin_pass(next_pass(), 0);
     counted += plan.counted;
     tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
     // Another thread's graph ran the default all the time.
@@ -125,7 +125,7 @@ TEST_CASE("A region's time with other configs than the planned ones shows nothin
   Tuning tuning(options, &recorder);
   const SiteIndex site = tuning.add_site({.name = "a", .key = {}, .configs = make_configs(2)});
   while (!tuning.finished()) {
-    const PassPlan plan = tuning.begin_pass(0);
+    const PassPlan plan = tuning.begin_pass(next_pass(), 0);
     const std::uint32_t due = plan.configs.empty() ? 0 : plan.configs[site];
     const bool compares = plan.stage == Stage::Confirm;
     tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
@@ -195,9 +195,9 @@ TEST_CASE("A slow first launch alone does not cut a config off", "[failure]") {
   Tuning tuning(options, &recorder);
   const SiteIndex site = tuning.add_site({.name = "a", .key = {}, .configs = make_configs(2)});
   while (!tuning.finished()) {
-    const PassPlan plan = tuning.begin_pass(0);
+    const PassPlan plan = tuning.begin_pass(next_pass(), 0);
     const std::uint32_t config = plan.configs[0];
-    const bool first = plan.pass == 3;
+    const bool first = plan.number == 3;
     tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
     const double seconds = first ? 8e-6 : config == 1 ? 1e-6 : 2e-6;
     tuning.add_result(

@@ -127,7 +127,7 @@ TEST_CASE("A lost pass costs its samples and nothing else", "[results]") {
   region.lost_passes = {3};
   region.sites.push_back({"a", {2e-6, 1e-6}});
   while (region.tuning.passes() < 4) region.entry();
-  region.tuning.lose_result(3, region.now);
+  region.tuning.lose_result(PassId{3}, region.now);
   CHECK(region.tuning.finished());
   CHECK(region.winner(0) == 1);
 }
@@ -137,8 +137,9 @@ TEST_CASE("A result that comes after it was given up, or twice, changes nothing"
   region.sites.push_back({"a", {2e-6, 1e-6}});
   region.run();
   const std::size_t trials = region.recorder.trials.size();
-  region.tuning.add_result({2, {{0, 1, 1, 9e-6, SiteResult::Status::Measured}}, 9e-6}, region.now);
-  region.tuning.add_result({777, {}, 1e-6}, region.now);
+  region.tuning.add_result({PassId{2}, {{0, 1, 1, 9e-6, SiteResult::Status::Measured}}, 9e-6},
+                           region.now);
+  region.tuning.add_result({PassId{777}, {}, 1e-6}, region.now);
   CHECK(region.recorder.trials.size() == trials);
   CHECK(region.winner(0) == 1);
 }
@@ -147,7 +148,7 @@ TEST_CASE("An entry that never ended uses up no step of the schedule", "[results
   FakeRegion region(ancestor(0, 2));
   region.sites.push_back({"a", {2e-6, 1e-6}});
   region.entry();
-  (void)region.tuning.begin_pass(region.now);  // left by an exception
+  (void)region.tuning.begin_pass(region.next_pass(), region.now);  // left by an exception
   region.run();
   CHECK(region.column(0) == Configs{0, 0, 1, 1});
   CHECK(region.winner(0) == 1);
@@ -232,6 +233,7 @@ TEST_CASE("What a trial takes once only counts against max_slowdown", "[limits]"
   options.max_slowdown = 0.1;
   FakeRegion region(options);
   region.sites.push_back({"a", {1e-6, 0.8e-6}});
+  region.lag = 1;
   const PassPlan plan = region.entry();
   region.tuning.charge(plan.pass, 100e-6);
   int waited = 0;

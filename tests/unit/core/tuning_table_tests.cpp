@@ -63,7 +63,7 @@ TEST_CASE("A site may have its own warm-up and repeats", "[table]") {
   SiteSpec spec{"a", {}, make_configs(2), Objective::Own, 0, 1, {}, true};
   const SiteIndex site = tuning.add_site(spec);
   for (std::uint32_t pass = 0; pass < 2; ++pass) {
-    const PassPlan plan = tuning.begin_pass(pass);
+    const PassPlan plan = tuning.begin_pass(next_pass(), pass);
     CHECK(plan.configs[0] == pass);
     tuning.end_pass(plan.pass, std::vector{site}, {}, pass);
     tuning.add_result({plan.pass, {{site, pass, 1, 2.0 - pass, SiteResult::Status::Measured}}, 1},
@@ -154,7 +154,7 @@ TEST_CASE("Interleaved lets a drifting clock hit all configs alike", "[schedules
     const SiteIndex site = tuning.add_site({.name = "a", .key = {}, .configs = make_configs(2)});
     double slowdown = 1;
     while (!tuning.finished()) {
-      const PassPlan plan = tuning.begin_pass(0);
+      const PassPlan plan = tuning.begin_pass(next_pass(), 0);
       const std::uint32_t config = plan.configs[0];
       tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
       const double seconds = (config == 1 ? 0.9e-6 : 1e-6) * slowdown;

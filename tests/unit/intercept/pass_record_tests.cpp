@@ -15,7 +15,7 @@ TimedWork work(double start, double end) {
 
 TEST_CASE("A sample is the sum of a site's launches divided by their number", "[pass_record]") {
   const std::uint32_t configs[] = {3, 0};
-  PassRecord record(7, Measure::Activity, configs);
+  PassRecord record(PassId{7}, Measure::Activity, configs);
   for (int i = 0; i < 40; ++i) record.launched(0, 1, 1);
   record.launched(1, 1, 1);
   CHECK_FALSE(record.complete());
@@ -23,7 +23,7 @@ TEST_CASE("A sample is the sum of a site's launches divided by their number", "[
   record.arrived(2, work(50, 52));
   REQUIRE(record.complete());
   const PassResult result = record.result(false);
-  CHECK(result.pass == 7);
+  CHECK(result.pass == PassId{7});
   REQUIRE(result.sites.size() == 2);
   CHECK(result.sites[0].config == 3);
   CHECK(result.sites[0].launches == 40);
@@ -32,7 +32,7 @@ TEST_CASE("A sample is the sum of a site's launches divided by their number", "[
 }
 
 TEST_CASE("Work that is no site's counts for the region's time", "[pass_record]") {
-  PassRecord record(0, Measure::Activity, {});
+  PassRecord record(PassId{0}, Measure::Activity, {});
   record.launched(0, 1, 1);
   record.launched(no_site, 0, 1);
   record.arrived(1, work(1, 2));
@@ -42,7 +42,7 @@ TEST_CASE("Work that is no site's counts for the region's time", "[pass_record]"
 }
 
 TEST_CASE("A site that misses records is missing, and so is the region's time", "[pass_record]") {
-  PassRecord record(0, Measure::Activity, {});
+  PassRecord record(PassId{0}, Measure::Activity, {});
   record.launched(0, 1, 1);
   record.launched(1, 1, 1);
   record.arrived(1, work(1, 2));
@@ -54,7 +54,7 @@ TEST_CASE("A site that misses records is missing, and so is the region's time", 
 
 TEST_CASE("A site of which more has come than was launched is missing", "[pass_record]") {
   // Another thread launched it as the entry ended.
-  PassRecord record(0, Measure::Activity, {});
+  PassRecord record(PassId{0}, Measure::Activity, {});
   record.launched(0, 1, 1);
   record.arrived(1, work(1, 2));
   record.arrived(1, work(3, 4));
@@ -62,7 +62,7 @@ TEST_CASE("A site of which more has come than was launched is missing", "[pass_r
 }
 
 TEST_CASE("A copy that is done in several pieces takes as long as all of them", "[pass_record]") {
-  PassRecord record(0, Measure::Activity, {});
+  PassRecord record(PassId{0}, Measure::Activity, {});
   record.launched(0, 1, 2);  // a kernel, and a copy
   record.arrived(1, work(1, 2));
   for (const double start : {3.0, 5.0}) record.arrived(1, {0, start, start + 1, false, 0});
@@ -73,7 +73,7 @@ TEST_CASE("A copy that is done in several pieces takes as long as all of them", 
 TEST_CASE("A pass that was held up has no time of the region, whatever its sites took",
           "[pass_record]") {
   for (const Measure measure : {Measure::Activity, Measure::Span}) {
-    PassRecord record(0, measure, {});
+    PassRecord record(PassId{0}, measure, {});
     record.launched(0, 1, 1);
     record.launched(1, 1, 1);
     record.arrived(1, work(1, 2));
@@ -92,7 +92,7 @@ TEST_CASE("A pass that was held up has no time of the region, whatever its sites
 
 TEST_CASE("A config that could not be launched is reported as such", "[pass_record]") {
   const std::uint32_t configs[] = {2};
-  PassRecord record(0, Measure::Activity, configs);
+  PassRecord record(PassId{0}, Measure::Activity, configs);
   record.failed(0);
   record.launched(0, 1, 0);
   record.launched(no_site, 0, 1);
@@ -105,7 +105,7 @@ TEST_CASE("A config that could not be launched is reported as such", "[pass_reco
 }
 
 TEST_CASE("Of a window of launches the region's time is their mean", "[pass_record]") {
-  PassRecord record(0, Measure::Activity, {});
+  PassRecord record(PassId{0}, Measure::Activity, {});
   record.launched(0, 2, 2);
   record.arrived(1, work(1, 2));
   record.arrived(1, work(100, 103));
@@ -132,7 +132,7 @@ TEST_CASE("Kernels of a graph find their sites by shape, and by order where shap
   const bool tied = GENERATE(false, true);
   if (tied) graph->tied = {7};
   const std::vector<std::uint32_t> configs{1, 0};
-  PassRecord record(4, Measure::Activity, configs);
+  PassRecord record(PassId{4}, Measure::Activity, configs);
   const std::uint16_t slot = record.begin_graph(graph);
   record.graph_launched(slot, *graph, true, 0);
   record.arrived(slot, kernel_of(7, 30, 5));
@@ -156,7 +156,7 @@ TEST_CASE("A graph whose kernels are not told apart gives its sites no time", "[
   const auto graph = std::make_shared<GraphWork>();
   graph->kernels = {{7, 0}};
   graph->sites = {{0, 1}};
-  PassRecord record(4, Measure::Activity, {});
+  PassRecord record(PassId{4}, Measure::Activity, {});
   const std::uint16_t slot = record.begin_graph(graph);
   const bool other = GENERATE(false, true);
   record.graph_launched(slot, *graph, other, 1);
