@@ -4,6 +4,7 @@
 #include <utility>
 
 namespace contextune {
+
 SiteIndex ScopedTuning::Reports::outer(SiteIndex site) const {
   return site < half_.outer.size() ? half_.outer[site] : no_site;
 }

@@ -8,6 +8,7 @@
 #include "core/value/stable_hash.hpp"
 
 namespace contextune {
+
 SharedTuning::SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
                            Coordinator& coordinator, TuningObserver& observer)
     : options_(options),
