@@ -73,7 +73,7 @@ Outcome tune(const Landscape& landscape, const TuningOptions& options, std::uint
   }
   double now = 0;
   while (!tuning.finished()) {
-    const PassPlan plan = tuning.begin_pass(PassId{tuning.entries()}, now);
+    const PassPlan plan = tuning.begin_pass(PassId{tuning.progress().entries}, now);
     const std::vector<std::uint32_t> configs(plan.configs.begin(), plan.configs.end());
     now += landscape.region_seconds(configs);
     tuning.end_pass(plan.pass, launched, {}, now);
@@ -92,7 +92,7 @@ Outcome tune(const Landscape& landscape, const TuningOptions& options, std::uint
   const std::vector<std::uint32_t> defaults(winners.size(), 0);
   const double reached = landscape.region_seconds(winners);
   return {reached / landscape.best_seconds() - 1, reached / landscape.region_seconds(defaults) - 1,
-          static_cast<double>(tuning.passes())};
+          static_cast<double>(tuning.progress().passes)};
 }
 
 double percentile(std::vector<double> values, double share) {

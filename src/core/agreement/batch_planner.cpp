@@ -168,9 +168,10 @@ Payload BatchPlanner::plan(std::span<const std::uint32_t> ranks, std::span<const
   has_passes_ = has_passes_ || !batch.passes.empty();
   batch.new_sites = std::exchange(taken_up_, {});
   batch.winners.assign(tuning_->winners().begin(), tuning_->winners().end());
-  batch.stage = tuning_->stage();
+  const TuningProgress progress = tuning_->progress();
+  batch.stage = progress.stage;
   batch.finished = tuning_->finished();
-  batch.tuning_seconds = tuning_->tuning_seconds();
+  batch.tuning_seconds = progress.seconds;
   name_ranks(ranks);
   batch.events = std::exchange(events_.list, {});
   before_hash_ = last_hash_;
@@ -218,10 +219,10 @@ void BatchPlanner::take_results(std::span<const std::uint32_t> ranks,
     const bool least_wait = any_collective && last_.passes[p].stage != Stage::Confirm;
     const auto result = reduced(last_.passes[p], of_ranks, ranks, cost, least_wait,
                                 reports.front().options.trial_timeout, events_.culprit);
-    tuning_->charge(PassId{last_.passes[p].number}, charged);
+    tuning_->spend(charged, PassId{last_.passes[p].number});
     if (!result && overrun_on(p, ranks, reports)) continue;
     if (!result) {
-      tuning_->lose_result(PassId{last_.passes[p].number}, now_);
+      tuning_->add_result(PassResult::none(PassId{last_.passes[p].number}), now_);
     } else {
       if (result->region_seconds > 0) {
         seconds += result->region_seconds;
@@ -254,7 +255,7 @@ std::size_t BatchPlanner::passes_ahead(std::span<const BatchReport> reports) con
     if (report.bounded) live = std::max({live, least_live_passes, 2 * report.margin});
   if (live > 0) return static_cast<std::size_t>(std::min(live, most_live_passes));
   if (pass_seconds_ <= 0) return least_passes;
-  const bool in_table = tuning_->stage() == Stage::Table;
+  const bool in_table = tuning_->progress().stage == Stage::Table;
   const double fit = std::ceil((in_table ? batch_seconds : experiment_seconds) / pass_seconds_);
   const std::size_t most = in_table ? most_passes : most_experiment_passes;
   return static_cast<std::size_t>(
@@ -268,7 +269,7 @@ void BatchPlanner::plan_passes(Batch& batch, bool bounded, std::size_t most) {
   // A site that appears late is admitted when it was there in two entries, which are none here.
   int idle_entries = 0;
   while (batch.passes.size() < most) {
-    const PassPlan plan = tuning_->begin_pass(PassId{tuning_->passes()}, now_, bounded);
+    const PassPlan plan = tuning_->begin_pass(PassId{tuning_->progress().passes}, now_, bounded);
     if (plan.counted) {
       batch.passes.push_back({plan.number, plan.stage, plan.measure,
                               std::vector(plan.configs.begin(), plan.configs.end())});

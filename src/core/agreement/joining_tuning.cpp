@@ -96,13 +96,13 @@ void JoiningTuning::leave(const std::string& why) {
     Companions found = source_->leave(used, bounded_);
     if (found.state == Companions::State::Known) join(std::move(found));
   }
-  inner_->leave(why);
+  inner_->ranks().leave(why);
 }
 
 PassPlan JoiningTuning::idle_entry(PassId pass, bool counted) {
   PassPlan plan;
   plan.pass = pass;
-  plan.stage = inner_->stage();
+  plan.stage = inner_->progress().stage;
   plan.counted = counted;
   plan.waiting = counted ? Waiting::Nothing : Waiting::Ranks;
   return plan;  // without configs: every site runs its default
@@ -119,8 +119,8 @@ void JoiningTuning::join(Companions&& companions) {
     shared = std::make_unique<SharedTuning>(options_, std::move(companions.settings),
                                             *companions.coordinator, observer_);
   }
-  if (repeats_together_) shared->repeat_together({});
-  if (port_ != nullptr) (void)shared->keep_in_step(*port_);
+  if (repeats_together_) shared->ranks().repeat_together({});
+  if (port_ != nullptr) (void)shared->ranks().keep_in_step(*port_);
   for (const Site& site : sites_) {
     SiteSpec spec = site.spec;
     spec.ready = spec.ready && site.unusable.empty();
@@ -142,12 +142,12 @@ void JoiningTuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
 void JoiningTuning::repeat_together(std::span<const std::uint32_t> ranks) {
   repeats_together_ = true;
   if (!ranks.empty()) source_->limit_to(ranks);
-  if (joined_) inner_->repeat_together(ranks);
+  if (joined_) inner_->ranks().repeat_together(ranks);
 }
 
 bool JoiningTuning::keep_in_step(DecisionPort& port) {
   port_ = &port;
-  if (joined_) (void)inner_->keep_in_step(port);
+  if (joined_) (void)inner_->ranks().keep_in_step(port);
   return true;
 }
 

@@ -19,7 +19,7 @@ namespace contextune {
 /// Alone, collectives run their default: whatever they are told has to be told to all their ranks.
 ///
 /// Threads as RegionTuning says. The observer must outlive it.
-class JoiningTuning final : public RegionTuning {
+class JoiningTuning final : public RegionTuning, private TuningRanks {
  public:
   JoiningTuning(const TuningOptions& options, std::unique_ptr<CompanionSource> source,
                 TuningObserver& observer);
@@ -30,53 +30,57 @@ class JoiningTuning final : public RegionTuning {
   void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                      Rejection why = Rejection::Wrong) override;
   [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
+  void skip_entries(std::uint64_t entries) override {
+    entries_ += entries;
+    inner_->skip_entries(entries);
+  }
   void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now) override;
   void add_result(const PassResult& result, double now) override {
     inner_->add_result(result, now);
   }
-  void charge(PassId pass, double seconds) override { inner_->charge(pass, seconds); }
-  void lose_result(PassId pass, double now) override { inner_->lose_result(pass, now); }
-  void skip_entries(std::uint64_t entries) override {
-    entries_ += entries;
-    inner_->skip_entries(entries);
+  void spend(double seconds, std::optional<PassId> pass = std::nullopt) override {
+    inner_->spend(seconds, pass);
   }
   [[nodiscard]] bool wants_results() const override { return inner_->wants_results(); }
   void overrun(double now) override { inner_->overrun(now); }
-  void cut_short() override { inner_->cut_short(); }
-  void spend(double seconds) override { inner_->spend(seconds); }
-  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return inner_->lockstep(); }
-  [[nodiscard]] bool is_alone() const override {
-    return joined_ ? inner_->is_alone() : is_limited_to_one_;
+  void explain_unfinished() override;
+  [[nodiscard]] bool finished() const override {
+    return !seeks_ && undecided_.empty() && inner_->finished();
   }
-  void await_ranks(const std::function<bool()>& interrupted = {}) override {
-    inner_->await_ranks(interrupted);
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override {
+    return inner_->winners();
   }
-  void occupied(double seconds, const std::string& why) override { inner_->occupied(seconds, why); }
-  void pause() override { inner_->pause(); }
+  [[nodiscard]] TuningProgress progress() const override {
+    TuningProgress progress = inner_->progress();
+    progress.entries = entries_;
+    return progress;
+  }
+  [[nodiscard]] TuningRanks& ranks() override { return *this; }
+
+ private:
+  [[nodiscard]] bool is_alone() override {
+    return joined_ ? inner_->ranks().is_alone() : is_limited_to_one_;
+  }
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() override { return inner_->ranks().lockstep(); }
+  void await(const std::function<bool()>& interrupted = {}) override {
+    inner_->ranks().await(interrupted);
+  }
+  bool settle(Due due, double now) override { return inner_->ranks().settle(due, now); }
+  void occupied(double seconds, const std::string& why) override {
+    inner_->ranks().occupied(seconds, why);
+  }
+  void pause() override { inner_->ranks().pause(); }
   void leave(const std::string& why) override;
+  void cut_short() override { inner_->ranks().cut_short(); }
+  bool go_on_alone(const std::string& why) override { return inner_->ranks().go_on_alone(why); }
+  [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   void repeat_together(std::span<const std::uint32_t> ranks) override;
   void limit_to(std::span<const std::uint32_t> ranks) override {
     is_limited_to_one_ = ranks.size() == 1;
     source_->limit_to(ranks);
   }
-  bool go_on_alone(const std::string& why) override { return inner_->go_on_alone(why); }
-  [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
-  bool settle(double now) override { return inner_->settle(now); }
-  bool settle_entry(double now) override { return inner_->settle_entry(now); }
-  void explain_unfinished() override;
-  [[nodiscard]] bool finished() const override {
-    return !seeks_ && undecided_.empty() && inner_->finished();
-  }
-  [[nodiscard]] Stage stage() const override { return inner_->stage(); }
-  [[nodiscard]] std::span<const std::uint32_t> winners() const override {
-    return inner_->winners();
-  }
-  [[nodiscard]] std::uint64_t passes() const override { return inner_->passes(); }
-  [[nodiscard]] std::uint64_t entries() const override { return entries_; }
-  [[nodiscard]] double tuning_seconds() const override { return inner_->tuning_seconds(); }
 
- private:
   /// What a search that begins anew has to be told of a site.
   struct Site {
     SiteSpec spec;

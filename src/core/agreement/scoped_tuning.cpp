@@ -212,14 +212,9 @@ void ScopedTuning::add_result(const PassResult& result, double now) {
   }
 }
 
-void ScopedTuning::charge(PassId pass, double seconds) {
-  local_.charge(pass, seconds);
-  shared_.charge(pass, seconds);
-}
-
-void ScopedTuning::lose_result(PassId pass, double now) {
-  local_.lose_result(pass, now);
-  shared_.lose_result(pass, now);
+void ScopedTuning::spend(double seconds, std::optional<PassId> pass) {
+  local_.spend(seconds, pass);
+  if (pass) shared_.spend(seconds, pass);
 }
 
 void ScopedTuning::overrun(double now) {
@@ -227,12 +222,12 @@ void ScopedTuning::overrun(double now) {
 }
 
 void ScopedTuning::pause() {
-  if (shared_begun_) shared_.pause();
+  if (shared_begun_) shared_.ranks().pause();
 }
 
 bool ScopedTuning::keep_in_step(DecisionPort& port) {
   decisions_.port = &port;
-  return shared_.keep_in_step(decisions_);
+  return shared_.ranks().keep_in_step(decisions_);
 }
 
 void ScopedTuning::explain_unfinished() {
@@ -243,11 +238,6 @@ bool ScopedTuning::finished() const {
   if (is_to_part()) return false;
   if (together_) return shared_.finished();
   return local_.finished() && (shared_half_.outer.empty() || shared_.finished());
-}
-
-Stage ScopedTuning::stage() const {
-  const bool shared = together_ || (!shared_half_.outer.empty() && local_.finished());
-  return shared ? shared_.stage() : local_.stage();
 }
 
 std::span<const std::uint32_t> ScopedTuning::winners() const {
@@ -261,8 +251,12 @@ std::span<const std::uint32_t> ScopedTuning::winners() const {
   return winners_;
 }
 
-double ScopedTuning::tuning_seconds() const {
-  return std::max(local_.tuning_seconds(), shared_.tuning_seconds());
+TuningProgress ScopedTuning::progress() const {
+  const bool is_shared = together_ || (!shared_half_.outer.empty() && local_.finished());
+  const TuningProgress local = local_.progress();
+  const TuningProgress shared = shared_.progress();
+  return {is_shared ? shared.stage : local.stage, local.passes + shared.passes, shared.entries,
+          std::max(local.seconds, shared.seconds)};
 }
 
 }  // namespace contextune

@@ -26,7 +26,7 @@ namespace contextune {
 /// repeated for us and waits for other ranks.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
-class ScopedTuning final : public RegionTuning {
+class ScopedTuning final : public RegionTuning, private TuningRanks {
  public:
   ScopedTuning(const TuningOptions& options, SharedTuningSettings settings,
                Coordinator& coordinator, TuningObserver& observer, Scope scope);
@@ -38,45 +38,43 @@ class ScopedTuning final : public RegionTuning {
                      Rejection why = Rejection::Wrong) override;
   [[nodiscard]] PassPlan begin_pass(PassId pass, double now, bool bounded = true) override;
   void skip_entries(std::uint64_t entries) override { shared_.skip_entries(entries); }
-  [[nodiscard]] bool wants_results() const override {
-    return !in_shared_ || shared_.wants_results();
-  }
   void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now) override;
   void add_result(const PassResult& result, double now) override;
-  void charge(PassId pass, double seconds) override;
-  void lose_result(PassId pass, double now) override;
+  void spend(double seconds, std::optional<PassId> pass = std::nullopt) override;
+  [[nodiscard]] bool wants_results() const override {
+    return !in_shared_ || shared_.wants_results();
+  }
   void overrun(double now) override;
-  void cut_short() override { half_of(in_shared_).cut_short(); }
-  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override { return shared_.lockstep(); }
-  [[nodiscard]] bool is_alone() const override {
-    return !together_ || is_to_part() || shared_.is_alone();
+  void explain_unfinished() override;
+  [[nodiscard]] bool finished() const override;
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override;
+  [[nodiscard]] TuningProgress progress() const override;
+  [[nodiscard]] TuningRanks& ranks() override { return *this; }
+
+ private:
+  [[nodiscard]] bool is_alone() override {
+    return !together_ || is_to_part() || shared_.ranks().is_alone();
   }
-  void await_ranks(const std::function<bool()>& interrupted = {}) override {
-    shared_.await_ranks(interrupted);
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() override { return shared_.ranks().lockstep(); }
+  void await(const std::function<bool()>& interrupted = {}) override {
+    shared_.ranks().await(interrupted);
   }
-  void occupied(double seconds, const std::string& why) override { shared_.occupied(seconds, why); }
-  void spend(double seconds) override { local_.spend(seconds); }
+  bool settle(Due due, double now) override { return shared_.ranks().settle(due, now); }
+  void occupied(double seconds, const std::string& why) override {
+    shared_.ranks().occupied(seconds, why);
+  }
   void pause() override;
-  void leave(const std::string& why) override { shared_.leave(why); }
+  void leave(const std::string& why) override { shared_.ranks().leave(why); }
+  void cut_short() override { half_of(in_shared_).ranks().cut_short(); }
+  bool go_on_alone(const std::string& why) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
   void repeat_together(std::span<const std::uint32_t> /*ranks*/) override {
     waits_for_ranks_ = true;
     decide_together();
   }
-  void limit_to(std::span<const std::uint32_t> ranks) override { shared_.limit_to(ranks); }
-  bool go_on_alone(const std::string& why) override;
-  bool settle(double now) override { return shared_.settle(now); }
-  bool settle_entry(double now) override { return shared_.settle_entry(now); }
-  void explain_unfinished() override;
-  [[nodiscard]] bool finished() const override;
-  [[nodiscard]] Stage stage() const override;
-  [[nodiscard]] std::span<const std::uint32_t> winners() const override;
-  [[nodiscard]] std::uint64_t passes() const override { return local_.passes() + shared_.passes(); }
-  [[nodiscard]] std::uint64_t entries() const override { return shared_.entries(); }
-  [[nodiscard]] double tuning_seconds() const override;
+  void limit_to(std::span<const std::uint32_t> ranks) override { shared_.ranks().limit_to(ranks); }
 
- private:
   /// One of the two searches, which have sites under numbers of their own.
   struct Half {
     std::vector<SiteIndex> outer;  ///< by number there

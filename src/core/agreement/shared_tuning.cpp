@@ -234,6 +234,10 @@ void SharedTuning::add_result(const PassResult& result, double now) {
   Seen* seen = seen_of(result.pass);
   if (seen == nullptr) return;
   seen->in = true;
+  if (result.lost) {
+    seen->report.lost = true;
+    return;
+  }
   waited_entries_ = 0;
   PassReport& report = seen->report;
   if (!(report.region_seconds < 0)) report.region_seconds = result.region_seconds;
@@ -255,19 +259,11 @@ void SharedTuning::add_result(const PassResult& result, double now) {
   }
 }
 
-void SharedTuning::charge(PassId id, double seconds) {
-  if (!(seconds > 0)) return;
+void SharedTuning::spend(double seconds, std::optional<PassId> id) {
+  if (!id || !(seconds > 0)) return;
   for (Seen& seen : seen_)
     if (seen.pass == id && !seen.in)
       seen.report.region_seconds = std::min(0.0, seen.report.region_seconds) - seconds;
-}
-
-void SharedTuning::lose_result(PassId id, double now) {
-  last_now_ = std::max(last_now_, now);
-  if (Seen* seen = seen_of(id)) {
-    seen->in = true;
-    seen->report.lost = true;
-  }
 }
 
 void SharedTuning::overrun(double now) {
@@ -292,7 +288,7 @@ void SharedTuning::cut_short() {
   next_ = batch_.passes.size();
 }
 
-std::unique_ptr<Lockstep> SharedTuning::lockstep() const {
+std::unique_ptr<Lockstep> SharedTuning::lockstep() {
   if (settings_.ranks.size() < 2) return nullptr;
   StableHash group;
   group.add("passes");
@@ -355,9 +351,10 @@ bool SharedTuning::finished() const {
   return batch_.finished && !asked_ && batch_is_through() && !has_news();
 }
 
-double SharedTuning::tuning_seconds() const {
-  if (std::isnan(first_now_)) return 0;
-  return (finished() ? finished_at_ : last_now_) - first_now_;
+TuningProgress SharedTuning::progress() const {
+  const double seconds =
+      std::isnan(first_now_) ? 0 : (finished() ? finished_at_ : last_now_) - first_now_;
+  return {stage_, passes_, entries_, seconds};
 }
 
 }  // namespace contextune

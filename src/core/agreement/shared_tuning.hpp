@@ -48,7 +48,7 @@ void narrow(SharedTuningSettings& settings, std::vector<std::uint32_t> ranks);
 /// default, at once where nothing was committed.
 ///
 /// Threads as RegionTuning says. The coordinator and the observer must outlive it.
-class SharedTuning final : public RegionTuning {
+class SharedTuning final : public RegionTuning, private TuningRanks {
  public:
   SharedTuning(const TuningOptions& options, SharedTuningSettings settings,
                Coordinator& coordinator, TuningObserver& observer);
@@ -67,34 +67,31 @@ class SharedTuning final : public RegionTuning {
   void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now) override;
   void add_result(const PassResult& result, double now) override;
-  void charge(PassId pass, double seconds) override;
-  void lose_result(PassId pass, double now) override;
+  void spend(double seconds, std::optional<PassId> pass = std::nullopt) override;
   /// Between batches only, where all ranks are at the same entry.
   [[nodiscard]] bool wants_results() const override { return next_ >= batch_.passes.size(); }
   void overrun(double now) override;
+  /// Ends the agreement for that reason, a clause.
+  void give_up(const std::string& why);
+  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
+  void explain_unfinished() override;
+  [[nodiscard]] bool finished() const override;
+  [[nodiscard]] std::span<const std::uint32_t> winners() const override { return winners_; }
+  [[nodiscard]] TuningProgress progress() const override;
+  [[nodiscard]] TuningRanks& ranks() override { return *this; }
+
+ private:
   void cut_short() override;
-  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() const override;
-  [[nodiscard]] bool is_alone() const override { return settings_.ranks.size() < 2; }
-  void await_ranks(const std::function<bool()>& interrupted = {}) override;
+  [[nodiscard]] std::unique_ptr<Lockstep> lockstep() override;
+  [[nodiscard]] bool is_alone() override { return settings_.ranks.size() < 2; }
+  void await(const std::function<bool()>& interrupted = {}) override;
   void occupied(double seconds, const std::string& why) override;
   void pause() override;
   void leave(const std::string& why) override;
   void limit_to(std::span<const std::uint32_t> ranks) override;
   [[nodiscard]] bool keep_in_step(DecisionPort& port) override;
-  /// Ends the agreement for that reason, a clause.
-  void give_up(const std::string& why);
-  [[nodiscard]] bool has_failed() const noexcept { return failed_; }
-  bool settle(double now) override;
-  bool settle_entry(double now) override;
-  void explain_unfinished() override;
-  [[nodiscard]] bool finished() const override;
-  [[nodiscard]] Stage stage() const override { return stage_; }
-  [[nodiscard]] std::span<const std::uint32_t> winners() const override { return winners_; }
-  [[nodiscard]] std::uint64_t passes() const override { return passes_; }
-  [[nodiscard]] std::uint64_t entries() const override { return entries_; }
-  [[nodiscard]] double tuning_seconds() const override;
+  bool settle(Due due, double now) override;
 
- private:
   struct Site {
     SharedSite shared;
     std::optional<SharedIndex> index;  ///< once the planner has taken it up
@@ -198,7 +195,7 @@ class SharedTuning final : public RegionTuning {
   Topic topic_;
   bool asked_ = false;
   bool asked_bounded_ = false;
-  /// await_ranks is the next call, or under way: what it hears is not there yet.
+  /// await() is the next call, or under way: what it hears is not there yet.
   std::atomic<bool> awaiting_{false};
   DecisionPort* port_ = nullptr;
   std::vector<DecisionStanding> standings_;  ///< at the begin of this entry
@@ -207,7 +204,7 @@ class SharedTuning final : public RegionTuning {
   BatchReport said_;  ///< said again where the answer was no
   bool say_again_ = false;
   bool overran_ = false;  ///< passes of the batch did not end in time
-  /// Heard in await_ranks, or not taken in yet for want of memory.
+  /// Heard in await(), or not taken in yet for want of memory.
   std::optional<Agreement> answer_;
   std::size_t leases_committed_ = 0;  ///< of the batch in it
   double settling_since_ = std::numeric_limits<double>::quiet_NaN();

@@ -66,11 +66,11 @@ void SharedTuning::advance(double now, bool bounded) {
 Agreement SharedTuning::take_back() {
   coordinator_.withdraw(topic_, entered_again);
   // Where this rank has voted already the verdict is still on its way. If decisions wait for it,
-  // settle_entry() has.
+  // settle() has.
   return coordinator_.poll(topic_);
 }
 
-void SharedTuning::await_ranks(const std::function<bool()>& interrupted) {
+void SharedTuning::await(const std::function<bool()>& interrupted) {
   if (asked_ && !answer_) {
     Agreement agreement = await_verdict(interrupted);
     if (agreement.verdict != Verdict::Open) answer_ = std::move(agreement);

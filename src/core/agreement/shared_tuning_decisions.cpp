@@ -109,16 +109,15 @@ void SharedTuning::commit_leases(const Batch& batch) {
   }
 }
 
-bool SharedTuning::settle(double now) {
+bool SharedTuning::settle(Due due, double now) {
+  if (due == Due::Entry) {
+    if (!asked_ || !holding_ || !asked_bounded_ || entries_ < said_.horizon) return true;
+    return settle_because(entered_again, now);
+  }
   last_now_ = std::max(last_now_, now);
   if (asked_ && holding_) return settle_because("a collective was due before all had spoken", now);
   release_decisions();
   return true;
-}
-
-bool SharedTuning::settle_entry(double now) {
-  if (!asked_ || !holding_ || !asked_bounded_ || entries_ < said_.horizon) return true;
-  return settle_because(entered_again, now);
 }
 
 bool SharedTuning::settle_because(const char* why, double now) {

@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -11,10 +9,9 @@
 #include <contextune/config.hpp>
 #include <contextune/key.hpp>
 
-#include "core/coordination/lockstep.hpp"
-#include "core/search/decision_port.hpp"
 #include "core/search/stored_winner.hpp"
 #include "core/search/tuning_observer.hpp"
+#include "core/search/tuning_ranks.hpp"
 
 namespace contextune {
 
@@ -42,7 +39,7 @@ struct SiteSpec {
   bool by_size = false;                   ///< that is what another size has won, or the default
   bool ready = true;                      ///< false: variants are being built; see site_ready
   /// Told to decisions that ranks make in the same order, and tuned only where they are kept in
-  /// step; see RegionTuning::keep_in_step. A rank's time includes waiting for the others, so the
+  /// step; see TuningRanks::keep_in_step. A rank's time includes waiting for the others, so the
   /// shortest one counts, which is that of the rank that came last.
   bool collective = false;
   std::optional<StoredWinner> stored{};  ///< what an earlier run has found out
@@ -63,7 +60,7 @@ enum class Waiting {
   Results,  ///< of earlier passes
   Builds,   ///< no site is ready yet
   Budget,   ///< trials have cost max_slowdown; runs what is known so far
-  Ranks,    ///< the other ranks have not agreed yet; see await_ranks
+  Ranks,    ///< the other ranks have not agreed yet; see TuningRanks::await
   Pause     ///< one of them goes on later: there is no pass before the region comes round again
 };
 
@@ -112,13 +109,30 @@ struct PassResult {
   double region_seconds = 0;      ///< not above 0: not known
   double sm_clock_hz = 0;         ///< 0: not known
   bool throttled = false;         ///< nothing of it counts
+  bool lost = false;              ///< nothing came, and nothing will
+
+  [[nodiscard]] static PassResult none(PassId pass) {
+    PassResult result;
+    result.pass = pass;
+    result.lost = true;
+    return result;
+  }
+};
+
+/// Where a tuning stands.
+struct TuningProgress {
+  Stage stage = Stage::Finished;
+  std::uint64_t passes = 0;  ///< counted entries
+  std::uint64_t entries = 0;
+  double seconds =
+      0;  ///< from the first entry to the end of the last generation's stages, or to now
 };
 
 /// The search in one region as whoever makes its passes sees it: which config every site runs in
 /// every entry, from the first entry to the winners. `now` is any monotonic clock in seconds.
 ///
-/// Not thread-safe, but await_ranks: its region serialises calls; only PassPlan::configs may be
-/// read by others between begin_pass and end_pass.
+/// Not thread-safe, but TuningRanks::await: its region serialises calls; only PassPlan::configs may
+/// be read by others between begin_pass and end_pass.
 class RegionTuning {
  public:
   virtual ~RegionTuning() = default;
@@ -142,8 +156,8 @@ class RegionTuning {
   virtual void reject_config(SiteIndex site, std::uint32_t config, const std::string& detail,
                              Rejection why = Rejection::Wrong) = 0;
 
-  /// An entry begins, which settle_entry() permits if it is bounded. If the one before never ended,
-  /// it counts as abandoned.
+  /// An entry begins, which TuningRanks::settle permits if it is bounded. If the one before never
+  /// ended, it counts as abandoned.
   /// @param pass which all calls about this entry name
   /// @param bounded the program makes the entries (`live`): what a trial costs is its time, and
   ///        it is never kept waiting for a rank that has not spoken
@@ -160,16 +174,15 @@ class RegionTuning {
   virtual void end_pass(PassId pass, std::span<const SiteIndex> launched,
                         std::span<const SiteIndex> failed, double now) = 0;
 
-  /// What was measured in a pass that has ended; once for each whose plan said so. May come entries
-  /// later, in any order. Unknown or repeated passes are ignored.
+  /// What was measured in a pass that has ended, or that it is lost; once for each whose plan said
+  /// so. May come entries later, in any order. Unknown or repeated passes are ignored.
   virtual void add_result(const PassResult& result, double now) = 0;
 
-  /// In that pass, whose results have not come, a trial did what it does once only, as a collective
-  /// that connects. It has no time then, but what the program waited counts against max_slowdown.
-  virtual void charge(PassId pass, double seconds) = 0;
-
-  /// Nothing will come for that pass.
-  virtual void lose_result(PassId pass, double now) = 0;
+  /// What was taken for this tuning beside the work of its passes, such as the opening of a timer.
+  /// Where passes are bounded, it counts as what trials cost.
+  /// @param pass whose results have not come, and in which a trial did what it does once only, as a
+  ///        collective that connects: it has no time then
+  virtual void spend(double seconds, std::optional<PassId> pass = std::nullopt) = 0;
 
   /// Whether the next begin_pass may depend on results that have not come. To ask the GPU's clock
   /// for them halts the program a little, and with it every rank that is to meet it.
@@ -179,67 +192,6 @@ class RegionTuning {
   /// what they try is never chosen, and the search ends with what it knows. Between entries.
   virtual void overrun(double now) = 0;
 
-  /// The pass that has begun and those that were agreed on after it are made by no rank: one of
-  /// them cannot. In place of its end.
-  virtual void cut_short() {}
-
-  /// For what the ranks of agreed passes do together beside agreeing on them. Null: there is but
-  /// this one.
-  [[nodiscard]] virtual std::unique_ptr<Lockstep> lockstep() const { return nullptr; }
-
-  /// Whether its passes are this rank's own affair, now and later: no other rank makes them with
-  /// it.
-  [[nodiscard]] virtual bool is_alone() const { return false; }
-
-  /// After Waiting::Ranks: waits, with a deadline, for what the next begin_pass depends on. Other
-  /// threads may make other calls meanwhile; of this one there is one at a time.
-  /// @param interrupted asked now and then, unless it is empty: whether to return without it
-  virtual void await_ranks(const std::function<bool()>& /*interrupted*/ = {}) {}
-
-  /// This process is at something that takes a while before its next pass: other ranks are to wait
-  /// for it so long instead of giving it up. `why` is a clause: "is ...".
-  virtual void occupied(double /*seconds*/, const std::string& /*why*/) {}
-
-  /// What was taken for this tuning beside its passes, such as the opening of a timer. Where passes
-  /// are bounded, it counts as what trials cost.
-  virtual void spend(double /*seconds*/) {}
-
-  /// There are no more passes now, and will be when the region comes round again: no rank waits for
-  /// this one until then.
-  virtual void pause() {}
-
-  /// There are no more passes, ever, for that reason, a clause: no rank waits for this one. Nothing
-  /// but settle() may follow. Also while another thread is in await_ranks, which returns soon.
-  virtual void leave(const std::string& /*why*/) {}
-
-  /// Collective sites are told through `port` from now on, which outlives this.
-  /// @return false: there is nobody to keep in step with, so they keep their default
-  [[nodiscard]] virtual bool keep_in_step(DecisionPort& /*port*/) { return false; }
-
-  /// What a pass of this region does is known to wait for other ranks: where its entries are made
-  /// for it, all ranks have to make the same number of them. Before the first of them.
-  /// @param ranks of the job, ascending: nobody else has to do with it; empty: that is not known
-  virtual void repeat_together(std::span<const std::uint32_t> /*ranks*/) {}
-
-  /// Only these ranks of the job tune the region. Before its first pass.
-  virtual void limit_to(std::span<const std::uint32_t> /*ranks*/) {}
-
-  /// The ranks that make the passes with this one have been lost, for that reason, a clause: no
-  /// pass that was agreed on is made any more.
-  /// @return whether the search goes on without them
-  virtual bool go_on_alone(const std::string& /*why*/) { return false; }
-
-  /// A decision is due that DecisionPort::hold forbids. Sees to it that it is allowed: takes the
-  /// question back, or waits for the verdict where that is too late, which others' programs cannot
-  /// delay.
-  /// @return false: not yet; ask again in a moment, without the region's lock in between
-  virtual bool settle(double /*now*/) { return true; }
-
-  /// An entry that the program makes is about to begin. Sees to it in the same way that it is known
-  /// what runs in it, where a question had to be answered before.
-  /// @return false: not yet; ask again in a moment, without the region's lock in between
-  virtual bool settle_entry(double /*now*/) { return true; }
-
   /// The program is about to end: reports, once, what has kept this from being finished if nothing
   /// was said about it yet.
   virtual void explain_unfinished() {}
@@ -247,18 +199,13 @@ class RegionTuning {
   /// Nothing is measured, entries run winners. Becomes false again if new sites come up.
   [[nodiscard]] virtual bool finished() const = 0;
 
-  [[nodiscard]] virtual Stage stage() const = 0;
-
   /// The config that each site runs when nothing is tried: the winner, or what is known so far.
   /// Valid until the next call.
   [[nodiscard]] virtual std::span<const std::uint32_t> winners() const = 0;
 
-  /// Counted passes, and all entries, so far.
-  [[nodiscard]] virtual std::uint64_t passes() const = 0;
-  [[nodiscard]] virtual std::uint64_t entries() const = 0;
+  [[nodiscard]] virtual TuningProgress progress() const = 0;
 
-  /// Seconds from the first entry to the end of the last generation's stages, or to now.
-  [[nodiscard]] virtual double tuning_seconds() const = 0;
+  [[nodiscard]] virtual TuningRanks& ranks() = 0;
 };
 
 }  // namespace contextune

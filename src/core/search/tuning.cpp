@@ -78,23 +78,14 @@ void Tuning::end_pass(PassId pass, std::span<const SiteIndex> launched,
 void Tuning::add_result(const PassResult& result, double now) {
   engine_->add_result(result, now);
 }
-void Tuning::charge(PassId pass, double seconds) {
-  engine_->charge(pass, seconds);
-}
-void Tuning::lose_result(PassId pass, double now) {
-  engine_->lose_result(pass, now);
-}
 void Tuning::overrun(double now) {
   engine_->overrun(now);
 }
-void Tuning::spend(double seconds) {
-  engine_->spend(seconds);
+void Tuning::spend(double seconds, std::optional<PassId> pass) {
+  engine_->spend(seconds, pass);
 }
 bool Tuning::finished() const {
   return engine_->finished();
-}
-Stage Tuning::stage() const {
-  return engine_->stage();
 }
 std::span<const std::uint32_t> Tuning::winners() const {
   return engine_->winners();
@@ -105,14 +96,8 @@ std::size_t Tuning::num_sites() const {
 const SiteSpec& Tuning::site(SiteIndex site) const {
   return engine_->sites().at(site).spec;
 }
-std::uint64_t Tuning::passes() const {
-  return engine_->passes();
-}
-std::uint64_t Tuning::entries() const {
-  return engine_->entries();
-}
-double Tuning::tuning_seconds() const {
-  return engine_->tuning_seconds();
+TuningProgress Tuning::progress() const {
+  return engine_->progress();
 }
 
 }  // namespace contextune

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -41,16 +42,12 @@ class Tuning final : public RegionTuning {
   void end_pass(PassId pass, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now) override;
   void add_result(const PassResult& result, double now) override;
-  void charge(PassId pass, double seconds) override;
-  void lose_result(PassId pass, double now) override;
   void overrun(double now) override;
-  void spend(double seconds) override;
+  void spend(double seconds, std::optional<PassId> pass = std::nullopt) override;
   [[nodiscard]] bool finished() const override;
-  [[nodiscard]] Stage stage() const override;
   [[nodiscard]] std::span<const std::uint32_t> winners() const override;
-  [[nodiscard]] std::uint64_t passes() const override;
-  [[nodiscard]] std::uint64_t entries() const override;
-  [[nodiscard]] double tuning_seconds() const override;
+  [[nodiscard]] TuningProgress progress() const override;
+  [[nodiscard]] TuningRanks& ranks() override { return alone_; }
 
   [[nodiscard]] std::size_t num_sites() const;
   [[nodiscard]] const SiteSpec& site(SiteIndex site) const;
@@ -58,6 +55,7 @@ class Tuning final : public RegionTuning {
  private:
   class Engine;
   std::unique_ptr<Engine> engine_;
+  TuningRanks alone_;
 };
 
 }  // namespace contextune

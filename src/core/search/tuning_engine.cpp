@@ -250,15 +250,7 @@ void Tuning::Engine::add_result(const PassResult& result, double now) {
   last_now_ = std::max(last_now_, now);
   const auto at = pending_.find(result.pass);
   if (at == pending_.end() || !at->second.ended) return;
-  resolve(at, &result);
-  advance();
-}
-
-void Tuning::Engine::lose_result(PassId id, double now) {
-  last_now_ = std::max(last_now_, now);
-  const auto at = pending_.find(id);
-  if (at == pending_.end() || !at->second.ended) return;
-  resolve(at, nullptr);
+  resolve(at, result.lost ? nullptr : &result);
   advance();
 }
 

@@ -83,20 +83,17 @@ class Tuning::Engine {
   void end_pass(PassId id, std::span<const SiteIndex> launched, std::span<const SiteIndex> failed,
                 double now);
   void add_result(const PassResult& result, double now);
-  void charge(PassId id, double seconds) {
-    if (pending_.contains(id)) spend(seconds);
+  void spend(double seconds, std::optional<PassId> id) {
+    if (!id || pending_.contains(*id)) trials_cost_ += seconds;
   }
-  void spend(double seconds) { trials_cost_ += seconds; }
-  void lose_result(PassId id, double now);
   void overrun(double now);
 
   [[nodiscard]] bool finished() const;
-  [[nodiscard]] Stage stage() const { return stage_; }
   [[nodiscard]] std::span<const std::uint32_t> winners() const { return winners_; }
   [[nodiscard]] const std::vector<TuningSite>& sites() const { return sites_; }
-  [[nodiscard]] std::uint64_t passes() const { return passes_; }
-  [[nodiscard]] std::uint64_t entries() const { return entries_; }
-  [[nodiscard]] double tuning_seconds() const;
+  [[nodiscard]] TuningProgress progress() const {
+    return {stage_, passes_, entries_, tuning_seconds()};
+  }
 
  private:
   struct PlannedTrial {
@@ -135,6 +132,7 @@ class Tuning::Engine {
   void resolve(std::map<PassId, PendingPass>::iterator at, const PassResult* result);
   void abandon_open_pass();
   [[nodiscard]] std::vector<std::uint32_t> known_configs() const;
+  [[nodiscard]] double tuning_seconds() const;
 
   // tuning_failures.cpp
   void fail_config(SiteIndex index, std::uint32_t config, int iteration);

@@ -99,7 +99,7 @@ void OpenPass::was_held_up(std::uint64_t tag, SiteIndex site, double seconds) {
   PassRecord* const record = record_of(tag);
   if (record == nullptr) return;
   record->hold_up(site);
-  search_.tuning_->charge(record->pass, seconds);
+  search_.tuning_->spend(seconds, record->pass);
 }
 
 void OpenPass::ran_another(std::uint64_t tag, SiteIndex site) {

@@ -201,7 +201,8 @@ bool Search::begin(double now) {
   }
   std::unique_lock lock(mutex_);
   // Launches of other threads need the lock, however long it takes.
-  for (auto pause = least_settle_pause; !nothing_to_do() && !tuning_->settle_entry(now);
+  for (auto pause = least_settle_pause;
+       !nothing_to_do() && !tuning_->ranks().settle(TuningRanks::Due::Entry, now);
        pause = std::min(2 * pause, most_settle_pause)) {
     lock.unlock();
     std::this_thread::sleep_for(pause);
@@ -240,11 +241,11 @@ void Search::end(double now) {
     const bool no_span =
         record->measure == Measure::Span && clock_ == RegionClock::Entry && !record->span_open;
     if (record->spoiled || no_span) {
-      tuning_->lose_result(record->pass, now);
+      tuning_->add_result(PassResult::none(record->pass), now);
     } else {
       pending_.push_back(std::move(*record));
       if (pending_.size() > most_pending) {
-        tuning_->lose_result(pending_.front().pass, now);
+        tuning_->add_result(PassResult::none(pending_.front().pass), now);
         pending_.pop_front();
       }
     }
@@ -303,12 +304,12 @@ void Search::was_wrong(const Site& site, std::uint32_t config) {
 
 bool Search::keep_in_step(DecisionPort& port) {
   const std::lock_guard lock(mutex_);
-  return !stopped_ && tuning_->keep_in_step(port);
+  return !stopped_ && tuning_->ranks().keep_in_step(port);
 }
 
 bool Search::settle(double now) {
   const std::lock_guard lock(mutex_);
-  const bool settled = tuning_->settle(now);
+  const bool settled = tuning_->ranks().settle(TuningRanks::Due::Decision, now);
   after_change();
   return settled;
 }

@@ -30,7 +30,7 @@ void Search::collect_spans(double now) {
     result.sites = record->sites_too_large();
     if (std::isnan(span.seconds) || (record->is_held_up() && result.sites.empty())) {
       if (!std::isnan(span.seconds)) note_survived(record->tried);
-      tuning_->lose_result(result.pass, now);
+      tuning_->add_result(PassResult::none(result.pass), now);
       std::erase_if(pending_, [&](const PassRecord& one) { return one.pass == result.pass; });
       continue;
     }
@@ -48,7 +48,7 @@ void Search::collect_spans(double now) {
 }
 
 void Search::lose_everything(double now) {
-  for (const PassRecord& record : pending_) tuning_->lose_result(record.pass, now);
+  for (const PassRecord& record : pending_) tuning_->add_result(PassResult::none(record.pass), now);
   pending_.clear();
 }
 
@@ -72,7 +72,7 @@ void Search::drain(bool everything, double now) {
   for (auto at = pending_.begin(); at != pending_.end();) {
     const bool waits_for_span = by_span && at->measure == Measure::Span;
     if (everything && waits_for_span) {
-      tuning_->lose_result(at->pass, now);
+      tuning_->add_result(PassResult::none(at->pass), now);
     } else if (everything || (!waits_for_span && at->complete())) {
       note_survived(at->tried);
       tuning_->add_result(at->result(clock_ == RegionClock::Work), now);

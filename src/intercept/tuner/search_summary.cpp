@@ -24,10 +24,10 @@ SearchFigures Search::figures() const {
 
 SearchFigures Search::figures_locked() const {
   SearchFigures figures;
-  figures.passes = tuning_->passes();
-  figures.entries = tuning_->entries();
-  figures.tuning_seconds = tuning_->tuning_seconds();
-  figures.stage = stopped_ ? Stage::Finished : tuning_->stage();
+  figures.passes = tuning_->progress().passes;
+  figures.entries = tuning_->progress().entries;
+  figures.tuning_seconds = tuning_->progress().seconds;
+  figures.stage = stopped_ ? Stage::Finished : tuning_->progress().stage;
   figures.sites = sites_.size();
   figures.tuned = static_cast<std::uint64_t>(
       std::count_if(sites_.begin(), sites_.end(), [](const Site* s) { return s->settled() != 0; }));

@@ -70,7 +70,7 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
     }
     // Each agreement brings a pass or a reason why there is none.
     if (waits_for_ranks) {
-      tuning_->await_ranks(interrupted);
+      tuning_->ranks().await(interrupted);
       if (interrupted && interrupted()) return false;
       if (++agreements < most_agreements) continue;
     }
@@ -94,7 +94,7 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
   {
     const std::lock_guard lock(mutex_);
     if (stopped_ || open_ == nullptr) return true;
-    auto lockstep = agreed_ && barrier_ == nullptr ? tuning_->lockstep() : nullptr;
+    auto lockstep = agreed_ && barrier_ == nullptr ? tuning_->ranks().lockstep() : nullptr;
     if (lockstep != nullptr)
       barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
     is_alone = !agreed_ || barrier_ == nullptr;
@@ -107,7 +107,7 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
   if (outcome == Outcome::Lost) {
     const std::string why = "before a pass, " + barrier_->why();
     std::unique_lock lock(mutex_);
-    if (tuning_->go_on_alone(why)) {
+    if (tuning_->ranks().go_on_alone(why)) {
       drop_open_entry();
       barrier_.reset();
       after_change();
@@ -122,7 +122,7 @@ bool Search::begin_together(const std::function<bool()>& is_ready, double patien
   if (outcome == Outcome::Overran) {
     overrun();
   } else {
-    tuning_->cut_short();
+    tuning_->ranks().cut_short();
   }
   after_change();
   return false;
@@ -139,8 +139,8 @@ Region::Answer Search::ask_ranks(const std::function<bool()>& is_ready, double p
       why = "its search has ended";
       return Answer::Lost;
     }
-    const bool is_alone = tuning_->is_alone();
-    auto lockstep = is_alone || barrier_ != nullptr ? nullptr : tuning_->lockstep();
+    const bool is_alone = tuning_->ranks().is_alone();
+    auto lockstep = is_alone || barrier_ != nullptr ? nullptr : tuning_->ranks().lockstep();
     if (lockstep != nullptr)
       barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
     if (!is_alone && barrier_ == nullptr) {
@@ -163,7 +163,7 @@ Region::Answer Search::ask_ranks(const std::function<bool()>& is_ready, double p
   const std::lock_guard lock(mutex_);
   why = barrier_->why();
   barrier_.reset();
-  if (!tuning_->go_on_alone("before a second run, " + why)) return Answer::Lost;
+  if (!tuning_->ranks().go_on_alone("before a second run, " + why)) return Answer::Lost;
   after_change();
   return says_yes ? Answer::All : Answer::NotThis;
 }
@@ -176,7 +176,7 @@ void Search::pause() {
   {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
-    tuning_->pause();
+    tuning_->ranks().pause();
     keep_so_far(now_seconds(), true);
   }
   // A signal that waits for this may be the program's last.
@@ -186,12 +186,12 @@ void Search::pause() {
 
 void Search::repeat_together(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->repeat_together(ranks);
+  if (!stopped_) tuning_->ranks().repeat_together(ranks);
 }
 
 void Search::limit_to(std::span<const std::uint32_t> ranks) {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->limit_to(ranks);
+  if (!stopped_) tuning_->ranks().limit_to(ranks);
 }
 
 void Search::say_untuned(FallbackReason reason, const std::string& text) {
@@ -207,7 +207,7 @@ std::string Search::why_untuned() const {
 
 void Search::occupied(double seconds, const std::string& why) {
   const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->occupied(seconds, why);
+  if (!stopped_) tuning_->ranks().occupied(seconds, why);
 }
 
 void Search::stop(FallbackReason reason, const std::string& text) {
@@ -226,7 +226,7 @@ void Search::leave(std::string why) {
   stopped_ = true;
   probation_.stop();
   if (why.ends_with('.')) why.pop_back();
-  tuning_->leave(why);
+  tuning_->ranks().leave(why);
 }
 
 }  // namespace contextune::intercept

@@ -58,7 +58,7 @@ TEST_CASE("a communicator that is made after the winners is told them, at one de
     for (int round = 0; round < 3000 && !ranks.all_finished(); ++round)
       for (auto& rank : ranks.ranks) rank->entry(true);
     REQUIRE(ranks.all_finished());
-    const double tuning_seconds = ranks[0].tuning.tuning_seconds();
+    const double tuning_seconds = ranks[0].tuning.progress().seconds;
     for (std::size_t rank = 0; rank < 3; ++rank)
       if (of_all || rank > 0) ranks[rank].decisions.communicator = 78;
     for (int after = 0; after < 300; ++after)
@@ -76,7 +76,7 @@ TEST_CASE("a communicator that is made after the winners is told them, at one de
       CHECK(told.back() == (of_all || rank->decisions.communicator == 77 ? 2 : 0));
       CHECK(rank->tuning.finished());
     }
-    CHECK(ranks[0].tuning.tuning_seconds() == tuning_seconds);
+    CHECK(ranks[0].tuning.progress().seconds == tuning_seconds);
     const std::size_t syncs = ranks[1].recorder.syncs.size();
     for (int after = 0; after < 60; ++after)
       for (auto& rank : ranks.ranks) rank->entry(true);
@@ -290,7 +290,7 @@ TEST_CASE("a communicator with ranks that are not tuned together keeps its defau
   Meeting meeting(1);
   FakeRank rank(meeting, 0, 1, ancestor(1, 2));
   FakeDecisions of_two(rank.tuning, 2);
-  (void)rank.tuning.keep_in_step(of_two);
+  (void)rank.tuning.ranks().keep_in_step(of_two);
   SiteSpec spec;
   spec.name = "all_gather";
   spec.configs = make_configs(3);
@@ -302,7 +302,7 @@ TEST_CASE("a communicator with ranks that are not tuned together keeps its defau
     (void)of_two.decide("all_gather", site, now);
     now += 1e-3;
     rank.tuning.end_pass(plan.pass, std::vector{site}, {}, now);
-    rank.tuning.lose_result(plan.pass, now);
+    rank.tuning.add_result(PassResult::none(plan.pass), now);
   }
   CHECK(rank.tuning.finished());
   CHECK(of_two.leases == 0);
@@ -379,7 +379,8 @@ TEST_CASE("whatever the order of entries, calls outside, and losses, decisions a
       FakeRank& rank = *ranks.ranks[draw() % num_ranks];
       if (!live && rank.tuning.finished()) continue;
       const bool made = rank.entry(live);
-      if (!made && rank.waiting == Waiting::Ranks && ++stuck % 2000 == 0) rank.tuning.await_ranks();
+      if (!made && rank.waiting == Waiting::Ranks && ++stuck % 2000 == 0)
+        rank.tuning.ranks().await();
       if (!made) continue;
       std::uint32_t outside = rank.entries == many_at ? 20 : 0;
       if (outside_every > 0 && rank.entries % outside_every == 0) ++outside;

@@ -32,7 +32,7 @@ class FakeDecisions final : public DecisionPort {
       // As a thread of the program does it: again and again, and whatever comes in between.
       for (double later = now;; later += 1) {
         try {
-          if (tuning_.settle(later)) break;
+          if (tuning_.ranks().settle(TuningRanks::Due::Decision, later)) break;
         } catch (const std::bad_alloc&) {
           ++out_of_memory;
         }

@@ -91,7 +91,7 @@ TEST_CASE("A rank that leaves while its companions are sought tells whoever has 
   region.answers.state = Companions::State::Sought;
   (void)region.enter();
   SECTION("and nobody where it has to do with none") {
-    region.tuning.leave("it stops");
+    region.tuning.ranks().leave("it stops");
     CHECK(region.answers.partings == 0);
     return;
   }
@@ -99,8 +99,8 @@ TEST_CASE("A rank that leaves while its companions are sought tells whoever has 
   (void)region.enter();
   const bool is_found = GENERATE(true, false);
   if (is_found) region.answers.state = Companions::State::Known;
-  region.tuning.leave("it stops");
-  region.tuning.leave("it stops");
+  region.tuning.ranks().leave("it stops");
+  region.tuning.ranks().leave("it stops");
   CHECK(region.answers.partings == 1);
   CHECK(region.answers.coordinator.asked == (is_found ? 1 : 0));
 }
@@ -146,7 +146,7 @@ TEST_CASE("While companions are sought nothing is tried", "[joining]") {
 
 TEST_CASE("A body that has something in common with others is not repeated alone", "[joining]") {
   Region region;
-  region.tuning.repeat_together({});
+  region.tuning.ranks().repeat_together({});
   (void)region.tuning.add_site(site("kernel", false));
   for (int entry = 0; entry < 5; ++entry)
     CHECK_FALSE(region.tuning.begin_pass(tests::next_pass(), region.now += 1, false).counted);
@@ -186,11 +186,11 @@ TEST_CASE("Entries that went by without a search have the same numbers for the o
   region.answers.state = Companions::State::Known;
   (void)region.tuning.add_site(site("collective", true));
   (void)region.enter();
-  const std::uint64_t before = region.tuning.entries();
+  const std::uint64_t before = region.tuning.progress().entries;
   region.tuning.skip_entries(7);
-  CHECK(region.tuning.entries() == before + 7);
+  CHECK(region.tuning.progress().entries == before + 7);
   (void)region.enter();
-  CHECK(region.tuning.entries() == before + 8);
+  CHECK(region.tuning.progress().entries == before + 8);
 }
 
 TEST_CASE("Certain companions are asked for after one entry, without any collective", "[joining]") {

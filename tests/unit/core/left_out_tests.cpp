@@ -168,7 +168,7 @@ TEST_CASE("The limit on passes ends the leaving out, and what was shown together
   region.sites.push_back({"a", {10e-6, 7e-6}});
   region.sites.push_back({"b", {10e-6, 9e-6}});
   region.run();
-  CHECK(region.tuning.passes() == options.max_passes);
+  CHECK(region.tuning.progress().passes == options.max_passes);
   CHECK(region.winner(0) == 1);
   CHECK(region.winner(1) == 1);
   CHECK(region.recorder.left_out_events.empty());
@@ -184,7 +184,7 @@ TEST_CASE("A winner that fails while another is left out leaves, and the rest is
   region.sites.push_back({"a", {10e-6, 7e-6}});
   region.sites.push_back({"b", {10e-6, 8e-6}});
   region.sites.push_back({"c", {10e-6, 9e-6}});
-  while (region.tuning.stage() != Stage::Confirm) region.entry();
+  while (region.tuning.progress().stage != Stage::Confirm) region.entry();
   for (int pass = 0; pass < 11; ++pass) region.entry();
   REQUIRE(region.recorder.left_out_events.empty());
   region.sites[0].failing = {1};
@@ -202,9 +202,9 @@ TEST_CASE("Without a sample nothing is dropped that was shown with the others", 
   region.noise = 0.003;
   region.sites.push_back({"a", {10e-6, 7e-6}});
   region.sites.push_back({"b", {10e-6, 9e-6}});
-  while (region.tuning.stage() != Stage::Confirm) region.entry();
+  while (region.tuning.progress().stage != Stage::Confirm) region.entry();
   for (int pass = 0; pass < 10; ++pass) region.entry();
-  for (std::uint64_t pass = region.tuning.passes(); pass < 1000; ++pass)
+  for (std::uint64_t pass = region.tuning.progress().passes; pass < 1000; ++pass)
     region.throttled.insert(pass);
   region.run();
   CHECK(region.winner(0) == 1);

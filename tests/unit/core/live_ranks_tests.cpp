@@ -137,7 +137,7 @@ TEST_CASE("whatever the order of entries, late results and losses, ranks run the
       if (!live && rank.tuning.finished()) continue;
       // A rank that asks about what only it has is alone.
       if (!rank.entry(live) && rank.waiting == Waiting::Ranks && ++stuck % 2000 == 0)
-        rank.tuning.await_ranks();
+        rank.tuning.ranks().await();
     }
     REQUIRE(ranks.all_finished());
     require_same_passes(ranks);

@@ -20,7 +20,7 @@ TEST_CASE("a rank that leaves is waited for by nobody, and each log says why it 
       ranks.add("kernel", std::vector(3, std::vector<double>{4, 3, 1}));
       for (int round = 0; round < after; ++round)
         for (auto& rank : ranks.ranks) rank->entry(live);
-      ranks[1].tuning.leave("the body was left early");
+      ranks[1].tuning.ranks().leave("the body was left early");
       for (int round = 0; round < 60; ++round)
         for (const std::size_t rank : {0U, 2U})
           if (!ranks[rank].tuning.finished()) ranks[rank].entry(live);
@@ -39,7 +39,7 @@ TEST_CASE("a rank that leaves once there are winners costs nobody theirs") {
   SeveralRanks ranks(2, ancestor(0, 2));
   ranks.add("kernel", {{4, 1}, {4, 1}});
   ranks.run();
-  ranks[1].tuning.leave("its winners are wrong");
+  ranks[1].tuning.ranks().leave("its winners are wrong");
   for (int entry = 0; entry < 20; ++entry) ranks[0].entry(true);
   CHECK(ranks[0].winner(0) == 1);
   CHECK(ranks[0].recorder.count(FallbackReason::NoAgreement) == 0);
@@ -52,7 +52,7 @@ TEST_CASE("a rank that leaves after its vote keeps what was agreed on about coll
   for (int round = 0; round < 400; ++round) {
     for (auto& rank : ranks.ranks) rank->entry(true);
     if (round == 9) ranks.meeting.withhold = true;
-    if (round == 10) ranks[1].tuning.leave("it has had enough");
+    if (round == 10) ranks[1].tuning.ranks().leave("it has had enough");
     if (round == 10) ranks.meeting.withhold = false;
     if (round > 10) continue;
   }
@@ -99,8 +99,8 @@ TEST_CASE("a rank that pauses is waited for by nobody until it goes on, and then
       for (int round = 0; round < after; ++round)
         for (auto& rank : ranks.ranks) rank->entry(false);
       if (asks) ranks[1].entry(false);
-      ranks[1].tuning.pause();
-      ranks[1].tuning.pause();
+      ranks[1].tuning.ranks().pause();
+      ranks[1].tuning.ranks().pause();
       // The others run what was given to all, and then have no pass until it is there again.
       for (const std::size_t rank : {0U, 2U}) {
         for (int more = 0; more < 40 && ranks[rank].waiting != Waiting::Pause; ++more)

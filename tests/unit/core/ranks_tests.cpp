@@ -124,7 +124,7 @@ TEST_CASE("a winner that one rank cannot launch while it is confirmed is dropped
   std::uint64_t before = 0;
   ranks[1].region_time = [&](const Configs& configs) {
     // It works as long as the table lasts.
-    if (ranks[1].tuning.stage() == Stage::Confirm) ranks[1].sites[0].failing = {1};
+    if (ranks[1].tuning.progress().stage == Stage::Confirm) ranks[1].sites[0].failing = {1};
     ++before;
     return configs.empty() || configs[0] == 0 ? 4e-3 : 1e-3;
   };
@@ -245,7 +245,7 @@ TEST_CASE("a site that comes after the winners on one rank only costs nobody the
   (void)ranks[0].tuning.add_site(spec);
   for (int i = 0; i < 10 && !ranks[0].tuning.finished(); ++i) {
     ranks[0].entry(false);
-    ranks[0].tuning.await_ranks();
+    ranks[0].tuning.ranks().await();
   }
   CHECK(ranks[0].tuning.finished());
   CHECK(ranks[0].winner(0) == 1);
@@ -357,7 +357,7 @@ TEST_CASE("a rank that waits for one that does not come gives up, and is not ask
   ranks[0].entry(false);
   CHECK_FALSE(ranks[0].entry(false));
   CHECK(ranks[0].waiting == Waiting::Ranks);
-  ranks[0].tuning.await_ranks();
+  ranks[0].tuning.ranks().await();
   CHECK_FALSE(ranks[0].entry(false));
   CHECK(ranks[0].tuning.finished());
   REQUIRE(ranks[0].recorder.count(FallbackReason::NoAgreement) == 1);

@@ -92,7 +92,7 @@ TEST_CASE("with scope auto what is repeated and waits for other ranks runs its d
       for (int tries = 0; tries < 3; ++tries)
         for (auto& rank : ranks.ranks) rank->entry(false);
     } else {
-      ranks[0].tuning.repeat_together({});
+      ranks[0].tuning.ranks().repeat_together({});
     }
     ranks.meeting.lose(1);
     for (int entry = 0; entry < 100 && !ranks[0].tuning.finished(); ++entry) ranks[0].entry(false);

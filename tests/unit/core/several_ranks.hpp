@@ -146,7 +146,7 @@ class FakeRank {
                  : std::make_unique<SharedTuning>(options, settings(num_ranks), seat, recorder)),
         tuning(*made),
         decisions(tuning, num_ranks) {
-    (void)tuning.keep_in_step(decisions);
+    (void)tuning.ranks().keep_in_step(decisions);
   }
 
   static SharedTuningSettings settings(std::uint32_t num_ranks) {
@@ -176,7 +176,7 @@ class FakeRank {
   }
   /// One entry. False: it was no pass.
   bool entry(bool live) {
-    for (; live && !tuning.settle_entry(now); now += 1) ++awaited;
+    for (; live && !tuning.ranks().settle(TuningRanks::Due::Entry, now); now += 1) ++awaited;
     const PassPlan plan = tuning.begin_pass(next_pass(), now, live);
     waiting = plan.waiting;
     if (!live && !plan.counted) return false;
@@ -228,7 +228,7 @@ class FakeRank {
     result.region_seconds = region;
     result.throttled = throttled.contains(plan.number);
     now += region + 1e-6;
-    if (plan.measure != Measure::Nothing) tuning.charge(plan.pass, std::exchange(held_up, 0));
+    if (plan.measure != Measure::Nothing) tuning.spend(std::exchange(held_up, 0), plan.pass);
     tuning.end_pass(plan.pass, launched, failed, now);
     if (plan.measure == Measure::Span) result.sites.clear();
     if (plan.measure != Measure::Nothing) results.push_back(std::move(result));
@@ -287,7 +287,7 @@ class SeveralRanks {
         if (rank->tuning.finished()) continue;
         all = false;
         if (!rank->entry(false) && stuck_is_lost && rank->waiting == Waiting::Ranks) {
-          rank->tuning.await_ranks();
+          rank->tuning.ranks().await();
         }
       }
       if (all) return;

@@ -18,7 +18,7 @@ TEST_CASE("a config that takes longer than trial_timeout is never chosen, and th
   CHECK(region.winner(0) == 0);
   CHECK(region.winner(1) == 2);
   CHECK(region.recorder.count(FallbackReason::TrialTimeout) == 2);
-  CHECK(region.tuning.passes() == 6);
+  CHECK(region.tuning.progress().passes == 6);
 }
 
 TEST_CASE("a config in whose place another ran is not blamed for the time that it took") {
@@ -140,7 +140,7 @@ TEST_CASE("a pass that one rank cannot make is made by none, and that rank's tri
           rank.results.clear();
           rank.tuning.overrun(rank.now + 40);
         } else {
-          rank.tuning.cut_short();
+          rank.tuning.ranks().cut_short();
         }
       }
     }
@@ -159,7 +159,7 @@ TEST_CASE("a pass that one rank cannot make is made by none, and that rank's tri
 TEST_CASE("a rank alone shares its passes with nobody") {
   SeveralRanks ranks(1, ancestor(0, 2));
   ranks.add("kernel", {{4, 1}});
-  CHECK(ranks[0].tuning.lockstep() == nullptr);
+  CHECK(ranks[0].tuning.ranks().lockstep() == nullptr);
   (void)ranks[0].entry(false);
   CHECK_FALSE(ranks[0].tuning.begin_pass(next_pass(), ranks[0].now, false).agreed);
 }

@@ -32,7 +32,7 @@ TEST_CASE("A site first seen within sixteen passes joins the generation", "[admi
   region.sites.push_back({"a", std::vector<double>(20, 1e-6)});
   region.sites.push_back({.name = "b", .seconds = {2e-6, 1e-6}, .when = from(15)});
   region.run();
-  CHECK(region.tuning.passes() == 40);
+  CHECK(region.tuning.progress().passes == 40);
   for (const auto& [stage, generation] : region.recorder.stages) CHECK(generation == 0);
   CHECK(region.winner(1) == 1);
 }
@@ -44,7 +44,7 @@ TEST_CASE("A site first seen after sixteen passes waits for a generation of its 
   region.sites.push_back({.name = "b", .seconds = {2e-6, 1e-6}, .when = from(16)});
   region.run();
   // 20 passes of the first generation, then 4 of the second; its default until then.
-  CHECK(region.tuning.passes() == 24);
+  CHECK(region.tuning.progress().passes == 24);
   const Configs ran = region.column(1);
   CHECK(Configs(ran.begin(), ran.begin() + 20) == Configs(20, 0));
   CHECK(Configs(ran.begin() + 20, ran.end()) == Configs{0, 0, 1, 1});
@@ -80,7 +80,7 @@ TEST_CASE("Endless new keys do not keep the tuning from finishing", "[admission]
   region.run();
   CHECK(region.winner(0) == 1);
   // The sixteen that joined hold it up for 32 passes at most.
-  CHECK(region.tuning.passes() <= 16 + 32 + 2);
+  CHECK(region.tuning.progress().passes <= 16 + 32 + 2);
   CHECK(region.recorder.count(FallbackReason::SeldomLaunched) == 16);
   for (int i = 0; i < 600; ++i) region.entry();
   CHECK(region.tuning.finished());
@@ -126,7 +126,7 @@ TEST_CASE("A site that does not come back keeps its default and says so", "[admi
   REQUIRE(region.recorder.winner_of(1) != nullptr);
   CHECK(region.recorder.winner_of(1)->reason == WinnerReason::NoSamples);
   CHECK(region.recorder.count(FallbackReason::SeldomLaunched) == 1);
-  CHECK(region.tuning.passes() <= 3 + 33);
+  CHECK(region.tuning.progress().passes <= 3 + 33);
 }
 
 TEST_CASE("A site whose variants are being built runs its default until they are", "[admission]") {
@@ -171,7 +171,7 @@ TEST_CASE("A pinned site runs its config from the first pass and is not tuned", 
   const PassPlan plan = tuning.begin_pass(next_pass(), 0);
   CHECK(plan.configs[site] == 2);
   tuning.end_pass(plan.pass, std::vector{site}, {}, 0);
-  tuning.lose_result(plan.pass, 0);
+  tuning.add_result(PassResult::none(plan.pass), 0);
   CHECK(tuning.finished());
   CHECK(tuning.winners()[site] == 2);
   REQUIRE(recorder.winner_of(site) != nullptr);

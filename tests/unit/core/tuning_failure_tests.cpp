@@ -14,7 +14,7 @@ TEST_CASE("A failing config is recorded, uses up its passes on the default, and 
   region.sites.push_back({.name = "a", .seconds = {4e-6, 3e-6, 2.5e-6, 2e-6}, .failing = {bad}});
   region.sites.push_back({"b", {2e-6, 1e-6, 3e-6, 4e-6}});
   region.run();
-  CHECK(region.tuning.passes() == 12);
+  CHECK(region.tuning.progress().passes == 12);
   CHECK(region.winner(0) == (bad == 3 ? 2U : 3U));
   // Launched once, then the default for the rest of its passes; the neighbour stays in step.
   Configs expected;
@@ -87,7 +87,7 @@ TEST_CASE("One sample of several is enough not to be queued again", "[failure]")
   region.sites.push_back({"a", {3e-6, 1e-6, 2e-6}});
   region.lost_samples = {{2, 0}};
   region.run();
-  CHECK(region.tuning.passes() == 6);
+  CHECK(region.tuning.progress().passes == 6);
   CHECK(region.winner(0) == 1);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("A config without a sample the second time counts as failed", "[failur
   region.sites.push_back({"a", {3e-6, 1e-6, 2e-6}});
   for (std::uint64_t pass : {2U, 3U, 6U, 7U}) region.lost_samples.insert({pass, 0});
   region.run();
-  CHECK(region.tuning.passes() == 8);
+  CHECK(region.tuning.progress().passes == 8);
   CHECK(region.winner(0) == 2);
   CHECK(region.recorder.count(FallbackReason::NoSamples) == 1);
 }
@@ -149,7 +149,7 @@ TEST_CASE("Samples taken under throttling do not count", "[failure]") {
   int throttled = 0;
   for (const TrialEvent& trial : region.recorder.trials) throttled += trial.throttled;
   CHECK(throttled == 2);
-  CHECK(region.tuning.passes() == 6);
+  CHECK(region.tuning.progress().passes == 6);
   CHECK(region.winner(0) == 1);
 }
 

@@ -70,8 +70,8 @@ TEST_CASE("A config that fails in the refinement is left out and the rest goes o
   region.noise = 0.003;
   region.sites.push_back({.name = "a", .seconds = {10e-6, 8e-6, 8.1e-6}});
   region.sites.push_back({.name = "b", .seconds = {10e-6, 8e-6, 8.1e-6}});
-  while (region.tuning.stage() == Stage::Table) region.entry();
-  REQUIRE(region.tuning.stage() == Stage::Refine);
+  while (region.tuning.progress().stage == Stage::Table) region.entry();
+  REQUIRE(region.tuning.progress().stage == Stage::Refine);
   region.sites[0].failing = {1};
   region.run();
   CHECK(region.winner(0) == 2);
@@ -85,7 +85,7 @@ TEST_CASE("Nothing to gain costs no confirmation", "[confirm]") {
   FakeRegion region(TuningOptions{});
   region.sites.push_back({"a", {1e-6, 2e-6, 3e-6}});
   region.run();
-  CHECK(region.tuning.passes() == 24);
+  CHECK(region.tuning.progress().passes == 24);
   REQUIRE(region.recorder.confirms.size() == 1);
   CHECK(region.recorder.confirms[0].verdict == ConfirmVerdict::Skipped);
 }
@@ -272,8 +272,8 @@ TEST_CASE("A winner that fails while it is confirmed leaves, and the others are 
   region.noise = 0.003;
   region.sites.push_back({"a", {10e-6, 8e-6}});
   region.sites.push_back({"b", {10e-6, 9e-6}});
-  while (region.tuning.stage() == Stage::Table) region.entry();
-  REQUIRE(region.tuning.stage() == Stage::Confirm);
+  while (region.tuning.progress().stage == Stage::Table) region.entry();
+  REQUIRE(region.tuning.progress().stage == Stage::Confirm);
   region.sites[0].failing = {1};
   region.run();
   CHECK(region.winner(0) == 0);
@@ -295,7 +295,7 @@ TEST_CASE("Ten tunings of a twelve-config and a five-config kernel agree within 
     region.sites.push_back({"softmax", softmax});
     region.run();
     good += axpy[region.winner(0)] + softmax[region.winner(1)] <= 22e-6 * 1.01;
-    CHECK(region.tuning.passes() <= 96 + 140);
+    CHECK(region.tuning.progress().passes <= 96 + 140);
   }
   CHECK(good == 10);
 }

@@ -17,7 +17,7 @@ TEST_CASE("Results that come passes later give the same table", "[results]") {
     region->sites.push_back({"b", {1e-6, 2e-6}});
     region->run();
   }
-  CHECK(late.tuning.passes() == prompt.tuning.passes());
+  CHECK(late.tuning.progress().passes == prompt.tuning.progress().passes);
   CHECK(late.winner(0) == 1);
   CHECK(late.winner(1) == 0);
   CHECK(late.recorder.trials.size() == prompt.recorder.trials.size());
@@ -126,8 +126,8 @@ TEST_CASE("A lost pass costs its samples and nothing else", "[results]") {
   FakeRegion region(ancestor(0, 2));
   region.lost_passes = {3};
   region.sites.push_back({"a", {2e-6, 1e-6}});
-  while (region.tuning.passes() < 4) region.entry();
-  region.tuning.lose_result(PassId{3}, region.now);
+  while (region.tuning.progress().passes < 4) region.entry();
+  region.tuning.add_result(PassResult::none(PassId{3}), region.now);
   CHECK(region.tuning.finished());
   CHECK(region.winner(0) == 1);
 }
@@ -173,7 +173,7 @@ TEST_CASE("max_passes ends the table early and keeps passes to confirm with", "[
   region.noise = 0.001;
   region.sites.push_back({"a", {4e-6, 3e-6, 2e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6, 1e-6}});
   region.run();
-  CHECK(region.tuning.passes() <= 40);
+  CHECK(region.tuning.progress().passes <= 40);
   CHECK(region.recorder.count(FallbackReason::Budget) == 1);
   CHECK(region.winner(0) == 3);  // measured by then, and shown to be faster
   REQUIRE(region.recorder.confirms.size() == 1);
@@ -186,7 +186,7 @@ TEST_CASE("max_passes too small to show a gain keeps the defaults", "[limits]") 
   FakeRegion region(options);
   region.sites.push_back({"a", {4e-6, 1e-6}});
   region.run();
-  CHECK(region.tuning.passes() <= 12);
+  CHECK(region.tuning.progress().passes <= 12);
   CHECK(region.winner(0) == 0);
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("max_time ends a tuning", "[limits]") {
   FakeRegion region(options);
   region.sites.push_back({"a", std::vector<double>(30, 1e-6)});
   region.run();
-  CHECK(region.tuning.tuning_seconds() <= 51e-6);
+  CHECK(region.tuning.progress().seconds <= 51e-6);
   CHECK(region.recorder.count(FallbackReason::Budget) == 1);
   CHECK(region.winner(0) == 0);
 }
@@ -235,7 +235,7 @@ TEST_CASE("What a trial takes once only counts against max_slowdown", "[limits]"
   region.sites.push_back({"a", {1e-6, 0.8e-6}});
   region.lag = 1;
   const PassPlan plan = region.entry();
-  region.tuning.charge(plan.pass, 100e-6);
+  region.tuning.spend(100e-6, plan.pass);
   int waited = 0;
   while (region.now < 0.9e-3) waited += region.entry().waiting == Waiting::Budget ? 1 : 0;
   CHECK(waited > 800);

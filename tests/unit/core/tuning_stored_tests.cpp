@@ -41,7 +41,7 @@ TEST_CASE("A region whose winners are all stored runs them from its first launch
   CHECK(first.measure == Measure::Nothing);
   CHECK(region.configs_run[0] == 2);
   CHECK(region.tuning.finished());
-  CHECK(region.tuning.passes() == 0);
+  CHECK(region.tuning.progress().passes == 0);
   CHECK(region.recorder.trials.empty());
   REQUIRE(region.recorder.winner_of(0) != nullptr);
   CHECK(region.recorder.winner_of(0)->reason == WinnerReason::Stored);
@@ -73,7 +73,7 @@ TEST_CASE("A stored site that appears late runs its winner and starts nothing", 
                           .stored = found(1)});
   for (int i = 0; i < 8; ++i) region.entry();
   CHECK(region.tuning.finished());
-  CHECK(region.tuning.passes() == 0);
+  CHECK(region.tuning.progress().passes == 0);
   CHECK(region.winner(1) == 1);
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("A stored winner whose build fails here is as if it were not stored", 
     region.tuning.site_ready(0);
     CHECK(region.winner(0) == 2);
     region.run();
-    CHECK(region.tuning.passes() == 0);
+    CHECK(region.tuning.progress().passes == 0);
   }
   SECTION("it cannot be built") {
     const std::uint32_t unusable[] = {2};

@@ -15,7 +15,7 @@ TEST_CASE("The iteration table of two kernels goes row by row as the design says
       {0, {0, 0}}, {1, {0, 0}}, {2, {1, 1}}, {3, {1, 1}}, {4, {1, 2}}, {5, {1, 2}},
   };
   CHECK(region.rows == table);
-  CHECK(region.tuning.passes() == 6);
+  CHECK(region.tuning.progress().passes == 6);
   CHECK(region.winner(0) == 1);
   CHECK(region.winner(1) == 2);
 
@@ -54,7 +54,7 @@ TEST_CASE("A region costs the longest site's passes, not the sum", "[table]") {
   region.sites.push_back({"axpy", std::vector<double>(12, 10e-6)});
   region.sites.push_back({"softmax", std::vector<double>(5, 10e-6)});
   region.run();
-  CHECK(region.tuning.passes() == 96);
+  CHECK(region.tuning.progress().passes == 96);
 }
 
 TEST_CASE("A site may have its own warm-up and repeats", "[table]") {
@@ -86,7 +86,7 @@ TEST_CASE("Two keys of one kernel progress and win apart", "[table]") {
   CHECK(region.column(0) == Configs{0, 0, 1, 1, 1, 1, 1});
   // The second key moves on only when it is launched: in passes 0, 2, 4 and 6.
   CHECK(region.column(1) == Configs{0, 0, 0, 1, 1, 1, 1});
-  CHECK(region.tuning.passes() == 7);
+  CHECK(region.tuning.progress().passes == 7);
 }
 
 TEST_CASE("A site launched forty times a pass advances one step a pass", "[table]") {
@@ -113,14 +113,14 @@ TEST_CASE("A site that appears every other pass uses one step each time it appea
   CHECK(seen == std::vector<std::pair<std::uint64_t, std::uint32_t>>{
                     {0, 0}, {2, 0}, {4, 1}, {6, 1}, {8, 2}, {10, 2}});
   CHECK(region.winner(1) == 2);
-  CHECK(region.tuning.passes() == 11);
+  CHECK(region.tuning.progress().passes == 11);
 }
 
 TEST_CASE("A site with one config is settled at once and costs no passes", "[table]") {
   FakeRegion region(ancestor(3, 5));
   region.sites.push_back({"only", {2e-6}});
   region.run();
-  CHECK(region.tuning.passes() == 1);
+  CHECK(region.tuning.progress().passes == 1);
   REQUIRE(region.recorder.winner_of(0) != nullptr);
   CHECK(region.recorder.winner_of(0)->reason == WinnerReason::Only);
   CHECK(region.recorder.winner_of(0)->default_seconds == Approx(2e-6));
@@ -131,7 +131,7 @@ TEST_CASE("A region without sites is finished after one pass", "[table]") {
   CHECK_FALSE(region.tuning.finished());
   region.entry();
   CHECK(region.tuning.finished());
-  CHECK(region.tuning.passes() == 1);
+  CHECK(region.tuning.progress().passes == 1);
   CHECK_FALSE(region.entry().counted);
 }
 

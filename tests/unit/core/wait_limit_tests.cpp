@@ -51,7 +51,7 @@ TEST_CASE("a rank that rank 0 does not answer waits for a batch as long as was s
   static_cast<void>(tuning.add_site(site));
   CHECK(tuning.begin_pass(next_pass(), 0, false).waiting == Waiting::Ranks);
   const bool interrupted = GENERATE(false, true);
-  tuning.await_ranks(interrupted ? std::function<bool()>([] { return false; }) : nullptr);
+  tuning.ranks().await(interrupted ? std::function<bool()>([] { return false; }) : nullptr);
   CHECK(others.waited_seconds == Approx(0.2));
   static_cast<void>(tuning.begin_pass(next_pass(), 1, false));
   CHECK(tuning.finished());
