@@ -24,6 +24,22 @@ class ContextTable {
       lost_ = true;
     }
   }
+  /// The primary one of a device, whoever holds it.
+  void holds_primary(CUcontext context, CUdevice device) noexcept {
+    made(context, device);
+    const std::lock_guard lock(mutex_);
+    try {
+      primaries_[device] = context;
+    } catch (const std::exception&) {
+      // No memory: its events are found out to be lost later.
+    }
+  }
+  /// Null: the program never held it.
+  [[nodiscard]] CUcontext primary_of(CUdevice device) const noexcept {
+    const std::lock_guard lock(mutex_);
+    const auto place = primaries_.find(device);
+    return place != primaries_.end() ? place->second : nullptr;
+  }
   void gone(CUcontext context) noexcept {
     const std::lock_guard lock(mutex_);
     devices_.erase(context);
@@ -47,6 +63,7 @@ class ContextTable {
  private:
   mutable std::mutex mutex_;
   std::map<CUcontext, CUdevice> devices_;
+  std::map<CUdevice, CUcontext> primaries_;
   bool lost_ = false;  ///< no memory: one is not in `devices_`
 };
 

@@ -40,17 +40,18 @@ CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
 void on_before(contextune_fn fn, void* const* args) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
-  runtime->gate().pass();
-  memory_call_begins(runtime->allocations(), fn, args);
-  if (const auto bytes = memory_taken_by(fn, args)) runtime->recorder().memory_wanted(*bytes);
+  runtime->services().gate.pass();
+  memory_call_begins(runtime->services().allocations, fn, args);
+  if (const auto bytes = memory_taken_by(fn, args))
+    runtime->services().recorder.memory_wanted(*bytes);
   if (TunableCall* call = this_thread().call) TunableLaunch::transfer_begins(*call, fn, args);
   switch (fn) {
     case contextune_fn_cuModuleUnload:
-      runtime->module_variables().unloads(argument<CUmodule>(args, 0));
+      runtime->services().variables.unloads(argument<CUmodule>(args, 0));
       runtime->loads().unloads(argument<CUmodule>(args, 0));
       return runtime->handles_go_away();
     case contextune_fn_cuLibraryUnload:
-      runtime->module_variables().unloads(argument<CUlibrary>(args, 0));
+      runtime->services().variables.unloads(argument<CUlibrary>(args, 0));
       runtime->loads().unloads(argument<CUlibrary>(args, 0));
       return runtime->handles_go_away();
     case contextune_fn_cuStreamBeginCapture:
@@ -59,14 +60,15 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
     case contextune_fn_cuStreamBeginCapture_v2_ptsz:
     case contextune_fn_cuStreamBeginCaptureToGraph:
     case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
-      return runtime->captures().begin(capture_stream(fn, args));
+      return runtime->services().captures.begin(capture_stream(fn, args));
     case contextune_fn_cuGraphExecDestroy:
-      runtime->recorder().obstruct(FallbackReason::ReplayAllocation, "It destroys a graph.", true);
-      return runtime->graphs().destroyed(argument<CUgraphExec>(args, 0));
+      runtime->services().recorder.obstruct(FallbackReason::ReplayAllocation,
+                                            "It destroys a graph.", true);
+      return runtime->services().graphs.destroyed(argument<CUgraphExec>(args, 0));
     case contextune_fn_cuTexObjectDestroy:
     case contextune_fn_cuSurfObjectDestroy:
-      return runtime->recorder().obstruct(FallbackReason::ReplayAllocation,
-                                          "It destroys a texture or surface object.", true);
+      return runtime->services().recorder.obstruct(
+          FallbackReason::ReplayAllocation, "It destroys a texture or surface object.", true);
     case contextune_fn_cuStreamDestroy:
     case contextune_fn_cuStreamDestroy_v2:
       return runtime->stream_goes_away(argument<CUstream>(args, 0));
@@ -158,13 +160,17 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
       return runtime.primary_context_released(argument<CUdevice>(args, 0));
     case contextune_fn_cuCtxCreate:
     case contextune_fn_cuCtxCreate_v2:
-      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 2));
+      return runtime.services().contexts.made(*argument<CUcontext*>(args, 0),
+                                              argument<CUdevice>(args, 2));
     case contextune_fn_cuCtxCreate_v3:
-      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 4));
+      return runtime.services().contexts.made(*argument<CUcontext*>(args, 0),
+                                              argument<CUdevice>(args, 4));
     case contextune_fn_cuCtxCreate_v4:
-      return runtime.context_made(*argument<CUcontext*>(args, 0), argument<CUdevice>(args, 3));
+      return runtime.services().contexts.made(*argument<CUcontext*>(args, 0),
+                                              argument<CUdevice>(args, 3));
     case contextune_fn_cuDevicePrimaryCtxRetain:
-      return runtime.primary_context(argument<CUdevice>(args, 1), *argument<CUcontext*>(args, 0));
+      return runtime.services().contexts.holds_primary(*argument<CUcontext*>(args, 0),
+                                                       argument<CUdevice>(args, 1));
     case contextune_fn_cuStreamSynchronize:
     case contextune_fn_cuStreamSynchronize_ptsz:
     case contextune_fn_cuEventSynchronize:
@@ -180,7 +186,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphInstantiateWithParams:
     case contextune_fn_cuGraphInstantiateWithParams_ptsz:
       runtime.graph_is_used();
-      return runtime.graphs().instantiated(fn, args);
+      return runtime.services().graphs.instantiated(fn, args);
     case contextune_fn_cuGraphExecKernelNodeSetParams:
     case contextune_fn_cuGraphExecKernelNodeSetParams_v2:
     case contextune_fn_cuGraphExecNodeSetParams:
@@ -196,10 +202,11 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuGraphExecExternalSemaphoresWaitNodeSetParams:
     case contextune_fn_cuGraphExecBatchMemOpNodeSetParams:
     case contextune_fn_cuGraphNodeSetEnabled:
-      runtime.recorder().obstruct(FallbackReason::GraphUnreplayable, "It changes a graph.");
+      runtime.services().recorder.obstruct(FallbackReason::GraphUnreplayable,
+                                           "It changes a graph.");
       return runtime.chained_graphs().changed(fn, args);
     case contextune_fn_cuIpcOpenEventHandle:
-      return runtime.recorder().event_imported(*argument<CUevent*>(args, 0));
+      return runtime.services().recorder.event_imported(*argument<CUevent*>(args, 0));
     case contextune_fn_cuGraphUpload:
     case contextune_fn_cuGraphUpload_ptsz:
       runtime.graph_is_used();
@@ -210,7 +217,7 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuLaunchCooperativeKernelMultiDevice:
       return runtime.unsupported_launch(attached->name(fn));
     default:
-      return on_load(runtime.module_variables(), fn, args);
+      return on_load(runtime.services().variables, fn, args);
   }
 }
 
@@ -218,28 +225,29 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   ProcessRuntime* runtime = running_runtime();
   if (runtime == nullptr) return;
   if (is_sticky_error(result)) runtime->broke(result);
-  runtime->recorder().after(fn, args, result);
+  runtime->services().recorder.after(fn, args, result);
   if (TunableCall* call = this_thread().call)
     TunableLaunch::transfer_ended(*call, fn, args, result == CUDA_SUCCESS);
-  note_memory_call(runtime->allocations(), runtime->driver(), fn, args, result);
+  note_memory_call(runtime->services().allocations, runtime->services().driver, fn, args, result);
   switch (fn) {
     case contextune_fn_cuProfilerStart:
-      return runtime->profiler(true);
+      return runtime->regions().profiler(true);
     case contextune_fn_cuProfilerStop:
-      return runtime->profiler(false);
+      return runtime->regions().profiler(false);
     case contextune_fn_cuStreamBeginCapture:
     case contextune_fn_cuStreamBeginCapture_ptsz:
     case contextune_fn_cuStreamBeginCapture_v2:
     case contextune_fn_cuStreamBeginCapture_v2_ptsz:
     case contextune_fn_cuStreamBeginCaptureToGraph:
     case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
-      if (result != CUDA_SUCCESS) return runtime->captures().failed(capture_stream(fn, args));
-      return runtime->captures().begun(capture_stream(fn, args));
+      if (result != CUDA_SUCCESS)
+        return runtime->services().captures.failed(capture_stream(fn, args));
+      return runtime->services().captures.begun(capture_stream(fn, args));
     case contextune_fn_cuStreamEndCapture:
     case contextune_fn_cuStreamEndCapture_ptsz:
       // An end on the wrong thread does not end it.
       if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
-        runtime->captures().end(capture_stream(fn, args));
+        runtime->services().captures.end(capture_stream(fn, args));
       }
       return;
     case contextune_fn_cuGraphExecUpdate:
@@ -256,7 +264,7 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
 
 void on_range(contextune_range_kind kind, const char* domain, const char* name,
               std::uint64_t id) noexcept {
-  if (ProcessRuntime* runtime = running_runtime()) runtime->range(kind, domain, name, id);
+  if (ProcessRuntime* runtime = running_runtime()) runtime->regions().range(kind, domain, name, id);
 }
 
 void on_program_uses_cupti(contextune_fn fn) noexcept {

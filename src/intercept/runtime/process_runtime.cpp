@@ -18,9 +18,6 @@
 #include "intercept/host/uncancelled.hpp"
 #include "intercept/nccl/collective_calls.hpp"
 #include "intercept/nccl/nccl_caller.hpp"
-#include "intercept/regions/discovered_region.hpp"
-#include "intercept/regions/process_region.hpp"
-#include "intercept/regions/tuned_region.hpp"
 #include "intercept/replay/repetition_check.hpp"
 #include "log/events.hpp"
 #include "log/rank_of_environment.hpp"
@@ -29,8 +26,6 @@
 
 namespace contextune::intercept {
 namespace {
-
-constexpr std::size_t most_regions = 1024;
 
 gpu::Driver driver_of(const contextune_frontend* frontend) {
   return frontend == nullptr ? gpu::open_driver()
@@ -122,7 +117,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
              [this](std::uint32_t rank, std::uint32_t num_ranks) { is_rank(rank, num_ranks); }),
       store_(
           open_store(options, log_), store_folder(options), options, log_,
-          [this] { return environment(); },
+          [this] { return environment_.here(); },
           [this](auto ranks) { return ranks_.is_first_on_host(ranks); }),
       recorder_(frontend, driver_, launcher_, kernels_, graphs_, allocations_, captures_,
                 has_several_devices(driver_)),
@@ -173,6 +168,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
                 stopped_,
                 [this](CUresult result) { broke(result); },
                 has_several_devices(driver_)},
+      regions_(options_, services_),
       kernel_marks_(kernels_) {
   if (driver_.simulated) log_.set_simulated();
   write_start(log::ranks_of_environment());
@@ -189,7 +185,7 @@ ProcessRuntime::ProcessRuntime(const contextune_frontend* frontend, const Option
   std::vector<std::string> marked;
   if (frontend_ != nullptr) {
     start_marks();
-    for (const RegionMark& mark : marks_) marked.push_back(mark.name);
+    for (const RegionMark& mark : regions_.marks()) marked.push_back(mark.name);
   } else {
     const LinkFault fault = find_link_fault();
     log_.fallback(fault.reason, {}, {}, fault.sentence);
@@ -211,11 +207,8 @@ void ProcessRuntime::start_submission() noexcept {
     if (pinned->submission.is_as_written() || !blocks()) submission_.pin(*pinned);
     return;
   }
-  const bool is_wanted = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
-    return mark.kind == RegionMark::Kind::Auto;
-  });
   // From the first launch of a marked kernel on, all others are in its region.
-  if (!is_wanted || !kernel_marks_.empty()) return;
+  if (!regions_.has_mark(RegionMark::Kind::Auto) || !kernel_marks_.empty()) return;
   if (options_.discover) {
     discovers_periods_ = true;
     return submitter_.want_other_calls(true);
@@ -227,13 +220,10 @@ void ProcessRuntime::start_submission() noexcept {
 }
 
 void ProcessRuntime::start_collectives() noexcept {
-  const bool is_auto = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
-    return mark.kind == RegionMark::Kind::Auto;
-  });
-  const bool is_marked = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
-    return mark.kind != RegionMark::Kind::Auto && mark.kind != RegionMark::Kind::Process;
-  });
-  if (!options_.auto_knobs.collectives || !is_auto || is_marked || options_.discover) return;
+  if (!options_.auto_knobs.collectives || !regions_.has_mark(RegionMark::Kind::Auto) ||
+      has_marked_stretch() || options_.discover) {
+    return;
+  }
   const auto make = [this](const UnansweredRuns& runs) -> LaunchRegion* {
     try {
       if (runs.are_enough()) {
@@ -244,7 +234,8 @@ void ProcessRuntime::start_collectives() noexcept {
       }
       Options options = options_;
       options.mode = Mode::Live;  // nobody has named it
-      return &find_or_make(found_collectives, options, RegionKind::FoundCollectives);
+      return &regions_.find_or_make(found_collectives, options,
+                                    ProcessRegions::Kind::FoundCollectives);
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, StoredSubmission::region, {}, error.what());
       return nullptr;
@@ -295,10 +286,7 @@ DeviceFacts ProcessRuntime::device_facts() noexcept {
 
 void ProcessRuntime::is_rank(std::uint32_t rank, std::uint32_t num_ranks) noexcept {
   if (log::ranks_of_environment() > 1) return;  // its file has the name that the launcher gave
-  {
-    const std::lock_guard lock(mutex_);
-    if (!regions_.empty()) return;  // what is said of one region stands in one file
-  }
+  if (!regions_.all().empty()) return;          // what is said of one region stands in one file
   try {
     log_.lines().become(static_cast<int>(rank));
     write_start(num_ranks);
@@ -326,11 +314,8 @@ void ProcessRuntime::write_start(std::uint32_t num_ranks) {
 }
 
 void ProcessRuntime::start_marks() {
-  std::vector<std::string> faults;
-  marks_ = parse_region_marks(options_.region, faults);
-  for (const std::string& one : faults) log_.fault(one);
-  regions_of_marks_ = std::vector<std::atomic<LaunchRegion*>>(marks_.size());
-  for (const RegionMark& mark : marks_) {
+  regions_.read_marks();
+  for (const RegionMark& mark : regions_.marks()) {
     if (mark.kind == RegionMark::Kind::Auto && has_knobs(options_)) begin_process(mark);
     if (mark.kind == RegionMark::Kind::Process) {
       begin_process(mark);
@@ -341,74 +326,27 @@ void ProcessRuntime::start_marks() {
       }
     }
     if (mark.kind == RegionMark::Kind::Kernel) kernel_marks_.add(mark);
-    if (mark.kind == RegionMark::Kind::Graph) graphs_are_regions_ = true;
   }
+  graphs_are_regions_ = regions_.has_mark(RegionMark::Kind::Graph);
   if (!kernel_marks_.empty()) open_.watch_always();
+}
+
+bool ProcessRuntime::has_marked_stretch() const noexcept {
+  const auto& marks = regions_.marks();
+  return std::any_of(marks.begin(), marks.end(), [](const RegionMark& mark) {
+    return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
+  });
 }
 
 void ProcessRuntime::begin_process(const RegionMark& mark) {
   is_one_region_ = true;
-  open_.set_background(region_of_mark(mark));
+  open_.set_background(regions_.of_mark(mark));
 }
 
 void ProcessRuntime::declare(std::shared_ptr<KernelRule> rule) {
   rules_.declare(std::move(rule));
-  for (const RegionMark& mark : marks_) {
+  for (const RegionMark& mark : regions_.marks()) {
     if (mark.kind == RegionMark::Kind::Auto && !is_one_region_) begin_process(mark);
-  }
-}
-
-LaunchRegion& ProcessRuntime::find_or_make(const std::string& name, const Options& options,
-                                           RegionKind kind, const StoredAs& as) {
-  const auto check_room = [&] {
-    if (regions_.size() < most_regions || regions_.contains(name)) return;
-    throw TooManyRegions("there are " + std::to_string(most_regions) +
-                         " regions already; give regions fixed names");
-  };
-  if (!options_.discover) {
-    {
-      const std::lock_guard lock(mutex_);
-      check_room();  // before anything is read and kept for it
-    }
-    (void)store_.entry_of(name, as);  // reads files, which nobody is to wait for
-  }
-  const std::lock_guard lock(mutex_);
-  check_room();
-  if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
-  std::shared_ptr<LaunchRegion> made;
-  if (options_.discover) {
-    made = std::make_shared<DiscoveredRegion>(name, services_);
-  } else if (kind == RegionKind::Process) {
-    made = std::make_shared<ProcessRegion>(name, options, services_);
-  } else {
-    using Takes = TunedRegion::Takes;
-    const bool is_found = kind == RegionKind::FoundCollectives;
-    made = std::make_shared<TunedRegion>(name, options, services_, as,
-                                         is_found ? Takes::Collectives : Takes::All);
-  }
-  return *regions_.emplace(name, std::move(made)).first->second;
-}
-
-LaunchRegion* ProcessRuntime::region_of_mark(const RegionMark& mark) noexcept {
-  std::atomic<LaunchRegion*>& known =
-      regions_of_marks_[static_cast<std::size_t>(&mark - marks_.data())];
-  if (LaunchRegion* const region = known.load(std::memory_order_acquire)) return region;
-  const Uncancelled uncancelled;
-  const OwnArithmetic arithmetic;
-  try {
-    Options options = options_;
-    if (options.mode == Mode::Body) options.mode = Mode::Auto;  // nobody can run its code again
-    // What has knobs and is in no other region is tuned as the process.
-    const bool is_auto = mark.kind == RegionMark::Kind::Auto;
-    LaunchRegion& made =
-        find_or_make(is_auto ? "process" : mark.name, options,
-                     is_auto || mark.kind == RegionMark::Kind::Process ? RegionKind::Process
-                                                                       : RegionKind::Marked);
-    known.store(&made, std::memory_order_release);
-    return &made;
-  } catch (const std::exception& error) {
-    log_.fallback(FallbackReason::InternalError, mark.name, {}, error.what());
-    return nullptr;
   }
 }
 
@@ -422,13 +360,10 @@ Options ProcessRuntime::options_over(const Options& author) const {
 }
 
 Region& ProcessRuntime::region(std::string_view name, const Options& author, const StoredAs& as) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = regions_.find(name); known != regions_.end()) return *known->second;
-  }
+  if (LaunchRegion* const known = regions_.find(name)) return *known;
   Options options = options_over(author);
   options.mode = author.mode;  // the author knows whether the body may run again
-  return find_or_make(std::string(name), options, RegionKind::Marked, as);
+  return regions_.find_or_make(std::string(name), options, ProcessRegions::Kind::Marked, as);
 }
 
 Region* ProcessRuntime::current_region() noexcept {
@@ -520,10 +455,7 @@ void ProcessRuntime::nccl_ends(const contextune_nccl_call& call) noexcept {
 }
 
 void ProcessRuntime::join_ranks(const contextune_nccl_call& call) noexcept {
-  const bool has_regions = std::any_of(marks_.begin(), marks_.end(), [](const RegionMark& mark) {
-    return mark.kind != RegionMark::Kind::Process && mark.kind != RegionMark::Kind::Auto;
-  });
-  ranks_.nccl_ended(call, has_regions || found_collectives_.looks());
+  ranks_.nccl_ended(call, has_marked_stretch() || found_collectives_.looks());
 }
 
 CUresult ProcessRuntime::launch_in_found(const contextune_launch& call,
@@ -556,7 +488,7 @@ CUresult ProcessRuntime::launch_slowly(const contextune_launch& call,
       CUcontext context = nullptr;
       (void)driver_.cuCtxGetCurrent(&context);
       if (const RegionMark* mark = kernel_marks_.find(call.function, context)) {
-        if (LaunchRegion* region = region_of_mark(*mark)) region->begin_next_in_process();
+        if (LaunchRegion* region = regions_.of_mark(*mark)) region->begin_next_in_process();
       }
     } catch (const std::exception& error) {
       log_.fallback(FallbackReason::InternalError, {}, {}, error.what());

@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -15,14 +13,14 @@
 #include "intercept/collectives/found_collectives.hpp"
 #include "intercept/host/clock.hpp"
 #include "intercept/host/context_table.hpp"
-#include "intercept/marks/region_mark.hpp"
-#include "intercept/marks/seen_ranges.hpp"
 #include "intercept/memory/allocation_map.hpp"
 #include "intercept/nccl/nccl_threads.hpp"
 #include "intercept/program/program_attributes.hpp"
 #include "intercept/program/replay_gate.hpp"
 #include "intercept/ranks/process_ranks.hpp"
 #include "intercept/replay/recorder.hpp"
+#include "intercept/runtime/process_environment.hpp"
+#include "intercept/runtime/process_regions.hpp"
 #include "intercept/runtime/runtime.hpp"
 #include "intercept/site/kernel_marks.hpp"
 #include "intercept/site/launch_region.hpp"
@@ -94,20 +92,13 @@ class ProcessRuntime final : public Runtime {
   void nccl_begins(const contextune_nccl_call& call) noexcept;
   void nccl_ends(const contextune_nccl_call& call) noexcept;
   void join_ranks(const contextune_nccl_call& call) noexcept;
-  void range(contextune_range_kind kind, const char* domain, const char* name,
-             std::uint64_t id) noexcept;
-  void profiler(bool on) noexcept;
   void handles_go_away() noexcept {
     submitter_.forget_kernels();
     kernels_.invalidate();
   }
   void stream_goes_away(CUstream stream) noexcept;
-  void context_made(CUcontext context, CUdevice device) noexcept {
-    contexts_.made(context, device);
-  }
   /// @param gone it is already, and with it everything of ours that was in it
   void context_goes_away(CUcontext context, bool gone = false) noexcept;
-  void primary_context(CUdevice device, CUcontext context) noexcept;
   void primary_context_goes_away(CUdevice device) noexcept;
   void primary_context_released(CUdevice device) noexcept;
   void synchronised() noexcept;
@@ -117,14 +108,9 @@ class ProcessRuntime final : public Runtime {
   void broke(CUresult result) noexcept;
   void unsupported_launch(const char* entry_point) noexcept;
   void program_uses_cupti(const char* entry_point) noexcept;
+  [[nodiscard]] const RegionServices& services() const noexcept { return services_; }
+  [[nodiscard]] ProcessRegions& regions() noexcept { return regions_; }
   [[nodiscard]] ProgramAttributes& program_attributes() noexcept { return program_; }
-  [[nodiscard]] AllocationMap& allocations() noexcept { return allocations_; }
-  [[nodiscard]] const gpu::Driver& driver() const noexcept { return driver_; }
-  [[nodiscard]] gpu::ModuleVariables& module_variables() noexcept { return module_variables_; }
-  [[nodiscard]] CaptureWatch& captures() noexcept { return captures_; }
-  [[nodiscard]] Recorder& recorder() noexcept { return recorder_; }
-  [[nodiscard]] ReplayGate& gate() noexcept { return gate_; }
-  [[nodiscard]] GraphTable& graphs() noexcept { return graphs_; }
   [[nodiscard]] Submitter& submitter() noexcept { return submitter_; }
   [[nodiscard]] ChainedGraphs& chained_graphs() noexcept { return chained_graphs_; }
   [[nodiscard]] SubmissionTuning& submission() noexcept { return submission_; }
@@ -141,9 +127,6 @@ class ProcessRuntime final : public Runtime {
   void exiting() noexcept;
 
  private:
-  enum class RegionKind { Marked, Process, FoundCollectives };
-
-  [[nodiscard]] CUcontext known_primary_context(CUdevice device) noexcept;
   /// Null is every one.
   [[nodiscard]] bool is_current(CUcontext context) const noexcept;
   [[nodiscard]] CUresult launch_in_found(const contextune_launch& call,
@@ -154,11 +137,9 @@ class ProcessRuntime final : public Runtime {
     if (result != CUDA_SUCCESS && is_sticky_error(result)) broke(result);
     return result;
   }
-  LaunchRegion& find_or_make(const std::string& name, const Options& options, RegionKind kind,
-                             const StoredAs& as = {});
-  LaunchRegion* region_of_mark(const RegionMark& mark) noexcept;
-  LaunchRegion* region_of_graph(const GraphCall& call) noexcept;
   void start_marks();
+  /// Whether something else than the whole process is marked.
+  [[nodiscard]] bool has_marked_stretch() const noexcept;
   void start_collectives() noexcept;
   [[nodiscard]] LaunchRegion* region_of_collectives(const ThreadState& thread) const noexcept;
   void write_discovered() noexcept;
@@ -168,17 +149,9 @@ class ProcessRuntime final : public Runtime {
   void begin_process(const RegionMark& mark);
   /// Whether this thread is within a call of the core.
   [[nodiscard]] bool is_inside() const noexcept;
-  [[nodiscard]] bool was_entered(const RegionMark& mark) noexcept;
-  [[nodiscard]] std::string why_not(const RegionMark& mark) const noexcept;
-  void push(const char* domain, const char* name) noexcept;
-  /// Ranges of the whole process: their start and end.
-  void process_range(contextune_range_kind kind, const char* domain, const char* name,
-                     std::uint64_t id) noexcept;
   void write_start(std::uint32_t num_ranks);
   /// No variable says so, but the program's first communicator of several.
   void is_rank(std::uint32_t rank, std::uint32_t num_ranks) noexcept;
-  [[nodiscard]] TuningEnvironment environment();
-  [[nodiscard]] std::vector<LaunchRegion*> all_regions() noexcept;
   [[nodiscard]] Measurement::Timers make_timers();
   /// Whether no GPU has work of the program, as far as that can be told without waiting for it.
   [[nodiscard]] bool is_idle();
@@ -207,6 +180,7 @@ class ProcessRuntime final : public Runtime {
   GraphTable graphs_;
   NcclThreads nccl_threads_;
   ProcessRanks ranks_;
+  ProcessEnvironment environment_{driver_, ranks_};
   ProcessStore store_;
   Recorder recorder_;
   ReplayGate gate_;
@@ -224,20 +198,11 @@ class ProcessRuntime final : public Runtime {
   std::atomic<bool> said_unassigned_{false};
   std::atomic<std::uint64_t> unassigned_{0};  ///< launches that we saw and no region had
   const RegionServices services_;
-  std::vector<RegionMark> marks_;
-  SeenRanges seen_ranges_;
-  std::vector<std::atomic<LaunchRegion*>> regions_of_marks_;  ///< null: not made yet
+  ProcessRegions regions_;
   bool waited_in_vain_ = false;  ///< for the end of what crashes where the program ends meanwhile
   std::atomic<bool> is_one_region_{false};  ///< what is in no other one
   bool graphs_are_regions_ = false;         ///< each launch of one is an entry
   KernelMarks kernel_marks_;
-  std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<LaunchRegion>, std::less<>> regions_;
-  std::map<std::uint64_t, LaunchRegion*> ranges_;  ///< process-wide ranges that are regions
-  std::map<CUdevice, CUcontext> primaries_;
-  std::mutex environment_mutex_;
-  TuningEnvironment machine_;  ///< what was found out of it for the device
-  CUdevice environment_device_ = -1;
 };
 
 }  // namespace contextune::intercept

@@ -21,25 +21,13 @@ constexpr double most_end_seconds = 2;
 
 }  // namespace
 
-std::vector<LaunchRegion*> ProcessRuntime::all_regions() noexcept {
-  std::vector<LaunchRegion*> all;
-  const std::lock_guard lock(mutex_);
-  try {
-    all.reserve(regions_.size());
-    for (const auto& [name, region] : regions_) all.push_back(region.get());
-  } catch (const std::exception&) {
-    all.clear();  // no memory
-  }
-  return all;
-}
-
 void ProcessRuntime::stream_goes_away(CUstream stream) noexcept {
   submitter_.forget_stream();
   submission_.forget_stream(stream);
   captures_.end(stream);
   recorder_.obstruct(FallbackReason::ReplayAllocation, "It destroys a stream.", true);
   graphs_.forget_stream(stream);
-  for (LaunchRegion* region : all_regions()) region->forget_stream(stream);
+  for (LaunchRegion* region : regions_.all()) region->forget_stream(stream);
 }
 
 void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
@@ -53,31 +41,15 @@ void ProcessRuntime::context_goes_away(CUcontext context, bool gone) noexcept {
   // Regions may find out no more than this. Where contexts come and go by the thousand, every
   // doubling of their number is enough.
   const bool is_told = std::has_single_bit(++contexts_gone_) && !stopped_.load();
-  for (LaunchRegion* region : all_regions()) {
+  for (LaunchRegion* region : regions_.all()) {
     region->forget_context(context, gone);
     if (is_told) region->write_summary();
   }
   events_->forget_context(context);
 }
 
-void ProcessRuntime::primary_context(CUdevice device, CUcontext context) noexcept {
-  contexts_.made(context, device);
-  const std::lock_guard lock(mutex_);
-  try {
-    primaries_[device] = context;
-  } catch (const std::exception&) {
-    // No memory: its events are found out to be lost later.
-  }
-}
-
-CUcontext ProcessRuntime::known_primary_context(CUdevice device) noexcept {
-  const std::lock_guard lock(mutex_);
-  const auto place = primaries_.find(device);
-  return place != primaries_.end() ? place->second : nullptr;
-}
-
 void ProcessRuntime::primary_context_goes_away(CUdevice device) noexcept {
-  const CUcontext context = known_primary_context(device);
+  const CUcontext context = contexts_.primary_of(device);
   context_goes_away(context);
   contexts_.made(context, device);  // a reset one is there all the same
   allocations_.forget_device(device, context);
@@ -90,7 +62,7 @@ void ProcessRuntime::primary_context_released(CUdevice device) noexcept {
   if (driver_.cuDevicePrimaryCtxGetState != nullptr &&
       driver_.cuDevicePrimaryCtxGetState(device, &flags, &active) == CUDA_SUCCESS && active != 0)
     return;
-  const CUcontext context = known_primary_context(device);
+  const CUcontext context = contexts_.primary_of(device);
   context_goes_away(context, true);
   allocations_.forget_device(device, context);
 }
@@ -100,12 +72,12 @@ void ProcessRuntime::synchronised() noexcept {
   if (submission_.watches()) submission_.results_may_be_there();
   work_was_waited_for();
   if (!options_.discover || stopped_.load(std::memory_order_acquire)) return;
-  for (LaunchRegion* region : all_regions()) region->synchronised();
+  for (LaunchRegion* region : regions_.all()) region->synchronised();
 }
 
 void ProcessRuntime::work_was_waited_for() noexcept {
   if (!store_.any_on_probation() || stopped_.load(std::memory_order_acquire)) return;
-  for (LaunchRegion* region : all_regions()) region->check_probation();
+  for (LaunchRegion* region : regions_.all()) region->check_probation();
 }
 
 void ProcessRuntime::unsupported_launch(const char* entry_point) noexcept {
@@ -149,22 +121,6 @@ void ProcessRuntime::made_step(StepKind kind, std::uint64_t identity) noexcept {
   if (discovers_periods_) periods_.step(kind, identity);
 }
 
-std::string ProcessRuntime::why_not(const RegionMark& mark) const noexcept {
-  if (mark.kind != RegionMark::Kind::Nvtx) return {};
-  try {
-    const std::string text = "The region was never entered. ";
-    const std::string ranges = seen_ranges_.text();
-    if (!ranges.empty()) return text + "NVTX ranges that were seen: " + ranges + ".";
-    const char* const injection = variable("NVTX_INJECTION64_PATH");
-    if (injection != nullptr && *injection != '\0') return text + "No NVTX range was seen.";
-    return text +
-           "No NVTX range was seen, since NVTX_INJECTION64_PATH is not set: set it to "
-           "libcontextune_preload.so, as `contextune run` does.";
-  } catch (const std::exception&) {
-    return {};  // no memory: what it always says
-  }
-}
-
 bool ProcessRuntime::is_inside() const noexcept {
   return frontend_ != nullptr && frontend_->depth != nullptr && *frontend_->depth() != 0;
 }
@@ -196,21 +152,11 @@ void ProcessRuntime::write_discovered() noexcept {
   try {
     for (const FoundRegion& found : periods_.found())
       log::write_period(log_.lines(), StoredSubmission::region, text_of(found), log_.simulated());
-    if (const std::string ranges = seen_ranges_.text(); !ranges.empty())
+    if (const std::string ranges = regions_.other_ranges(); !ranges.empty())
       log::write_ranges(log_.lines(), StoredSubmission::region, ranges);
   } catch (const std::exception&) {
     // No memory: not said, then.
   }
-}
-
-bool ProcessRuntime::was_entered(const RegionMark& mark) noexcept {
-  if (mark.kind == RegionMark::Kind::Auto) return true;
-  const std::lock_guard lock(mutex_);
-  const auto first = regions_.lower_bound(mark.name);
-  if (first == regions_.end()) return false;
-  // A graph's region is named after the mark and the graph.
-  return mark.kind == RegionMark::Kind::Graph ? first->first.rfind(mark.name + ":", 0) == 0
-                                              : first->first == mark.name;
 }
 
 void ProcessRuntime::exiting() noexcept {
@@ -219,16 +165,9 @@ void ProcessRuntime::exiting() noexcept {
   if (is_inside()) return;
   open_.shut();
   builds_.stop();
-  for (const RegionMark& mark : marks_) {
-    if (mark.kind == RegionMark::Kind::Nvtx && was_entered(mark))
-      seen_ranges_.add(mark.domain, mark.name);
-  }
-  for (const RegionMark& mark : marks_) {
-    if (!was_entered(mark))
-      log_.fallback(FallbackReason::RegionNeverEntered, mark.name, {}, why_not(mark));
-  }
-  const auto regions = all_regions();
-  if (marks_.empty() && regions.empty()) {
+  regions_.report_never_entered();
+  const auto regions = regions_.all();
+  if (regions_.marks().empty() && regions.empty()) {
     log_.fallback(FallbackReason::RegionNeverEntered, {}, {},
                   "CONTEXTUNE_REGION names no region and the program's code entered none.");
   }

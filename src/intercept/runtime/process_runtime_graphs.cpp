@@ -6,26 +6,6 @@
 
 namespace contextune::intercept {
 
-LaunchRegion* ProcessRuntime::region_of_graph(const GraphCall& call) noexcept {
-  const auto graph = graphs_.find(call.exec);
-  if (graph == nullptr) return nullptr;
-  try {
-    const std::lock_guard lock(graph->mutex);
-    if (graph->own_region == nullptr && graph->nodes() != nullptr) {
-      graph->own_region = &find_or_make("graph:" + graph->name(), options_, RegionKind::Marked);
-    }
-    if (graph->own_region == nullptr) {
-      log_.fallback(
-          graph->was_changed() ? FallbackReason::GraphChanged : FallbackReason::GraphUntunable,
-          "graph", {}, graph->was_changed() ? "" : graph->why_not());
-    }
-    return graph->own_region;
-  } catch (const std::exception& error) {
-    log_.fallback(FallbackReason::InternalError, "graph", {}, error.what());
-    return nullptr;
-  }
-}
-
 CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
   gate_.pass();
   graph_is_used();
@@ -45,7 +25,7 @@ CUresult ProcessRuntime::launch_graph(const GraphCall& call) noexcept {
   LaunchRegion* region = thread.region != nullptr ? thread.region : open_.only();
   const bool counts = thread.region == nullptr || thread.counts;
   if (graphs_are_regions_ || (region != nullptr && region->leaves_graphs())) {
-    if (LaunchRegion* own = region_of_graph(call)) {
+    if (LaunchRegion* own = regions_.of_graph(call.exec)) {
       own->begin_on_thread(LaunchRegion::graph_mark, false);
       graph_is_used();  // CUPTI may have come with the entry
       const bool is_in = thread.region == own;

@@ -246,7 +246,7 @@ Program::Program(Options options) {
   frontend_.calls_ended = [](std::uint64_t) { return others_left ? 1 : 0; };
   others_left = true;
   runtime_ = new intercept::ProcessRuntime(&frontend_, options, {});
-  runtime_->module_variables().loaded(simulation.module, image);
+  runtime_->services().variables.loaded(simulation.module, image);
 }
 
 Program::~Program() {
@@ -291,18 +291,18 @@ CUdeviceptr Program::allocate(std::size_t bytes) {
   allocation.bytes = bytes;
   allocation.device = 0;
   allocation.context = Simulation::get().context;
-  runtime_->allocations().add(allocation);
+  runtime_->services().allocations.add(allocation);
   return pointer;
 }
 void Program::note(contextune_fn fn, std::initializer_list<void*> arguments) {
   if (std::atomic_ref<std::uint32_t>(recording).load() == 0) return;
-  runtime_->recorder().after(fn, arguments.begin(), CUDA_SUCCESS);
+  runtime_->services().recorder.after(fn, arguments.begin(), CUDA_SUCCESS);
 }
 void Program::push(const char* name, const char* domain) {
-  runtime_->range(contextune_range_push, domain, name, 0);
+  runtime_->regions().range(contextune_range_push, domain, name, 0);
 }
 void Program::pop(const char* domain) {
-  runtime_->range(contextune_range_pop, domain, nullptr, 0);
+  runtime_->regions().range(contextune_range_pop, domain, nullptr, 0);
 }
 void Program::synchronise() {
   REQUIRE(Simulation::get().driver.cuCtxSynchronize() == CUDA_SUCCESS);

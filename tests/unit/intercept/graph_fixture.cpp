@@ -37,13 +37,13 @@ CUstream Graphs::stream() {
 CUgraph Graphs::capture(const std::function<void(CUstream)>& body) {
   CUstream on = stream();
   const auto begin = driver<CUresult (*)(CUstream, CUstreamCaptureMode)>("cuStreamBeginCapture_v2");
-  program_.runtime().captures().begin(on);
+  program_.runtime().services().captures.begin(on);
   REQUIRE(begin(on, CU_STREAM_CAPTURE_MODE_GLOBAL) == CUDA_SUCCESS);
-  program_.runtime().captures().begun(on);
+  program_.runtime().services().captures.begun(on);
   body(on);
   CUgraph graph = nullptr;
   REQUIRE(driver<decltype(&cuStreamEndCapture)>("cuStreamEndCapture")(on, &graph) == CUDA_SUCCESS);
-  program_.runtime().captures().end(on);
+  program_.runtime().services().captures.end(on);
   return graph;
 }
 
@@ -74,7 +74,8 @@ CUgraphExec Graphs::instantiate(CUgraph graph, unsigned long long flags) {
   REQUIRE(make(&exec, graph, flags) == CUDA_SUCCESS);
   CUgraphExec* to = &exec;
   void* const arguments[] = {&to, &graph, &flags};
-  program_.runtime().graphs().instantiated(contextune_fn_cuGraphInstantiateWithFlags, arguments);
+  program_.runtime().services().graphs.instantiated(contextune_fn_cuGraphInstantiateWithFlags,
+                                                    arguments);
   return exec;
 }
 
@@ -83,7 +84,7 @@ void Graphs::destroy(CUgraph graph) {
 }
 
 void Graphs::destroy(CUgraphExec exec) {
-  program_.runtime().graphs().destroyed(exec);
+  program_.runtime().services().graphs.destroyed(exec);
   REQUIRE(driver<decltype(&cuGraphExecDestroy)>("cuGraphExecDestroy")(exec) == CUDA_SUCCESS);
 }
 

@@ -123,7 +123,7 @@ TEST_CASE("Instantiations are bounded, and the winners' is what stays", "[graph]
   measured.program.runtime().declare(blocks({128, 512}, "add_twin"));
   TwoKernels two;
   CUgraphExec exec = graphs.instantiate(graphs.explicit_graph({&two.first, &two.second}, 1, 32));
-  const auto known = measured.program.runtime().graphs().find(exec);
+  const auto known = measured.program.runtime().services().graphs.find(exec);
   std::size_t most = 0;
   measured.steps(150, [&] {
     REQUIRE(graphs.launch(exec) == CUDA_SUCCESS);
@@ -262,8 +262,9 @@ TEST_CASE("A graph that cannot be made again runs as written, and is named", "[g
   CHECK(program.said("fallback", {"reason=graph_untunable", "from the device"}));
   CHECK(program.lines("site").empty());
   two.hold(10);
-  CHECK(program.runtime().graphs().unreplayable(unseen).find("not seen") != std::string::npos);
-  CHECK(program.runtime().graphs().unreplayable(graphs.instantiate(graph)).empty());
+  CHECK(program.runtime().services().graphs.unreplayable(unseen).find("not seen") !=
+        std::string::npos);
+  CHECK(program.runtime().services().graphs.unreplayable(graphs.instantiate(graph)).empty());
 }
 
 TEST_CASE("A plan of one's own can be launched outside of any search", "[graph]") {

@@ -83,7 +83,7 @@ constexpr std::chrono::seconds look_patience{20};
 TEST_CASE("A look at trials does not wait for the GPU once the program has begun to capture",
           "[lookout]") {
   UnwaitedTrial trial;
-  LookCalls::captures = &trial.program->runtime().captures();
+  LookCalls::captures = &trial.program->runtime().services().captures;
   trial.run();
   REQUIRE(LookCalls::popped.try_acquire_for(look_patience));
   CHECK(LookCalls::pushes == 1);

@@ -67,12 +67,12 @@ TEST_CASE("The profiler's start and stop mark a region", "[mode]") {
   Program program(options);
   program.runtime().declare(blocks({64, 256}));
   Adder adder(1000);
-  program.runtime().profiler(false);  // a stop without a start
+  program.runtime().regions().profiler(false);  // a stop without a start
   for (int i = 0; i < 6; ++i) {
-    program.runtime().profiler(true);
+    program.runtime().regions().profiler(true);
     CHECK(program.armed == 1);
     adder.run(program);
-    program.runtime().profiler(false);
+    program.runtime().regions().profiler(false);
     CHECK(program.armed == 0);
     program.synchronise();
   }

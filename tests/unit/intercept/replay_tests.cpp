@@ -185,7 +185,7 @@ TEST_CASE("What copies bring to the host counts as memory that a replay takes", 
     pinned.begin = reinterpret_cast<CUdeviceptr>(host);
     pinned.bytes = bytes;
     pinned.kind = intercept::AllocationKind::Host;
-    program.runtime().allocations().add(pinned);
+    program.runtime().services().allocations.add(pinned);
     void* to = &host;
     void* from = &device;
     if (fn == contextune_fn_cuMemcpyHtoDAsync_v2) std::swap(to, from);
@@ -210,7 +210,7 @@ TEST_CASE("A program with managed memory is tuned live", "[replay]") {
   managed.begin = Simulation::get().memory(1024);
   managed.bytes = 4096;
   managed.kind = intercept::AllocationKind::Managed;
-  program.runtime().allocations().add(managed);
+  program.runtime().services().allocations.add(managed);
   program.steps(6, [&] { adder.run(); });
   adder.holds(6);
   CHECK(program.said("fallback", {"reason=managed_memory", "region=step"}));
@@ -229,7 +229,7 @@ TEST_CASE("Memory in another context, whose work nobody waits for, is not replay
   other.bytes = 4096;
   other.device = 0;
   other.context = reinterpret_cast<CUcontext>(&elsewhere);
-  program.runtime().allocations().add(other);
+  program.runtime().services().allocations.add(other);
   program.steps(1, [&] { adder.run(); });
   adder.holds(1);
   CHECK(program.said("fallback", {"reason=several_devices", "several contexts"}));
@@ -243,15 +243,15 @@ TEST_CASE("A second context of the device is a reason not to replay, until it is
   Accumulator adder(program, 1000);
   int elsewhere = 0;
   const auto other = reinterpret_cast<CUcontext>(&elsewhere);
-  program.runtime().context_made(Simulation::get().context, 0);
-  program.runtime().context_made(other, 1);
+  program.runtime().services().contexts.made(Simulation::get().context, 0);
+  program.runtime().services().contexts.made(other, 1);
   program.steps(1, [&] { adder.run(); });
   CHECK(program.said("replay", {"visit=1"}));
 
   Program second(replayed());
   second.runtime().declare(blocks({64, 256}));
   Accumulator again(second, 1000);
-  second.runtime().context_made(other, 0);
+  second.runtime().services().contexts.made(other, 0);
   second.steps(1, [&] { again.run(); });
   again.holds(1);
   CHECK(second.said("fallback", {"reason=several_devices", "several contexts"}));
@@ -272,7 +272,7 @@ TEST_CASE("Host memory that a kernel finds through device memory is left as the 
   host.begin = reinterpret_cast<CUdeviceptr>(pinned);
   host.bytes = 4096;
   host.kind = intercept::AllocationKind::Host;
-  program.runtime().allocations().add(host);
+  program.runtime().services().allocations.add(host);
   CUdeviceptr table = program.allocate(sizeof pinned);
   std::memcpy(reinterpret_cast<void*>(table), &pinned, sizeof pinned);
   CUfunction hidden = simulation.function(simulation.module, "_Z10add_hiddenPPi");
@@ -325,8 +325,8 @@ TEST_CASE("A replay that waits for builds ends when another thread wants the GPU
   bool passed = false;
   std::thread other([&] {
     entered.wait();
-    while (program.runtime().gate().is_open()) std::this_thread::yield();
-    program.runtime().gate().pass();
+    while (program.runtime().services().gate.is_open()) std::this_thread::yield();
+    program.runtime().services().gate.pass();
     passed = true;
     let_through.count_down();
   });
@@ -351,7 +351,7 @@ TEST_CASE("What other processes and whole contexts order is declined", "[replay]
     void* first = nullptr;
     auto* second = &adder;  // an event that nobody has recorded
     if (imported) {
-      program.runtime().recorder().event_imported(reinterpret_cast<CUevent>(second));
+      program.runtime().services().recorder.event_imported(reinterpret_cast<CUevent>(second));
     }
     unsigned flags = 0;
     program.steps(1, [&] {
@@ -387,7 +387,7 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
     std::size_t* to = &free;
     std::size_t* of = &total;
     void* const arguments[] = {&to, &of};
-    intercept::note_memory_call(program.runtime().allocations(), Simulation::get().driver,
+    intercept::note_memory_call(program.runtime().services().allocations, Simulation::get().driver,
                                 contextune_fn_cuMemGetInfo_v2, &arguments[0], CUDA_SUCCESS);
     return free;
   };
@@ -396,7 +396,7 @@ TEST_CASE("Copies for a replay are given back before the program takes memory, a
     adder.run();
     CHECK(free_bytes() < before);
     CHECK(shown() == before);
-    program.runtime().recorder().memory_wanted(4096);
+    program.runtime().services().recorder.memory_wanted(4096);
     CHECK(free_bytes() == before);
     CHECK(shown() == before);
     adder.run();

@@ -25,7 +25,7 @@ AllocationMap& allocations() {
   }
   INFO("LD_PRELOAD has to name libcontextune_preload.so, as it does under ctest");
   REQUIRE(running_runtime() != nullptr);
-  return running_runtime()->allocations();
+  return running_runtime()->services().allocations;
 }
 
 bool knows(const AllocationMap& map, CUdeviceptr begin, std::size_t bytes, AllocationKind kind) {

@@ -1,4 +1,5 @@
-// Where this process is, as far as winners depend on it.
+#include "intercept/runtime/process_environment.hpp"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -11,7 +12,7 @@
 #include "gpu/driver/device_facts.hpp"
 #include "gpu/driver/environment_facts.hpp"
 #include "intercept/nccl/nccl_caller.hpp"
-#include "intercept/runtime/process_runtime.hpp"
+#include "intercept/ranks/process_ranks.hpp"
 
 namespace contextune::intercept {
 namespace {
@@ -67,15 +68,15 @@ std::string ranks_on_host(std::uint32_t ranks) {
 
 }  // namespace
 
-TuningEnvironment ProcessRuntime::environment() {
+TuningEnvironment ProcessEnvironment::here() {
   const CUdevice device = gpu::current_device(driver_).value_or(0);
   TuningEnvironment here;
   {
-    const std::lock_guard lock(environment_mutex_);
+    const std::lock_guard lock(mutex_);
     // It takes a while, and does not change.
-    if (device != environment_device_) {
+    if (device != device_) {
       machine_ = {gpu::hardware_facts(driver_), gpu::software_facts(driver_)};
-      environment_device_ = device;
+      device_ = device;
     }
     here.hardware = machine_.hardware;
     here.software = machine_.software;
