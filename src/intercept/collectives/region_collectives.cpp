@@ -52,7 +52,7 @@ RegionCollectives::RegionCollectives(std::string region, const gpu::Driver& driv
       objective_(objective),
       repeats_(options.mode == Mode::Body),
       log_(log),
-      is_shared_(process_collectives().add(*this) && search.keep_in_step(*this)) {}
+      is_shared_(process_collectives().add(*this) && search.ranks().keep_in_step(*this)) {}
 
 Site* RegionCollectives::make_site(const DecisionMade& made, bool is_foreign, bool is_part) {
   const collective::CollectiveSpace& space = process_collectives().space();
@@ -299,7 +299,7 @@ bool RegionCollectives::permits(std::uint32_t decisions) const noexcept {
 void RegionCollectives::await_permission(std::uint32_t decisions, double until) noexcept {
   for (auto pause = least_pause; !permits(decisions) && now_seconds() < until;) {
     try {
-      if (search_.settle(now_seconds())) return;
+      if (search_.ranks().settle(now_seconds())) return;
     } catch (const std::exception&) {
       // No memory to take in what was agreed on, which all others have: it is tried again.
     }

@@ -162,7 +162,7 @@ bool TunedRegion::gpu_is_done() {
 
 bool TunedRegion::synchronise() {
   if (!gpu_is_done()) return false;
-  if (table_.has_builds()) search_.occupied(build_wait_seconds, "builds its variants");
+  if (table_.has_builds()) search_.ranks().occupied(build_wait_seconds, "builds its variants");
   (void)services().builds.wait_idle(build_wait_seconds);
   return true;
 }
@@ -179,7 +179,7 @@ bool TunedRegion::may_repeat() noexcept {
                           "the region together: its body is not repeated.");
       return false;
     }
-    search_.repeat_together({});
+    search_.ranks().repeat_together({});
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
     return false;
@@ -190,7 +190,7 @@ bool TunedRegion::may_repeat() noexcept {
 void TunedRegion::repeat_together(std::span<const std::uint32_t> ranks) noexcept {
   together_ = true;
   try {
-    search_.repeat_together(ranks);
+    search_.ranks().repeat_together(ranks);
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
   }
@@ -218,7 +218,7 @@ bool TunedRegion::find_ranks(bool has_looked) noexcept {
       stop(group.reason, "Its body is not repeated: " + why + ".");
       return false;
     }
-    if (!group.is_whole_job) search_.limit_to(group.ranks);
+    if (!group.is_whole_job) search_.ranks().limit_to(group.ranks);
     if (!group.is_whole_job && !group.is_cut_short)
       log::write_ranks_of_region(services().log.lines(), name(), text_of_ranks(group.ranks),
                                  "These ranks tune it by themselves: " + group.found_by + ".");
@@ -228,7 +228,7 @@ bool TunedRegion::find_ranks(bool has_looked) noexcept {
                               "which are " +
                                   text_of_ranks(group.ranks) + ": the others did not in time.");
     }
-    if (!used.empty()) search_.repeat_together({});
+    if (!used.empty()) search_.ranks().repeat_together({});
     return true;
   } catch (const std::exception& error) {
     stop(FallbackReason::InternalError, error.what());
@@ -282,7 +282,7 @@ bool TunedRegion::begin_pass() noexcept {
     do {
       counts = begins();
     } while (counts && options_.align != Align::None &&
-             !search_.begin_together(is_ready, options_.trial_timeout));
+             !search_.ranks().begin_together(is_ready, options_.trial_timeout));
     if (counts && flush_l2_) gpu::flush_l2(services().driver);
     lookout_.begin(*this);
   } catch (const std::exception& error) {
@@ -313,7 +313,7 @@ void TunedRegion::abandon_pass() noexcept {
     if (is_sticky_error(state)) services().broke(state);
   }
   if (std::exchange(looks_at_ranks_, false)) (void)collectives_->end_look();
-  search_.leave_passes("the body was left early");
+  search_.ranks().leave_passes("the body was left early");
   stop(FallbackReason::BodyLeft, {});
   end_on_thread(api_mark);
 }
@@ -324,12 +324,12 @@ Region::Answer TunedRegion::ask_ranks(const std::function<bool()>& is_ready, std
     return Answer::Lost;
   }
   if (services().ranks.num_ranks() <= 1) return LaunchRegion::ask_ranks(is_ready, why);
-  return search_.ask_ranks(is_ready, options_.trial_timeout, why);
+  return search_.ranks().ask(is_ready, options_.trial_timeout, why);
 }
 
 void TunedRegion::give_up(FallbackReason reason, const std::string& text) noexcept {
   try {
-    search_.leave_passes("the body may not be repeated");
+    search_.ranks().leave_passes("the body may not be repeated");
   } catch (const std::exception& error) {
     services().log.fault(error.what());
   }

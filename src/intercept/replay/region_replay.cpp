@@ -194,7 +194,7 @@ void RegionReplay::end_visit() noexcept {
   if (search_.finished()) services_.measurement.release_now();
   services_.gate.open();
   finish_visit();
-  search_.occupied(0, {});  // what other ranks were to wait for is over
+  search_.ranks().occupied(0, {});  // what other ranks were to wait for is over
 }
 
 void RegionReplay::repeat(Recording recording) {
@@ -292,7 +292,7 @@ void RegionReplay::carry_out(Recording recording) {
   told_to_stop_ = false;
   repeats_.reset();
   why_restored_.clear();
-  if (together_) search_.repeat_together({});
+  if (together_) search_.ranks().repeat_together({});
   std::exception_ptr failure;
   try {
     tune(replayer);

@@ -25,12 +25,12 @@ void RegionReplay::tune(Replayer& replayer) {
   if (!same) decline_for(FallbackReason::NotDeterministic, {});
   if (!same_everywhere)
     decline_for(FallbackReason::NotDeterministic, "Another rank's replay left something else.");
-  search_.occupied(build_seconds, "gets its variants ready");
+  search_.ranks().occupied(build_seconds, "gets its variants ready");
   if (together_) ranks_->occupied(build_seconds, "gets its variants ready");
   finish_builds();
   look_at_code(replayer);
   screen(replayer);
-  if (waits_for_other_contents(replayer)) return search_.pause();
+  if (waits_for_other_contents(replayer)) return search_.ranks().pause();
   const auto wait_for_builds = [this] {
     finish_builds();
     return true;  // a replay waits for its own work
@@ -38,7 +38,7 @@ void RegionReplay::tune(Replayer& replayer) {
   // Where ranks go on together, they stop together, too, and not while they wait for one another.
   const auto interrupted = together_ ? std::function<bool()>() : [this] { return must_stop(); };
   while (!must_stop() && search_.begin_waiting(wait_for_builds, interrupted)) screen_pass(replayer);
-  if (must_stop()) search_.pause();
+  if (must_stop()) search_.ranks().pause();
   // What was right one config at a time has to be right together.
   const Trials winners = trials_of(replayer, [](const Site& site) { return site.settled(); });
   if (!is_right_with(replayer, winners)) {

@@ -41,26 +41,11 @@ std::uint64_t OpenPass::begin_graph(const std::shared_ptr<const GraphWork>& work
 }
 
 void OpenPass::touch(StreamHandle stream, bool issued) noexcept {
-  // Only the thread that has it can reach its per-thread stream, so its end is marked as we go.
-  const bool per_thread = static_cast<CUstream>(stream) == CU_STREAM_PER_THREAD;
-  if (issued && !per_thread) return;
+  if (issued && static_cast<CUstream>(stream) != CU_STREAM_PER_THREAD) return;
   const std::lock_guard lock(search_.mutex_);
   PassRecord* const open = search_.open_.get();
-  const bool is_timed = open != nullptr && (open->counted || search_.probation_.is_probing());
-  if (!is_timed || search_.spans_ == nullptr) return;
-  // The legacy stream is another one on each device, and only the timer knows which is meant.
-  const bool legacy = static_cast<CUstream>(stream) == CU_STREAM_LEGACY;
-  auto& touched = search_.touched_;
-  const bool known = std::find(touched.begin(), touched.end(), stream) != touched.end();
-  if (!open->span_open) {
-    open->span_open = true;
-    search_.spans_->begin(static_cast<std::uint64_t>(open->pass), stream);
-  } else if (per_thread ? issued : !known) {
-    search_.spans_->touch(stream);
-  } else {
-    return;
-  }
-  if (!per_thread && !legacy && !known) touched.push_back(stream);
+  if (open != nullptr && (open->counted || search_.probation_.is_probing()))
+    search_.spans_.touch(*open, stream, issued);
 }
 
 void OpenPass::launched(std::uint64_t tag, SiteIndex site, std::uint32_t calls,

@@ -154,13 +154,13 @@ PassPlan Search::plan_entry(double now, bool bounded) {
   if (plan.counted && plan.stage == Stage::Table && plan.measure == Measure::Activity)
     open_->row = log::TableRow{plan.number, plan.agreed};
   agreed_ = plan.agreed;
-  touched_.clear();
+  spans_.begin_entry();
   unread_launches_ = 0;
   Watch watch = Watch::Count;
   if (plan.counted && measure == Measure::Activity) watch = Watch::Activity;
   if (plan.counted && measure == Measure::Span) {
     watch = Watch::Span;
-    if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
+    spans_.want(measurement_);
   }
   if (watch == Watch::Count && open_probe(false)) watch = Watch::Span;
   watch_.store(watch, std::memory_order_release);
@@ -224,7 +224,7 @@ void Search::end(double now) {
   if (open_ == nullptr) return;
   watch_.store(Watch::Nothing, std::memory_order_release);
   std::unique_ptr<PassRecord> record = std::move(open_);
-  if (record->span_open) spans_->end();
+  spans_.end_entry(*record);
   if (probation_.end_probe(record->span_open)) return;
   const auto launched = record->spoiled ? std::vector<SiteIndex>{} : record->sites_launched();
   const auto failed = record->spoiled ? std::vector<SiteIndex>{} : record->sites_failed();
@@ -302,18 +302,6 @@ void Search::was_wrong(const Site& site, std::uint32_t config) {
     results_.exclude(site.index, config, TrialStatus::WrongResult);
 }
 
-bool Search::keep_in_step(DecisionPort& port) {
-  const std::lock_guard lock(mutex_);
-  return !stopped_ && tuning_->ranks().keep_in_step(port);
-}
-
-bool Search::settle(double now) {
-  const std::lock_guard lock(mutex_);
-  const bool settled = tuning_->ranks().settle(TuningRanks::Due::Decision, now);
-  after_change();
-  return settled;
-}
-
 void Search::reject(const Site& site, std::uint32_t config) {
   const std::lock_guard lock(mutex_);
   if (stopped_ || site.index == no_site) return;
@@ -339,16 +327,12 @@ void Search::drop_winner(Site& site, const std::string& text) {
 
 void Search::forget_stream(StreamHandle stream) noexcept {
   const std::lock_guard lock(mutex_);
-  if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) spans->forget_stream(stream);
-  // Another one may get its handle within the entry.
-  std::erase(touched_, stream);
+  spans_.forget_stream(stream);
 }
 
 void Search::forget_context(CUcontext context) noexcept {
   const std::lock_guard lock(mutex_);
-  if (auto* spans = dynamic_cast<gpu::EventSpanTimer*>(spans_.get())) {
-    spans->forget_context(context);
-  }
+  spans_.forget_context(context);
 }
 
 }  // namespace contextune::intercept

@@ -16,10 +16,11 @@
 #include "core/search/region_tuning.hpp"
 #include "intercept/site/region.hpp"
 #include "intercept/site/site.hpp"
+#include "intercept/tuner/entry_spans.hpp"
 #include "intercept/tuner/measurement.hpp"
-#include "intercept/tuner/pass_barrier.hpp"
 #include "intercept/tuner/pass_record.hpp"
 #include "intercept/tuner/probation.hpp"
+#include "intercept/tuner/search_ranks.hpp"
 #include "intercept/tuner/search_results.hpp"
 #include "intercept/tuner/trial_times.hpp"
 #include "log/tuning_log.hpp"
@@ -106,28 +107,12 @@ class Search {
   ///        the others; pause() says so to them
   bool begin_waiting(const std::function<bool()>& synchronise,
                      const std::function<bool()>& interrupted = {});
-  /// After begin_waiting: keeps a pass until what comes before it is done and, where several ranks
-  /// make it, all of them have come to it.
-  /// @param is_ready waits for what comes before it; false: it has not ended in time
-  /// @param patience seconds that this may take, and the pass
-  /// @return false: it is not made, by any of them; begin_waiting says what comes instead
-  [[nodiscard]] bool begin_together(const std::function<bool()>& is_ready, double patience);
-  /// As Region says, of ranks that are several.
-  [[nodiscard]] Region::Answer ask_ranks(const std::function<bool()>& is_ready, double patience,
-                                         std::string& why);
-  /// The body was left: nobody waits for this rank before a pass. By the thread that makes them.
-  void leave_passes(const std::string& why);
-  /// There are no more passes before the region comes round again.
-  void pause();
-  /// As RegionTuning says.
-  void repeat_together(std::span<const std::uint32_t> ranks);
-  void limit_to(std::span<const std::uint32_t> ranks);
+  /// The other ranks, in all that the search has to do with them.
+  [[nodiscard]] SearchRanks& ranks() noexcept { return ranks_; }
   /// No ranks have agreed, for that reason, a sentence.
   void say_untuned(FallbackReason reason, const std::string& text);
   /// As Region says.
   [[nodiscard]] std::string why_untuned() const;
-  /// Something takes a while before the next pass; `why` is a clause for the other ranks.
-  void occupied(double seconds, const std::string& why);
   /// The entry ends: all its work was issued. Without a begin it does nothing.
   void end(double now);
 
@@ -183,11 +168,6 @@ class Search {
   /// One that the site was added without computes something else than the default.
   void was_wrong(const Site& site, std::uint32_t config);
 
-  /// Collective sites are told through `port`, as RegionTuning says.
-  [[nodiscard]] bool keep_in_step(DecisionPort& port);
-  /// A decision is due that the port's hold() forbids, as RegionTuning says.
-  [[nodiscard]] bool settle(double now);
-
   /// The config computes something else than the default: it is never run again. Between entries.
   void reject(const Site& site, std::uint32_t config);
 
@@ -212,6 +192,7 @@ class Search {
  private:
   friend class OpenPass;
   friend class Screening;
+  friend class SearchRanks;
 
   void leave(std::string why);
   void note_failed(const Site& site, std::uint32_t config, TrialStatus why);
@@ -284,16 +265,14 @@ class Search {
   std::atomic<bool> notes_{false};  ///< of what was found out are being written
   std::atomic<bool> was_entered_{false};
   std::atomic<bool> has_run_winners_{false};
-  bool agreed_ = false;                   ///< the entry under way: all ranks make it
-  std::unique_ptr<PassBarrier> barrier_;  ///< once ranks have waited before a pass
-  std::unique_ptr<PassRecord> open_;      ///< of the entry under way, while it is watched
-  std::deque<PassRecord> pending_;        ///< passes whose results have not all come
-  std::unique_ptr<SpanTimer> spans_;
-  std::vector<StreamHandle> touched_;
+  bool agreed_ = false;  ///< the entry under way: all ranks make it
+  SearchRanks ranks_{*this};
+  std::unique_ptr<PassRecord> open_;  ///< of the entry under way, while it is watched
+  std::deque<PassRecord> pending_;    ///< passes whose results have not all come
+  EntrySpans spans_;
   int release_tries_ = 0;            ///< of CUPTI, since it was last wanted
   std::size_t unread_launches_ = 0;  ///< of this entry, whose records have not been asked for
   std::vector<TimedWork> work_;
-  std::vector<SpanTimer::Span> span_results_;
   std::optional<SearchFigures> summarised_;
   std::uint64_t losses_seen_ = 0;
   std::atomic<std::uint64_t> skipped_{0};  ///< entries of which the tuning was not told yet

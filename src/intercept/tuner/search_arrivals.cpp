@@ -18,10 +18,7 @@ PassRecord* Search::find_record(std::uint32_t pass) {
 }
 
 void Search::collect_spans(double now) {
-  if (spans_ == nullptr) return;
-  span_results_.clear();
-  spans_->collect(span_results_);
-  for (const SpanTimer::Span& span : span_results_) {
+  for (const SpanTimer::Span& span : spans_.collect()) {
     if (close_probe(PassId{span.tag}, span.seconds)) continue;
     PassRecord* record = find_record(static_cast<std::uint32_t>(span.tag));
     if (record == nullptr || record == open_.get()) continue;

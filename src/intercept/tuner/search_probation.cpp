@@ -43,7 +43,7 @@ void Search::note_in_flight() {
 bool Search::open_probe(bool is_all) {
   const PassId pass{pass_.load(std::memory_order_relaxed)};
   if (!probation_.begin_probe(pass, is_all)) return false;
-  if (spans_ == nullptr) spans_ = measurement_.make_span_timer();
+  spans_.want(measurement_);
   return true;
 }
 
@@ -57,7 +57,7 @@ void Search::begin_probe(double now) {
   if (!open_probe(true)) return;
   open_ = std::make_unique<PassRecord>(pass, Measure::Nothing, tuning_->winners());
   open_->counted = false;
-  touched_.clear();
+  spans_.begin_entry();
   watch_.store(Watch::Span, std::memory_order_release);
   settled_changed();
 }

@@ -89,111 +89,6 @@ bool Search::begin_waited(const std::function<bool()>& synchronise,
   return false;
 }
 
-bool Search::begin_together(const std::function<bool()>& is_ready, double patience) {
-  bool is_alone = false;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_ || open_ == nullptr) return true;
-    auto lockstep = agreed_ && barrier_ == nullptr ? tuning_->ranks().lockstep() : nullptr;
-    if (lockstep != nullptr)
-      barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
-    is_alone = !agreed_ || barrier_ == nullptr;
-  }
-  using Outcome = PassBarrier::Outcome;
-  const Outcome outcome = !is_alone    ? barrier_->arrive(is_ready)
-                          : is_ready() ? Outcome::Begins
-                                       : Outcome::Overran;
-  if (outcome == Outcome::Begins) return true;
-  if (outcome == Outcome::Lost) {
-    const std::string why = "before a pass, " + barrier_->why();
-    std::unique_lock lock(mutex_);
-    if (tuning_->ranks().go_on_alone(why)) {
-      drop_open_entry();
-      barrier_.reset();
-      after_change();
-      return false;
-    }
-    lock.unlock();
-    stop(FallbackReason::NoAgreement, "All sites run their default: " + why + ".");
-    return false;
-  }
-  const std::lock_guard lock(mutex_);
-  drop_open_entry();
-  if (outcome == Outcome::Overran) {
-    overrun();
-  } else {
-    tuning_->ranks().cut_short();
-  }
-  after_change();
-  return false;
-}
-
-Region::Answer Search::ask_ranks(const std::function<bool()>& is_ready, double patience,
-                                 std::string& why) {
-  using Answer = Region::Answer;
-  bool says_yes = false;
-  const auto answer = [&] { return says_yes = is_ready(); };
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) {
-      why = "its search has ended";
-      return Answer::Lost;
-    }
-    const bool is_alone = tuning_->ranks().is_alone();
-    auto lockstep = is_alone || barrier_ != nullptr ? nullptr : tuning_->ranks().lockstep();
-    if (lockstep != nullptr)
-      barrier_ = std::make_unique<PassBarrier>(std::move(lockstep), patience);
-    if (!is_alone && barrier_ == nullptr) {
-      why = "other ranks may tune it as well, and cannot be asked";
-      return Answer::Lost;
-    }
-    if (is_alone) barrier_.reset();
-  }
-  if (barrier_ == nullptr) return answer() ? Answer::All : Answer::NotThis;
-  switch (barrier_->arrive(answer)) {
-    case PassBarrier::Outcome::Begins:
-      return Answer::All;
-    case PassBarrier::Outcome::Overran:
-      return Answer::NotThis;
-    case PassBarrier::Outcome::CutShort:
-      return Answer::NotAll;
-    case PassBarrier::Outcome::Lost:
-      break;
-  }
-  const std::lock_guard lock(mutex_);
-  why = barrier_->why();
-  barrier_.reset();
-  if (!tuning_->ranks().go_on_alone("before a second run, " + why)) return Answer::Lost;
-  after_change();
-  return says_yes ? Answer::All : Answer::NotThis;
-}
-
-void Search::leave_passes(const std::string& why) {
-  if (barrier_ != nullptr) barrier_->leave(why);
-}
-
-void Search::pause() {
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
-    tuning_->ranks().pause();
-    keep_so_far(now_seconds(), true);
-  }
-  // A signal that waits for this may be the program's last.
-  store_.wait(most_noting_seconds);
-  log_.lines().flush();
-}
-
-void Search::repeat_together(std::span<const std::uint32_t> ranks) {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->ranks().repeat_together(ranks);
-}
-
-void Search::limit_to(std::span<const std::uint32_t> ranks) {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->ranks().limit_to(ranks);
-}
-
 void Search::say_untuned(FallbackReason reason, const std::string& text) {
   log_.fallback(reason, region_, {}, text);
   const std::lock_guard lock(mutex_);
@@ -203,11 +98,6 @@ void Search::say_untuned(FallbackReason reason, const std::string& text) {
 std::string Search::why_untuned() const {
   const std::lock_guard lock(mutex_);
   return results_.why_untuned();
-}
-
-void Search::occupied(double seconds, const std::string& why) {
-  const std::lock_guard lock(mutex_);
-  if (!stopped_) tuning_->ranks().occupied(seconds, why);
 }
 
 void Search::stop(FallbackReason reason, const std::string& text) {

@@ -112,7 +112,7 @@ TEST_CASE("While an entry waits for a verdict, no other thread of the program wa
           return std::make_unique<SharedTuning>(TuningOptions{}, settings, others, observer);
         },
         RegionClock::Entry, Judging(), measurement, nothing_stored, log);
-    REQUIRE(search.keep_in_step(stream));
+    REQUIRE(search.ranks().keep_in_step(stream));
     SiteSpec spec;
     spec.name = "all_reduce";
     spec.configs.resize(2);
