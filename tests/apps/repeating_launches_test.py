@@ -96,6 +96,16 @@ class RepeatingLaunchesTest(unittest.TestCase):
                 break
         self.assert_left_alone_after(steps, "short")
 
+    def test_a_winner_of_another_driver_is_compared_again(self):
+        for steps in (4000, 4100, 4200):
+            _, totals = self.settle(steps, "short")
+            if totals["launches"] != "as written":
+                break
+        else:
+            self.skipTest("the machine is too busy to tell what gathering gains")
+        log, _ = self.run_of(steps, "short", SIMCUDA_VERSION="13.1")
+        self.assertIn("reason=doubted_winner region=auto site=launches", log)
+
     def test_what_was_survived_is_not_left_out_because_of_another_end(self):
         for steps in (4000, 4100, 4200):
             _, totals = self.settle(steps, "short")

@@ -387,12 +387,13 @@ SubmissionJudgement SubmissionSearch::judge(std::span<const Submission> unmeasur
   return judge_submissions(state_, choices_, limits_, unmeasurable);
 }
 
-void SubmissionSearch::doubt_winner() {
-  if (!settled() || state_.verdict.winner.is_as_written()) return;
+bool SubmissionSearch::doubt_winner() {
+  if (!settled() || state_.verdict.winner.is_as_written()) return false;
   state_.doubted = true;
   state_.runs = 0;
   pairs_of(state_.verdict.winner, {}) = {state_.verdict.winner, {}, {}, {}};
   advance();
+  return true;
 }
 
 void SubmissionSearch::take_turns(const Submission& submission, std::size_t most) {

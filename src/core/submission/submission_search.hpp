@@ -61,8 +61,9 @@ class SubmissionSearch {
   void elapsed(double seconds) { budget_.elapsed(seconds); }
 
   /// Compares a settled winner with launches as written again, in as many runs as a search may
-  /// take; searches anew where it is not shown to be faster. Does nothing otherwise.
-  void doubt_winner();
+  /// take; searches anew where it is not shown to be faster.
+  /// @return false: there is no such winner, and nothing is done
+  bool doubt_winner();
 
   /// From now on, and for as long as the process runs, pairs of blocks compare the submission with
   /// launches as written, whatever that costs: somebody has asked for it. Never settled.

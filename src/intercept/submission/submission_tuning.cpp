@@ -91,13 +91,14 @@ void SubmissionTuning::start(SubmissionChoices choices) noexcept {
     if (!stored_->tunes() && !(earlier && earlier->verdict.settled)) return;
     search_ =
         std::make_unique<SubmissionSearch>(choices, limits_, earlier.value_or(SubmissionState{}));
-    if (!same_software && stored_->tunes()) search_->doubt_winner();
     if (earlier) {
       // The same program with the same arguments takes as long again, or half as long at least.
       expected_seconds_ = earlier->run_seconds / 2;
       loads_.read_only(earlier->images);
       // Chained as a part of it was shown to be faster.
-      if (earlier->lacks_images && stored_->tunes()) search_->doubt_winner();
+      const bool is_doubtful = !same_software || earlier->lacks_images;
+      if (is_doubtful && stored_->tunes() && search_->doubt_winner())
+        log_.fallback(FallbackReason::DoubtedWinner, region_name, site_name, {});
     }
     is_settled_ = search_->settled();
     put_in_use(search_->verdict().winner);
