@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "gpu/driver/driver.hpp"
+#include "intercept/host/entry_form.hpp"
 #include "intercept/host/hook_arguments.hpp"
 
 namespace contextune::intercept {
@@ -70,11 +71,6 @@ void note_pool(AllocationMap& map, const gpu::Driver& driver, void* const* args,
   allocation = at(allocation, *argument<CUdeviceptr*>(args, 0), argument<std::size_t>(args, 1));
   place(driver, allocation);
   map.add(allocation);
-}
-
-/// The null stream is another one in each form of an entry point.
-CUstream stream_or(CUstream stream, CUstream without) noexcept {
-  return stream != nullptr ? stream : without;
 }
 
 /// Memory of others, whose size only the driver knows.
@@ -173,7 +169,7 @@ void note_node(AllocationMap& map, const CUgraphNodeParams* params) noexcept {
 void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn fn,
                   void* const* args) noexcept {
   const auto result = [args]() noexcept { return *argument<CUdeviceptr*>(args, 0); };
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuMemAlloc_v2:
       return map.add(
           at(here(driver, AllocationKind::Device), result(), argument<std::size_t>(args, 1)));
@@ -185,15 +181,9 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
           at(here(driver, AllocationKind::Managed), result(), argument<std::size_t>(args, 1)));
 
     case contextune_fn_cuMemAllocAsync:
-      return note_pool(map, driver, args, stream_or(argument<CUstream>(args, 2), CU_STREAM_LEGACY));
-    case contextune_fn_cuMemAllocAsync_ptsz:
-      return note_pool(map, driver, args,
-                       stream_or(argument<CUstream>(args, 2), CU_STREAM_PER_THREAD));
+      return note_pool(map, driver, args, stream_meant(fn, argument<CUstream>(args, 2)));
     case contextune_fn_cuMemAllocFromPoolAsync:
-      return note_pool(map, driver, args, stream_or(argument<CUstream>(args, 3), CU_STREAM_LEGACY));
-    case contextune_fn_cuMemAllocFromPoolAsync_ptsz:
-      return note_pool(map, driver, args,
-                       stream_or(argument<CUstream>(args, 3), CU_STREAM_PER_THREAD));
+      return note_pool(map, driver, args, stream_meant(fn, argument<CUstream>(args, 3)));
     case contextune_fn_cuMemPoolImportPointer:
     case contextune_fn_cuIpcOpenMemHandle:
     case contextune_fn_cuIpcOpenMemHandle_v2:
@@ -274,7 +264,6 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
     case contextune_fn_cuGraphAddNode_v2:
       return note_node(map, argument<const CUgraphNodeParams*>(args, 5));
     case contextune_fn_cuGraphicsMapResources:
-    case contextune_fn_cuGraphicsMapResources_ptsz:
       return map.give_up("the program shares memory with a graphics interface");
     default:
       return;
@@ -284,10 +273,9 @@ void note_success(AllocationMap& map, const gpu::Driver& driver, contextune_fn f
 }  // namespace
 
 void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuMemFree_v2:
     case contextune_fn_cuMemFreeAsync:
-    case contextune_fn_cuMemFreeAsync_ptsz:
     case contextune_fn_cuIpcCloseMemHandle:
       return map.release(argument<CUdeviceptr>(args, 0));
     case contextune_fn_cuMemFreeHost:
@@ -311,13 +299,11 @@ void memory_call_begins(AllocationMap& map, contextune_fn fn, void* const* args)
 }
 
 std::optional<std::size_t> memory_taken_by(contextune_fn fn, void* const* args) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuMemAlloc_v2:
     case contextune_fn_cuMemAllocManaged:
     case contextune_fn_cuMemAllocAsync:
-    case contextune_fn_cuMemAllocAsync_ptsz:
     case contextune_fn_cuMemAllocFromPoolAsync:
-    case contextune_fn_cuMemAllocFromPoolAsync_ptsz:
     case contextune_fn_cuMemCreate:
       return argument<std::size_t>(args, 1);
     case contextune_fn_cuMemAllocPitch_v2: {
@@ -340,10 +326,9 @@ std::optional<std::size_t> memory_taken_by(contextune_fn fn, void* const* args) 
 
 void note_memory_call(AllocationMap& map, const gpu::Driver& driver, contextune_fn fn,
                       void* const* args, CUresult result) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuMemFree_v2:
     case contextune_fn_cuMemFreeAsync:
-    case contextune_fn_cuMemFreeAsync_ptsz:
     case contextune_fn_cuIpcCloseMemHandle:
     case contextune_fn_cuMemUnmap:
       return map.released(argument<CUdeviceptr>(args, 0), result == CUDA_SUCCESS);

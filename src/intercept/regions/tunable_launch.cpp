@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "intercept/host/entry_form.hpp"
 #include "intercept/marks/open_regions.hpp"
 #include "intercept/memory/transfer.hpp"
 #include "intercept/program/capture_watch.hpp"
@@ -17,40 +18,30 @@ namespace {
 
 /// Where a copy or a fill goes. Absent: it is none.
 std::optional<StreamHandle> stream_of_transfer(contextune_fn fn, void* const* args) noexcept {
-  const auto at = [&](std::size_t place, bool per_thread) -> StreamHandle {
-    auto* const stream = *static_cast<CUstream const*>(args[place]);
-    if (stream != nullptr) return stream;
-    return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  const auto at = [&](std::size_t place) -> StreamHandle {
+    return stream_meant(fn, *static_cast<CUstream const*>(args[place]));
   };
-  switch (fn) {
-#define WAITED_FOR(name)            \
-  case contextune_fn_##name:        \
-    return CU_STREAM_LEGACY;        \
-  case contextune_fn_##name##_ptds: \
-    return CU_STREAM_PER_THREAD;
-#define ON_STREAM(name, place)      \
-  case contextune_fn_##name:        \
-    return at(place, false);        \
-  case contextune_fn_##name##_ptsz: \
-    return at(place, true);
-    WAITED_FOR(cuMemcpyPeer)
-    WAITED_FOR(cuMemcpy2D_v2)
-    WAITED_FOR(cuMemcpy2DUnaligned_v2)
-    WAITED_FOR(cuMemcpy3D_v2)
-    WAITED_FOR(cuMemcpy3DPeer)
-    WAITED_FOR(cuMemcpyDtoA_v2)
-    WAITED_FOR(cuMemcpyAtoD_v2)
-    WAITED_FOR(cuMemcpyHtoA_v2)
-    WAITED_FOR(cuMemcpyAtoH_v2)
-    WAITED_FOR(cuMemcpyAtoA_v2)
-    ON_STREAM(cuMemcpyPeerAsync, 5)
-    ON_STREAM(cuMemcpy2DAsync_v2, 1)
-    ON_STREAM(cuMemcpy3DAsync_v2, 1)
-    ON_STREAM(cuMemcpy3DPeerAsync, 1)
-    ON_STREAM(cuMemcpyHtoAAsync_v2, 4)
-    ON_STREAM(cuMemcpyAtoHAsync_v2, 4)
-#undef WAITED_FOR
-#undef ON_STREAM
+  switch (legacy_form(fn)) {
+    case contextune_fn_cuMemcpyPeer:
+    case contextune_fn_cuMemcpy2D_v2:
+    case contextune_fn_cuMemcpy2DUnaligned_v2:
+    case contextune_fn_cuMemcpy3D_v2:
+    case contextune_fn_cuMemcpy3DPeer:
+    case contextune_fn_cuMemcpyDtoA_v2:
+    case contextune_fn_cuMemcpyAtoD_v2:
+    case contextune_fn_cuMemcpyHtoA_v2:
+    case contextune_fn_cuMemcpyAtoH_v2:
+    case contextune_fn_cuMemcpyAtoA_v2:
+      return stream_meant(fn, nullptr);
+    case contextune_fn_cuMemcpy2DAsync_v2:
+    case contextune_fn_cuMemcpy3DAsync_v2:
+    case contextune_fn_cuMemcpy3DPeerAsync:
+      return at(1);
+    case contextune_fn_cuMemcpyHtoAAsync_v2:
+    case contextune_fn_cuMemcpyAtoHAsync_v2:
+      return at(4);
+    case contextune_fn_cuMemcpyPeerAsync:
+      return at(5);
     default:
       break;
   }
@@ -61,15 +52,11 @@ std::optional<StreamHandle> stream_of_transfer(contextune_fn fn, void* const* ar
 
 /// Several copies in one call, of which CUPTI does not say how many records there will be.
 bool is_batch(contextune_fn fn) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuMemcpyBatchAsync:
-    case contextune_fn_cuMemcpyBatchAsync_ptsz:
     case contextune_fn_cuMemcpyBatchAsync_v2:
-    case contextune_fn_cuMemcpyBatchAsync_v2_ptsz:
     case contextune_fn_cuMemcpy3DBatchAsync:
-    case contextune_fn_cuMemcpy3DBatchAsync_ptsz:
     case contextune_fn_cuMemcpy3DBatchAsync_v2:
-    case contextune_fn_cuMemcpy3DBatchAsync_v2_ptsz:
       return true;
     default:
       return false;

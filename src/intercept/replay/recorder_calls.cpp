@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "intercept/collectives/process_collectives.hpp"
+#include "intercept/host/entry_form.hpp"
 #include "intercept/memory/transfer.hpp"
 #include "intercept/replay/recorder.hpp"
 
@@ -24,53 +25,34 @@ enum class Role {
 };
 
 Role role_of(contextune_fn fn) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
 #define CONTEXTUNE_ENTRY(name, ...) case contextune_fn_##name:
 #include "preload/registry/transfer.def"
 #undef CONTEXTUNE_ENTRY
     return Role::Transfer;
     case contextune_fn_cuEventRecord:
-    case contextune_fn_cuEventRecord_ptsz:
     case contextune_fn_cuEventRecordWithFlags:
-    case contextune_fn_cuEventRecordWithFlags_ptsz:
       return Role::Record;
     case contextune_fn_cuStreamWaitEvent:
-    case contextune_fn_cuStreamWaitEvent_ptsz:
       return Role::Wait;
     case contextune_fn_cuLaunchHostFunc:
-    case contextune_fn_cuLaunchHostFunc_ptsz:
     case contextune_fn_cuStreamAddCallback:
-    case contextune_fn_cuStreamAddCallback_ptsz:
       return Role::HostCall;
     case contextune_fn_cuStreamWaitValue32:
-    case contextune_fn_cuStreamWaitValue32_ptsz:
     case contextune_fn_cuStreamWaitValue32_v2:
-    case contextune_fn_cuStreamWaitValue32_v2_ptsz:
     case contextune_fn_cuStreamWaitValue64:
-    case contextune_fn_cuStreamWaitValue64_ptsz:
     case contextune_fn_cuStreamWaitValue64_v2:
-    case contextune_fn_cuStreamWaitValue64_v2_ptsz:
     case contextune_fn_cuStreamWriteValue32:
-    case contextune_fn_cuStreamWriteValue32_ptsz:
     case contextune_fn_cuStreamWriteValue32_v2:
-    case contextune_fn_cuStreamWriteValue32_v2_ptsz:
     case contextune_fn_cuStreamWriteValue64:
-    case contextune_fn_cuStreamWriteValue64_ptsz:
     case contextune_fn_cuStreamWriteValue64_v2:
-    case contextune_fn_cuStreamWriteValue64_v2_ptsz:
     case contextune_fn_cuStreamBatchMemOp:
-    case contextune_fn_cuStreamBatchMemOp_ptsz:
     case contextune_fn_cuStreamBatchMemOp_v2:
-    case contextune_fn_cuStreamBatchMemOp_v2_ptsz:
     case contextune_fn_cuWaitExternalSemaphoresAsync:
-    case contextune_fn_cuWaitExternalSemaphoresAsync_ptsz:
     case contextune_fn_cuSignalExternalSemaphoresAsync:
-    case contextune_fn_cuSignalExternalSemaphoresAsync_ptsz:
       return Role::StreamMemory;
     case contextune_fn_cuStreamSynchronize:
-    case contextune_fn_cuStreamSynchronize_ptsz:
     case contextune_fn_cuStreamQuery:
-    case contextune_fn_cuStreamQuery_ptsz:
       return Role::StreamWait;
     case contextune_fn_cuEventSynchronize:
     case contextune_fn_cuEventQuery:
@@ -92,23 +74,8 @@ Role role_of(contextune_fn fn) noexcept {
   }
 }
 
-bool is_per_thread(contextune_fn fn) noexcept {
-  switch (fn) {
-    case contextune_fn_cuEventRecord_ptsz:
-    case contextune_fn_cuEventRecordWithFlags_ptsz:
-    case contextune_fn_cuStreamWaitEvent_ptsz:
-    case contextune_fn_cuStreamSynchronize_ptsz:
-    case contextune_fn_cuStreamQuery_ptsz:
-      return true;
-    default:
-      return false;
-  }
-}
-
 CUstream stream_of(contextune_fn fn, void* const* args, std::size_t at) noexcept {
-  auto* stream = *static_cast<CUstream const*>(args[at]);
-  if (stream != nullptr) return stream;
-  return is_per_thread(fn) ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  return stream_meant(fn, *static_cast<CUstream const*>(args[at]));
 }
 
 CUevent event_of(void* const* args, std::size_t at) noexcept {

@@ -1,6 +1,7 @@
 #include "intercept/runtime/hooks.hpp"
 
 #include "gpu/driver/process_exit.hpp"
+#include "intercept/host/entry_form.hpp"
 #include "intercept/host/guarded.hpp"
 #include "intercept/host/hook_arguments.hpp"
 #include "intercept/memory/memory_hooks.hpp"
@@ -28,13 +29,7 @@ CUresult on_graph_launch(contextune_fn fn, CUgraphExec exec, CUstream stream) no
 }
 
 CUstream capture_stream(contextune_fn fn, void* const* args) noexcept {
-  const auto stream = argument<CUstream>(args, 0);
-  if (stream != nullptr) return stream;
-  const bool per_thread = fn == contextune_fn_cuStreamBeginCapture_ptsz ||
-                          fn == contextune_fn_cuStreamBeginCapture_v2_ptsz ||
-                          fn == contextune_fn_cuStreamBeginCaptureToGraph_ptsz ||
-                          fn == contextune_fn_cuStreamEndCapture_ptsz;
-  return per_thread ? CU_STREAM_PER_THREAD : CU_STREAM_LEGACY;
+  return stream_meant(fn, argument<CUstream>(args, 0));
 }
 
 void on_before(contextune_fn fn, void* const* args) noexcept {
@@ -45,7 +40,7 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
   if (const auto bytes = memory_taken_by(fn, args))
     runtime->services().recorder.memory_wanted(*bytes);
   if (TunableCall* call = this_thread().call) TunableLaunch::transfer_begins(*call, fn, args);
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuModuleUnload:
       runtime->services().variables.unloads(argument<CUmodule>(args, 0));
       runtime->loads().unloads(argument<CUmodule>(args, 0));
@@ -55,11 +50,8 @@ void on_before(contextune_fn fn, void* const* args) noexcept {
       runtime->loads().unloads(argument<CUlibrary>(args, 0));
       return runtime->handles_go_away();
     case contextune_fn_cuStreamBeginCapture:
-    case contextune_fn_cuStreamBeginCapture_ptsz:
     case contextune_fn_cuStreamBeginCapture_v2:
-    case contextune_fn_cuStreamBeginCapture_v2_ptsz:
     case contextune_fn_cuStreamBeginCaptureToGraph:
-    case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
       return runtime->services().captures.begin(capture_stream(fn, args));
     case contextune_fn_cuGraphExecDestroy:
       runtime->services().recorder.obstruct(FallbackReason::ReplayAllocation,
@@ -144,16 +136,14 @@ void on_load(gpu::ModuleVariables& variables, contextune_fn fn, void* const* arg
 }
 
 void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* args) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuFuncSetAttribute:
     case contextune_fn_cuKernelSetAttribute:
     case contextune_fn_cuFuncSetCacheConfig:
     case contextune_fn_cuKernelSetCacheConfig:
       return on_attribute_set(runtime, fn, args);
     case contextune_fn_cuStreamSetAttribute:
-    case contextune_fn_cuStreamSetAttribute_ptsz:
     case contextune_fn_cuStreamCopyAttributes:
-    case contextune_fn_cuStreamCopyAttributes_ptsz:
       return runtime.submitter().forget_stream();
     case contextune_fn_cuDevicePrimaryCtxRelease:
     case contextune_fn_cuDevicePrimaryCtxRelease_v2:
@@ -172,19 +162,16 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
       return runtime.services().contexts.holds_primary(*argument<CUcontext*>(args, 0),
                                                        argument<CUdevice>(args, 1));
     case contextune_fn_cuStreamSynchronize:
-    case contextune_fn_cuStreamSynchronize_ptsz:
     case contextune_fn_cuEventSynchronize:
     case contextune_fn_cuCtxSynchronize:
     case contextune_fn_cuCtxSynchronize_v2:
       return runtime.synchronised();
     case contextune_fn_cuMemcpyDtoH_v2:
-    case contextune_fn_cuMemcpyDtoH_v2_ptds:
       return runtime.work_was_waited_for();
     case contextune_fn_cuGraphInstantiate:
     case contextune_fn_cuGraphInstantiate_v2:
     case contextune_fn_cuGraphInstantiateWithFlags:
     case contextune_fn_cuGraphInstantiateWithParams:
-    case contextune_fn_cuGraphInstantiateWithParams_ptsz:
       runtime.graph_is_used();
       return runtime.services().graphs.instantiated(fn, args);
     case contextune_fn_cuGraphExecKernelNodeSetParams:
@@ -208,7 +195,6 @@ void on_after_success(ProcessRuntime& runtime, contextune_fn fn, void* const* ar
     case contextune_fn_cuIpcOpenEventHandle:
       return runtime.services().recorder.event_imported(*argument<CUevent*>(args, 0));
     case contextune_fn_cuGraphUpload:
-    case contextune_fn_cuGraphUpload_ptsz:
       runtime.graph_is_used();
       return runtime.chained_graphs().uploaded(fn, args);
     case contextune_fn_cuLaunch:
@@ -229,22 +215,18 @@ void on_after(contextune_fn fn, void* const* args, CUresult result) noexcept {
   if (TunableCall* call = this_thread().call)
     TunableLaunch::transfer_ended(*call, fn, args, result == CUDA_SUCCESS);
   note_memory_call(runtime->services().allocations, runtime->services().driver, fn, args, result);
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_cuProfilerStart:
       return runtime->regions().profiler(true);
     case contextune_fn_cuProfilerStop:
       return runtime->regions().profiler(false);
     case contextune_fn_cuStreamBeginCapture:
-    case contextune_fn_cuStreamBeginCapture_ptsz:
     case contextune_fn_cuStreamBeginCapture_v2:
-    case contextune_fn_cuStreamBeginCapture_v2_ptsz:
     case contextune_fn_cuStreamBeginCaptureToGraph:
-    case contextune_fn_cuStreamBeginCaptureToGraph_ptsz:
       if (result != CUDA_SUCCESS)
         return runtime->services().captures.failed(capture_stream(fn, args));
       return runtime->services().captures.begun(capture_stream(fn, args));
     case contextune_fn_cuStreamEndCapture:
-    case contextune_fn_cuStreamEndCapture_ptsz:
       // An end on the wrong thread does not end it.
       if (result != CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
         runtime->services().captures.end(capture_stream(fn, args));

@@ -3,6 +3,8 @@
 #include <bit>
 #include <string_view>
 
+#include "intercept/host/entry_form.hpp"
+
 namespace contextune::intercept {
 namespace {
 
@@ -31,12 +33,11 @@ std::optional<StepKind> step_kind_of(contextune_fn fn) noexcept {
 }
 
 bool is_question(contextune_fn fn) noexcept {
-  switch (fn) {
+  switch (legacy_form(fn)) {
     case contextune_fn_question:
     case contextune_fn_cuEventQuery:
     case contextune_fn_cuMemGetInfo_v2:
     case contextune_fn_cuStreamQuery:
-    case contextune_fn_cuStreamQuery_ptsz:
       return true;
     default:
       return false;
